@@ -47,8 +47,8 @@ from dualflow.eager.variable import Variable as Variable
 from dualflow.function import function as function
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 from dualflow.gradient.vmap_slot import VMAP as _VMAP
-from dualflow.graph.control import COND_GRADIENT as _COND_GRADIENT
-from dualflow.graph.control import LOOP_GRADIENT as _LOOP_GRADIENT
+from dualflow.graph.control_ops import COND_GRADIENT as _COND_GRADIENT
+from dualflow.graph.control_ops import LOOP_GRADIENT as _LOOP_GRADIENT
 from dualflow.graph.draw import install as _install_drawing
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add

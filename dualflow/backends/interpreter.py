@@ -15,7 +15,7 @@ from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.strings import WHY, holds_strings, with_strings
+from dualflow.graph.string_graphs import WHY, holds_strings, with_strings
 
 Array = np.ndarray[Any, Any]
 
@@ -93,7 +93,7 @@ def footprint(graph: Graph) -> Footprint:
 def compile_stats(compiled: Interpreted) -> CompileStats:
     """No kernels: every node is a call of NumPy."""
     return CompileStats(
-        kernels=(), products=0, hosts=len(compiled.graph.nodes), arena_bytes=0, arena_stays=False
+        kernels=(), products=0, host_calls=len(compiled.graph.nodes), arena_bytes=0, keeps_arena=False
     )
 
 

@@ -21,7 +21,7 @@ from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.streams import Read, StreamReading, stream_node
-from dualflow.function.control.bodies import Body, inner_tracer
+from dualflow.function.control.trace_bodies import Body, inner_tracer
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing, values
 from dualflow.ops.creation import convert_to_tensor

@@ -16,8 +16,8 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, Literal, MatMul, Reduce, View
 
 Array = np.ndarray[Any, Any]

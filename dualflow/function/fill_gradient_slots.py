@@ -16,7 +16,7 @@ from dualflow.function.control.cond_gradient import cond_vjp
 from dualflow.function.control.loop_gradient import loop_vjp
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.graph.control import COND, COND_GRADIENT, LOOP, LOOP_GRADIENT
+from dualflow.graph.control_ops import COND, COND_GRADIENT, LOOP, LOOP_GRADIENT
 from dualflow.graph.interpret import replay
 from dualflow.ops.record import Op
 

@@ -56,17 +56,17 @@ class CompileStats(NamedTuple):
     Attributes:
         kernels: its loop nests.
         products: the number of matrix products.
-        hosts: the number of nodes that run through NumPy or in Python.
+        host_calls: the number of nodes that run through NumPy or in Python.
         arena_bytes: the memory of its intermediates.
-        arena_stays: whether the arena is kept between calls.
+        keeps_arena: whether the arena is kept between calls.
         executed: the work that its loop nests execute, divided by that of their ops without recomputation.
     """
 
     kernels: tuple[KernelReport, ...]
     products: int
-    hosts: int
+    host_calls: int
     arena_bytes: int
-    arena_stays: bool
+    keeps_arena: bool
     executed: float = 1.0
 
 
@@ -186,5 +186,5 @@ class Backend(Protocol):
         ...
 
 
-def counted(count: int, one: str, several: str = "") -> str:
+def count_text(count: int, one: str, several: str = "") -> str:
     return f"{count} {one if count == 1 else several or one + 's'}"

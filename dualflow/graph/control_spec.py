@@ -53,7 +53,7 @@ class CondSpec(BodySpec):
         return self if _same(branches, self.branches) else CondSpec(branches)
 
 
-def _new_lineage() -> tuple[int, ...]:
+def _new_derivation() -> tuple[int, ...]:
     return (next(_numbers),)
 
 
@@ -77,7 +77,7 @@ class LoopSpec(BodySpec):
             iterations is known before the loop.
         reverse: the rows are scanned and stacked from the last to the first.
         recompute: the gradient stores the carried values of each iteration and computes the iteration again.
-        lineage: identifies loops. If the lineage of a loop begins with that of another one over the same
+        derivation: identifies loops. If the lineage of a loop begins with that of another one over the same
             inputs, its outputs begin with the other's outputs.
         effect: the effects of an iteration, other than its results.
     """
@@ -89,7 +89,7 @@ class LoopSpec(BodySpec):
     condition: Graph | None = None
     reverse: bool = False
     recompute: bool = False
-    lineage: tuple[int, ...] = field(default_factory=_new_lineage)
+    derivation: tuple[int, ...] = field(default_factory=_new_derivation)
     effect: Effect | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -126,7 +126,7 @@ class LoopSpec(BodySpec):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        names = ("carried", "scanned", "length", "reverse", "lineage", "recompute")
+        names = ("carried", "scanned", "length", "reverse", "derivation", "recompute")
         return {name: getattr(self, name) for name in names}
 
     def with_bodies(self, change: Callable[[Graph], Graph]) -> LoopSpec:
@@ -135,17 +135,17 @@ class LoopSpec(BodySpec):
             return self
         return replace(self, body=graphs[-1], condition=graphs[0] if self.condition is not None else None)
 
-    def another(self, **changes: Any) -> LoopSpec:
+    def as_new_loop(self, **changes: Any) -> LoopSpec:
         """This loop with ``changes`` that alter its results: it gets a lineage of its own."""
-        return replace(self, lineage=_new_lineage(), **changes)
+        return replace(self, derivation=_new_derivation(), **changes)
 
-    def extended(self, body: Graph) -> LoopSpec:
+    def with_more_stacks(self, body: Graph) -> LoopSpec:
         """This loop with ``body``, which has further stacked outputs after those of this one."""
-        return replace(self, body=body, recompute=False, lineage=(*self.lineage, *_new_lineage()))
+        return replace(self, body=body, recompute=False, derivation=(*self.derivation, *_new_derivation()))
 
-    def extends(self, other: LoopSpec) -> bool:
+    def has_outputs_of(self, other: LoopSpec) -> bool:
         """Whether its outputs begin with those of ``other`` over the same inputs."""
-        return self.lineage[: len(other.lineage)] == other.lineage
+        return self.derivation[: len(other.derivation)] == other.derivation
 
 
 def branches_of(cond: Node) -> tuple[Graph, ...]:

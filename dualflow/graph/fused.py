@@ -24,14 +24,14 @@ class IterationSpace:
     Attributes:
         shape: the size of each axis.
         reduced: the axes of the reduction loops, or of the scan.
-        own: for each node of the body that computes, the loop axes of its index: of its operand's dims for a
-            reduction, else of its output's.
+        index_axes: for each node of the body that computes, the loop axes of its index: of its operand's dims
+            for a reduction, else of its output's.
         repeated: the nodes whose value another node computes as well, in this body or an earlier one.
     """
 
     shape: tuple[int, ...]
     reduced: frozenset[int]
-    own: Mapping[Node, Axes]
+    index_axes: Mapping[Node, Axes]
     repeated: frozenset[Node] = frozenset()
 
 
@@ -64,38 +64,38 @@ def index_shape(node: Node) -> Sequence[int]:
     return value.spec.shape  # type: ignore[return-value]  # sizes are static in the passes
 
 
-def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
-    """The loop axes of each operand's dims, if the node's index has the axes ``own``."""
+def input_axes(node: Node, index_axes: Axes) -> tuple[Axes, ...]:
+    """The loop axes of each operand's dims, if the node's index has the axes ``index_axes``."""
     if isinstance(node.op.kind, Gather):
         indices = node.inputs[1].spec
         axis, batch = node.attrs["axis"], node.attrs.get("batch_dims", 0)
         end = axis + indices.rank - batch
         gap: Axes = (None,)
-        return (*own[:axis], *gap, *own[end:]), (*own[:batch], *own[axis:end])
-    return tuple([_broadcast_axes(own, v.spec.shape) for v in node.inputs])
+        return (*index_axes[:axis], *gap, *index_axes[end:]), (*index_axes[:batch], *index_axes[axis:end])
+    return tuple([_broadcast_axes(index_axes, v.spec.shape) for v in node.inputs])
 
 
-def _broadcast_axes(own: Axes, shape: Shape) -> Axes:
+def _broadcast_axes(index_axes: Axes, shape: Shape) -> Axes:
     """The loop axes of an operand that broadcasts to the index: the last ones, except for dims of size 1."""
-    last = own[len(own) - len(shape) :]
+    last = index_axes[len(index_axes) - len(shape) :]
     return tuple([None if d == 1 else a for a, d in zip(last, shape, strict=True)]) if 1 in shape else last
 
 
-def output_axes(node: Node, own: Axes) -> Axes:
-    """The loop axes of the output's dims, if the node's index has the axes ``own``."""
+def output_axes(node: Node, index_axes: Axes) -> Axes:
+    """The loop axes of the output's dims, if the node's index has the axes ``index_axes``."""
     if not isinstance(node.op.kind, Reduce):
-        return own
+        return index_axes
     folded, keepdims = set(node.attrs["axis"]), node.attrs["keepdims"]
-    return tuple(None if i in folded else a for i, a in enumerate(own) if keepdims or i not in folded)
+    return tuple(None if i in folded else a for i, a in enumerate(index_axes) if keepdims or i not in folded)
 
 
-def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
+def reduced_axes(node: Node, index_axes: Axes) -> frozenset[int]:
     """The loop axes of a reduction or a scan; empty for any other node."""
     kind = node.op.kind
     if not isinstance(kind, Reduce | Scan):
         return frozenset()
     folded = node.attrs["axis"] if isinstance(kind, Reduce) else (node.attrs["axis"],)
-    return frozenset(a for i in folded if (a := own[i]) is not None)
+    return frozenset(a for i in folded if (a := index_axes[i]) is not None)
 
 
 def reduction_kind_of(node: Node) -> Reduce:

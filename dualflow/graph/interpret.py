@@ -26,7 +26,7 @@ from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
 RunNode = Callable[[Node, Sequence[Array]], Sequence[Array]]
-Begin = Callable[[Graph, Sequence[Array]], None]
+OnGraph = Callable[[Graph, Sequence[Array]], None]
 
 
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
@@ -41,9 +41,9 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         raise InternalError(f"{graph.name} has {len(graph.inputs)} inputs, but got {len(arrays)} arrays")
     arrays_of = dict(zip(graph.inputs, arrays, strict=True))
     last = _last_reads(graph)
-    run, begin = _observer.get()
-    if begin is not None:
-        begin(graph, arrays)
+    run, on_graph = _observer.get()
+    if on_graph is not None:
+        on_graph(graph, arrays)
     for node in graph.nodes:
         arrays_of.update(zip(node.outputs, run(node, [arrays_of[v] for v in node.inputs]), strict=True))
         for value in last.get(node, ()):
@@ -107,28 +107,30 @@ class observed:
     """``with observed(run):`` calls ``run`` for each node evaluated in the block, also in bodies.
 
     ``run(node, arrays)`` returns the node's outputs, as :func:`run_node` does; ``observed(None)`` restores
-    it. ``begin(graph, arrays)`` is called before the first node of each graph: for each branch that is taken,
-    and for each iteration of a loop.
+    it. ``on_graph(graph, arrays)`` is called before the first node of each graph: for each branch that is
+    taken, and for each iteration of a loop.
     """
 
     __slots__ = ("_observer", "_token")
 
-    def __init__(self, run: RunNode | None, begin: Begin | None = None) -> None:
-        self._observer = run or run_node, begin
+    def __init__(self, run: RunNode | None, on_graph: OnGraph | None = None) -> None:
+        self._observer = run or run_node, on_graph
 
     def __enter__(self) -> None:
-        self._token: Token[tuple[RunNode, Begin | None]] = _observer.set(self._observer)
+        self._token: Token[tuple[RunNode, OnGraph | None]] = _observer.set(self._observer)
 
     def __exit__(self, *exc: object) -> None:
         _observer.reset(self._token)
 
 
-def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None] | None = None) -> list[Any]:
+def replay(
+    graph: Graph, tensors: Sequence[Any], on_assignment: Callable[[Any, Any], None] | None = None
+) -> list[Any]:
     """The results of ``graph`` (outputs, then updates) for one tensor per input, through the current engine.
 
     An eager engine runs the ops, a trace records them with their lines, and tapes watch them. Bodies of
-    branches and loops are specialised to the sizes of the tensors. ``note(variable, tensor)`` is called for
-    each assignment outside of bodies.
+    branches and loops are specialised to the sizes of the tensors. ``on_assignment(variable, tensor)`` is
+    called for each assignment outside of bodies.
     """
     engine = dispatch.current()
     tensors_of: dict[Value, Any] = dict(zip(graph.inputs, tensors, strict=True))
@@ -137,9 +139,9 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
             tensors_of[node.output] = engine.constant(node.attrs["value"])
             continue
         if node.effect is Effect.ASSIGN:
-            if note is not None:
+            if on_assignment is not None:
                 with origin.forced(node.origin):
-                    note(node.attrs["variable"], tensors_of[node.inputs[0]])
+                    on_assignment(node.attrs["variable"], tensors_of[node.inputs[0]])
             continue
         with origin.forced(node.origin):
             inputs = tuple([tensors_of[v] for v in node.inputs])
@@ -168,6 +170,6 @@ def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
     return dropped
 
 
-_observer: Final[ContextVar[tuple[RunNode, Begin | None]]] = ContextVar(
+_observer: Final[ContextVar[tuple[RunNode, OnGraph | None]]] = ContextVar(
     "dualflow_observer", default=(run_node, None)
 )

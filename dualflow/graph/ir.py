@@ -83,10 +83,10 @@ class Node:
     Attributes:
         effect: the effect of the node; None for none.
         origin: the user's line that called the op.
-        also: further lines, of nodes that a rewrite has merged into this one.
+        merged_origins: further lines, of nodes that a rewrite has merged into this one.
     """
 
-    __slots__ = ("also", "attrs", "effect", "inputs", "op", "origin", "outputs")
+    __slots__ = ("attrs", "effect", "inputs", "merged_origins", "op", "origin", "outputs")
 
     def __init__(
         self,
@@ -95,13 +95,13 @@ class Node:
         attrs: Mapping[str, Any],
         specs: Sequence[TensorSpec],
         origin: Origin | None = None,
-        also: tuple[Origin, ...] = (),
+        merged_origins: tuple[Origin, ...] = (),
     ) -> None:
         self.op = op
         self.inputs = tuple(inputs)
         self.attrs = attrs
         self.origin = origin
-        self.also = also
+        self.merged_origins = merged_origins
         effect = op.effect
         self.effect = effect if effect is not Effect.INSIDE else _inside(attrs)
         if len(specs) == 1:
@@ -111,7 +111,7 @@ class Node:
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
         """This node with other inputs of the same specs."""
-        return Node(self.op, inputs, self.attrs, self.specs, self.origin, self.also)
+        return Node(self.op, inputs, self.attrs, self.specs, self.origin, self.merged_origins)
 
     @property
     def output(self) -> Value:
@@ -234,7 +234,7 @@ class Graph:
         computed = (v for node in self.nodes for v in node.outputs)
         number = {value: i for i, value in enumerate((*self.inputs, *computed))}
         nodes = [
-            (n.op, [number[v] for v in n.inputs], dict(n.attrs), n.specs, n.origin, n.also)
+            (n.op, [number[v] for v in n.inputs], dict(n.attrs), n.specs, n.origin, n.merged_origins)
             for n in self.nodes
         ]
         captures = [(c.source, c.variable) for c in self.captures]
@@ -268,8 +268,8 @@ def _loaded(
     """The graph of pickled rows; its captures are the copies that were pickled with it."""
     inputs = tuple([Value(spec) for spec in specs])
     values, new_nodes = list(inputs), []
-    for op, read, attrs, results, origin, also in nodes:
-        node = Node(op, [values[i] for i in read], attrs, results, origin, also)
+    for op, read, attrs, results, origin, merged_origins in nodes:
+        node = Node(op, [values[i] for i in read], attrs, results, origin, merged_origins)
         values += node.outputs
         new_nodes.append(node)
     return Graph(

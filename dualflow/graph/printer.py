@@ -44,7 +44,7 @@ def attributes(node: Node) -> list[str]:
 
 def lines_of(node: Node) -> str:
     """The user's lines that called the node's op, as ``file.py:12``; empty without any."""
-    origins = [o for o in (node.origin, *node.also) if o is not None]
+    origins = [o for o in (node.origin, *node.merged_origins) if o is not None]
     return ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
 
 

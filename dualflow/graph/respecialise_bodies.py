@@ -101,4 +101,4 @@ def _inferred(node: Node, current: Node) -> Expansion | None:
     except DualflowError as error:
         note_place(error, node)
         raise
-    return by(Node(node.op, current.inputs, attrs, results, node.origin, node.also))
+    return by(Node(node.op, current.inputs, attrs, results, node.origin, node.merged_origins))

@@ -188,11 +188,13 @@ class _Applied:
 
     def _merged(self, inputs: Sequence[Value]) -> tuple[Origin, ...]:
         """The further lines of a new node with ``inputs``: of producers that it replaces with the node."""
-        lines = list(self._replaced.also)
+        lines = list(self._replaced.merged_origins)
         for value in self._replaced.inputs:
             node = value.node
             if node is not None and value not in inputs and not isinstance(node.op.kind, Literal):
-                lines += [node.origin, *node.also] if node.origin is not None else node.also
+                lines += (
+                    [node.origin, *node.merged_origins] if node.origin is not None else node.merged_origins
+                )
         distinct = dict.fromkeys(o for o in lines if o != self._replaced.origin)
         return tuple(distinct)[:_ORIGINS]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.axes import base_of
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
+from dualflow.graph.views import base_of
 from dualflow.ops.op_kinds import Cond, Elementwise, Gather, Literal, Loop, MatMul, Reduce, Scatter, View
 
 

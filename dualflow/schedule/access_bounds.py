@@ -20,17 +20,10 @@ from enum import Enum
 from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
-from dualflow.schedule import loop_program as lp
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel import Kernel, KernelLaunch
+from dualflow.schedule.kernel_statements import Edge, End, KernelStatement, Place, Register
 from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop, Level, LoopId
-from dualflow.schedule.loop_program import (
-    Edge,
-    End,
-    Kernel,
-    KernelStatement,
-    Place,
-    Register,
-    Run,
-)
 from dualflow.schedule.refused_accesses import refused, shown
 from dualflow.schedule.registers import written
 
@@ -89,53 +82,53 @@ class AccessBounds(NamedTuple):
         constants: integers of the statements.
         indices: the different index expressions of the accesses.
         conditions: the conditions under which the expressions are right.
-        own: the kernel's scratch buffers, with the factors of the number of their elements.
+        scratch: the kernel's scratch buffers, with the factors of the number of their elements.
         from_start: the buffers that are passed from their first element on, since a stride may be negative.
     """
 
     constants: tuple[int, ...]
     indices: tuple[Index, ...]
     conditions: tuple[Condition, ...]
-    own: Mapping[int, tuple[int, ...]]
+    scratch: Mapping[int, tuple[int, ...]]
     from_start: frozenset[int]
 
-    def values(self, run: Run) -> tuple[int, ...]:
+    def values(self, launch: KernelLaunch) -> tuple[int, ...]:
         """The values that indices and conditions refer to: launch parameters, range, 1, and constants."""
-        return *run.parameters, run.total, 1, *self.constants
+        return *launch.parameters, launch.total, 1, *self.constants
 
-    def check(self, run: Run, regions: Sequence[Region], node: Node) -> None:
-        """Raise unless every access of ``run`` is inside its buffer.
+    def check(self, launch: KernelLaunch, regions: Sequence[Region], node: Node) -> None:
+        """Raise unless every access of ``launch`` is inside its buffer.
 
         Args:
-            run: the launch, whose parameters are ints.
+            launch: the launch, whose parameters are ints.
             regions: of each buffer but the kernel's scratch buffers.
             node: the node that the kernel computes.
 
         Raises:
             InternalError: an access is outside its buffer, or a condition of the accesses doesn't hold.
         """
-        self.check_reach(self.reach(run, node), run, regions, node)
+        self.check_reach(self.reach(launch, node), launch, regions, node)
 
-    def reach(self, run: Run, node: Node) -> dict[int, Region]:
-        """The smallest and the largest index that ``run`` accesses, of each buffer but scratch buffers.
+    def reach(self, launch: KernelLaunch, node: Node) -> dict[int, Region]:
+        """The smallest and the largest index that ``launch`` accesses, of each buffer but scratch buffers.
 
         Raises:
             InternalError: an access is outside its scratch buffer, or a condition of the accesses doesn't
                 hold.
         """
-        values = self.values(run)
+        values = self.values(launch)
         for condition in self.conditions:
-            if not _holds(condition, values, run.total):
-                raise refused(run, condition.statement, node, _unmet(condition, values))
-        own = {buffer: (0, _product(values, factors) - 1) for buffer, factors in self.own.items()}
+            if not _holds(condition, values, launch.total):
+                raise refused(launch, condition.statement, node, _unmet(condition, values))
+        scratch = {buffer: (0, _product(values, factors) - 1) for buffer, factors in self.scratch.items()}
         reach: dict[int, Region] = {}
         for index in self.indices:
             region = _extremes(index, values)
             if region is None:
                 continue
             buffer, (least, most) = index.buffer, region
-            if buffer in own:
-                _compare(region, own[buffer], run, index, node)
+            if buffer in scratch:
+                _compare(region, scratch[buffer], launch, index, node)
             elif buffer in reach:
                 first, last = reach[buffer]
                 reach[buffer] = (min(first, least), max(last, most))
@@ -144,7 +137,7 @@ class AccessBounds(NamedTuple):
         return reach
 
     def check_reach(
-        self, reach: Mapping[int, Region], run: Run, regions: Sequence[Region], node: Node
+        self, reach: Mapping[int, Region], launch: KernelLaunch, regions: Sequence[Region], node: Node
     ) -> None:
         """Raise unless ``reach``, a result of :meth:`reach`, is inside ``regions``; see :meth:`check`."""
         for buffer, (least, most) in reach.items():
@@ -153,11 +146,11 @@ class AccessBounds(NamedTuple):
                 break
         else:
             return
-        values = self.values(run)
+        values = self.values(launch)
         for index in self.indices:
-            region = None if index.buffer in self.own else _extremes(index, values)
+            region = None if index.buffer in self.scratch else _extremes(index, values)
             if region is not None:
-                _compare(region, regions[index.buffer], run, index, node)
+                _compare(region, regions[index.buffer], launch, index, node)
 
 
 def _extremes(index: Index, values: Sequence[int]) -> Region | None:
@@ -175,12 +168,12 @@ def _extremes(index: Index, values: Sequence[int]) -> Region | None:
     return least, most
 
 
-def _compare(accessed: Region, region: Region, run: Run, index: Index, node: Node) -> None:
+def _compare(accessed: Region, region: Region, launch: KernelLaunch, index: Index, node: Node) -> None:
     """Raise unless the accessed elements are inside a region."""
     (least, most), (first, last) = accessed, region
     if least < first or most > last:
         why = f"it accesses elements {least} to {most} of a buffer that has {first} to {last}"
-        raise refused(run, index.statement, node, why)
+        raise refused(launch, index.statement, node, why)
 
 
 def access_bounds(kernel: Kernel) -> AccessBounds:
@@ -216,7 +209,7 @@ class _Analysis:
         self.constants: dict[int, int] = {}
         self.indices: dict[tuple[object, ...], Index] = {}
         self.conditions: dict[tuple[object, ...], Condition] = {}
-        self.own: dict[int, tuple[int, ...]] = {}
+        self.scratch: dict[int, tuple[int, ...]] = {}
         self.statement = -1
         self._positions: dict[int, tuple[int, int]] | None = None
 
@@ -227,7 +220,7 @@ class _Analysis:
             tuple(self.constants),
             indices,
             tuple(self.conditions.values()),
-            self.own,
+            self.scratch,
             frozenset(index.buffer for index in indices if index.offset is not None),
         )
 
@@ -236,7 +229,7 @@ class _Analysis:
         return self.one + 1 + self.constants.setdefault(number, len(self.constants))
 
     def _refuse(self, why: str) -> InternalError:
-        statement = list(lp.walk(self.kernel.body))[self.statement]
+        statement = list(ks.walk(self.kernel.body))[self.statement]
         return InternalError(f"a kernel is refused: {why}:\n    {shown(statement)}\nPlease report this.")
 
     def _require(self, rule: Rule, left: int, right: int) -> None:
@@ -255,29 +248,29 @@ class _Analysis:
         for statement in body:
             self.statement += 1
             match statement:
-                case lp.For(loop, begin, end) | lp.RowGroups(loop, begin, end):
+                case ks.For(loop, begin, end) | ks.RowGroups(loop, begin, end):
                     inner = self._range(begin, end, blocks)
                     self._statements(
                         statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
                     )
-                case lp.Once(loop, extent):
+                case ks.Once(loop, extent):
                     inner = _OpenLoop(extent.number, frozenset())
                     self._statements(
                         statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
                     )
-                case lp.Blocks(loop, level, begin, end, size):
+                case ks.Blocks(loop, level, begin, end, size):
                     self._require(Rule.AT_LEAST, size.number, self.one)
                     range_ = self._range(begin, end, blocks)
                     block = self._block(range_, loop, level, size.number)
                     self._statements(statement.body, loops, {**blocks, **block}, (*around, range_.iterations))
-                case lp.StripMinedLoop(loop, begin, end, width):
+                case ks.StripMinedLoop(loop, begin, end, width):
                     range_ = self._range(begin, end, blocks)
                     block = self._block(range_, loop, BlockLevel.STRIP, self._constant(width))
                     self._statements(statement.body, loops, {**blocks, **block}, (*around, range_.iterations))
-                case lp.Lanes(width):
+                case ks.Lanes(width):
                     lanes = _OpenLoop(self._constant(width), frozenset())
                     self._statements(statement.body, {**loops, KernelLoop.LANES: lanes}, blocks, around)
-                case lp.Chunks(loop, size, extent):
+                case ks.Chunks(loop, size, extent):
                     self._require(Rule.AT_LEAST, size.number, self.one)
                     self._require(Rule.ROWS_WITHIN, size.number, extent.number)
                     chunks, range_ = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.number, frozenset())
@@ -286,10 +279,10 @@ class _Analysis:
                     self._statements(
                         statement.body, {**loops, KernelLoop.CHUNKS: chunks}, {**blocks, **block}, inside
                     )
-                case lp.Choose():
+                case ks.Choose():
                     for branch in statement.branches:
                         self._statements(branch.body, loops, blocks, around)
-                case lp.Repeat():
+                case ks.Repeat():
                     self._statements(statement.condition.body, loops, blocks, around)
                     self._statements(statement.body.body, loops, blocks, around)
                 case _:
@@ -298,11 +291,11 @@ class _Analysis:
     def _block(self, range_: _OpenLoop, loop: LoopId, level: Level, size: int) -> dict[BlockId, _OpenBlock]:
         return {(loop, level): _OpenBlock(range_.iterations, size, range_.blocks | {(loop, level)})}
 
-    def _range(self, begin: lp.Bound, end: lp.Bound, blocks: Mapping[BlockId, _OpenBlock]) -> _OpenLoop:
+    def _range(self, begin: ks.Bound, end: ks.Bound, blocks: Mapping[BlockId, _OpenBlock]) -> _OpenLoop:
         """The loop between two bounds, whose indices are at least 0 and below its largest trip count."""
         if begin is End.LOW and end is End.HIGH:
             return _OpenLoop(self.total, frozenset())
-        if begin is End.ZERO and isinstance(end, lp.LaunchParameter):
+        if begin is End.ZERO and isinstance(end, ks.LaunchParameter):
             return _OpenLoop(end.number, frozenset())
         if isinstance(begin, Edge) and end == begin._replace(end=True) and not begin.end:
             block = blocks.get((begin.loop, begin.level))
@@ -318,19 +311,19 @@ class _Analysis:
         around: tuple[int, ...],
     ) -> None:
         match statement:
-            case lp.Load(_, place) | lp.Store(place):
+            case ks.Load(_, place) | ks.Store(place):
                 if place.gathered is not None:
                     raise self._refuse("the index that it reads at is not checked")
                 self._index(place, loops, blocks, around)
-            case lp.MaskedLoad(load, inside):
+            case ks.MaskedLoad(load, inside):
                 self._masked_load(load.place, inside, loops, blocks, around)
-            case lp.ScratchBuffer(buffer, _, length):
-                self.own[buffer] = tuple([n.number for n in length])
-            case lp.StackScratch(buffer, _, width):
-                self.own[buffer] = (self._constant(width),)
-            case lp.TransposedTile():
+            case ks.ScratchBuffer(buffer, _, length):
+                self.scratch[buffer] = tuple([n.number for n in length])
+            case ks.StackScratch(buffer, _, width):
+                self.scratch[buffer] = (self._constant(width),)
+            case ks.TransposedTile():
                 self._tile(statement, loops, blocks, around)
-            case lp.ReduceLanes(slots=slots, width=width):
+            case ks.ReduceLanes(slots=slots, width=width):
                 for slot in slots:
                     place = Place(slot, ((KernelLoop.LANES, None),))
                     lanes = _OpenLoop(self._constant(width), frozenset())
@@ -346,7 +339,7 @@ class _Analysis:
         around: tuple[int, ...],
         gathered: tuple[tuple[int, int], ...] = (),
     ) -> None:
-        if place.buffer >= len(self.kernel.buffers) and place.buffer not in self.own:
+        if place.buffer >= len(self.kernel.buffers) and place.buffer not in self.scratch:
             raise self._refuse("the kernel has no such buffer")
         begins = {edge.loop: (edge.loop, edge.level) for edge in place.begins}
         terms = list(gathered)
@@ -391,7 +384,7 @@ class _Analysis:
 
     def _tile(
         self,
-        tile: lp.TransposedTile,
+        tile: ks.TransposedTile,
         loops: Mapping[LoopId, _OpenLoop],
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
@@ -412,7 +405,7 @@ class _Analysis:
         self._require(Rule.MULTIPLE, side, self._constant(TILE_SQUARE))
         written_terms = ((side, side), (self.one, side))
         key = tile.row, written_terms, None, tuple(dict.fromkeys(around))
-        if tile.row not in self.own:
+        if tile.row not in self.scratch:
             raise self._refuse("the kernel has no such buffer")
         self.indices.setdefault(key, Index(*key, self.statement))
 
@@ -426,10 +419,10 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
     checked: dict[int, tuple[int, int]] = {}
     stored: dict[int, set[int | None]] = {}
     writers: dict[int, list[KernelStatement]] = {}
-    for statement in lp.walk(kernel.body):
-        if isinstance(statement, lp.BoundsCheck):
+    for statement in ks.walk(kernel.body):
+        if isinstance(statement, ks.BoundsCheck):
             checked[statement.register.number] = statement.extent.number, statement.inside.number
-        if isinstance(statement, lp.Store):
+        if isinstance(statement, ks.Store):
             value = statement.value
             number = value.number if isinstance(value, Register) else None
             stored.setdefault(statement.place.buffer, set()).add(number)
@@ -437,9 +430,9 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
             writers.setdefault(register.number, []).append(statement)
 
     def restores(statement: KernelStatement, register: int) -> bool:
-        if isinstance(statement, lp.BoundsCheck):
+        if isinstance(statement, ks.BoundsCheck):
             return True
-        if not isinstance(statement, lp.Load) or statement.place.buffer < len(kernel.buffers):
+        if not isinstance(statement, ks.Load) or statement.place.buffer < len(kernel.buffers):
             return False
         return stored.get(statement.place.buffer) == {register}
 
@@ -447,7 +440,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
         register: (extent, inside)
         for register, (extent, inside) in checked.items()
         if all(restores(s, r) for r in (register, inside) for s in writers[r])
-        and sum(isinstance(s, lp.BoundsCheck) for s in writers[register]) == 1
+        and sum(isinstance(s, ks.BoundsCheck) for s in writers[register]) == 1
     }
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.symbolic_sizes import is_static
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
+from dualflow.graph.views import sizes
 from dualflow.graph.virtual_array import VirtualArray
 from dualflow.ops.op_kinds import CopyPieces
 from dualflow.schedule.copying import copy_elements, fill_elements

@@ -67,7 +67,12 @@ class ColumnChunks(NamedTuple):
 
 def column_chunks(nest: Nest) -> ColumnChunks | None:
     """The chunks of a nest of one stage that reduces over columns; None if chunks are too few or too long."""
-    if not nest.columns or nest.stages != 1 or nest.vector is None or nest.vector >= nest.num_parallel:
+    if (
+        not nest.reduces_columns
+        or nest.stages != 1
+        or nest.vector is None
+        or nest.vector >= nest.num_parallel
+    ):
         return None
     first, extents = nest.num_parallel, [typical(loop.extent) for loop in nest.loops]
     columns = math.prod(loop.extent for loop in nest.loops[:first])

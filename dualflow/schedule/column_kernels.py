@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dualflow.core.dtypes import DType
 from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.blocking import ColumnChunks, join_blocks
-from dualflow.schedule.kernels import Accumulator, KernelWriter, carried_dtypes, combine
-from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
-from dualflow.schedule.loop_program import (
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import (
     Blocks,
     Bound,
     Chunks,
@@ -32,16 +31,17 @@ from dualflow.schedule.loop_program import (
     Load,
     LoopKind,
     Place,
-    Run,
     Store,
 )
+from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
 from dualflow.schedule.lower import stage_steps
 
 
 class ColumnWriter(KernelWriter):
     """Writes the kernel of a nest of one stage that reduces over columns."""
 
-    def columns(self, by: ColumnChunks) -> Run:
+    def write_columns(self, by: ColumnChunks) -> KernelLaunch:
         """The kernel: each chunk of the first reduction loop gives partial results of all columns."""
         nest, self.blocks = self.nest, {}  # a chunk is short
         self._buffers_used()
@@ -63,7 +63,7 @@ class ColumnWriter(KernelWriter):
                 iteration = (*inits, *self._rows_of_columns(first, edges, by))
         chunks = Chunks(first, size, self._extent(first), iteration)
         join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, by)
-        return self._as_run((*before, chunks), by.number, dtypes, join, by.width)
+        return self._launch_of((*before, chunks), by.number, dtypes, join, by.width)
 
     def _rows_of_columns(
         self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks
@@ -108,7 +108,7 @@ class ColumnWriter(KernelWriter):
         nest, reductions = self.nest, self._reductions(0)
         accumulators = [self._accumulator(s) for s in reductions]
         for step in stage_steps(nest, 0):
-            if nest.num_parallel < step.level <= by.inner and not step.reduces:
+            if nest.num_parallel < step.depth <= by.inner and not step.reduces:
                 yield from self._step(step, 0)
         yield from self._inits(0, accumulators)
         yield from self._reduction(by.inner, *ends, 0, accumulators)
@@ -143,7 +143,7 @@ class ColumnWriter(KernelWriter):
         chunk = KernelLoop.CHUNKS, self._stride("chunk", math.prod(extents))
         return Place(self._buffers_used() + number, (chunk, *terms))
 
-    def _join_columns(self, dtypes: Sequence[DType], by: ColumnChunks) -> Run:
+    def _join_columns(self, dtypes: Sequence[DType], by: ColumnChunks) -> KernelLaunch:
         """For each column, combine the partial results in order, finalize the reductions, run the stores."""
         reductions = self._reductions(0)
         self._buffers_used()
@@ -165,5 +165,5 @@ class ColumnWriter(KernelWriter):
             yield from self._finalize(0, accumulators)
 
         body = (*self._steps_at(0), *self._parallel(0, inside))
-        run = self._as_run(body, self.nest.loops[0].extent, dtypes)
-        return run._replace(work=float(typical(by.width * by.number)))
+        launch = self._launch_of(body, self.nest.loops[0].extent, dtypes)
+        return launch._replace(work=float(typical(by.width * by.number)))

@@ -76,8 +76,8 @@ def fill_elements(shape: Sequence[int], dtype: DType, number: Any) -> Node:
 
 def _nest(node: Node, inputs: list[Value], outside: list[Value]) -> Node:
     axes = iter(range(node.output.spec.rank))
-    own: Axes = tuple(None if d == 1 else next(axes) for d in node.output.spec.shape)
+    index_axes: Axes = tuple(None if d == 1 else next(axes) for d in node.output.spec.shape)
     extents = tuple(d for d in node.output.spec.shape if d is not None and d != 1)
     body = Graph(node.op.name, tuple(inputs), (node,), (node.output,))
-    attrs = {"body": body, "space": IterationSpace(extents, frozenset(), {node: own})}
+    attrs = {"body": body, "space": IterationSpace(extents, frozenset(), {node: index_axes})}
     return Node(FUSED, outside, attrs, node.specs, node.origin)

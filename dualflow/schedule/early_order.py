@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
-from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.compiled import Footprint
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.views import base_of, is_view
 from dualflow.ops.op_kinds import Literal
 from dualflow.schedule.operands import CallKind, copy_free_strides, kind_of
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from dualflow.core.records import replace
 from dualflow.core.symbolic_sizes import UndecidedSize
-from dualflow.graph.axes import is_view
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.graph.scalars import bodies
 from dualflow.graph.symbolic_size_ops import binds_sizes, depends_on_symbolic_sizes
+from dualflow.graph.views import is_view
 from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
 
@@ -31,7 +31,7 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
         if node not in reasons:
             return None
         op = replace(node.op, kind=Opaque(reasons[node]))
-        return by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.also))
+        return by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
 
     return rebuild(graph, opaque, moved)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.records import dataclass, field
-from dualflow.schedule.loop_program import Argument, LaunchParameter, Scalar
+from dualflow.schedule.kernel import Argument
+from dualflow.schedule.kernel_statements import LaunchParameter, Scalar
 from dualflow.schedule.nest import NestOperand
 
 

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from dualflow.core.records import replace
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.axes import base_of, is_scalar_literal
 from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes, IterationSpace, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.views import base_of, is_scalar_literal
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce
 from dualflow.schedule.nest import (
     Access,
@@ -41,7 +41,7 @@ def lower(
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
     written = {base_of(v): layout for v, layout in stores}
     order = _loop_order(lowered, [base_of(v) for v in body.outputs], written)
-    steps = [lowered.step(n) for n in body.nodes if n in space.own]
+    steps = [lowered.step(n) for n in body.nodes if n in space.index_axes]
     writes = [NestStore(v, lowered.access(v, lowered.axes[v], layout), 0, 0) for v, layout in stores]
     nest = _in_order(body.name, space, order, steps, writes)
     return _schedule(_join_loops(replace(nest, costs=costs, near_bytes=caches.near)))
@@ -57,8 +57,8 @@ class _LoweredBody:
 
     def __init__(self, body: Graph, space: IterationSpace, layouts: Mapping[Value, Layout]) -> None:
         self.space, self.layouts = space, layouts
-        self.nodes = [n for n in body.nodes if n in space.own]
-        self.axes = {v: output_axes(n, space.own[n]) for n in self.nodes for v in n.outputs}
+        self.nodes = [n for n in body.nodes if n in space.index_axes]
+        self.axes = {v: output_axes(n, space.index_axes[n]) for n in self.nodes for v in n.outputs}
 
     def access(self, value: Value, axes: Axes, layout: Layout) -> Access:
         """The access of a value with ``layout`` whose dims run along ``axes``."""
@@ -69,12 +69,12 @@ class _LoweredBody:
         return Access(layout.buffer, layout.offset, tuple(strides), value.spec.dtype)
 
     def step(self, node: Node) -> NestStep:
-        own = self.space.own[node]
+        axis_loops = self.space.index_axes[node]
         operands = tuple(
-            self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, own), strict=True)
+            self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, axis_loops), strict=True)
         )
-        folds = isinstance(node.op.kind, Reduce) and bool(reduced_axes(node, own))
-        return NestStep(node, own, operands, folds, 0, 0, self._gather_axis(node))
+        folds = isinstance(node.op.kind, Reduce) and bool(reduced_axes(node, axis_loops))
+        return NestStep(node, axis_loops, operands, folds, 0, 0, self._gather_axis(node))
 
     def _operand(self, value: Value, axes: Axes) -> NestOperand:
         if value in self.layouts:
@@ -98,8 +98,8 @@ class _LoweredBody:
         count = len(self.space.shape)
         yield from (axes for axes in self.axes.values() if len(axis_set(axes)) == count)
         for node in self.nodes:
-            yield from (a for a in input_axes(node, self.space.own[node]) if len(axis_set(a)) == count)
-            yield self.space.own[node]
+            yield from (a for a in input_axes(node, self.space.index_axes[node]) if len(axis_set(a)) == count)
+            yield self.space.index_axes[node]
 
 
 def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[Value, Layout]) -> list[int]:
@@ -130,9 +130,11 @@ def _in_order(
         return Access(access.buffer, access.offset, strides, access.dtype)
 
     def renamed(step: NestStep) -> NestStep:
-        own = tuple([None if a is None else position[a] for a in step.own])
+        axis_loops = tuple([None if a is None else position[a] for a in step.axis_loops])
         operands = tuple([NestOperand(access=reordered(o.access)) if o.access else o for o in step.operands])
-        return NestStep(step.node, own, operands, step.reduces, step.level, step.stage, step.gather_axis)
+        return NestStep(
+            step.node, axis_loops, operands, step.reduces, step.depth, step.stage, step.gather_axis
+        )
 
     return Nest(
         name=name,
@@ -141,8 +143,8 @@ def _in_order(
         steps=tuple(map(renamed, steps)),
         stores=tuple(s._replace(access=reordered(s.access)) for s in stores),
         stages=1,
-        cached={},
-        columns=is_column_reduction(space.shape, order, space.reduced),
+        scratch_values={},
+        reduces_columns=is_column_reduction(space.shape, order, space.reduced),
         repeated=space.repeated,
     )
 
@@ -171,10 +173,10 @@ def _joinable(nest: Nest, outer: int, inner: int) -> bool:
         if access.strides[outer] != access.strides[inner] * loops[inner].extent:
             return False
     for step in nest.steps:
-        named = [p for p in (outer, inner) if p in step.own]
+        named = [p for p in (outer, inner) if p in step.axis_loops]
         if len(named) == 1 or (named and _reads_position(step)):
             return False
-        if named and step.own.index(outer) + 1 != step.own.index(inner):
+        if named and step.axis_loops.index(outer) + 1 != step.axis_loops.index(inner):
             return False
     return True
 
@@ -188,13 +190,13 @@ def _joined(nest: Nest, outer: int) -> Nest:
     def strides(access: Access) -> Access:
         return access._replace(strides=access.strides[:outer] + access.strides[outer + 1 :])
 
-    def positions(own: Axes) -> Axes:
-        return tuple(a if a is None or a < outer else a - 1 for a in own if a != outer)
+    def positions(axis_loops: Axes) -> Axes:
+        return tuple(a if a is None or a < outer else a - 1 for a in axis_loops if a != outer)
 
     def step(old: NestStep) -> NestStep:
         operands = tuple([NestOperand(access=strides(o.access)) if o.access else o for o in old.operands])
         return NestStep(
-            old.node, positions(old.own), operands, old.reduces, old.level, old.stage, old.gather_axis
+            old.node, positions(old.axis_loops), operands, old.reduces, old.depth, old.stage, old.gather_axis
         )
 
     loops = list(nest.loops)
@@ -208,28 +210,30 @@ def _joined(nest: Nest, outer: int) -> Nest:
 def _schedule(nest: Nest) -> Nest:
     """The nest with the level of every value (the number of loops around it) and its stage."""
     num_parallel, depth = nest.num_parallel, len(nest.loops)
-    level: dict[Value, int] = {}
+    depth_of: dict[Value, int] = {}
     ready: dict[Value, int] = {}
     steps = []
     for step in nest.steps:
-        own_level = max((a + 1 for a in step.own if a is not None), default=0)
+        own_depth = max((a + 1 for a in step.axis_loops if a is not None), default=0)
         stage = max((ready[o.value] for o in step.operands if o.value is not None), default=0)
         if not step.reduces:
-            own_level = max([own_level, *(level[o.value] for o in step.operands if o.value is not None)])
+            own_depth = max([own_depth, *(depth_of[o.value] for o in step.operands if o.value is not None)])
         for value in step.node.outputs:
-            level[value] = num_parallel if step.reduces else own_level
+            depth_of[value] = num_parallel if step.reduces else own_depth
             ready[value] = stage + 1 if step.reduces else stage
-        at = depth if step.reduces else own_level
-        steps.append(NestStep(step.node, step.own, step.operands, step.reduces, at, stage, step.gather_axis))
-    stores = tuple(s._replace(level=level[s.value], stage=ready[s.value]) for s in nest.stores)
+        at = depth if step.reduces else own_depth
+        steps.append(
+            NestStep(step.node, step.axis_loops, step.operands, step.reduces, at, stage, step.gather_axis)
+        )
+    stores = tuple(s._replace(depth=depth_of[s.value], stage=ready[s.value]) for s in nest.stores)
     reductions = [s.stage for s in steps if s.reduces]
-    inner = [s.stage for s in stores if s.level > num_parallel]
+    inner = [s.stage for s in stores if s.depth > num_parallel]
     stages = max([*reductions, *inner], default=0) + 1 if depth > num_parallel else 1
     nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
     if stages == 1:
         return nest
     nest = _at_first_use(nest)
-    return replace(nest, cached=_cached(nest))
+    return replace(nest, scratch_values=_scratch_values(nest))
 
 
 def _at_first_use(nest: Nest) -> Nest:
@@ -239,16 +243,16 @@ def _at_first_use(nest: Nest) -> Nest:
     return replace(nest, steps=tuple(steps))
 
 
-def _cached(nest: Nest) -> dict[Value, int]:
+def _scratch_values(nest: Nest) -> dict[Value, int]:
     """The values of the innermost loop that later stages load instead of recomputing them, numbered.
 
     They are chosen stage by stage in the order of the steps, so that recomputations start from values that
     are stored already.
     """
-    inner = {s.node.output: s for s in nest.steps if s.level == len(nest.loops) and not s.reduces}
+    inner = {s.node.output: s for s in nest.steps if s.depth == len(nest.loops) and not s.reduces}
     stored: dict[Value, int] = {}
     for stage in range(1, nest.stages):
-        readers = [s for s in nest.steps if s.stage == stage and s.level > nest.num_parallel]
+        readers = [s for s in nest.steps if s.stage == stage and s.depth > nest.num_parallel]
         read = {o.value for s in readers for o in s.operands}
         read |= {s.value for s in nest.stores if s.stage == stage}
         recompute: dict[Value, float] = {}
@@ -290,10 +294,10 @@ def stage_steps(nest: Nest, stage: int) -> list[NestStep]:
     A value of an earlier stage is recomputed unless the nest stores it.
     """
     num_parallel = nest.num_parallel
-    inner = {s.node.output: s for s in nest.steps if s.level > num_parallel}
+    inner = {s.node.output: s for s in nest.steps if s.depth > num_parallel}
     reductions = [s for s in nest.steps if s.reduces and s.stage == stage]
     pending = [o.value for s in reductions for o in s.operands]
-    pending += [s.value for s in nest.stores if s.level > num_parallel and s.stage == stage]
+    pending += [s.value for s in nest.stores if s.depth > num_parallel and s.stage == stage]
     needed = {s.node.output for s in reductions}
     while pending:
         value = pending.pop()
@@ -301,6 +305,6 @@ def stage_steps(nest: Nest, stage: int) -> list[NestStep]:
         if step is None or step.node.output in needed or step.reduces:
             continue
         needed.add(step.node.output)
-        if step.stage == stage or step.node.output not in nest.cached:
+        if step.stage == stage or step.node.output not in nest.scratch_values:
             pending += [o.value for o in step.operands]
     return [s for s in nest.steps if s.node.output in needed]

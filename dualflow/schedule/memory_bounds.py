@@ -1,7 +1,7 @@
 """Bounds of a program's memory: compares the accesses of each statement with the sizes of the buffers.
 
-The span of an operand is from its first to its last element in its buffer. It must be inside the buffer, and
-the accesses of a statement must be inside the spans of its operands:
+The elements of an operand is from its first to its last element in its buffer. It must be inside the buffer,
+and the accesses of a statement must be inside the ranges of its operands:
 
     Launch                  every access of its kernel (:mod:`dualflow.schedule.access_bounds`)
     Multiply                the matrices, by rows, columns, inner size, batch and strides
@@ -20,16 +20,23 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node, Value
+from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region
-from dualflow.schedule.loop_program import Argument, Run
+from dualflow.schedule.element_ranges import ElementRange, at_least, contains, fits, range_of_layout
+from dualflow.schedule.kernel import Argument, KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan, dynamic_buffers
+from dualflow.schedule.program_statements import (
+    ChooseBranch,
+    LaunchNest,
+    LaunchPieces,
+    RunLoop,
+    Statement,
+    walk,
+)
 from dualflow.schedule.refused_accesses import unsafe
-from dualflow.schedule.spans import Span, at_least, contains, fits, footprint
 from dualflow.schedule.statement_accesses import accesses_of
-from dualflow.schedule.statements import ChooseBranch, Launch, LaunchPieces, RunLoop, Statement, walk
 from dualflow.schedule.symbolic_accesses import undecided_accesses
 
 
@@ -51,7 +58,7 @@ class MemoryBounds:
         self._bound = frozenset(plan.argument_sizes)
         self.nbytes: dict[int, int | None] = {}
         self.blocks: set[int] = set()
-        self._spans: dict[tuple[Layout, Value], tuple[Span | None, bool]] = {}
+        self._ranges: dict[tuple[Layout, Value], tuple[ElementRange | None, bool]] = {}
         self._counts: dict[int, int] = {}
         self._rows: dict[int, int] = {}
         self._reaches: dict[tuple[int, tuple[int, ...], int], tuple[AccessBounds, dict[int, Region]]] = {}
@@ -87,7 +94,7 @@ class MemoryBounds:
 
     # Statements
 
-    def check(self, program: Iterable[Statement]) -> list[tuple[Span, Node]]:
+    def check(self, program: Iterable[Statement]) -> list[tuple[ElementRange, Node]]:
         """The elements that may be outside of their buffers, with the nodes that access them.
 
         Those of kernels are left out; see :meth:`launched`. There are none unless sizes are symbolic.
@@ -95,9 +102,13 @@ class MemoryBounds:
         Raises:
             InternalError: an access is outside its buffer.
         """
-        return [(span, statement.node) for statement in walk(program) for span in self.undecided(statement)]
+        return [
+            (elements, statement.node)
+            for statement in walk(program)
+            for elements in self.undecided(statement)
+        ]
 
-    def undecided(self, statement: Statement) -> list[Span]:
+    def undecided(self, statement: Statement) -> list[ElementRange]:
         """The accesses of a statement that must be checked at run time: the others are inside their buffers.
 
         For kernels, see :meth:`launched`.
@@ -105,55 +116,58 @@ class MemoryBounds:
         Raises:
             InternalError: an access is outside its buffer.
         """
-        if isinstance(statement, Launch | LaunchPieces):
+        if isinstance(statement, LaunchNest | LaunchPieces):
             return []
         if isinstance(statement, RunLoop):
             self._check_rows(statement)
         node, accessed = statement.node, accesses_of(statement)
-        undecided: dict[Span, None] = {}
+        undecided: dict[ElementRange, None] = {}
         for i, (operand, inside) in enumerate(self._operands(statement)):
             if operand is None:
                 continue
             if not inside:
                 undecided[operand] = None
-            span = accessed.get(i)
-            if span is None or span == operand:
+            elements = accessed.get(i)
+            if elements is None or elements == operand:
                 continue
-            if contains(operand, span) is False and not span.counts:
-                raise unsafe(node, f"it accesses {span}, but its operand has {operand}")
-            if not self._is_inside(span, node):
-                undecided[span] = None
+            if contains(operand, elements) is False and not elements.counts:
+                raise unsafe(node, f"it accesses {elements}, but its operand has {operand}")
+            if not self._is_inside(elements, node):
+                undecided[elements] = None
         return list(undecided)
 
-    def _operands(self, statement: Statement) -> list[tuple[Span | None, bool]]:
-        """The spans of inputs and outputs, and whether they are inside their buffers.
+    def _operands(self, statement: Statement) -> list[tuple[ElementRange | None, bool]]:
+        """The ranges of inputs and outputs, and whether they are inside their buffers.
 
-        The latter is False if that is known only at run time. The span is None for an operand without
+        The latter is False if that is known only at run time. The elements is None for an operand without
         elements, or of a size that a host call computes.
         """
         node, operands = statement.node, []
         for layouts, values in ((statement.inputs, node.inputs), (statement.outputs, node.outputs)):
             for layout, value in zip(layouts, values, strict=True):
                 key = layout, value
-                operand = self._spans.get(key)
+                operand = self._ranges.get(key)
                 if operand is None:
-                    span = None
+                    elements = None
                     if value.spec.shape.is_static:
-                        span = footprint(layout, sizes(value), value.spec.dtype.size)
-                    operand = self._spans[key] = span, span is None or self._is_inside(span, node)
+                        elements = range_of_layout(layout, sizes(value), value.spec.dtype.size)
+                    operand = self._ranges[key] = (
+                        elements,
+                        elements is None or self._is_inside(elements, node),
+                    )
                 operands.append(operand)
         return operands
 
-    def _is_inside(self, span: Span, node: Node) -> bool:
+    def _is_inside(self, elements: ElementRange, node: Node) -> bool:
         """Whether elements are inside their buffer; False if that is known only at run time."""
-        nbytes = self.nbytes.get(span.buffer)
+        nbytes = self.nbytes.get(elements.buffer)
         if nbytes is None:
             if self.sized:
                 return False
-            raise unsafe(node, f"it accesses {span}, which has no allocation")
-        inside = fits(span, nbytes)
+            raise unsafe(node, f"it accesses {elements}, which has no allocation")
+        inside = fits(elements, nbytes)
         if inside is False:
-            raise unsafe(node, f"it accesses {span}, which has {nbytes} bytes")
+            raise unsafe(node, f"it accesses {elements}, which has {nbytes} bytes")
         return inside is True
 
     def _check_rows(self, loop: RunLoop) -> None:
@@ -188,52 +202,61 @@ class MemoryBounds:
 
     # Kernels
 
-    def launched(self, launch: Launch, run: Run, accesses: AccessBounds, partials: Region) -> list[Span]:
+    def launched(
+        self, statement: LaunchNest, launch: KernelLaunch, accesses: AccessBounds, partials: Region
+    ) -> list[ElementRange]:
         """The accesses of a kernel that must be checked at run time: the others are inside their buffers.
 
         Args:
-            launch: the statement.
-            run: the kernel with its arguments.
+            statement: the statement.
+            launch: the kernel with its arguments.
             accesses: the bounds of the kernel's accesses.
             partials: the elements of each buffer of partial results.
 
         Raises:
             InternalError: an access is outside its buffer.
         """
-        node, operands = launch.node, self._operands(launch)
+        node, operands = statement.node, self._operands(statement)
         if self.sized:
             inside_operands = [
-                [span for span, inside in operands if span is not None and inside and _is_at(span, argument)]
-                for argument in run.buffers
+                [
+                    elements
+                    for elements, inside in operands
+                    if elements is not None and inside and _is_at(elements, argument)
+                ]
+                for argument in launch.buffers
             ]
-            undecided = undecided_accesses(run, accesses, inside_operands, partials, node)
-            return [span for span in undecided if not self._is_inside(span, node)]
-        spans: dict[tuple[int, int], list[Span]] = {}
-        for span, _ in operands:
-            if span is not None:
-                spans.setdefault((span.buffer, span.size), []).append(span)
+            undecided = undecided_accesses(launch, accesses, inside_operands, partials, node)
+            return [elements for elements in undecided if not self._is_inside(elements, node)]
+        ranges: dict[tuple[int, int], list[ElementRange]] = {}
+        for elements, _ in operands:
+            if elements is not None:
+                ranges.setdefault((elements.buffer, elements.size), []).append(elements)
         regions = []
-        for number, (buffer, offset, dtype) in enumerate(run.buffers):
-            in_buffer = spans.get((buffer, dtype.size), [])
+        for number, (buffer, offset, dtype) in enumerate(launch.buffers):
+            in_buffer = ranges.get((buffer, dtype.size), [])
             if len(in_buffer) > 1 and number not in accesses.from_start:  # x[::-1] begins at none of them
                 in_buffer = [s for s in in_buffer if s.first == offset] or in_buffer
             regions.append(_hull(in_buffer, offset))
-        regions += [partials] * len(run.partials)
-        accesses.check_reach(self._reach(run, accesses, node), run, regions, node)
+        regions += [partials] * len(launch.partials)
+        accesses.check_reach(self._reach(launch, accesses, node), launch, regions, node)
         return []
 
-    def _reach(self, run: Run, accesses: AccessBounds, node: Node) -> dict[int, Region]:
+    def _reach(self, launch: KernelLaunch, accesses: AccessBounds, node: Node) -> dict[int, Region]:
         """The accessed regions of each buffer, shared by launches of one kernel with equal parameters."""
-        key = id(accesses), run.parameters, run.total
+        key = id(accesses), launch.parameters, launch.total
         shared = self._reaches.get(key)
         if shared is None:
-            shared = self._reaches[key] = accesses, accesses.reach(run, node)  # the entry keeps the id in use
+            shared = self._reaches[key] = (
+                accesses,
+                accesses.reach(launch, node),
+            )  # the entry keeps the id in use
         return shared[1]
 
 
-def _is_at(span: Span, argument: Argument) -> bool:
+def _is_at(elements: ElementRange, argument: Argument) -> bool:
     """Whether elements are in the buffer of a kernel's argument, and of its element size."""
-    return span.buffer == argument.buffer and span.size == argument.dtype.size
+    return elements.buffer == argument.buffer and elements.size == argument.dtype.size
 
 
 def _static_sizes(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int, int]]:
@@ -241,10 +264,10 @@ def _static_sizes(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int
     return ((first + i, spec.nbytes) for i, spec in enumerate(specs) if spec.shape.is_static)
 
 
-def _hull(spans: Sequence[Span], offset: int) -> Region:
+def _hull(ranges: Sequence[ElementRange], offset: int) -> Region:
     """The smallest region that contains the operands, relative to an offset into their buffer."""
-    if len(spans) == 1:
-        return spans[0].first - offset, spans[0].last - offset
-    if not spans:
+    if len(ranges) == 1:
+        return ranges[0].first - offset, ranges[0].last - offset
+    if not ranges:
         return NOTHING
-    return min(s.first for s in spans) - offset, max(s.last for s in spans) - offset
+    return min(s.first for s in ranges) - offset, max(s.last for s in ranges) - offset

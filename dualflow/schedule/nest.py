@@ -80,19 +80,19 @@ class NestStep:
 
     Attributes:
         node: the node.
-        own: for each of its axes the loop that runs along it; None for an axis of size 1.
+        axis_loops: for each of its axes the loop that runs along it; None for an axis of size 1.
         operands: its operands.
         reduces: whether it reduces over loops; a reduction over axes of size 1 does not.
-        level: the number of loops around it.
+        depth: the number of loops around it.
         stage: the stage that it runs in.
         gather_axis: the axis of its first operand that a gather selects along.
     """
 
     node: Node
-    own: Axes
+    axis_loops: Axes
     operands: tuple[NestOperand, ...]
     reduces: bool
-    level: int
+    depth: int
     stage: int
     gather_axis: GatherAxis | None = None
 
@@ -102,7 +102,7 @@ class NestStore(NamedTuple):
 
     value: Value
     access: Access
-    level: int
+    depth: int
     stage: int
 
 
@@ -118,11 +118,11 @@ class Nest:
         stores: the values that are written to memory.
         stages: the number of runs of the reduction loops. A step that reads a finished reduction is in the
             next stage.
-        cached: values inside the reduction loops that a later stage loads from scratch memory instead of
-            recomputing them, numbered.
+        scratch_values: values inside the reduction loops that a later stage loads from scratch memory instead
+            of recomputing them, numbered.
         costs: the cost model by which its kernel is written.
         near_bytes: the size of the nearest cache.
-        columns: whether it reduces over columns; see :mod:`dualflow.graph.column_reductions`.
+        reduces_columns: whether it reduces over columns; see :mod:`dualflow.graph.column_reductions`.
         repeated: nodes that another kernel computes as well.
     """
 
@@ -132,10 +132,10 @@ class Nest:
     steps: tuple[NestStep, ...]
     stores: tuple[NestStore, ...]
     stages: int
-    cached: Mapping[Value, int]
+    scratch_values: Mapping[Value, int]
     costs: CostModel = CPU
     near_bytes: int = CPU_CACHES.near
-    columns: bool = False
+    reduces_columns: bool = False
     repeated: frozenset[Node] = frozenset()
 
     @property

@@ -8,13 +8,13 @@ from enum import StrEnum
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import is_static
-from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.passes.fourier_tables import FOUR_STEPS
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
+from dualflow.graph.views import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.ops.op_kinds import (
     Check,
     Cond,
@@ -203,7 +203,7 @@ def with_copies(
         strides: the strides of values that are not contiguous.
         capabilities: whether products read matrices of any strides, or only those that BLAS reads.
     """
-    return _Resolver(strides, capabilities).run(nodes)
+    return _Resolver(strides, capabilities).resolve(nodes)
 
 
 def readable_by_blas(strides: Sequence[int], rows: int, columns: int) -> bool:
@@ -228,7 +228,7 @@ class _Resolver:
         self.resolved: dict[Value, Value] = {}
         self.strides: dict[Value, tuple[int, ...]] = {}
 
-    def run(self, nodes: Iterable[Node]) -> list[StridedNode]:
+    def resolve(self, nodes: Iterable[Node]) -> list[StridedNode]:
         for node in nodes:
             kind = kind_of(node)
             inputs = tuple([self._operand(node, kind, i, v) for i, v in enumerate(node.inputs)])

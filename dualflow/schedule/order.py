@@ -8,11 +8,11 @@ from enum import Enum
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import SizeVariable, is_static, size_variables
-from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, IterationSpace, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
+from dualflow.graph.views import base_of, is_view, sizes
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous, strides_to_show
@@ -279,7 +279,9 @@ def _is_elementwise_update(node: Node, old: Value, new: Value) -> bool:
     space: IterationSpace = node.attrs["space"]
     producer = graph.outputs[new.index].node
     written = (
-        output_axes(producer, space.own[producer]) if producer is not None and producer in space.own else None
+        output_axes(producer, space.index_axes[producer])
+        if producer is not None and producer in space.index_axes
+        else None
     )
     by_stages = written is None or any(a in space.reduced for a in written)
     for outer, value in zip(node.inputs, graph.inputs, strict=True):
@@ -288,9 +290,11 @@ def _is_elementwise_update(node: Node, old: Value, new: Value) -> bool:
         if outer is not old or by_stages:
             return False
         readers = [n for n in graph.nodes if value in n.inputs]
-        if not all(n in space.own for n in readers):
+        if not all(n in space.index_axes for n in readers):
             return False
-        reads = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, space.own[n]), strict=True)]
+        reads = [
+            (v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, space.index_axes[n]), strict=True)
+        ]
         if any(v is value and axes != written for v, axes in reads):
             return False
     return True

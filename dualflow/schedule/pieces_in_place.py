@@ -19,8 +19,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import is_static
-from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.ir import Value
+from dualflow.graph.views import base_of, sizes
 from dualflow.ops.op_kinds import CopyPieces
 from dualflow.schedule.assembly import address_of, owner_of
 from dualflow.schedule.nest import contiguous_strides

@@ -23,7 +23,6 @@ from dualflow.core.records import NamedTuple, replace
 from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SizeFactor, UndecidedSize, is_static, size_variables
-from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.capabilities import ALL, CPU_CACHES, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
@@ -36,9 +35,11 @@ from dualflow.graph.symbolic_size_ops import (
     has_symbolic_sizes,
     is_argument_size,
 )
+from dualflow.graph.views import base_of, sizes
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
+from dualflow.schedule.element_ranges import check_view
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import (
@@ -62,7 +63,6 @@ from dualflow.schedule.planned import (
     StackRow,
     dynamic_buffers,
 )
-from dualflow.schedule.spans import check_view
 from dualflow.schedule.window_products import with_window_products
 
 

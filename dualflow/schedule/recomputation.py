@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from dualflow.core.records import NamedTuple
-from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.fused import FUSED, IterationSpace
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.views import base_of, is_view
 from dualflow.ops.op_kinds import Literal, Reduce
 
 Dropped = Mapping[int, Collection[Value]]
@@ -79,10 +79,12 @@ def _part(node: Node, values: tuple[Value, ...]) -> Part:
     read = [i for i, v in enumerate(body.inputs) if v in needed]
     smaller = Graph(body.name, tuple([body.inputs[i] for i in read]), tuple(nodes[::-1]), outputs)
     space: IterationSpace = node.attrs["space"]
-    own = {n: space.own[n] for n in nodes if n in space.own}
-    attrs = {"body": smaller, "space": IterationSpace(space.shape, space.reduced, own, space.repeated)}
+    index_axes = {n: space.index_axes[n] for n in nodes if n in space.index_axes}
+    attrs = {"body": smaller, "space": IterationSpace(space.shape, space.reduced, index_axes, space.repeated)}
     inputs = tuple([node.inputs[i] for i in read])
-    return Part(Node(FUSED, inputs, attrs, [v.spec for v in values], node.origin, node.also), inputs, values)
+    return Part(
+        Node(FUSED, inputs, attrs, [v.spec for v in values], node.origin, node.merged_origins), inputs, values
+    )
 
 
 def recomputed(graph: Graph, dropped: Dropped, parts: Parts) -> Recomputed:
@@ -92,45 +94,45 @@ def recomputed(graph: Graph, dropped: Dropped, parts: Parts) -> Recomputed:
     dropped; the caller ensures that the nodes may run twice. A value without a reader before it is dropped is
     only computed later.
     """
-    walk = _Walk(graph, parts)
+    rewriter = _Rewriter(graph, parts)
     for at, node in enumerate(graph.nodes):
         if not is_view(node) and not isinstance(node.op.kind, Literal):
-            walk.run(node, at)
+            rewriter.append(node, at)
             for value in dropped.get(at, ()):
-                walk.drop(value)
-    results = walk.read(graph.results, len(graph.nodes))
-    rewritten = graph.with_results(results, nodes=tuple(walk.nodes))
+                rewriter.drop(value)
+    results = rewriter.read(graph.results, len(graph.nodes))
+    rewritten = graph.with_results(results, nodes=tuple(rewriter.nodes))
     live = eliminate_dead_code(rewritten).nodes
     ran: set[Node] = set()
     repeated: list[Node] = []
     for node in live:
         if node.outputs and node.inputs and not is_view(node):
-            original = next(walk.source[v].node for v in node.outputs if v in walk.source)
+            original = next(rewriter.source[v].node for v in node.outputs if v in rewriter.source)
             assert original is not None, "a value of the graph has a node"
             if original in ran:
                 repeated.append(node)
             ran.add(original)
     graph = rewritten.with_results(rewritten.results, nodes=live)
-    return Recomputed(graph, walk.source, walk.place, tuple(repeated))
+    return Recomputed(graph, rewriter.source, rewriter.place, tuple(repeated))
 
 
-class _Walk:
+class _Rewriter:
     """The nodes of the new graph so far, and the new values of old ones.
 
     Attributes:
-        now: for each old value that is available, the new one.
+        current: for each old value that is available, the new one.
         nodes, source, place: see :class:`Recomputed`.
     """
 
     def __init__(self, graph: Graph, parts: Parts) -> None:
-        self.now: dict[Value, Value] = {v: v for v in graph.inputs}
+        self.current: dict[Value, Value] = {v: v for v in graph.inputs}
         self.nodes: list[Node] = []
         self.source: dict[Value, Value] = {}
         self.place: dict[Node, int] = {}
         self._parts = parts
         self._views: dict[Value, list[Value]] = {}
 
-    def run(self, node: Node, at: int) -> None:
+    def append(self, node: Node, at: int) -> None:
         """Append a node of the old graph."""
         self.read(node.inputs, at)
         self._add(node, node.inputs, node.outputs, at)
@@ -138,7 +140,7 @@ class _Walk:
     def drop(self, value: Value) -> None:
         """Drop a value and the views of it."""
         for view in (value, *self._views.pop(value, ())):
-            self.now.pop(view, None)
+            self.current.pop(view, None)
 
     def read(self, values: Sequence[Value], at: int) -> list[Value]:
         """The new values of ``values``, recomputed if they are dropped, without recursion."""
@@ -149,32 +151,32 @@ class _Walk:
             pending += missing
             if not missing:
                 for value in pending.pop():
-                    if value not in self.now:
+                    if value not in self.current:
                         self._add(part.node, part.inputs, part.outputs, at)
-                        self._note_view(value)
-        return [self.now[v] for v in values]
+                        self._record_view(value)
+        return [self.current[v] for v in values]
 
     def _missing(self, values: Sequence[Value]) -> list[tuple[Value, ...]]:
         """The ``values`` that are dropped, grouped by the nodes that compute them."""
         groups: dict[Node | None, set[Value]] = {}
         for value in values:
-            if value not in self.now:
+            if value not in self.current:
                 groups.setdefault(value.node, set()).add(value)
         return [tuple(sorted(group, key=lambda v: v.index)) for group in groups.values()]
 
-    def _note_view(self, value: Value) -> None:
+    def _record_view(self, value: Value) -> None:
         if value.node is not None and is_view(value.node):
             self._views.setdefault(base_of(value), []).append(value)
 
     def _add(self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], at: int) -> None:
         """Append ``node``, whose results are the old values ``outputs``; available ones are not replaced."""
-        new_inputs = [self.now[v] for v in inputs]
+        new_inputs = [self.current[v] for v in inputs]
         changed = node in self.place or any(a is not b for a, b in zip(new_inputs, node.inputs, strict=True))
         new_node = node.with_inputs(new_inputs) if changed else node
         self.nodes.append(new_node)
         self.place[new_node] = at
         computed = {
-            old: new for old, new in zip(outputs, new_node.outputs, strict=True) if old not in self.now
+            old: new for old, new in zip(outputs, new_node.outputs, strict=True) if old not in self.current
         }
-        self.now.update(computed)
+        self.current.update(computed)
         self.source.update({new: old for old, new in computed.items()})

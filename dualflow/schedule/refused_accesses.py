@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dualflow.core.errors import InternalError
 from dualflow.graph.ir import Node
-from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import KernelStatement, Place, Run
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import KernelStatement, Place
 
 
-def refused(run: Run, statement: int, node: Node, why: str) -> InternalError:
+def refused(launch: KernelLaunch, statement: int, node: Node, why: str) -> InternalError:
     """The error for a statement of a kernel whose accesses are not proved inside their buffers."""
-    return unsafe(node, f"{why}:\n    {shown(list(lp.walk(run.kernel.body))[statement], run)}")
+    return unsafe(node, f"{why}:\n    {shown(list(ks.walk(launch.kernel.body))[statement], launch)}")
 
 
 def unsafe(node: Node, why: str) -> InternalError:
@@ -23,11 +24,17 @@ def unsafe(node: Node, why: str) -> InternalError:
     )
 
 
-def shown(statement: KernelStatement, run: Run | None = None) -> str:
-    """An access as text, with the values of launch parameters if ``run`` is set."""
+def shown(statement: KernelStatement, launch: KernelLaunch | None = None) -> str:
+    """An access as text, with the values of launch parameters if ``launch`` is set."""
 
-    def parameter(n: lp.LaunchParameter | None) -> str:
-        return "1" if n is None else f"parameter {n.number}" if run is None else str(run.parameters[n.number])
+    def parameter(n: ks.LaunchParameter | None) -> str:
+        return (
+            "1"
+            if n is None
+            else f"parameter {n.number}"
+            if launch is None
+            else str(launch.parameters[n.number])
+        )
 
     def element(place: Place) -> str:
         begins = {edge.loop for edge in place.begins}
@@ -43,14 +50,14 @@ def shown(statement: KernelStatement, run: Run | None = None) -> str:
         return f"buffer {place.buffer} [{' + '.join(parts) or '0'}]"
 
     match statement:
-        case lp.Load(register, place):
+        case ks.Load(register, place):
             return f"Load register {register.number} = {element(place)}"
-        case lp.Store(place):
+        case ks.Store(place):
             return f"Store {element(place)}"
-        case lp.MaskedLoad(load, inside):
-            return f"{shown(load, run)} where register {inside.number}"
-        case lp.TransposedTile(row, place):
+        case ks.MaskedLoad(load, inside):
+            return f"{shown(load, launch)} where register {inside.number}"
+        case ks.TransposedTile(row, place):
             return f"Transpose a tile of {element(place)} to buffer {row}"
-        case lp.For(loop, begin, end) | lp.RowGroups(loop, begin, end):
+        case ks.For(loop, begin, end) | ks.RowGroups(loop, begin, end):
             return f"For loop {loop} from {begin} to {end}"
     return f"{type(statement).__name__} {getattr(statement, 'loop', '')}".rstrip()

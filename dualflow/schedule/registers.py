@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow.schedule.loop_program import (
+from dualflow.schedule.kernel_statements import (
     BoundsCheck,
     Choose,
     Compute,

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from itertools import accumulate
 
 from dualflow.core.records import NamedTuple
-from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.views import base_of, is_view
 from dualflow.graph.work import bytes_moved, work
 from dualflow.ops.op_kinds import Literal, MatMul
 from dualflow.schedule.early_order import FirstReaders, first_readers, ordered_early

@@ -19,9 +19,8 @@ from dualflow.core.records import replace
 from dualflow.graph.ir import Node
 from dualflow.graph.scalar_functions import reduction_of
 from dualflow.ops.op_kinds import Scan
-from dualflow.schedule.kernels import KernelWriter
-from dualflow.schedule.loop_ids import KernelLoop
-from dualflow.schedule.loop_program import (
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import (
     Bound,
     Compute,
     End,
@@ -31,8 +30,9 @@ from dualflow.schedule.loop_program import (
     ReduceFinalize,
     ReduceInit,
     ReduceUpdate,
-    Run,
 )
+from dualflow.schedule.kernel_writer import KernelWriter
+from dualflow.schedule.loop_ids import KernelLoop
 from dualflow.schedule.nest import Access, Nest, NestOperand
 
 
@@ -49,14 +49,15 @@ class ScanWriter(KernelWriter):
         super().__init__(_scan_nest(nest, node), lanes)
         self.node = node
 
-    def scan(self) -> Run:
+    def write_scan(self) -> KernelLaunch:
+        """The kernel, with its arguments."""
         nest = self.nest
         body = tuple(self._around(0))
         if not nest.num_parallel:
             body = (For(KernelLoop.CHUNKS, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
         empty = any(loop.extent == 0 for loop in nest.loops)
         total = nest.loops[0].extent if nest.num_parallel else 1
-        return self._as_run(body, 0 if empty else total)
+        return self._launch_of(body, 0 if empty else total)
 
     def _around(self, at: int) -> Iterator[KernelStatement]:
         """The parallel loops from ``at`` inwards, and the running results inside them."""

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from dualflow.core.dtypes import DType
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.graph.loop_dtypes import in_loops
+from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Check, Scatter
 from dualflow.ops.record import Effect, Op
 
@@ -27,7 +27,9 @@ BOUNDS = Op(
 
 def bounds_node(scatter: Node) -> Node:
     """The bounds check of the indices of ``scatter``."""
-    return Node(BOUNDS, scatter.inputs[-2:-1], {"scatter": scatter}, [], scatter.origin, scatter.also)
+    return Node(
+        BOUNDS, scatter.inputs[-2:-1], {"scatter": scatter}, [], scatter.origin, scatter.merged_origins
+    )
 
 
 def scatters(kind: Scatter, dtype: DType) -> bool:

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.records import replace
 from dualflow.ops.op_kinds import Elementwise, Reduce
-from dualflow.schedule.kernels import Accumulator, KernelWriter
-from dualflow.schedule.loop_program import Bound, End, KernelStatement, Once, RowGroups
+from dualflow.schedule.kernel_statements import Bound, End, KernelStatement, Once, RowGroups
+from dualflow.schedule.kernel_writer import Accumulator, KernelWriter
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Nest
 
@@ -49,7 +49,7 @@ class ShortRowWriter(KernelWriter):
     """Writes a nest with short rows, of which ``rows`` run side by side."""
 
     def __init__(self, nest: Nest, lanes: int, rows: int) -> None:
-        super().__init__(replace(nest, cached={}), lanes)
+        super().__init__(replace(nest, scratch_values={}), lanes)
         self._side_by_side = rows
 
     def _parallel(
@@ -78,5 +78,5 @@ class ShortRowWriter(KernelWriter):
                 yield from self._update(step, next(unused))
             elif step.node.output not in self.env:
                 yield from self._step(step, stage)
-        inner = [s for s in self.nest.stores if s.level > self.nest.num_parallel and s.stage == stage]
+        inner = [s for s in self.nest.stores if s.depth > self.nest.num_parallel and s.stage == stage]
         yield from self._stores(inner)

@@ -43,7 +43,7 @@ class SlidingWindows(NamedTuple):
     channels: int
 
     @property
-    def run(self) -> int:
+    def contiguous_elements(self) -> int:
         """The number of elements of a window that are contiguous in the tensor."""
         last = self.axes[-1]
         return self.channels * (last.length if last.dilation == 1 else 1)

@@ -1,17 +1,16 @@
-"""The accesses of statements other than kernels, as spans of their operands."""
+"""The accesses of statements other than kernels, as ranges of their operands."""
 
 from __future__ import annotations
 
 import math
 
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
 from dualflow.graph.passes import fourier_tables
+from dualflow.graph.views import sizes
+from dualflow.schedule.element_ranges import ElementRange, contiguous_range, range_of_layout
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.sliding import SlidingWindows
-from dualflow.schedule.spans import Span, contiguous_span, footprint
-from dualflow.schedule.statements import (
+from dualflow.schedule.program_statements import (
     CallRoutine,
     CheckBounds,
     Multiply,
@@ -20,12 +19,13 @@ from dualflow.schedule.statements import (
     ScatterRows,
     Statement,
 )
+from dualflow.schedule.sliding import SlidingWindows
 
 
-def accesses_of(statement: Statement) -> dict[int, Span | None]:
-    """The spans that ``statement`` accesses, by the number of the operand, inputs first; None for no element.
+def accesses_of(statement: Statement) -> dict[int, ElementRange | None]:
+    """The ranges that ``statement`` accesses, by the number of the operand, inputs first.
 
-    It accesses all elements of operands that have no entry.
+    None for no element. It accesses all elements of operands that have no entry.
     """
     count = len(statement.inputs)
     match statement:
@@ -69,26 +69,30 @@ def _is_operand(matrix: Layout, shape: tuple[int, int], layout: Layout, value: V
     return layout == (buffer, offset, (across, down)) and value.spec.shape == (columns, rows)
 
 
-def _contiguous(layout: Layout, value: Value) -> Span | None:
+def _contiguous(layout: Layout, value: Value) -> ElementRange | None:
     """The elements of a contiguous value."""
-    return contiguous_span(layout, sizes(value), value.spec.dtype.size)
+    return contiguous_range(layout, sizes(value), value.spec.dtype.size)
 
 
-def _matrices(product: Multiply) -> tuple[Span | None, Span | None, Span | None]:
-    """The spans of the matrices of a product, or of the tensor whose windows are a matrix."""
+def _matrices(product: Multiply) -> tuple[ElementRange | None, ElementRange | None, ElementRange | None]:
+    """The ranges of the matrices of a product, or of the tensor whose windows are a matrix."""
     (rows, columns, inner), (x, y, out) = product.shape, product.matrices
     size, batch = product.node.output.spec.dtype.size, product.batch
     if product.windows is None:
-        left = footprint(x, (*batch, rows, inner), size)
+        left = range_of_layout(x, (*batch, rows, inner), size)
     else:
         tensors = sizes(product.node.inputs[0])[0]
-        left = contiguous_span(x, _tensor(product.windows, tensors), size)
+        left = contiguous_range(x, _tensor(product.windows, tensors), size)
         counts, lengths = _windows(product.windows, tensors)
         if not product.by_window:
             counts, lengths = lengths, counts
         if (math.prod(counts), math.prod(lengths)) != (rows, inner):  # more than the tensor has
-            left = contiguous_span(x, (*_tensor(product.windows, tensors), rows, inner), size)
-    return left, footprint(y, (*batch, inner, columns), size), footprint(out, (*batch, rows, columns), size)
+            left = contiguous_range(x, (*_tensor(product.windows, tensors), rows, inner), size)
+    return (
+        left,
+        range_of_layout(y, (*batch, inner, columns), size),
+        range_of_layout(out, (*batch, rows, columns), size),
+    )
 
 
 def _tensor(windows: SlidingWindows, tensors: int) -> tuple[int, ...]:
@@ -102,7 +106,7 @@ def _windows(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tu
     return (tensors, *[a.windows for a in axes]), (*[a.length for a in axes], windows.channels)
 
 
-def _selectable(scatter: ScatterRows) -> Span | None:
+def _selectable(scatter: ScatterRows) -> ElementRange | None:
     """The elements that indices can select."""
     indices = scatter.indices
     iterations, count, length, distance, *axes = indices.table
@@ -111,29 +115,29 @@ def _selectable(scatter: ScatterRows) -> Span | None:
     (out,) = scatter.outputs
     strides = (distance, *[d * length for d in distances], 1)
     dtype = scatter.node.output.spec.dtype
-    return None if count == 0 else footprint(Layout(out.buffer, out.offset, strides), shape, dtype.size)
+    return None if count == 0 else range_of_layout(Layout(out.buffer, out.offset, strides), shape, dtype.size)
 
 
-def _rows(scatter: ScatterRows) -> Span | None:
+def _rows(scatter: ScatterRows) -> ElementRange | None:
     iterations, count, length, *_ = scatter.indices.table
-    return contiguous_span(scatter.rows, (iterations, count, length), scatter.node.output.spec.dtype.size)
+    return contiguous_range(scatter.rows, (iterations, count, length), scatter.node.output.spec.dtype.size)
 
 
-def _indices(indices: ScatterIndices) -> Span | None:
+def _indices(indices: ScatterIndices) -> ElementRange | None:
     _, count, *_ = indices.table
-    return contiguous_span(indices.layout, (count, indices.depth), indices.dtype.size)
+    return contiguous_range(indices.layout, (count, indices.depth), indices.dtype.size)
 
 
-def _routine(call: CallRoutine) -> dict[int, Span | None]:
+def _routine(call: CallRoutine) -> dict[int, ElementRange | None]:
     """The accesses of a backend's routines; NumPy's kernels get views of the operands."""
     node, values = call.node, (*call.node.inputs, *call.node.outputs)
     layouts, count = (*call.inputs, *call.outputs), len(call.inputs)
     match call.kind:
         case CallKind.MEASURE if call.inputs:
             place = Layout(layouts[0].buffer, layouts[0].offset + node.attrs["index"], ())
-            return {0: contiguous_span(place, (), values[0].spec.dtype.size)}
+            return {0: contiguous_range(place, (), values[0].spec.dtype.size)}
         case CallKind.SIZES:
-            return {0: contiguous_span(layouts[0], (len(node.attrs["values"]),), values[0].spec.dtype.size)}
+            return {0: contiguous_range(layouts[0], (len(node.attrs["values"]),), values[0].spec.dtype.size)}
         case CallKind.POSITIONS:
             return {i: _contiguous(*x) for i, x in enumerate(zip(layouts, values, strict=True))}
         case CallKind.WINDOW_SUM:
@@ -141,8 +145,8 @@ def _routine(call: CallRoutine) -> dict[int, Span | None]:
             tensors, size = sizes(values[0])[0], node.output.spec.dtype.size
             counts, lengths = _windows(windows, tensors)
             shapes = (_tensor(windows, tensors), lengths, (*counts, windows.channels))
-            return {i: contiguous_span(layouts[i], shape, size) for i, shape in enumerate(shapes)}
+            return {i: contiguous_range(layouts[i], shape, size) for i, shape in enumerate(shapes)}
         case CallKind.FOURIER:
             shape = fourier_tables.shape_of(node)
-            return {i: contiguous_span(layouts[i], shape, node.output.spec.dtype.size) for i in (0, count)}
+            return {i: contiguous_range(layouts[i], shape, node.output.spec.dtype.size) for i in (0, count)}
     return {}

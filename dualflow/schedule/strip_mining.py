@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.records import dataclass
-from dualflow.schedule import loop_program as lp
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel import Kernel
+from dualflow.schedule.kernel_statements import Edge, KernelStatement, LoopKind, Place, Register
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
-from dualflow.schedule.loop_program import Edge, KernelStatement, LoopKind, Place, Register
 from dualflow.schedule.registers import read, written
 
 STRIP_WIDTH = 128
@@ -28,19 +29,19 @@ STRIP_ACCUMULATORS = 32
 """The iterations of a strip with an accumulator each, a power of two: each is initialised and combined."""
 
 _SIMPLE = (
-    lp.Compute,
-    lp.Load,
-    lp.Store,
-    lp.BoundsCheck,
-    lp.MaskedLoad,
-    lp.ReduceInit,
-    lp.ReduceUpdate,
-    lp.ReduceCombine,
-    lp.ReduceFinalize,
+    ks.Compute,
+    ks.Load,
+    ks.Store,
+    ks.BoundsCheck,
+    ks.MaskedLoad,
+    ks.ReduceInit,
+    ks.ReduceUpdate,
+    ks.ReduceCombine,
+    ks.ReduceFinalize,
 )
 
 
-def in_strips(kernel: lp.Kernel, is_speculative: Callable[[lp.Compute], bool]) -> lp.Kernel:
+def in_strips(kernel: Kernel, is_speculative: Callable[[ks.Compute], bool]) -> Kernel:
     """``kernel`` with strip-mined lane loops; ``is_speculative`` is whether code may have to run again."""
     writer = _Strips(kernel, is_speculative)
     body = writer.statements(kernel.body)
@@ -59,7 +60,7 @@ class _Run:
 class _Inner:
     """A loop inside the lane loop, with the parts of its body."""
 
-    loop: lp.For | lp.Blocks
+    loop: ks.For | ks.Blocks
     parts: list[Part]
 
 
@@ -73,29 +74,29 @@ class _Strips:
         memory: the allocations of the slots.
     """
 
-    def __init__(self, kernel: lp.Kernel, is_speculative: Callable[[lp.Compute], bool]) -> None:
+    def __init__(self, kernel: Kernel, is_speculative: Callable[[ks.Compute], bool]) -> None:
         self.is_speculative = is_speculative
-        self.memory: list[lp.StackScratch] = []
-        nested = list(lp.walk(kernel.body))
-        self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.ScratchBuffer) for s in nested)
+        self.memory: list[ks.StackScratch] = []
+        nested = list(ks.walk(kernel.body))
+        self.buffers = len(kernel.buffers) + sum(isinstance(s, ks.ScratchBuffer) for s in nested)
         self.registers = 1 + max((r.number for s in nested for r in written(s)), default=-1)
 
     def statements(self, body: Iterable[KernelStatement]) -> tuple[KernelStatement, ...]:
         return tuple([rewritten for statement in body for rewritten in self._statement(statement)])
 
     def _statement(self, statement: KernelStatement) -> Iterator[KernelStatement]:
-        if isinstance(statement, lp.For) and statement.kind is LoopKind.LANES:
+        if isinstance(statement, ks.For) and statement.kind is LoopKind.LANES:
             yield from self._lanes(statement)
-        elif isinstance(statement, lp.For | lp.Blocks | lp.Chunks):
+        elif isinstance(statement, ks.For | ks.Blocks | ks.Chunks):
             yield statement._replace(body=self.statements(statement.body))
         else:
             yield statement
 
-    def _lanes(self, loop: lp.For) -> Iterator[KernelStatement]:
-        inside = list(lp.walk(loop.body))
-        nested = any(isinstance(s, lp.For | lp.Blocks) for s in inside)
-        wide = [s for s in loop.body if isinstance(s, lp.ReduceUpdate) and len(s.accumulator) > 1]
-        supported = all(isinstance(s, (*_SIMPLE, lp.For, lp.Blocks)) for s in inside)
+    def _lanes(self, loop: ks.For) -> Iterator[KernelStatement]:
+        inside = list(ks.walk(loop.body))
+        nested = any(isinstance(s, ks.For | ks.Blocks) for s in inside)
+        wide = [s for s in loop.body if isinstance(s, ks.ReduceUpdate) and len(s.accumulator) > 1]
+        supported = all(isinstance(s, (*_SIMPLE, ks.For, ks.Blocks)) for s in inside)
         if supported and wide:
             yield from self._side_by_side(loop, wide)
         elif supported and (nested or any(map(self._may_rerun, inside))):
@@ -104,50 +105,50 @@ class _Strips:
             yield loop
 
     def _may_rerun(self, statement: KernelStatement) -> bool:
-        return isinstance(statement, lp.Compute) and self.is_speculative(statement)
+        return isinstance(statement, ks.Compute) and self.is_speculative(statement)
 
     # Several accumulators side by side
 
-    def _side_by_side(self, loop: lp.For, updates: Sequence[lp.ReduceUpdate]) -> Iterator[KernelStatement]:
+    def _side_by_side(self, loop: ks.For, updates: Sequence[ks.ReduceUpdate]) -> Iterator[KernelStatement]:
         """The strip-mined loop with an accumulator for each iteration, and their combination."""
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in updates}
         slots = {r: self._slot(r, STRIP_ACCUMULATORS) for accumulator in lanes.values() for r in accumulator}
-        starts = [lp.ReduceInit(lanes[step.node], step.reduction, step.node) for step in updates]
-        stores = [lp.Store(Place(slots[r], terms=((KernelLoop.LANES, None),)), r) for r in slots]
-        yield lp.Lanes(STRIP_ACCUMULATORS, (*starts, *stores))
+        starts = [ks.ReduceInit(lanes[step.node], step.reduction, step.node) for step in updates]
+        stores = [ks.Store(Place(slots[r], terms=((KernelLoop.LANES, None),)), r) for r in slots]
+        yield ks.Lanes(STRIP_ACCUMULATORS, (*starts, *stores))
         body = [
-            s._replace(accumulator=lanes[s.node]) if isinstance(s, lp.ReduceUpdate) and s.node in lanes else s
+            s._replace(accumulator=lanes[s.node]) if isinstance(s, ks.ReduceUpdate) and s.node in lanes else s
             for s in loop.body
         ]
         yield self._strip(loop, body, slots, STRIP_ACCUMULATORS)
         for step in updates:
             accumulator = lanes[step.node]
-            yield lp.ReduceLanes(
+            yield ks.ReduceLanes(
                 accumulator,
                 step.reduction,
                 tuple([slots[r] for r in accumulator]),
                 STRIP_ACCUMULATORS,
                 step.node,
             )
-            yield lp.ReduceCombine(step.accumulator, step.reduction, accumulator, step.node)
+            yield ks.ReduceCombine(step.accumulator, step.reduction, accumulator, step.node)
 
     # One strip
 
     def _strip(
-        self, loop: lp.For, body: Sequence[KernelStatement], slots: dict[Register, int], width: int
-    ) -> lp.StripMinedLoop:
+        self, loop: ks.For, body: Sequence[KernelStatement], slots: dict[Register, int], width: int
+    ) -> ks.StripMinedLoop:
         """The strip-mined loop; the registers in ``slots`` live before and after it."""
         parts = self._parts(body)
         slots = slots | {r: self._slot(r, width) for r in _crossing(parts) if r not in slots}
         iterations = tuple(_loops(loop.loop, parts, slots))
-        return lp.StripMinedLoop(loop.loop, loop.begin, loop.end, width, iterations)
+        return ks.StripMinedLoop(loop.loop, loop.begin, loop.end, width, iterations)
 
     def _parts(self, body: Sequence[KernelStatement]) -> list[Part]:
         """Runs of simple statements, and the loops between them."""
         parts: list[Part] = []
         run: list[KernelStatement] = []
         for statement in body:
-            if isinstance(statement, lp.For | lp.Blocks):
+            if isinstance(statement, ks.For | ks.Blocks):
                 parts += [*self._runs(run), _Inner(statement, self._parts(statement.body))]
                 run = []
             else:
@@ -162,7 +163,7 @@ class _Strips:
         after: list[KernelStatement] = []
         late: set[Register] = set()
         for statement in run:
-            lasting = isinstance(statement, lp.Store | lp.ReduceUpdate | lp.ReduceCombine)
+            lasting = isinstance(statement, ks.Store | ks.ReduceUpdate | ks.ReduceCombine)
             if lasting or not late.isdisjoint(read(statement)):
                 after.append(statement)
                 late.update(written(statement))
@@ -177,7 +178,7 @@ class _Strips:
     def _slot(self, register: Register, width: int) -> int:
         """Allocate a slot for a register's values in all iterations of a strip; returns its buffer."""
         self.buffers += 1
-        self.memory.append(lp.StackScratch(self.buffers - 1, register.dtype, width))
+        self.memory.append(ks.StackScratch(self.buffers - 1, register.dtype, width))
         return self.buffers - 1
 
 
@@ -210,7 +211,7 @@ def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> I
             yield part.loop._replace(body=tuple(_loops(loop, part.parts, slots)))
 
 
-def _lane_loop(loop: LoopId, run: _Run, slots: dict[Register, int]) -> lp.For:
+def _lane_loop(loop: LoopId, run: _Run, slots: dict[Register, int]) -> ks.For:
     """A run as a lane loop over the strip, with loads from slots before it and stores to slots after it."""
     begin, end = Edge(loop, BlockLevel.STRIP, False), Edge(loop, BlockLevel.STRIP, True)
     needed: dict[Register, None] = {}
@@ -219,6 +220,6 @@ def _lane_loop(loop: LoopId, run: _Run, slots: dict[Register, int]) -> lp.For:
         needed.update({r: None for r in read(statement) if r not in defined})
         defined.update(dict.fromkeys(written(statement)))
     places = {r: Place(slot, terms=((loop, None),), begins=(begin,)) for r, slot in slots.items()}
-    loads = [lp.Load(r, places[r]) for r in needed if r in places]
-    stores = [lp.Store(places[r], r) for r in defined if r in places]
-    return lp.For(loop, begin, end, run.kind, (*loads, *run.body, *stores))
+    loads = [ks.Load(r, places[r]) for r in needed if r in places]
+    stores = [ks.Store(places[r], r) for r in defined if r in places]
+    return ks.For(loop, begin, end, run.kind, (*loads, *run.body, *stores))

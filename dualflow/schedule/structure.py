@@ -12,10 +12,12 @@ from dualflow.core.dtypes import DType
 from dualflow.graph.exact_equality import exact
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction
-from dualflow.schedule import loop_program
-from dualflow.schedule.loop_program import Kernel
+from dualflow.schedule import kernel_statements
+from dualflow.schedule.kernel import Kernel
 
-_KINDS = {kind for kind in vars(loop_program).values() if isinstance(kind, type) and issubclass(kind, tuple)}
+_KINDS = {Kernel} | {
+    kind for kind in vars(kernel_statements).values() if isinstance(kind, type) and issubclass(kind, tuple)
+}
 _SOURCED = {kind for kind in _KINDS if list(kind.__annotations__)[-1:] == ["node"]}
 """Statements whose last field is their source node, which only errors and listings name."""
 _LEAVES = {bool, int, type(None), ScalarFunction, ReductionFunctions}

@@ -8,18 +8,22 @@ from collections.abc import Sequence
 from dualflow.core.symbolic_sizes import SymInt
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, Region, Rule
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.element_ranges import ElementRange, at_least, both, contains, distances
+from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.refused_accesses import refused
-from dualflow.schedule.spans import Span, at_least, both, contains, distances
 
 
 def undecided_accesses(
-    run: Run, accesses: AccessBounds, operands: Sequence[Sequence[Span]], partials: Region, node: Node
-) -> list[Span]:
+    launch: KernelLaunch,
+    accesses: AccessBounds,
+    operands: Sequence[Sequence[ElementRange]],
+    partials: Region,
+    node: Node,
+) -> list[ElementRange]:
     """The elements that a kernel accesses and that are not proved to be inside an operand.
 
     Args:
-        run: the kernel with its arguments.
+        launch: the kernel with its arguments.
         accesses: the bounds of the kernel's accesses.
         operands: for each of its buffers, the operands in it that are inside it.
         partials: the elements of each buffer of partial results.
@@ -28,29 +32,29 @@ def undecided_accesses(
     Raises:
         InternalError: a scratch buffer is too small, or a condition of the accesses may not hold.
     """
-    values = accesses.values(run)
+    values = accesses.values(launch)
     for condition in accesses.conditions:
-        if not _holds(condition, values, run.total):
+        if not _holds(condition, values, launch.total):
             why = "its launch parameters may not meet a condition of its accesses"
-            raise refused(run, condition.statement, node, why)
-    undecided: dict[Span, None] = {}
+            raise refused(launch, condition.statement, node, why)
+    undecided: dict[ElementRange, None] = {}
     for index in accesses.indices:
         if any(type(values[loop]) is int and values[loop] < 1 for loop in index.loops):
             continue
         first, last = _extremes(index, values)
-        own = accesses.own.get(index.buffer)
-        if index.buffer >= len(run.buffers):
-            least, most = partials if own is None else (0, math.prod(values[n] for n in own) - 1)
+        factors = accesses.scratch.get(index.buffer)
+        if index.buffer >= len(launch.buffers):
+            least, most = partials if factors is None else (0, math.prod(values[n] for n in factors) - 1)
             if not both(at_least(first, least), at_least(most, last)):
                 why = f"it accesses elements {first} to {last} of scratch memory that has {least} to {most}"
-                raise refused(run, index.statement, node, why)
+                raise refused(launch, index.statement, node, why)
             continue
-        argument = run.buffers[index.buffer]
+        argument = launch.buffers[index.buffer]
         counts = tuple(dict.fromkeys(values[n] for n in index.loops if isinstance(values[n], SymInt)))
         start = argument.offset
-        span = Span(argument.buffer, argument.dtype.size, start + first, start + last, counts)
-        if not any(contains(operand, span) for operand in operands[index.buffer]):
-            undecided[span] = None
+        elements = ElementRange(argument.buffer, argument.dtype.size, start + first, start + last, counts)
+        if not any(contains(operand, elements) for operand in operands[index.buffer]):
+            undecided[elements] = None
     return list(undecided)
 
 

@@ -19,9 +19,8 @@ from collections.abc import Iterator
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import typical
 from dualflow.ops.op_kinds import Gather
-from dualflow.schedule.kernels import KernelWriter
-from dualflow.schedule.loop_ids import BlockLevel
-from dualflow.schedule.loop_program import (
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import (
     Blocks,
     Chunks,
     Edge,
@@ -32,10 +31,11 @@ from dualflow.schedule.loop_program import (
     Load,
     LoopKind,
     Place,
-    Run,
     ScratchBuffer,
     TransposedTile,
 )
+from dualflow.schedule.kernel_writer import KernelWriter
+from dualflow.schedule.loop_ids import BlockLevel
 from dualflow.schedule.nest import Access, Nest
 
 
@@ -51,9 +51,9 @@ def tiling(nest: Nest) -> Tiling | None:
     vector, last = nest.vector, len(nest.loops) - 1
     if vector is None or vector != last or nest.num_parallel != len(nest.loops) or not last:
         return None
-    if any(s.level not in (0, len(nest.loops)) or isinstance(s.node.op.kind, Gather) for s in nest.steps):
+    if any(s.depth not in (0, len(nest.loops)) or isinstance(s.node.op.kind, Gather) for s in nest.steps):
         return None
-    if any(s.level != len(nest.loops) for s in nest.stores):
+    if any(s.depth != len(nest.loops) for s in nest.stores):
         return None
     by_loop: dict[int, dict[Access, None]] = {}
     for access in (o.access for step in nest.steps for o in step.operands if o.access is not None):
@@ -72,7 +72,8 @@ def tiling(nest: Nest) -> Tiling | None:
 class TileWriter(KernelWriter):
     """Writes the kernel of a tiled nest."""
 
-    def tiles(self, by: Tiling) -> Run:
+    def write_tiles(self, by: Tiling) -> KernelLaunch:
+        """The kernel, with its arguments."""
         nest, vector = self.nest, len(self.nest.loops) - 1
         first = self._buffers_used()
         side = self.arguments.parameter("side", nest.costs.tile_side)
@@ -97,7 +98,7 @@ class TileWriter(KernelWriter):
             total = -(-total // nest.costs.tile_side)
         if any(loop.extent == 0 for loop in nest.loops):
             total = 0
-        return self._as_run((*memory, *before, *chunks), total)
+        return self._launch_of((*memory, *before, *chunks), total)
 
     def _tile(
         self,
@@ -119,7 +120,7 @@ class TileWriter(KernelWriter):
                 terms = (first.loop, side), (along.loop, None)
                 yield Load(register, Place(row, terms, begins=(first, along)))
             for step in nest.steps:
-                if step.level:
+                if step.depth:
                     yield from self._step(step, 0)
             yield from self._stores(nest.stores)
 

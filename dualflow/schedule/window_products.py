@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import MatMul, View
 from dualflow.schedule.operands import PRODUCT_CHARS, shows_contiguous
 from dualflow.schedule.sliding import MOST_AXES, WINDOW_PRODUCT, SlidingWindows
@@ -55,13 +55,13 @@ def _of_windows(node: Node, costs: CostModel) -> Node | None:
     source, windows = sliding_windows(view)
     if (
         len(windows.axes) > MOST_AXES
-        or typical(windows.run) < costs.copied_run
+        or typical(windows.contiguous_elements) < costs.copied_run
         or _is_strided_matrix(windows)
     ):
         return None
     attrs = {**node.attrs, "windows": windows}
     inputs = [source, *node.inputs[1:]]
-    return Node(WINDOW_PRODUCT, inputs, attrs, node.specs, node.origin, node.also)
+    return Node(WINDOW_PRODUCT, inputs, attrs, node.specs, node.origin, node.merged_origins)
 
 
 def _sliding(value: Value) -> Node | None:

@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 
 from dualflow.core.symbolic_sizes import is_static
-from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import scalar_op_of
+from dualflow.graph.views import sizes
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.op_kinds import CopyPieces, View
 from dualflow.scalar import ScalarOp
@@ -41,7 +41,7 @@ def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:
         source, windows = sliding_windows(producer)
         if axes == inner and len(windows.axes) == len(axes) and _suits(windows, weights, costs):
             attrs = {"windows": windows}
-            return Node(WINDOW_SUM, [source, weights], attrs, node.specs, node.origin, node.also)
+            return Node(WINDOW_SUM, [source, weights], attrs, node.specs, node.origin, node.merged_origins)
     return None
 
 

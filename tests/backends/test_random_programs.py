@@ -26,7 +26,7 @@ from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
 from dualflow.schedule import blocking
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.kernel import KernelLaunch
 
 Array = np.ndarray[Any, Any]
 Table = dict[str, Callable[..., Any]]
@@ -322,7 +322,7 @@ def test_programs_over_whole_numbers_agree_to_the_bit(
     check_whole_numbers(program, sizes, seed)
 
 
-def in_small_chunks(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
+def in_small_chunks(run: KernelLaunch, lanes: int, threads: int, costs: CostModel) -> int:
     """The chunks of a machine on which little work is worth another thread."""
     return chunk_of(run, lanes, threads, costs._replace(chunk_ns=0.05))
 

@@ -10,7 +10,7 @@ import pytest
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import COND, LOOP
+from dualflow.graph.control_ops import COND, LOOP
 from dualflow.graph.control_spec import CondSpec, LoopSpec, effect_of
 from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
@@ -160,20 +160,20 @@ def test_the_same_fields_are_the_same_loop():
     assert spec == replace(spec)
     assert hash(spec) == hash(replace(spec))
     assert spec != replace(spec, length=4)
-    assert spec != spec.another(), "its results are taken for another's"
+    assert spec != spec.as_new_loop(), "its results are taken for another's"
 
 
 def test_a_loop_extends_itself_and_those_it_was_made_of():
     body = graph_of(adds)
     first = LoopSpec(body, 1, 0, 3)
-    second = first.extended(body)
-    third = second.extended(body)
-    assert third.extends(first)
-    assert third.extends(second)
-    assert first.extends(first)
-    assert not first.extends(second)
-    assert not first.extended(body).extends(second), "they keep different rows"
-    assert not first.another().extends(first)
+    second = first.with_more_stacks(body)
+    third = second.with_more_stacks(body)
+    assert third.has_outputs_of(first)
+    assert third.has_outputs_of(second)
+    assert first.has_outputs_of(first)
+    assert not first.has_outputs_of(second)
+    assert not first.with_more_stacks(body).has_outputs_of(second), "they keep different rows"
+    assert not first.as_new_loop().has_outputs_of(first)
 
 
 def test_the_inputs_of_a_loop_come_in_three_parts(traced):

@@ -43,7 +43,7 @@ NO_FIGURES = {
     "schedule.rematerialisation.DROPPED_FRACTION": "is the step of a search",
     "schedule.rematerialisation.SMALL_FRACTION": "is the step of a search",
     "schedule.sliding.MOST_AXES": "bounds what a routine takes",
-    "schedule.statements.INITIAL_CAPACITY": "bounds the memory of stacks",
+    "schedule.program_statements.INITIAL_CAPACITY": "bounds the memory of stacks",
     "schedule.strip_mining.STRIP_ACCUMULATORS": "fixes the order of sums",
     "schedule.strip_mining.STRIP_WIDTH": "fixes the order of sums",
     "schedule.window_sums.MAX_WINDOW_AXES": "bounds what a routine takes",

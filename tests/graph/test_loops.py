@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import LOOP
+from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import GraphBuilder, Node

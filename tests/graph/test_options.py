@@ -17,7 +17,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import PASSES, Pass, optimise
-from dualflow.graph.passes.bodies import map_bodies
+from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import Loop
 
@@ -110,7 +110,7 @@ def test_the_cost_model_says_what_later_stages_compute_again(far_byte, stored):
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
     (kernel,) = backend.build(graph, options).program.kernels
-    assert bool(kernel.nest.cached) is stored
+    assert bool(kernel.nest.scratch_values) is stored
 
 
 @pytest.mark.parametrize(("near", "stored"), [(40 * 4, True), (40 * 4 - 1, False)])
@@ -120,7 +120,7 @@ def test_later_stages_load_rows_that_fit_the_nearest_cache(near, stored):
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
     (kernel,) = backend.build(graph, options).program.kernels
-    assert bool(kernel.nest.cached) is stored
+    assert bool(kernel.nest.scratch_values) is stored
 
 
 def test_options_do_not_change():

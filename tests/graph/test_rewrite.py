@@ -69,7 +69,7 @@ def test_a_made_node_takes_over_the_lines_of_what_it_skips(traced):
     graph = traced(two_lines, [3])
     made = rewrite(graph, skip).nodes[-1]
     assert made.origin.line == graph.nodes[0].origin.line + 1
-    assert made.also == (graph.nodes[0].origin,)
+    assert made.merged_origins == (graph.nodes[0].origin,)
 
 
 def test_a_replacement_of_another_spec_is_refused(traced):

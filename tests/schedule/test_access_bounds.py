@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.core.dtypes import as_dtype
 from dualflow.errors import InternalError
-from dualflow.schedule import loop_program as lp
+from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.access_bounds import AccessBounds, Region, access_bounds
 from dualflow.schedule.invariants import invariants_first
+from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
+from dualflow.schedule.kernel_statements import LaunchParameter
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
-from dualflow.schedule.loop_program import Argument, Kernel, LaunchParameter, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
-from dualflow.schedule.runs import run_of
-from dualflow.schedule.statements import Launch, launches, statements, walk
+from dualflow.schedule.program_statements import LaunchNest, launches, statements, walk
+from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.strip_mining import in_strips
 
 LANES = 16
@@ -32,11 +33,11 @@ WIDE = (-(10**15), 10**15)
 """A region in which every access is."""
 
 
-def launched(function: Callable[..., Any], *specs: df.TensorSpec) -> list[tuple[Launch, Run]]:
+def launched(function: Callable[..., Any], *specs: df.TensorSpec) -> list[tuple[LaunchNest, KernelLaunch]]:
     """The kernels of a function, those that join partial results too."""
     graph = df.function(function).get_concrete_function(*specs).optimised_graph
     program = statements(plan(graph))
-    runs = [(x, run_of(lower(*x), LANES)) for s in walk(program) for x in launches(s)]
+    runs = [(x, kernel_launch(lower(*x), LANES)) for s in walk(program) for x in launches(s)]
     return [*runs, *((x, run.join) for x, run in runs if run.join is not None)]
 
 
@@ -46,7 +47,7 @@ class Interpreter:
     A checked position takes every value that its check lets through.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: KernelLaunch) -> None:
         self.run = run
         self.touched: dict[int, set[int]] = defaultdict(set)
         self.loops: dict[int, int] = {}
@@ -57,60 +58,60 @@ class Interpreter:
     def number(self, number: LaunchParameter | None) -> int:
         return 1 if number is None else self.run.parameters[number.number]
 
-    def bound(self, bound: lp.Bound) -> int:
+    def bound(self, bound: ks.Bound) -> int:
         if isinstance(bound, LaunchParameter):
             return self.number(bound)
-        if isinstance(bound, lp.Edge):
+        if isinstance(bound, ks.Edge):
             return self.edges[bound.loop, bound.level][bound.end]
-        return self.run.total if bound is lp.End.HIGH else 0
+        return self.run.total if bound is ks.End.HIGH else 0
 
-    def statements(self, body: Sequence[lp.KernelStatement]) -> None:
+    def statements(self, body: Sequence[ks.KernelStatement]) -> None:
         for statement in body:
             self.statement(statement)
 
-    def iterations(self, loop: int, indices: range, body: Sequence[lp.KernelStatement]) -> None:
+    def iterations(self, loop: int, indices: range, body: Sequence[ks.KernelStatement]) -> None:
         for index in indices:
             self.loops[loop] = index
             self.statements(body)
 
     def chunks(
-        self, key: tuple[int, int], begins: range, end: int, body: Sequence[lp.KernelStatement]
+        self, key: tuple[int, int], begins: range, end: int, body: Sequence[ks.KernelStatement]
     ) -> None:
         for begin in begins:
             self.edges[key] = begin, min(begin + begins.step, end)
             self.statements(body)
 
-    def statement(self, statement: lp.KernelStatement) -> None:
+    def statement(self, statement: ks.KernelStatement) -> None:
         match statement:
-            case lp.For(loop, begin, end):
+            case ks.For(loop, begin, end):
                 self.iterations(loop, range(self.bound(begin), self.bound(end)), statement.body)
-            case lp.Blocks(loop, level, begin, end, size):
+            case ks.Blocks(loop, level, begin, end, size):
                 begins = range(self.bound(begin), self.bound(end), self.number(size))
                 self.chunks((loop, level), begins, self.bound(end), statement.body)
-            case lp.StripMinedLoop(loop, begin, end, width):
+            case ks.StripMinedLoop(loop, begin, end, width):
                 begins = range(self.bound(begin), self.bound(end), width)
                 self.chunks((loop, BlockLevel.STRIP), begins, self.bound(end), statement.body)
-            case lp.Lanes(width):
+            case ks.Lanes(width):
                 self.iterations(KernelLoop.LANES, range(width), statement.body)
-            case lp.Chunks(loop, size, extent):
+            case ks.Chunks(loop, size, extent):
                 for share in range(self.run.total):
                     self.loops[KernelLoop.CHUNKS] = share
                     begin, end = self.loops[KernelLoop.CHUNKS] * self.number(size), self.number(extent)
                     self.edges[loop, BlockLevel.CHUNK] = begin, min(begin + self.number(size), end)
                     self.statements(statement.body)
-            case lp.BoundsCheck(register, _, _, extent):
+            case ks.BoundsCheck(register, _, _, extent):
                 self.extents[register.number] = self.number(extent)
-            case lp.Load(_, place) | lp.Store(place):
+            case ks.Load(_, place) | ks.Store(place):
                 self.touch(place)
-            case lp.MaskedLoad(load):
+            case ks.MaskedLoad(load):
                 self.touch(load.place)
-            case lp.TransposedTile():
+            case ks.TransposedTile():
                 self.tile(statement)
-            case lp.ReduceLanes(_, _, slots, width):
+            case ks.ReduceLanes(_, _, slots, width):
                 for slot in slots:
                     self.touched[slot].update(range(width))
 
-    def touch(self, place: lp.Place) -> None:
+    def touch(self, place: ks.Place) -> None:
         begins = {edge.loop: self.bound(edge) for edge in place.begins}
         index = 0 if place.offset is None else self.number(place.offset)
         for loop, stride in place.terms:
@@ -121,7 +122,7 @@ class Interpreter:
             positions = [i * self.number(stride) for i in range(self.extents[register.number])]
         self.touched[place.buffer].update(index + position for position in positions)
 
-    def tile(self, tile: lp.TransposedTile) -> None:
+    def tile(self, tile: ks.TransposedTile) -> None:
         (down, across), side = (tile.down, tile.across), self.number(tile.side)
         rows, columns = (range(*map(self.bound, edges)) for edges in (down, across))
         for row, column in itertools.product(rows, columns):
@@ -130,12 +131,12 @@ class Interpreter:
             self.touched[tile.row].add((row - rows.start) * side + column - columns.start)
 
 
-def regions_of(run: Run) -> dict[int, Region]:
+def regions_of(run: KernelLaunch) -> dict[int, Region]:
     """The smallest and largest elements that an interpreter sees accessed."""
     return {b: (min(x), max(x)) for b, x in Interpreter(run).touched.items() if x}
 
 
-def accepts(run: Run, regions: Mapping[int, Region], bounds: AccessBounds | None = None) -> bool:
+def accepts(run: KernelLaunch, regions: Mapping[int, Region], bounds: AccessBounds | None = None) -> bool:
     """Whether every access is proved inside these regions; buffers that aren't named have none."""
     found = [regions.get(i, (0, -1)) for i in range(len(run.kernel.buffers))]
     try:
@@ -176,18 +177,20 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[df.TensorSpec, ...]]] = {
 
 
 @pytest.fixture(params=PROGRAMS.items(), ids=lambda item: item[0])
-def runs(request: pytest.FixtureRequest) -> list[Run]:
+def runs(request: pytest.FixtureRequest) -> list[KernelLaunch]:
     function, specs = request.param[1]
     return [run for _, run in launched(function, *specs)]
 
 
-def in_numbas_form(run: Run) -> Run:
+def in_numbas_form(run: KernelLaunch) -> KernelLaunch:
     """The kernel as it is rewritten for Numba."""
     return run._replace(kernel=in_strips(invariants_first(run.kernel), lambda compute: True))
 
 
 @pytest.mark.parametrize("form", [lambda run: run, in_numbas_form], ids=["plain", "strips"])
-def test_bounds_are_the_extremes_of_what_is_accessed(runs: list[Run], form: Callable[[Run], Run]) -> None:
+def test_bounds_are_the_extremes_of_what_is_accessed(
+    runs: list[KernelLaunch], form: Callable[[KernelLaunch], KernelLaunch]
+) -> None:
     assert runs
     for run in map(form, runs):
         regions = regions_of(run)
@@ -199,19 +202,19 @@ def test_bounds_are_the_extremes_of_what_is_accessed(runs: list[Run], form: Call
             assert not accepts(run, {**regions, buffer: (first, last - 1)})
 
 
-def test_the_kernels_own_memory_holds_what_it_keeps_there(runs: list[Run]) -> None:
+def test_the_kernels_own_memory_holds_what_it_keeps_there(runs: list[KernelLaunch]) -> None:
     for run in (*runs, *map(in_numbas_form, runs)):
         bounds, touched = access_bounds(run.kernel), Interpreter(run).touched
         numbers = bounds.values(run)
-        for buffer, factors in bounds.own.items():
+        for buffer, factors in bounds.scratch.items():
             assert max(touched[buffer], default=0) < math.prod(numbers[n] for n in factors)
-            smaller = bounds._replace(own={**bounds.own, buffer: ()})
+            smaller = bounds._replace(scratch={**bounds.scratch, buffer: ()})
             wide = dict.fromkeys(range(len(run.kernel.buffers)), WIDE)
             assert accepts(run, wide, bounds)
             assert max(touched[buffer], default=0) == 0 or not accepts(run, wide, smaller)
 
 
-def test_larger_numbers_are_refused(runs: list[Run]) -> None:
+def test_larger_numbers_are_refused(runs: list[KernelLaunch]) -> None:
     """A stride, size or offset that is one more, or one more iteration, changes nothing or is refused."""
     for run in runs:
         regions, changed = regions_of(run), [run._replace(total=run.total + 1)]
@@ -263,35 +266,35 @@ def test_bounds_of_random_layouts(shape: list[int], data: st.DataObject) -> None
 FLOAT, INDEX, BOOL = (as_dtype(name) for name in ("float32", "int64", "bool"))
 
 
-def kernel(*body: lp.KernelStatement, numbers: int = 4, buffers: int = 2) -> Kernel:
+def kernel(*body: ks.KernelStatement, numbers: int = 4, buffers: int = 2) -> Kernel:
     return Kernel((FLOAT,) * buffers, (), numbers, 1, body)
 
 
-def loop(*body: lp.KernelStatement, begin: lp.Bound = lp.End.LOW, end: lp.Bound = lp.End.HIGH) -> lp.For:
-    return lp.For(0, begin, end, lp.LoopKind.SERIAL, body)
+def loop(*body: ks.KernelStatement, begin: ks.Bound = ks.End.LOW, end: ks.Bound = ks.End.HIGH) -> ks.For:
+    return ks.For(0, begin, end, ks.LoopKind.SERIAL, body)
 
 
-def register(number: int, dtype: Any = FLOAT) -> lp.Register:
-    return lp.Register(number, dtype)
+def register(number: int, dtype: Any = FLOAT) -> ks.Register:
+    return ks.Register(number, dtype)
 
 
 POSITION, INSIDE, OTHER = register(0, INDEX), register(1, BOOL), register(2, BOOL)
-PICKED = lp.Load(register(3), lp.Place(0, ((0, None),), gathered=(POSITION, LaunchParameter(1))))
-CHECK = lp.BoundsCheck(POSITION, INSIDE, lp.LiteralScalar(np.int64(3)), LaunchParameter(0), NODE)
-EDGES = lp.Edge(0, 0, False), lp.Edge(0, 0, True)
+PICKED = ks.Load(register(3), ks.Place(0, ((0, None),), gathered=(POSITION, LaunchParameter(1))))
+CHECK = ks.BoundsCheck(POSITION, INSIDE, ks.LiteralScalar(np.int64(3)), LaunchParameter(0), NODE)
+EDGES = ks.Edge(0, 0, False), ks.Edge(0, 0, True)
 UNBOUNDED: dict[str, tuple[Kernel, str]] = {
     "no check of a position": (kernel(loop(PICKED)), "is not checked"),
     "no check before a guard": (
-        kernel(loop(lp.MaskedLoad(PICKED, INSIDE))),
+        kernel(loop(ks.MaskedLoad(PICKED, INSIDE))),
         "is not the check of the index",
     ),
-    "another guard": (kernel(loop(CHECK, lp.MaskedLoad(PICKED, OTHER))), "is not the check of the index"),
+    "another guard": (kernel(loop(CHECK, ks.MaskedLoad(PICKED, OTHER))), "is not the check of the index"),
     "a position that is written again": (
-        kernel(loop(CHECK, lp.Load(POSITION, lp.Place(1, ())), lp.MaskedLoad(PICKED, INSIDE))),
+        kernel(loop(CHECK, ks.Load(POSITION, ks.Place(1, ())), ks.MaskedLoad(PICKED, INSIDE))),
         "is not the check of the index",
     ),
     "a loop that is closed": (
-        kernel(loop(), lp.Load(register(3), lp.Place(0, ((0, None),)))),
+        kernel(loop(), ks.Load(register(3), ks.Place(0, ((0, None),)))),
         "a loop that is not around it",
     ),
     "a block that is closed": (kernel(loop(begin=EDGES[0], end=EDGES[1])), "bounds of a loop"),
@@ -300,7 +303,7 @@ UNBOUNDED: dict[str, tuple[Kernel, str]] = {
         kernel(loop(begin=LaunchParameter(1), end=LaunchParameter(0))),
         "bounds of a loop",
     ),
-    "no such buffer": (kernel(loop(lp.Store(lp.Place(2, ((0, None),)), register(3)))), "no such buffer"),
+    "no such buffer": (kernel(loop(ks.Store(ks.Place(2, ((0, None),)), register(3)))), "no such buffer"),
 }
 
 
@@ -311,8 +314,8 @@ def test_accesses_without_bounds_are_refused(made: Kernel, why: str) -> None:
 
 
 def test_a_checked_position_is_bounded_by_the_size_it_was_checked_for() -> None:
-    made = kernel(loop(CHECK, lp.MaskedLoad(PICKED, INSIDE)))
-    run = Run(made, (Argument(0, 0, FLOAT),) * 2, (), (7, 10, 0, 0), 5, 0.0)
+    made = kernel(loop(CHECK, ks.MaskedLoad(PICKED, INSIDE)))
+    run = KernelLaunch(made, (Argument(0, 0, FLOAT),) * 2, (), (7, 10, 0, 0), 5, 0.0)
     assert accepts(run, {0: (0, 64)})
     assert not accepts(run, {0: (0, 63)})
 

@@ -20,24 +20,24 @@ from dualflow.graph.passes import before_fusion
 from dualflow.graph.work import work
 from dualflow.ops.op_kinds import Cond, Loop, MatMul
 from dualflow.schedule.executed_work import distinct_work, executed_work, work_ratio
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.plan import plan
-from dualflow.schedule.runs import run_of
-from dualflow.schedule.statements import launches, statements, walk
+from dualflow.schedule.program_statements import launches, statements, walk
+from dualflow.schedule.select_kernel import kernel_launch
 
 MOST = 1.5
 """The most work that kernels may execute, times that of the graph."""
 LANES = 16
 
 
-def kernels(graph: Graph) -> Iterator[tuple[Run, Nest]]:
+def kernels(graph: Graph) -> Iterator[tuple[KernelLaunch, Nest]]:
     """The kernels of an optimised graph, those of loop bodies and branches included."""
     program = statements(plan(graph))
     for launch in [launch for s in walk(program) for launch in launches(s)]:
         nest = lower(*launch)
-        yield run_of(nest, LANES), nest
+        yield kernel_launch(nest, LANES), nest
 
 
 def work_before_fusion(graph: Graph) -> float:
@@ -58,7 +58,7 @@ def check(f: Callable[..., Any], *specs: df.TensorSpec) -> None:
     assert work_ratio(pairs) <= MOST
 
 
-def only(f: Callable[..., Any], *specs: df.TensorSpec) -> tuple[Run, Nest]:
+def only(f: Callable[..., Any], *specs: df.TensorSpec) -> tuple[KernelLaunch, Nest]:
     (pair,) = kernels(df.function(f).get_concrete_function(*specs).optimised_graph)
     return pair
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import dualflow as df
-from dualflow.schedule.loop_program import (
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import (
     Blocks,
     Chunks,
     For,
@@ -21,19 +22,18 @@ from dualflow.schedule.loop_program import (
     ReduceInit,
     ReduceUpdate,
     Register,
-    Run,
     Store,
     TransposedTile,
     walk,
 )
-from dualflow.schedule.runs import run_of
+from dualflow.schedule.select_kernel import kernel_launch
 
 
-def run(f: Callable[..., Any], *shapes: list[int]) -> Run:
+def run(f: Callable[..., Any], *shapes: list[int]) -> KernelLaunch:
     """The one kernel of a function of float32 tensors, and what it is given."""
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
     (kernel,) = concrete.compiled.executable.program.kernels
-    return run_of(kernel.nest, 16)
+    return kernel_launch(kernel.nest, 16)
 
 
 def kinds(statements: tuple[KernelStatement, ...]) -> list[type]:

@@ -20,16 +20,15 @@ from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.ops.masking import POSITIONS
 from dualflow.ops.record import REGISTRY
 from dualflow.schedule.access_bounds import access_bounds
+from dualflow.schedule.element_ranges import ElementRange, at_least, check_view, fits, range_of_layout
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.runs import run_of
-from dualflow.schedule.spans import Span, at_least, check_view, fits, footprint
-from dualflow.schedule.statements import (
+from dualflow.schedule.program_statements import (
     CallRoutine,
-    Launch,
+    LaunchNest,
     Multiply,
     RequireCondition,
     RunLoop,
@@ -39,6 +38,7 @@ from dualflow.schedule.statements import (
     statements,
     walk,
 )
+from dualflow.schedule.select_kernel import kernel_launch
 
 LANES = 16
 M, V, BATCH = df.TensorSpec([6, 5]), df.TensorSpec([5]), df.TensorSpec([2, 5, 6])
@@ -65,7 +65,7 @@ def asserted(x: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[df.TensorSpec, ...], type[Any]]] = {
-    "a kernel": (lambda x: df.exp(x[::-1]), (M,), Launch),
+    "a kernel": (lambda x: df.exp(x[::-1]), (M,), LaunchNest),
     "a product": (lambda x, y: df.matmul(x, y), (M, df.TensorSpec([5, 7])), Multiply),
     "a transposed product": (lambda x, y: df.matmul(x, y, transpose_a=True), (M, M), Multiply),
     "products": (lambda x, y: df.matmul(x, df.transpose(y, [0, 2, 1])), (BATCH, BATCH), Multiply),
@@ -94,7 +94,7 @@ def check(layout: Plan, program: tuple[Statement, ...] | None = None) -> None:
     bounds = MemoryBounds(layout, program)
     bounds.check(program)
     for launch in (x for s in walk(program) for x in launches(s)):
-        run = run_of(lower(*launch), LANES)
+        run = kernel_launch(lower(*launch), LANES)
         partials = (0, run.total * run.partial_size - 1)
         assert bounds.launched(launch, run, access_bounds(run.kernel), partials) == []
         if run.join is not None:
@@ -164,7 +164,7 @@ def only(name: str) -> tuple[Plan, Any]:
     return layout, found
 
 
-def undecided(layout: Plan, statement: Any) -> list[Span]:
+def undecided(layout: Plan, statement: Any) -> list[ElementRange]:
     return MemoryBounds(layout, statements(layout)).undecided(statement)
 
 
@@ -259,7 +259,7 @@ def test_a_view_shows_elements_of_what_it_is_a_view_of() -> None:
 
 def test_symbolic_spans_are_compared_term_by_term() -> None:
     n, m = size_variable(least=0), size_variable(least=0)
-    whole = footprint(Layout(0, 0, (m, 1)), (n, m), 4)
+    whole = range_of_layout(Layout(0, 0, (m, 1)), (n, m), 4)
     assert whole is not None
     assert fits(whole, 4 * n * m)
     assert fits(whole._replace(first=whole.first + 1, last=whole.last + 1), 4 * n * m) is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.statements import LaunchPieces, statements, walk
+from dualflow.schedule.program_statements import LaunchPieces, statements, walk
 
 Function = Callable[..., Any]
 

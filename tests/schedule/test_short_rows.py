@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.schedule.loop_program import Load, Once, RowGroups, Run, ScratchBuffer, Store, walk
-from dualflow.schedule.runs import run_of
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import Load, Once, RowGroups, ScratchBuffer, Store, walk
+from dualflow.schedule.select_kernel import kernel_launch
 
 Function = Callable[[Any], Any]
 
@@ -48,11 +49,11 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
-def run(f: Function, *shape: int, rows: int) -> Run:
+def run(f: Function, *shape: int, rows: int) -> KernelLaunch:
     """The one kernel of a function of a float32 tensor, with so many rows side by side."""
     concrete = df.function(f).get_concrete_function(df.TensorSpec(shape))
     (kernel,) = concrete.compiled.executable.program.kernels
-    return run_of(kernel.nest, 16, rows)
+    return kernel_launch(kernel.nest, 16, rows)
 
 
 def values(rows: int, columns: int, dtype: str = "float32") -> np.ndarray:

@@ -10,18 +10,18 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import dualflow as df
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
+from dualflow.graph.views import sizes
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.statements import (
+from dualflow.schedule.program_statements import (
     CallRoutine,
     CheckBounds,
     ChooseBranch,
     CopyMemory,
-    Launch,
+    LaunchNest,
     LaunchPieces,
     Multiply,
     RequireCondition,
@@ -84,13 +84,13 @@ def stepped(x: Any) -> Any:
 
 def test_a_kernel_is_a_launch() -> None:
     (statement,) = program(lambda x: df.tanh(x) + 1.0, SPEC)
-    assert isinstance(statement, Launch)
+    assert isinstance(statement, LaunchNest)
     assert launches(statement) == (statement,)
 
 
 def test_statements_come_in_the_order_of_the_plan() -> None:
     found = program(lambda x: df.reduce_sum(df.tanh(x @ x)), SPEC)
-    assert [type(s) for s in found] == [Multiply, Launch]
+    assert [type(s) for s in found] == [Multiply, LaunchNest]
 
 
 def test_pieces_of_an_output_are_launches_to_parts_of_its_place() -> None:
@@ -213,7 +213,7 @@ def test_a_cond_has_its_branches_in_order() -> None:
     assert cond.number[0] == cond.inputs[0]
     kinds = [{type(s) for s in branch} for branch in cond.branches]
     assert Multiply in kinds[0]
-    assert kinds[1] == {Launch}
+    assert kinds[1] == {LaunchNest}
     assert len(kinds) == 3
 
 

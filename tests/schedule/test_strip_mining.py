@@ -9,12 +9,12 @@ import pytest
 
 import dualflow as df
 from dualflow.schedule.invariants import invariants_first
-from dualflow.schedule.loop_program import (
+from dualflow.schedule.kernel import Kernel
+from dualflow.schedule.kernel_statements import (
     Blocks,
     BoundsCheck,
     Compute,
     For,
-    Kernel,
     KernelStatement,
     Load,
     LoopKind,
@@ -27,7 +27,7 @@ from dualflow.schedule.loop_program import (
     StripMinedLoop,
     walk,
 )
-from dualflow.schedule.runs import run_of
+from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.strip_mining import in_strips
 
 
@@ -35,7 +35,7 @@ def kernel(f: Callable[..., Any], *specs: Any) -> Kernel:
     """The one kernel of a function."""
     concrete = df.function(f).get_concrete_function(*specs)
     (found,) = concrete.compiled.executable.program.kernels
-    return run_of(found.nest, 16).kernel
+    return kernel_launch(found.nest, 16).kernel
 
 
 def exact(compute: Compute) -> bool:

@@ -10,15 +10,16 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.ir import Node
-from dualflow.schedule.loop_program import BoundsCheck, Compute, For, Kernel, Register, carried, walk
-from dualflow.schedule.runs import run_of
+from dualflow.schedule.kernel import Kernel
+from dualflow.schedule.kernel_statements import BoundsCheck, Compute, For, Register, carried, walk
+from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.structure import structure
 
 
 def kernels(f: Callable[..., Any], *specs: df.TensorSpec) -> list[Kernel]:
     """The kernels of a function, in order."""
     concrete = df.function(f, backend="llvm").get_concrete_function(*specs)
-    return [run_of(k.nest, 16).kernel for k in concrete.compiled.executable.program.kernels]
+    return [kernel_launch(k.nest, 16).kernel for k in concrete.compiled.executable.program.kernels]
 
 
 def kernel(f: Callable[..., Any], *shape: int, dtype: Any = df.float32) -> Kernel:

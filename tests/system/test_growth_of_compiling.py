@@ -11,8 +11,8 @@ import dualflow as df
 from benchmarks.growth import STEPS, program
 from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
-from dualflow.schedule.runs import run_of
-from dualflow.schedule.statements import launches, statements, walk
+from dualflow.schedule.program_statements import launches, statements, walk
+from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.structure import structure
 
 SPEC = df.TensorSpec([64, 8])
@@ -26,7 +26,7 @@ def compiled(name: str, n: int, gradient: bool) -> int:
     """Trace, optimise and plan a program of ``n`` steps; the number of its kernels that differ."""
     concrete = df.function(program(name, n, gradient=gradient)).get_concrete_function(SPEC)
     calls = statements(plan(concrete.optimised_graph))
-    runs = [run_of(lower(*launch), 16) for s in walk(calls) for launch in launches(s)]
+    runs = [kernel_launch(lower(*launch), 16) for s in walk(calls) for launch in launches(s)]
     return len({structure(run.kernel) for run in runs})
 
 

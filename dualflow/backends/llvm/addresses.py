@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dualflow.backends.llvm.text import EmittedValue
-from dualflow.schedule import loop_program as lp
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel_statements import LaunchParameter, Place
 from dualflow.schedule.loop_ids import LoopId
-from dualflow.schedule.loop_program import LaunchParameter, Place
 
 HOISTED_TERMS = 3
 """The number of outer loops from which the first index of a row is hoisted out of the vector loop."""
@@ -31,18 +31,18 @@ class Addresses:
         self,
         parameters: Sequence[EmittedValue],
         loops: Mapping[LoopId, EmittedValue],
-        bound: Callable[[lp.Bound], EmittedValue],
+        bound: Callable[[ks.Bound], EmittedValue],
     ) -> None:
         self._parameters, self._loops, self._bound = parameters, loops, bound
         self._rows: dict[Place, EmittedValue] = {}
         self._vector_loop: LoopId | None = None
 
-    def begin_rows(self, loop: lp.For) -> None:
+    def begin_rows(self, loop: ks.For) -> None:
         """Emit the first indices of rows that a vector loop accesses."""
-        inside = {s.loop for s in lp.walk(loop.body) if isinstance(s, lp.For | lp.Blocks | lp.Chunks)}
+        inside = {s.loop for s in ks.walk(loop.body) if isinstance(s, ks.For | ks.Blocks | ks.Chunks)}
         outer_loops, self._vector_loop = self._loops.keys() - inside, loop.loop
-        for statement in lp.walk(loop.body):
-            if not isinstance(statement, lp.Load | lp.Store) or statement.place.begins:
+        for statement in ks.walk(loop.body):
+            if not isinstance(statement, ks.Load | ks.Store) or statement.place.begins:
                 continue
             place = statement.place
             outer = [term for term in place.terms if term[0] != loop.loop]

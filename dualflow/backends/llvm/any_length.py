@@ -25,15 +25,15 @@ from dualflow.backends.llvm.steps import HEADER, PFOR, POOL, RUN_STEPS
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.graph.ir import Graph
 from dualflow.schedule.access_bounds import access_bounds
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
+from dualflow.schedule.program_statements import LaunchNest, statements
 from dualflow.schedule.refused_accesses import unsafe
-from dualflow.schedule.runs import run_of
-from dualflow.schedule.statements import Launch, statements
+from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.structure import structure
 
 Array = np.ndarray[Any, Any]
@@ -47,12 +47,14 @@ class AnyLength:
 
     __slots__ = ("_call", "_dtype", "_executable", "_lanes", "_num_slots", "_params", "_run", "_vectors")
 
-    def __init__(self, executable: Executable, run: Run, lanes: int) -> None:
+    def __init__(self, executable: Executable, launch: KernelLaunch, lanes: int) -> None:
         self._executable = executable
         self._dtype = executable.plan.outputs[0].dtype.dtype
-        self._run, self._lanes = run, lanes
+        self._run, self._lanes = launch, lanes
         indexed = {
-            run.buffers[index.buffer].buffer for index in access_bounds(run.kernel).indices if index.terms
+            launch.buffers[index.buffer].buffer
+            for index in access_bounds(launch.kernel).indices
+            if index.terms
         }
         self._vectors = tuple(sorted(indexed - {executable.plan.first_output}))
         self._num_slots = threads.num_slots(executable.options.capabilities.threads)
@@ -97,7 +99,7 @@ class AnyLength:
         if not _is_one_kernel(sized):
             return False
         (launch,) = statements(sized)
-        assert isinstance(launch, Launch)
+        assert isinstance(launch, LaunchNest)
         run = _flat_run(sized, lower(*launch, costs, sized.caches), self._lanes)
         return run is not None and _same_but_for_total(run, self._run)
 
@@ -128,17 +130,17 @@ def _is_one_kernel(layout: Plan) -> bool:
     )
 
 
-def _flat_run(layout: Plan, nest: Nest, lanes: int) -> Run | None:
+def _flat_run(layout: Plan, nest: Nest, lanes: int) -> KernelLaunch | None:
     """The launch of ``nest`` if it is one loop over the output, with accesses of stride 1 or 0; else None."""
     if len(nest.loops) != 1 or nest.num_parallel != 1:
         return None
-    run = run_of(nest, lanes)
+    launch = kernel_launch(nest, lanes)
     size = math.prod(d for d in layout.outputs[0].shape if d is not None)
-    flat = not (run.parameters or run.partials or run.join) and run.total == size
-    return run if flat else None
+    flat = not (launch.parameters or launch.partials or launch.join) and launch.total == size
+    return launch if flat else None
 
 
-def _same_but_for_total(x: Run, y: Run) -> bool:
+def _same_but_for_total(x: KernelLaunch, y: KernelLaunch) -> bool:
     """Whether two kernels and their arguments are equal, except for trip counts."""
     kernel = structure(x.kernel)
     return (

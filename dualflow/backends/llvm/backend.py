@@ -19,7 +19,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
 from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.runs import run_of
+from dualflow.schedule.select_kernel import kernel_launch
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.compiler import ObjectCode
@@ -49,10 +49,10 @@ def compile_stats(compiled: Executable) -> CompileStats:
     return CompileStats(
         kernels=tuple(kernels),
         products=kinds.count(CallKind.PRODUCT),
-        hosts=kinds.count(CallKind.HOST),
+        host_calls=kinds.count(CallKind.HOST),
         arena_bytes=typical(compiled.program.arena_bytes),
-        arena_stays=typical(compiled.program.arena_bytes) <= MAX_REUSED_ARENA,
-        executed=work_ratio((run_of(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
+        keeps_arena=typical(compiled.program.arena_bytes) <= MAX_REUSED_ARENA,
+        executed=work_ratio((kernel_launch(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.records import NamedTuple
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
+from dualflow.graph.views import sizes
 
 Array = np.ndarray[Any, Any]
 

@@ -136,5 +136,5 @@ def _described(node: Node) -> str:
 
 def _lines(node: Node | None) -> list[str]:
     """The user's source lines of a node."""
-    origins = () if node is None else (node.origin, *node.also)
+    origins = () if node is None else (node.origin, *node.merged_origins)
     return list(dict.fromkeys([str(origin) for origin in origins if origin is not None]))

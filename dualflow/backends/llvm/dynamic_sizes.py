@@ -18,14 +18,14 @@ from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
 from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
+from dualflow.graph.views import sizes
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
-from dualflow.schedule.spans import Span, at_least
-from dualflow.schedule.statements import CallRoutine
+from dualflow.schedule.element_ranges import ElementRange, at_least
+from dualflow.schedule.program_statements import CallRoutine
 
 NEGATIVE = "a size is negative"
 OTHER_SIZES = (1 << 63) - 1
@@ -151,8 +151,8 @@ def write_size_function(
         entry.fail_if(elements > float(MOST_ELEMENTS), TOO_LARGE, first)
     for check in required:
         _require(entry, check)
-    for span, node in unit.span_checks:
-        entry.fail_if(_is_outside(unit, span, value), OUT_OF_BOUNDS, node)
+    for accessed, node in unit.range_checks:
+        entry.fail_if(_is_outside(unit, accessed, value), OUT_OF_BOUNDS, node)
     entry.fail_if(value(arena_bytes) > unit.memory_bytes, ALLOCATION_FAILED, first)
     for i, number in enumerate(unit.params):
         if isinstance(number, SymInt):
@@ -161,14 +161,14 @@ def write_size_function(
     return SIZES
 
 
-def _is_outside(unit: Unit, span: Span, value: Callable[[int], EmittedValue]) -> EmittedValue:
+def _is_outside(unit: Unit, elements: ElementRange, value: Callable[[int], EmittedValue]) -> EmittedValue:
     """Whether there are elements, and some of them are not in their buffer."""
-    nbytes = unit.bounds.nbytes[span.buffer]
+    nbytes = unit.bounds.nbytes[elements.buffer]
     assert nbytes is not None, "all sizes are computed before the program runs"
-    outside = value(span.nbytes) > value(nbytes)
-    if at_least(span.first, 0) is not True:
-        outside = outside | (value(span.first) < 0)
-    for count in span.counts:
+    outside = value(elements.nbytes) > value(nbytes)
+    if at_least(elements.first, 0) is not True:
+        outside = outside | (value(elements.first) < 0)
+    for count in elements.counts:
         outside = outside & (value(count) > 0)
     return outside
 

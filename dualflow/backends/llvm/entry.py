@@ -23,23 +23,24 @@ from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import SizeVariable, typical
 from dualflow.graph import ir
-from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node
+from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import Region
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
+from dualflow.schedule.element_ranges import ElementRange, at_least
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import For, LoopKind, ScratchBuffer
 from dualflow.schedule.lanes import lanes_of
-from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchBuffer
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.runs import run_of
+from dualflow.schedule.program_statements import CheckBounds, CopyMemory, LaunchNest, ScatterRows
 from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.short_rows import has_short_rows, runs_side_by_side
-from dualflow.schedule.spans import Span, at_least
-from dualflow.schedule.statements import CheckBounds, CopyMemory, Launch, ScatterRows
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
@@ -80,7 +81,8 @@ class Unit:
         node: the node of the statement that is being emitted.
         parent: the conditional or loop that contains it.
         workspace: scratch memory with a block for each statement in the checked mode; else None.
-        span_checks: the accesses that a call whose sizes follow from its arguments compares with the buffers.
+        range_checks: the accesses that a call whose sizes follow from its arguments compares with the
+            buffers.
     """
 
     plan: Plan
@@ -107,7 +109,7 @@ class Unit:
     node: Node | None = None
     parent: Node | None = None
     workspace: Workspace | None = None
-    span_checks: list[tuple[Span, Node]] = field(default_factory=list)
+    range_checks: list[tuple[ElementRange, Node]] = field(default_factory=list)
 
     @property
     def costs(self) -> CostModel:
@@ -174,16 +176,18 @@ class Unit:
         self.params[before + LINK] = index - before
         return index
 
-    def memory(self, run: Run, lanes: int) -> KernelMemory:
+    def memory(self, launch: KernelLaunch, lanes: int) -> KernelMemory:
         """Reserve the memory of a kernel's partial results or scratch buffers."""
         buffer = self.plan.workspace if self.sized else self.plan.arena
-        if run.partials:
-            partial_bytes = run.total * run.partial_size * PARTIAL_BYTES
-            start = self.reserve(partial_bytes * len(run.partials))
-            return KernelMemory(buffer, tuple([start + i * partial_bytes for i in range(len(run.partials))]))
+        if launch.partials:
+            partial_bytes = launch.total * launch.partial_size * PARTIAL_BYTES
+            start = self.reserve(partial_bytes * len(launch.partials))
+            return KernelMemory(
+                buffer, tuple([start + i * partial_bytes for i in range(len(launch.partials))])
+            )
         sizes = [
-            _aligned((math.prod(run.parameters[n.number] for n in s.length) + lanes) * s.dtype.size)
-            for s in run.kernel.body
+            _aligned((math.prod(launch.parameters[n.number] for n in s.length) + lanes) * s.dtype.size)
+            for s in launch.kernel.body
             if isinstance(s, ScratchBuffer)
         ]
         if not sizes:
@@ -325,37 +329,39 @@ class Entry:
         start = self.b.load(self.buffers, layout.buffer, PTR)
         return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, statement: LaunchNest) -> None:
         """Emit a nest and its call, parallel over the outermost loop if that is faster."""
-        nest = lower(*launch, self.unit.costs, self.unit.plan.caches)
+        nest = lower(*statement, self.unit.costs, self.unit.plan.caches)
         lanes = lanes_of(nest, self.unit.module.vector_bits)
         kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)
-        run = run_of(nest, lanes, rows_of(nest, lanes, self.unit.module.vector_bits))
-        memory = self.unit.memory(run, lanes)
+        launch = kernel_launch(nest, lanes, rows_of(nest, lanes, self.unit.module.vector_bits))
+        memory = self.unit.memory(launch, lanes)
         if self.unit.sized and memory.starts:
-            self.allocate(memory.buffer, [self.unit.workspace_bytes], launch.node)
-        partials = (0, run.total * run.partial_size - 1)
-        self._run(launch, run, lanes, memory, partials)
-        if run.join is not None:
-            self._run(launch, run.join, lanes, memory, partials)
+            self.allocate(memory.buffer, [self.unit.workspace_bytes], statement.node)
+        partials = (0, launch.total * launch.partial_size - 1)
+        self._run(statement, launch, lanes, memory, partials)
+        if launch.join is not None:
+            self._run(statement, launch.join, lanes, memory, partials)
 
-    def _run(self, launch: Launch, run: Run, lanes: int, memory: KernelMemory, partials: Region) -> None:
+    def _run(
+        self, statement: LaunchNest, launch: KernelLaunch, lanes: int, memory: KernelMemory, partials: Region
+    ) -> None:
         unit = self.unit
-        kernel = kernel_text(run, lanes, unit.module.vector_bits)
-        undecided = unit.bounds.launched(launch, run, kernel.accesses, partials)
+        kernel = kernel_text(launch, lanes, unit.module.vector_bits)
+        undecided = unit.bounds.launched(statement, launch, kernel.accesses, partials)
         if unit.plan.argument_sizes:
-            unit.span_checks += [(span, launch.node) for span in undecided]
+            unit.range_checks += [(elements, statement.node) for elements in undecided]
             undecided = []
         unit.polls_signals |= kernel.polls_signals
-        parameters = table(run, memory, len(unit.messages) + 1)
-        unit.messages += kernel.messages(run.kernel)
-        chunk = chunk_of(run, lanes, unit.threads, unit.costs)
-        if run.kernel.outermost is not None:
-            unit.work_ns += run.work * unit.costs.addition_ns
-            unit.parallel |= chunk != run.total
-        with self.guarded(undecided, launch.node):
-            self.call_kernel(kernel.source, run.total, chunk, parameters)
+        parameters = table(launch, memory, len(unit.messages) + 1)
+        unit.messages += kernel.messages(launch.kernel)
+        chunk = chunk_of(launch, lanes, unit.threads, unit.costs)
+        if launch.kernel.outermost is not None:
+            unit.work_ns += launch.work * unit.costs.addition_ns
+            unit.parallel |= chunk != launch.total
+        with self.guarded(undecided, statement.node):
+            self.call_kernel(kernel.source, launch.total, chunk, parameters)
 
     def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
         """Emit a check that writes a failure of ``node`` if ``failed``."""
@@ -365,22 +371,22 @@ class Entry:
             note_failure(self.b, self.status, self.b.constant(I64, len(messages)))
 
     @contextmanager
-    def guarded(self, spans: Sequence[Span], node: Node) -> Iterator[None]:
-        """Emit a block that runs if all spans are inside of their buffers; else ``node`` fails."""
-        if not spans:
+    def guarded(self, ranges: Sequence[ElementRange], node: Node) -> Iterator[None]:
+        """Emit a block that runs if all ranges are inside of their buffers; else ``node`` fails."""
+        if not ranges:
             yield
             return
         b, bounds = self.b, self.unit.bounds
-        for span in spans:
-            nbytes = bounds.nbytes.get(span.buffer)
-            if span.buffer in bounds.blocks or nbytes is None:
-                available = b.load(self.params, self.unit.block_size_param(span.buffer), I64)
+        for elements in ranges:
+            nbytes = bounds.nbytes.get(elements.buffer)
+            if elements.buffer in bounds.blocks or nbytes is None:
+                available = b.load(self.params, self.unit.block_size_param(elements.buffer), I64)
             else:
                 available = self.param(nbytes)
-            outside = self.param(span.nbytes) > available
-            if at_least(span.first, 0) is not True:
-                outside = outside | (self.param(span.first) < 0)
-            for count in span.counts:
+            outside = self.param(elements.nbytes) > available
+            if at_least(elements.first, 0) is not True:
+                outside = outside | (self.param(elements.first) < 0)
+            for count in elements.counts:
                 outside = outside & (self.param(count) > 0)
             self.fail_if(outside, OUT_OF_BOUNDS, node)
         with b.if_then(b.load(self.status, 0, I64).eq(0)):
@@ -446,9 +452,9 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
     return rows
 
 
-def chunk_of(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
+def chunk_of(launch: KernelLaunch, lanes: int, threads: int, costs: CostModel) -> int:
     """The number of iterations of the outermost loop in a chunk: all if the loop is serial."""
-    total, outermost, work = run.total, run.kernel.outermost, run.work * costs.addition_ns
+    total, outermost, work = launch.total, launch.kernel.outermost, launch.work * costs.addition_ns
     if outermost is None or threads == 1:
         return total
     chunk = max(1, math.ceil(costs.chunk_ns * typical(total) / work)) if work else total

@@ -20,19 +20,19 @@ from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
 from dualflow.core.locks import imported
 from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import is_static, typical
-from dualflow.graph.control import memory_message
+from dualflow.graph.control_ops import memory_message
 from dualflow.graph.ir import Node
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.order import fails
 from dualflow.schedule.planned import StackRow, dynamic_buffers
-from dualflow.schedule.statements import (
+from dualflow.schedule.program_statements import (
     INITIAL_CAPACITY,
     CallRoutine,
     CheckBounds,
     ChooseBranch,
     CopyMemory,
-    Launch,
+    LaunchNest,
     LaunchPieces,
     Multiply,
     RequireCondition,
@@ -46,7 +46,7 @@ from dualflow.schedule.statements import (
 POLL_INTERVAL = 16
 """Iterations of a loop between two checks for a signal; a power of two."""
 
-_STEPS = (Launch, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
+_STEPS = (LaunchNest, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
 """The statements that are steps in programs with static sizes."""
 _STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER)
 """The routines that are steps in such programs."""
@@ -169,7 +169,7 @@ class _Control:
 
     def _write(self, statement: Statement) -> None:
         match statement:
-            case Launch():
+            case LaunchNest():
                 self.entry.launch(statement)
             case LaunchPieces():
                 for launch in statement.pieces:

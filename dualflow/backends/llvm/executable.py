@@ -30,7 +30,7 @@ from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.core.symbolic_sizes import bind_sizes
-from dualflow.graph.compiled import PartKind, PartReport, counted
+from dualflow.graph.compiled import PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -417,9 +417,9 @@ def address_of(array: Array) -> int:
 
 def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartReport]:
     reports: list[PartReport] = []
-    what = counted(len(program.kernels), "kernel")
+    what = count_text(len(program.kernels), "kernel")
     if program.products:
-        what += f", {counted(program.products, 'matrix product routine')}"
+        what += f", {count_text(program.products, 'matrix product routine')}"
     fallbacks = dict.fromkeys(library.fallback for library in libraries if library.fallback)
     fallback = f"LLVM's linker was needed: {', '.join(fallbacks)}" if fallbacks else ""
     for part in program.parts:

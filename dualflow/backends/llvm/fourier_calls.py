@@ -8,7 +8,7 @@ from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.fourier_kernels import columns_routine, rows_routine
 from dualflow.graph.passes import fourier_tables
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.statements import CallRoutine
+from dualflow.schedule.program_statements import CallRoutine
 
 
 def write_fourier(entry: Entry, call: CallRoutine) -> None:

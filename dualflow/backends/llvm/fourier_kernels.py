@@ -18,7 +18,8 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.loop_program import Argument, Kernel, LaunchParameter, Run, ScratchBuffer
+from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
+from dualflow.schedule.kernel_statements import LaunchParameter, ScratchBuffer
 
 Complex = tuple[EmittedValue, EmittedValue]
 """A vector of real parts and one of imaginary parts."""
@@ -130,8 +131,10 @@ def _new_kernel(
     context, lo, hi, slot = function.args
     scratch = ScratchBuffer(len(buffers), part, (LaunchParameter(0),))
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
-    run = Run(Kernel(tuple(buffers), (), NUM_PARAMETERS, False, (scratch,)), arguments, (), (), 1, 0.0)
-    return module, function.builder, (lo, hi), load_arguments(function.builder, context, slot, run)
+    launch = KernelLaunch(
+        Kernel(tuple(buffers), (), NUM_PARAMETERS, False, (scratch,)), arguments, (), (), 1, 0.0
+    )
+    return module, function.builder, (lo, hi), load_arguments(function.builder, context, slot, launch)
 
 
 def _load_numbers(scratch: _Strip, source: EmittedValue, index: EmittedValue, swapped: bool) -> Complex:

@@ -17,7 +17,7 @@ from dualflow.graph.ir import Node
 from dualflow.ops.record import Effect
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.statements import CallRoutine
+from dualflow.schedule.program_statements import CallRoutine
 
 Array = np.ndarray[Any, Any]
 

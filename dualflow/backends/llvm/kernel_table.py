@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.loop_program import Run, ScratchBuffer
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import ScratchBuffer
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
 """The signature of a kernel; see :mod:`dualflow.backends.llvm.lower_kernel`."""
@@ -26,18 +27,18 @@ class KernelMemory(NamedTuple):
     stride: int = 0
 
 
-def is_large(run: Run) -> bool:
+def is_large(launch: KernelLaunch) -> bool:
     """Whether the kernel is so large that its code is kept short; its scalars are constants then."""
-    return run.kernel.is_long
+    return launch.kernel.is_long
 
 
-def table(run: Run, memory: KernelMemory, first_check: int) -> list[int]:
-    """The slice of the parameter table for ``run``, in the order of :func:`load_arguments`."""
-    scalars = () if is_large(run) else run.scalars
+def table(launch: KernelLaunch, memory: KernelMemory, first_check: int) -> list[int]:
+    """The slice of the parameter table for ``launch``, in the order of :func:`load_arguments`."""
+    scalars = () if is_large(launch) else launch.scalars
     return [
-        *run.parameters,
+        *launch.parameters,
         *(int.from_bytes(x.tobytes().ljust(8, b"\0"), "little", signed=True) for x in scalars),
-        *(number for a in run.buffers for number in (a.buffer, a.offset)),
+        *(number for a in launch.buffers for number in (a.buffer, a.offset)),
         *((memory.buffer, memory.stride, *memory.starts) if memory.starts else ()),
         first_check,
     ]
@@ -63,8 +64,10 @@ class KernelArguments(NamedTuple):
     first_check: EmittedValue
 
 
-def load_arguments(b: Builder, context: EmittedValue, slot: EmittedValue, run: Run) -> KernelArguments:
-    """Emit loads of the slice of the parameter table for ``run``."""
+def load_arguments(
+    b: Builder, context: EmittedValue, slot: EmittedValue, launch: KernelLaunch
+) -> KernelArguments:
+    """Emit loads of the slice of the parameter table for ``launch``."""
     buffers, table, status = (b.load(context, i, PTR) for i in range(3))
     count = 0
 
@@ -73,19 +76,19 @@ def load_arguments(b: Builder, context: EmittedValue, slot: EmittedValue, run: R
         count += 1
         return b.load(table, (count - 1) * (8 // type.nbytes), type)
 
-    kernel, scalars = run.kernel, () if is_large(run) else run.kernel.scalars
+    kernel, scalars = launch.kernel, () if is_large(launch) else launch.kernel.scalars
     parameters = [load_next() for _ in range(kernel.parameters)]
     loaded_scalars = [load_next(Type.of_dtype(dtype.dtype)) for dtype in scalars]
     pointers = []
-    for argument in run.buffers:
+    for argument in launch.buffers:
         start = b.load(buffers, load_next(), PTR)
         pointers.append(b.offset(start, load_next(), Type.of_dtype(argument.dtype.dtype)))
     scratch_count = sum(isinstance(s, ScratchBuffer) for s in kernel.body)
-    if scratch_count or run.partials:
+    if scratch_count or launch.partials:
         arena, stride = b.load(buffers, load_next(), PTR), load_next()
         slot_offset = slot * stride if scratch_count else None
-        for _ in range(scratch_count or len(run.partials)):
+        for _ in range(scratch_count or len(launch.partials)):
             start = load_next()
             pointers.append(b.offset(arena, start if slot_offset is None else start + slot_offset, U8))
-    scratch = range(len(run.buffers), len(run.buffers) + scratch_count)
+    scratch = range(len(launch.buffers), len(launch.buffers) + scratch_count)
     return KernelArguments(parameters, loaded_scalars, pointers, scratch, status, load_next())

@@ -12,7 +12,8 @@ from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, access_bounds
-from dualflow.schedule.loop_program import BoundsCheck, Compute, Kernel, Repeat, Run, walk
+from dualflow.schedule.kernel import Kernel, KernelLaunch
+from dualflow.schedule.kernel_statements import BoundsCheck, Compute, Repeat, walk
 from dualflow.schedule.structure import structure
 
 MAX_CACHED = 512
@@ -47,27 +48,27 @@ class KernelText:
         return [(message, s.node) for message, s in failing if isinstance(s, Compute | BoundsCheck | Repeat)]
 
 
-def kernel_text(run: Run, lanes: int, bits: int) -> KernelText:
-    """The text of the kernel of ``run``, for vectors of ``bits`` and vector loops of ``lanes`` lanes."""
-    kernel_structure = structure(run.kernel)
-    literals = tuple([x.tobytes() for x in run.scalars]) if is_large(run) else ()
-    key = kernel_structure, len(run.partials), literals, lanes, bits
+def kernel_text(launch: KernelLaunch, lanes: int, bits: int) -> KernelText:
+    """The text of the kernel of ``launch``, for vectors of ``bits`` and vector loops of ``lanes`` lanes."""
+    kernel_structure = structure(launch.kernel)
+    literals = tuple([x.tobytes() for x in launch.scalars]) if is_large(launch) else ()
+    key = kernel_structure, len(launch.partials), literals, lanes, bits
     text = _cached.get(key)
     if text is None:
-        text = _emitted(run, lanes, bits)
+        text = _emitted(launch, lanes, bits)
         _cache(key, text)
     return text
 
 
-def _emitted(run: Run, lanes: int, bits: int) -> KernelText:
-    emitter = KernelEmitter(LlvmModule(bits), run, _NAME, lanes)
+def _emitted(launch: KernelLaunch, lanes: int, bits: int) -> KernelText:
+    emitter = KernelEmitter(LlvmModule(bits), launch, _NAME, lanes)
     emitter.emit()
     indices = (
-        {id(statement): i for i, statement in enumerate(walk(run.kernel.body))} if emitter.checks else {}
+        {id(statement): i for i, statement in enumerate(walk(launch.kernel.body))} if emitter.checks else {}
     )
     checks = tuple([(check.message, indices[id(check.statement)]) for check in emitter.checks])
     source = named_by_content(emitter.module.text(), _NAME)
-    return KernelText(source, checks, emitter.module.has(ROUTINE), access_bounds(run.kernel))
+    return KernelText(source, checks, emitter.module.has(ROUTINE), access_bounds(launch.kernel))
 
 
 def _cache(key: Hashable, text: KernelText) -> None:

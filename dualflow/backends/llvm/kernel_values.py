@@ -13,9 +13,10 @@ from dualflow.backends.llvm.row_group import RowGroup, concatenated, joined_scal
 from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.records import NamedTuple
-from dualflow.schedule import loop_program as lp
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import BoundsCheck, Compute, LaunchParameter, Place, Register, Repeat
 from dualflow.schedule.loop_ids import BlockId, LoopId
-from dualflow.schedule.loop_program import BoundsCheck, Compute, LaunchParameter, Place, Register, Repeat, Run
 
 TILE_ROWS = 16
 """The number of rows of a tile that are transposed at once."""
@@ -39,11 +40,11 @@ class KernelValues:
         group: the rows that are computed together here; None for one row.
     """
 
-    def __init__(self, module: LlvmModule, run: Run, name: str, lanes: int) -> None:
-        self.module, self.run, self.kernel = module, run, run.kernel
-        self.large = is_large(run)
+    def __init__(self, module: LlvmModule, launch: KernelLaunch, name: str, lanes: int) -> None:
+        self.module, self.run, self.kernel = module, launch, launch.kernel
+        self.large = is_large(launch)
         self.checks: dict[KernelCheck, int] = {}
-        self.lane_loop = run.kernel.lane_loop
+        self.lane_loop = launch.kernel.lane_loop
         self.lanes = 1 if self.lane_loop is None else lanes
         function = module.function(name, VOID, KERNEL_ARGS)
         self.b = function.builder
@@ -56,15 +57,15 @@ class KernelValues:
         self._index: dict[LoopId, EmittedValue] = {}
         self._edges: dict[BlockId, tuple[EmittedValue, EmittedValue]] = {}
         context, self._low, self._high, slot = function.args
-        self._arguments = load_arguments(self.b, context, slot, run)
+        self._arguments = load_arguments(self.b, context, slot, launch)
         self._addresses = Addresses(self._arguments.parameters, self._index, self._bound)
 
-    def _bound(self, bound: lp.Bound) -> EmittedValue:
+    def _bound(self, bound: ks.Bound) -> EmittedValue:
         if isinstance(bound, LaunchParameter):
             return self._arguments.parameters[bound.number]
-        if isinstance(bound, lp.Edge):
+        if isinstance(bound, ks.Edge):
             return self._edges[bound.loop, bound.level][bound.end]
-        return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
+        return {ks.End.ZERO: self.zero, ks.End.LOW: self._low, ks.End.HIGH: self._high}[bound]
 
     # Registers
 
@@ -75,10 +76,10 @@ class KernelValues:
         for register, value in zip(registers, values, strict=True):
             self._registers[register.number] = value
 
-    def _operand(self, operand: lp.Operand) -> EmittedValue:
+    def _operand(self, operand: ks.Operand) -> EmittedValue:
         if isinstance(operand, Register):
             return self._aligned(self._registers[operand.number])
-        if isinstance(operand, lp.Scalar):
+        if isinstance(operand, ks.Scalar):
             return (
                 self._constant(self.run.scalars[operand.number])
                 if self.large
@@ -110,7 +111,7 @@ class KernelValues:
 
     # Memory
 
-    def _load(self, load: lp.Load) -> None:
+    def _load(self, load: ks.Load) -> None:
         type, place = Type.of_dtype(load.register.dtype.dtype), load.place
         group, along = self.group, self._varies_by_lane(place)
         if group is None:
@@ -139,7 +140,7 @@ class KernelValues:
             self._index[group.loop] = index
             yield number
 
-    def _store(self, store: lp.Store) -> None:
+    def _store(self, store: ks.Store) -> None:
         group, value, along = self.group, self._operand(store.value), self._varies_by_lane(store.place)
         if group is None:
             self._put(store.place, value, self.mask)
@@ -160,7 +161,7 @@ class KernelValues:
         else:
             self.b.scatter(value.splat(self.lanes), pointer, steps + index, mask)
 
-    def _transposed_tile(self, tile: lp.TransposedTile) -> None:
+    def _transposed_tile(self, tile: ks.TransposedTile) -> None:
         """Emit a transposed copy of a tile by square tiles in registers; the last rows may be repeated.
 
         A partial square stores more elements than the tile has; the scratch buffer is padded.
@@ -192,7 +193,7 @@ class KernelValues:
         """The type of the elements of an access in memory."""
         return Type.of_dtype(self.kernel.buffers[place.buffer].dtype).memory
 
-    def _row(self, row: lp.ScratchBuffer) -> None:
+    def _row(self, row: ks.ScratchBuffer) -> None:
         """Emit nothing: the buffer's address is loaded at the beginning of the function."""
 
     def _bounds(self, bounds: BoundsCheck) -> None:
@@ -202,7 +203,7 @@ class KernelValues:
         self.fail_unless(inside, OUTSIDE, bounds)
         self._set((bounds.register, bounds.inside), (position, inside))
 
-    def _masked_load(self, masked: lp.MaskedLoad) -> None:
+    def _masked_load(self, masked: ks.MaskedLoad) -> None:
         register, place = masked.load.register, masked.load.place
         inside, type = self._registers[masked.inside.number], Type.of_dtype(register.dtype.dtype)
         pointer, index, steps = self._access(place)

@@ -20,18 +20,18 @@ from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule
 from dualflow.backends.llvm.text.builder import CountedIteration
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
-from dualflow.schedule import loop_program as lp
-from dualflow.schedule.lanes import REGISTER_BITS
-from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop
-from dualflow.schedule.loop_program import (
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import (
     Compute,
     KernelStatement,
     LaunchParameter,
     LoopKind,
     Register,
     Repeat,
-    Run,
 )
+from dualflow.schedule.lanes import REGISTER_BITS
+from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop
 
 POLL_INTERVAL = 1 << 16
 """Iterations of a loop over scalars between two checks for a signal; a power of two."""
@@ -58,8 +58,8 @@ class _ElementMaths(Maths):
 class KernelEmitter(KernelValues):
     """Emits one kernel as the function ``name``; vector loops have ``lanes`` lanes."""
 
-    def __init__(self, module: LlvmModule, run: Run, name: str, lanes: int) -> None:
-        super().__init__(module, run, name, lanes)
+    def __init__(self, module: LlvmModule, launch: KernelLaunch, name: str, lanes: int) -> None:
+        super().__init__(module, launch, name, lanes)
         self._outermost: Repeat | None = None
         self.m = _ElementMaths(self)
 
@@ -74,9 +74,9 @@ class KernelEmitter(KernelValues):
         for statement in statements:
             _EMITTERS[type(statement)](self, statement)
 
-    def _for(self, loop: lp.For) -> None:
+    def _for(self, loop: ks.For) -> None:
         """Emit a loop; a vector loop has a masked tail, or is masked completely."""
-        start, stop, registers = self._bound(loop.begin), self._bound(loop.end), lp.carried(loop.body)
+        start, stop, registers = self._bound(loop.begin), self._bound(loop.end), ks.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
             self._iteration(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
         elif self.large:
@@ -90,7 +90,7 @@ class KernelEmitter(KernelValues):
             self._addresses.end_rows()
 
     def _tail(
-        self, loop: lp.For, begin: EmittedValue, stop: EmittedValue, registers: Sequence[Register]
+        self, loop: ks.For, begin: EmittedValue, stop: EmittedValue, registers: Sequence[Register]
     ) -> None:
         """Emit the masked tail of a vector loop, in several vectors if registers are narrower than its lanes.
 
@@ -117,7 +117,7 @@ class KernelEmitter(KernelValues):
 
     def _iteration(
         self,
-        loop: lp.For,
+        loop: ks.For,
         iterations: AbstractContextManager[CountedIteration],
         registers: Sequence[Register],
         stop: EmittedValue | None = None,
@@ -134,9 +134,9 @@ class KernelEmitter(KernelValues):
         self._set(registers, iteration.results)
         self.mask = outer
 
-    def _blocks(self, blocks: lp.Blocks) -> None:
+    def _blocks(self, blocks: ks.Blocks) -> None:
         stop, size = self._bound(blocks.end), self._bound(blocks.size)
-        registers = lp.carried(blocks.body)
+        registers = ks.carried(blocks.body)
         with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as iteration:
             self._set(registers, iteration.carried)
             self._set_edges((blocks.loop, blocks.level), iteration.index, size, stop)
@@ -144,7 +144,7 @@ class KernelEmitter(KernelValues):
             iteration.next(*self._values(registers))
         self._set(registers, iteration.results)
 
-    def _chunks(self, chunks: lp.Chunks) -> None:
+    def _chunks(self, chunks: ks.Chunks) -> None:
         size, extent = (
             self._arguments.parameters[chunks.size.number],
             self._arguments.parameters[chunks.extent.number],
@@ -154,7 +154,7 @@ class KernelEmitter(KernelValues):
             self._set_edges((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
             self._statements(chunks.body)
 
-    def _row_groups(self, rows: lp.RowGroups) -> None:
+    def _row_groups(self, rows: ks.RowGroups) -> None:
         """Emit a loop over groups of rows; the last group may repeat the last row."""
         start, stop = self._bound(rows.begin), self._bound(rows.end)
         with self.b.loop(start, stop, rows.width) as iteration:
@@ -165,7 +165,7 @@ class KernelEmitter(KernelValues):
             self._statements(rows.body)
         self.group = None
 
-    def _once(self, once: lp.Once) -> None:
+    def _once(self, once: ks.Once) -> None:
         """Emit the body of a row that fits in one vector."""
         self._index[once.loop], self._along_row = self.zero, True
         if not once.full:
@@ -191,10 +191,10 @@ class KernelEmitter(KernelValues):
 
     # Reductions
 
-    def _reduce_init(self, fold: lp.ReduceInit) -> None:
+    def _reduce_init(self, fold: ks.ReduceInit) -> None:
         self._set(fold.accumulator, [x.splat(self._width) for x in self._results(fold.reduction.init, ())])
 
-    def _reduce_update(self, fold: lp.ReduceUpdate) -> None:
+    def _reduce_update(self, fold: ks.ReduceUpdate) -> None:
         before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self._width)
         position = [self._linear_index(fold.reduced)] if fold.reduction.placed else []
         updated = self._results(fold.reduction.update, [*before, value, *position])
@@ -211,7 +211,7 @@ class KernelEmitter(KernelValues):
             place = place * self._arguments.parameters[extent.number] + self.position(loop)
         return place.splat(self._width)
 
-    def _reduce_combine(self, fold: lp.ReduceCombine) -> None:
+    def _reduce_combine(self, fold: ks.ReduceCombine) -> None:
         left, right = self._values(fold.accumulator), self._values(fold.other)
         self._set(fold.accumulator, self._combined(fold.reduction, left, right))
 
@@ -220,7 +220,7 @@ class KernelEmitter(KernelValues):
     ) -> list[EmittedValue]:
         return self._results(reduction.combine, [*left, *right])
 
-    def _reduce_horizontal(self, fold: lp.ReduceHorizontal) -> None:
+    def _reduce_horizontal(self, fold: ks.ReduceHorizontal) -> None:
         lanes, values = self.lanes, self._values(fold.accumulator)
         rows = 1 if self.group is None else self.group.count
         while lanes > 1:
@@ -229,15 +229,15 @@ class KernelEmitter(KernelValues):
             values = self._combined(fold.reduction, [v for v, _ in halves], [v for _, v in halves])
         self._set(fold.accumulator, values)
 
-    def _reduce_finalize(self, fold: lp.ReduceFinalize) -> None:
+    def _reduce_finalize(self, fold: ks.ReduceFinalize) -> None:
         self._set([fold.register], self._results(fold.reduction.finalize, self._values(fold.accumulator)))
 
     # Conditionals and loops over scalars
 
-    def _choose(self, choose: lp.Choose) -> None:
+    def _choose(self, choose: ks.Choose) -> None:
         self._set(choose.registers, self._chosen(self._operand(choose.selector), choose.branches))
 
-    def _chosen(self, index: EmittedValue, branches: Sequence[lp.Branch]) -> list[EmittedValue]:
+    def _chosen(self, index: EmittedValue, branches: Sequence[ks.Branch]) -> list[EmittedValue]:
         first, *others = branches
         if not others:
             return self._branch(first)
@@ -245,7 +245,7 @@ class KernelEmitter(KernelValues):
             index.eq(0), lambda: self._branch(first), lambda: self._chosen(index - 1, others)
         )
 
-    def _branch(self, branch: lp.Branch) -> list[EmittedValue]:
+    def _branch(self, branch: ks.Branch) -> list[EmittedValue]:
         self._statements(branch.body)
         return [self._operand(o) for o in branch.results]
 
@@ -279,23 +279,23 @@ class KernelEmitter(KernelValues):
 
 
 _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
-    lp.For: KernelEmitter._for,
-    lp.Blocks: KernelEmitter._blocks,
-    lp.Chunks: KernelEmitter._chunks,
-    lp.RowGroups: KernelEmitter._row_groups,
-    lp.Once: KernelEmitter._once,
-    lp.Compute: KernelEmitter._compute,
-    lp.Choose: KernelEmitter._choose,
-    lp.Repeat: KernelEmitter._repeat,
-    lp.Load: KernelEmitter._load,
-    lp.Store: KernelEmitter._store,
-    lp.BoundsCheck: KernelEmitter._bounds,
-    lp.MaskedLoad: KernelEmitter._masked_load,
-    lp.TransposedTile: KernelEmitter._transposed_tile,
-    lp.ReduceInit: KernelEmitter._reduce_init,
-    lp.ReduceUpdate: KernelEmitter._reduce_update,
-    lp.ReduceCombine: KernelEmitter._reduce_combine,
-    lp.ReduceHorizontal: KernelEmitter._reduce_horizontal,
-    lp.ReduceFinalize: KernelEmitter._reduce_finalize,
-    lp.ScratchBuffer: KernelEmitter._row,
+    ks.For: KernelEmitter._for,
+    ks.Blocks: KernelEmitter._blocks,
+    ks.Chunks: KernelEmitter._chunks,
+    ks.RowGroups: KernelEmitter._row_groups,
+    ks.Once: KernelEmitter._once,
+    ks.Compute: KernelEmitter._compute,
+    ks.Choose: KernelEmitter._choose,
+    ks.Repeat: KernelEmitter._repeat,
+    ks.Load: KernelEmitter._load,
+    ks.Store: KernelEmitter._store,
+    ks.BoundsCheck: KernelEmitter._bounds,
+    ks.MaskedLoad: KernelEmitter._masked_load,
+    ks.TransposedTile: KernelEmitter._transposed_tile,
+    ks.ReduceInit: KernelEmitter._reduce_init,
+    ks.ReduceUpdate: KernelEmitter._reduce_update,
+    ks.ReduceCombine: KernelEmitter._reduce_combine,
+    ks.ReduceHorizontal: KernelEmitter._reduce_horizontal,
+    ks.ReduceFinalize: KernelEmitter._reduce_finalize,
+    ks.ScratchBuffer: KernelEmitter._row,
 }

@@ -11,7 +11,7 @@ from dualflow.backends.llvm.product.product import Batch, blas_function, blas_sy
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.ir import Node
-from dualflow.schedule.statements import Multiply
+from dualflow.schedule.program_statements import Multiply
 
 
 def write_product(entry: Entry, product: Multiply) -> None:

@@ -34,7 +34,7 @@ from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.statements import CallRoutine, Statement, statements
+from dualflow.schedule.program_statements import CallRoutine, Statement, statements
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
@@ -119,7 +119,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         sized=plan.sized,
     )
     if not plan.sized:  # which compares where it runs what it can't decide before
-        unit.span_checks += bounds.check(program)
+        unit.range_checks += bounds.check(program)
     if switches.checked_side():
         unit.workspace = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
     if any(call.kind is not CallKind.HOST for call in plan.calls):

@@ -11,7 +11,7 @@ from dualflow.backends.llvm.maths import Maths
 from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import BOOL, I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
-from dualflow.schedule.loop_program import Argument, Kernel, Run
+from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
 
 _LANES = 16
 """The number of indices that are checked at once."""
@@ -86,7 +86,7 @@ def _new_kernel(
     context, _, _, slot = function.args
     kernel = Kernel(tuple(buffers), (), parameters, False, ())
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
-    loaded = load_arguments(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
+    loaded = load_arguments(function.builder, context, slot, KernelLaunch(kernel, arguments, (), (), 1, 0.0))
     return function.builder, loaded
 
 

@@ -26,7 +26,7 @@ from dualflow.graph.ir import Node
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.statements import CallRoutine
+from dualflow.schedule.program_statements import CallRoutine
 
 Array = np.ndarray[Any, Any]
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(jit.process_symbol("free"))
@@ -145,7 +145,7 @@ def with_bound_sizes(node: Node, bound: Mapping[SizeVariable, int]) -> Node:
     if not any(size_variables(value) for value in node.attrs.values()):
         return node
     attrs = {name: bind_sizes(value, bound) for name, value in node.attrs.items()}
-    return Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
+    return Node(node.op, node.inputs, attrs, node.specs, node.origin, node.merged_origins)
 
 
 def run_host_kernel(node: Node, inputs: Sequence[Array], effect_log: EffectLog | None) -> Sequence[Array]:

@@ -23,10 +23,10 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
-from dualflow.graph.axes import sizes
-from dualflow.schedule.loop_program import Argument, Kernel, Run
+from dualflow.graph.views import sizes
+from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
+from dualflow.schedule.program_statements import CallRoutine
 from dualflow.schedule.sliding import SlidingAxis, SlidingWindows
-from dualflow.schedule.statements import CallRoutine
 
 WINDOW_COUNTS = (7, 8, 4)
 """The possible numbers of adjacent windows whose sums are in registers."""
@@ -141,7 +141,7 @@ def routine(element: DType, bits: int, row: FilterRow) -> IrSource:
     context, low, high, slot = function.args
     arguments = (Argument(0, 0, element),) * 3
     kernel = Kernel((element,) * 3, (), SumField.COUNT, False, ())
-    loaded = load_arguments(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
+    loaded = load_arguments(function.builder, context, slot, KernelLaunch(kernel, arguments, (), (), 1, 0.0))
     rows = _Rows(function.builder, loaded.parameters, loaded.pointers, element, bits, row)
     rows.run(low, high)
     function.builder.ret()

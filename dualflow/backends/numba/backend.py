@@ -32,9 +32,9 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
     return CompileStats(
         kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.context.runs]),
         products=kinds.count(CallKind.PRODUCT),
-        hosts=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
+        host_calls=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
         arena_bytes=compiled.plan.arena_bytes,
-        arena_stays=False,
+        keeps_arena=False,
         executed=compiled.source.context.executed,
     )
 

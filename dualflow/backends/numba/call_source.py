@@ -13,27 +13,25 @@ from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.dtypes import DType
 from dualflow.core.records import dataclass, field
-from dualflow.graph.axes import sizes
-from dualflow.graph.control import memory_message
+from dualflow.graph.control_ops import memory_message
 from dualflow.graph.ir import Node, Value
+from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import Region, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.executed_work import work_ratio
-from dualflow.schedule.loop_program import Argument, Run
+from dualflow.schedule.kernel import Argument, KernelLaunch
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan, StackRow
-from dualflow.schedule.runs import run_of
-from dualflow.schedule.scattering import OUTSIDE
-from dualflow.schedule.statements import (
+from dualflow.schedule.program_statements import (
     INITIAL_CAPACITY,
     CallRoutine,
     CheckBounds,
     ChooseBranch,
     CopyMemory,
-    Launch,
+    LaunchNest,
     LaunchPieces,
     Multiply,
     RequireCondition,
@@ -44,6 +42,8 @@ from dualflow.schedule.statements import (
     ValueLayout,
     launches,
 )
+from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.select_kernel import kernel_launch
 
 LANES = 16
 """The number of lanes for which long sums are divided into blocks."""
@@ -67,8 +67,8 @@ class ProgramCheck:
 class NumbaNest:
     """A loop nest: its kernel with arguments; None if Numba can't compute it."""
 
-    launch: Launch
-    run: Run | None
+    launch: LaunchNest
+    run: KernelLaunch | None
     nest: Nest | None = None
 
     @property
@@ -95,11 +95,11 @@ class ProgramContext:
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     _names_by_source: dict[str, str] = field(default_factory=dict)
-    _nests: dict[Launch, NumbaNest] = field(default_factory=dict)
+    _nests: dict[LaunchNest, NumbaNest] = field(default_factory=dict)
 
-    def kernel(self, run: Run, nodes: tuple[Node, ...]) -> tuple[str, KernelSource]:
-        """The kernel of ``run``, and its name; equal kernels are one."""
-        kernel_source = source(run.kernel)
+    def kernel(self, launch: KernelLaunch, nodes: tuple[Node, ...]) -> tuple[str, KernelSource]:
+        """The kernel of ``launch``, and its name; equal kernels are one."""
+        kernel_source = source(launch.kernel)
         name = self._names_by_source.setdefault(
             kernel_source.function("kernel"), f"k{len(self._names_by_source)}"
         )
@@ -108,7 +108,7 @@ class ProgramContext:
             self.runs.append((name, nodes))
         return name, kernel_source
 
-    def nest(self, launch: Launch) -> NumbaNest:
+    def nest(self, launch: LaunchNest) -> NumbaNest:
         """The loop nest of ``launch``."""
         nest = self._nests.get(launch)
         if nest is None:
@@ -131,11 +131,11 @@ def has_arrays(node: Node) -> bool:
     return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
-def _nest(launch: Launch, plan: Plan) -> NumbaNest:
-    if not has_kernel(launch.node):
-        return NumbaNest(launch, None)
-    nest = lower(*launch, plan.costs, plan.caches)
-    return NumbaNest(launch, run_of(nest, LANES), nest)
+def _nest(statement: LaunchNest, plan: Plan) -> NumbaNest:
+    if not has_kernel(statement.node):
+        return NumbaNest(statement, None)
+    nest = lower(*statement, plan.costs, plan.caches)
+    return NumbaNest(statement, kernel_launch(nest, LANES), nest)
 
 
 class CallWriter(ABC):
@@ -179,7 +179,7 @@ class CallWriter(ABC):
         """Write a check: stop unless a condition holds."""
 
     @abstractmethod
-    def launch(self, name: str, run: Run, arguments: str, nodes: Sequence[Node]) -> None:
+    def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
         """A call of a kernel."""
 
     @abstractmethod
@@ -187,7 +187,7 @@ class CallWriter(ABC):
         """Write a check of the status: stop if a kernel has set it to the number of one of its checks."""
 
     @abstractmethod
-    def unrendered(self, launch: Launch) -> None:
+    def unrendered(self, launch: LaunchNest) -> None:
         """A loop nest that Numba can't compute."""
 
     @abstractmethod
@@ -206,7 +206,7 @@ class CallWriter(ABC):
 
     def _statement(self, statement: Statement) -> None:
         match statement:
-            case Launch():
+            case LaunchNest():
                 self._launch(statement)
             case LaunchPieces():
                 for launch in statement.pieces:
@@ -229,12 +229,12 @@ class CallWriter(ABC):
                 assert statement.kind in _BY_NUMPY, "sizes are known, and products read no windows"
                 self.host(statement)
 
-    def _onto(self, launch: Launch | None) -> None:
+    def _onto(self, launch: LaunchNest | None) -> None:
         """The launch that writes the addend of a product or scatter to its output."""
         if launch is not None:
             self._launch(launch)
 
-    def _launch(self, launch: Launch) -> None:
+    def _launch(self, launch: LaunchNest) -> None:
         """A loop nest."""
         nest = self.context.nest(launch)
         if nest.run is None:
@@ -242,34 +242,39 @@ class CallWriter(ABC):
         else:
             self._nest(launch, nest.run, nest.nodes)
 
-    def _nest(self, launch: Launch, run: Run, nodes: tuple[Node, ...]) -> None:
-        partials, region = [], (0, run.total * run.partial_size - 1)
-        for i, dtype in enumerate(run.partials):
+    def _nest(self, statement: LaunchNest, launch: KernelLaunch, nodes: tuple[Node, ...]) -> None:
+        partials, region = [], (0, launch.total * launch.partial_size - 1)
+        for i, dtype in enumerate(launch.partials):
             partials.append(f"part{i}")
             self.lines.add(
-                f"part{i} = np.empty({self.number(run.total * run.partial_size)}, {dtype_name(dtype)})"
+                f"part{i} = np.empty({self.number(launch.total * launch.partial_size)}, {dtype_name(dtype)})"
             )
-        self._run(launch, run, partials, region, nodes)
-        if run.join is not None:
-            self._run(launch, run.join, partials, region, ())
+        self._run(statement, launch, partials, region, nodes)
+        if launch.join is not None:
+            self._run(statement, launch.join, partials, region, ())
 
     def _run(
-        self, launch: Launch, run: Run, partials: Sequence[str], region: Region, nodes: tuple[Node, ...]
+        self,
+        statement: LaunchNest,
+        launch: KernelLaunch,
+        partials: Sequence[str],
+        region: Region,
+        nodes: tuple[Node, ...],
     ) -> None:
         """A call of a kernel, whose partial results are in a region of the arrays ``partials``."""
-        if not run.total:
+        if not launch.total:
             return
-        name, kernel_source = self.context.kernel(run, nodes)
-        rewritten = run._replace(kernel=kernel_source.kernel)
-        self.context.bounds.launched(launch, rewritten, access_bounds(kernel_source.kernel), region)
+        name, kernel_source = self.context.kernel(launch, nodes)
+        rewritten = launch._replace(kernel=kernel_source.kernel)
+        self.context.bounds.launched(statement, rewritten, access_bounds(kernel_source.kernel), region)
         arguments = [
-            *(self._argument(a) for a in run.buffers),
+            *(self._argument(a) for a in launch.buffers),
             *partials,
-            *map(self.literal, run.scalars),
-            *map(self.number, run.parameters),
+            *map(self.literal, launch.scalars),
+            *map(self.number, launch.parameters),
             "status",
         ]
-        self.launch(name, run, ", ".join(arguments), nodes)
+        self.launch(name, launch, ", ".join(arguments), nodes)
         self.check_status([ProgramCheck(at, message) for message, at in kernel_source.checks], nodes)
 
     def _argument(self, argument: Argument) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import NO_KERNEL, ProgramContext, has_arrays
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.statements import CallRoutine, Multiply, RunLoop, Statement, bodies, walk
+from dualflow.schedule.program_statements import CallRoutine, Multiply, RunLoop, Statement, bodies, walk
 
 SHARED_WORK = 5e6
 """Work, in additions, from which on a kernel's range is shared between threads."""
@@ -16,9 +16,9 @@ HEAVY_PRODUCT = 1 << 18
 _CALL_WORK = 30.0
 
 
-def is_shared(run: Run) -> bool:
+def is_shared(launch: KernelLaunch) -> bool:
     """Whether a kernel is worth sharing its range between threads."""
-    return run.work >= SHARED_WORK and run.total > 1
+    return launch.work >= SHARED_WORK and launch.total > 1
 
 
 def unavailable_reason(context: ProgramContext, statement: Statement) -> str | None:

@@ -22,7 +22,7 @@ from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import PROGRAM
-from dualflow.graph.compiled import CodeSource, PartKind, PartReport, counted
+from dualflow.graph.compiled import CodeSource, PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
@@ -59,9 +59,11 @@ class NumbaExecutable:
     def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
         source = self.source
-        what = counted(len(source.context.kernels), "kernel")
+        what = count_text(len(source.context.kernels), "kernel")
         if source.functions:
-            what += f" and {counted(len(source.functions), 'conditional or loop', 'conditionals and loops')}"
+            what += (
+                f" and {count_text(len(source.functions), 'conditional or loop', 'conditionals and loops')}"
+            )
         fallbacks = ", ".join(dict.fromkeys(source.fallbacks))
         reason = f"a conditional or loop is Python's own: {fallbacks}" if fallbacks else ""
         own = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)

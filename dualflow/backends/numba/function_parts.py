@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dualflow.schedule.statements import Statement, walk
+from dualflow.schedule.program_statements import Statement, walk
 
 LONG: Final = 100
 """The number of statements, with those inside branches and loops, from which on a function is divided."""

@@ -25,9 +25,17 @@ from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node, Value
 from dualflow.ops.op_kinds import Loop
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.planned import StackRow
-from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, RunLoop, Statement, ValueLayout, walk
+from dualflow.schedule.program_statements import (
+    ChooseBranch,
+    LaunchNest,
+    Multiply,
+    RunLoop,
+    Statement,
+    ValueLayout,
+    walk,
+)
 
 POLL_WORK = 2e7
 """Work, in additions, between two polls for signals: about 10 ms."""
@@ -265,9 +273,9 @@ class _FunctionWriter(CallWriter):
             self.lines.add(f"status[0] = {self._checks_so_far}")
             self._leave()
 
-    def launch(self, name: str, run: Run, arguments: str, nodes: Sequence[Node]) -> None:
+    def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
         self.kernels.add(name)
-        self.lines.add(f"{name}(zero, {self.number(run.total)}, {arguments})", nodes)
+        self.lines.add(f"{name}(zero, {self.number(launch.total)}, {arguments})", nodes)
 
     def check_status(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         loops = any(isinstance(node.op.kind, Loop) for node in nodes)
@@ -280,7 +288,7 @@ class _FunctionWriter(CallWriter):
             self._leave()
         self.checks += checks
 
-    def unrendered(self, launch: Launch) -> None:
+    def unrendered(self, launch: LaunchNest) -> None:
         raise AssertionError(f"{launch.node} can't be part of a compiled function")
 
     def host(self, statement: Statement) -> None:

@@ -16,10 +16,11 @@ from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.scalar.maths import is_partial
-from dualflow.schedule import loop_program as lp
+from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.invariants import invariants_first
+from dualflow.schedule.kernel import Kernel
+from dualflow.schedule.kernel_statements import KernelStatement, LaunchParameter, LoopKind, Place, Register
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
-from dualflow.schedule.loop_program import Kernel, KernelStatement, LaunchParameter, LoopKind, Place, Register
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -72,10 +73,10 @@ def {name}_parallel(total, chunk, {arguments}):
 
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
-    partial = sum(isinstance(s, lp.Compute) and is_partial(s.function) for s in lp.walk(kernel.body))
+    partial = sum(isinstance(s, ks.Compute) and is_partial(s.function) for s in ks.walk(kernel.body))
     speculates = partial <= MAX_SPECULATIVE
 
-    def is_speculative(compute: lp.Compute) -> bool:
+    def is_speculative(compute: ks.Compute) -> bool:
         return speculates and is_partial(compute.function)
 
     return _Writer(in_strips(invariants_first(kernel), is_speculative)).source()
@@ -172,27 +173,27 @@ class _Writer:
                 self.nodes.append((len(self.lines.text), node))
             _WRITERS[type(statement)](self, statement)
 
-    def _for(self, loop: lp.For) -> None:
+    def _for(self, loop: ks.For) -> None:
         if loop.kind is LoopKind.SPECULATIVE:
             self._speculative(loop)
             return
         outer = self.carried
         if loop.kind is LoopKind.LANES:
-            loaded = {s.register for s in loop.body if isinstance(s, lp.Load)}
-            updates = [s for s in loop.body if isinstance(s, lp.ReduceUpdate)]
+            loaded = {s.register for s in loop.body if isinstance(s, ks.Load)}
+            updates = [s for s in loop.body if isinstance(s, ks.ReduceUpdate)]
             self.carried = frozenset(r for s in updates for r in s.accumulator if r not in loaded)
         with self._each(loop):
             self._statements(loop.body)
         self.carried = outer
 
     @contextmanager
-    def _each(self, loop: lp.For) -> Iterator[None]:
+    def _each(self, loop: ks.For) -> Iterator[None]:
         """The head of a loop, and the indices that several statements of its body have in common."""
         begin, end = (self._bound(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
         outer, self.index_names = self.index_names, dict(self.index_names)
         with self.lines.block(f"for {_index(loop.loop)} in range({span}):"):
-            places = (s.place for s in loop.body if isinstance(s, lp.Load | lp.Store))
+            places = (s.place for s in loop.body if isinstance(s, ks.Load | ks.Store))
             for text, count in Counter(map(self._place, places)).items():
                 if count > 1 and text not in self.index_names:
                     name = f"at{len(self.index_names)}"
@@ -201,7 +202,7 @@ class _Writer:
             yield
         self.index_names = outer
 
-    def _speculative(self, loop: lp.For) -> None:
+    def _speculative(self, loop: ks.For) -> None:
         """A speculative loop, which is right in most lanes, then the fallback loop if some lane is wrong."""
         wrong = self.lines.name()
         self.lines.add(f"{wrong} = False")
@@ -215,18 +216,18 @@ class _Writer:
             self._statements(loop.body)
         self.exact = frozenset()
 
-    def _bound(self, bound: lp.Bound) -> str:
-        if isinstance(bound, lp.Edge):
+    def _bound(self, bound: ks.Bound) -> str:
+        if isinstance(bound, ks.Edge):
             return f"{'end' if bound.end else 'begin'}{_block(bound.loop, bound.level)}"
         return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
 
-    def _blocks(self, blocks: lp.Blocks) -> None:
+    def _blocks(self, blocks: ks.Blocks) -> None:
         self._chunked_loop(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.number}")
 
-    def _strips(self, strips: lp.StripMinedLoop) -> None:
+    def _strips(self, strips: ks.StripMinedLoop) -> None:
         self._chunked_loop(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
 
-    def _chunked_loop(self, of: lp.Blocks | lp.StripMinedLoop, here: str, size: str) -> None:
+    def _chunked_loop(self, of: ks.Blocks | ks.StripMinedLoop, here: str, size: str) -> None:
         begin, end = self._bound(of.begin), self._bound(of.end)
         with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
             self._end(here, size, end)
@@ -238,18 +239,18 @@ class _Writer:
         with self.lines.block(f"if end{here} > {limit}:"):
             self.lines.add(f"end{here} = {limit}")
 
-    def _lanes(self, lanes: lp.Lanes) -> None:
+    def _lanes(self, lanes: ks.Lanes) -> None:
         with self.lines.block(f"for {_index(KernelLoop.LANES)} in range({lanes.width}):"):
             self._statements(lanes.body)
 
-    def _chunks(self, chunks: lp.Chunks) -> None:
+    def _chunks(self, chunks: ks.Chunks) -> None:
         here, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block(f"for {_index(KernelLoop.CHUNKS)} in range(lo, hi):"):
             self.lines.add(f"begin{here} = {_index(KernelLoop.CHUNKS)} * {size}")
             self._end(here, size, self._bound(chunks.extent))
             self._statements(chunks.body)
 
-    def _compute(self, compute: lp.Compute) -> None:
+    def _compute(self, compute: ks.Compute) -> None:
         self.maths.node, self.maths.positions = compute.node, compute.positions
         operands = [self._operand(o) for o in compute.operands]
         self._assign([compute.register], self._results(compute.function, operands))
@@ -263,14 +264,14 @@ class _Writer:
         if not self.lines.rename(value.text, name):
             self.lines.add(f"{name} = {value.text}")
 
-    def _load(self, load: lp.Load) -> None:
+    def _load(self, load: ks.Load) -> None:
         self.lines.add(f"{self._name(load.register)} = {self._element(load.place)}")
 
-    def _store(self, store: lp.Store) -> None:
+    def _store(self, store: ks.Store) -> None:
         value = self.maths.cast(self._operand(store.value), self.dtypes[store.place.buffer])
         self.lines.add(f"{self._element(store.place)} = {value.text}")
 
-    def _bounds(self, bounds: lp.BoundsCheck) -> None:
+    def _bounds(self, bounds: ks.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         size = self._bound(bounds.extent)
@@ -278,13 +279,13 @@ class _Writer:
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
         self.fail_unless(inside, message, bounds.node)
 
-    def _masked_load(self, guarded: lp.MaskedLoad) -> None:
+    def _masked_load(self, guarded: ks.MaskedLoad) -> None:
         register = guarded.load.register
         zero = self.maths.constant(0, register.dtype).text
         element = self._element(guarded.load.place)
         self.lines.add(f"{self._name(register)} = {element} if {self._name(guarded.inside)} else {zero}")
 
-    def _transposed_tile(self, turned: lp.TransposedTile) -> None:
+    def _transposed_tile(self, turned: ks.TransposedTile) -> None:
         """The tile, element by element, in the order of its own memory."""
         (across, end), (down, last) = turned.across, turned.down
         target = Place(turned.row, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
@@ -295,25 +296,25 @@ class _Writer:
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
             self.lines.add(f"{self._element(target)} = {self._element(turned.place)}")
 
-    def _row(self, row: lp.ScratchBuffer) -> None:
+    def _row(self, row: ks.ScratchBuffer) -> None:
         length = " * ".join(f"n{n.number}" for n in row.length)
         self.dtypes[row.buffer] = row.dtype
         self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(row.dtype)})")
 
-    def _slots(self, slots: lp.StackScratch) -> None:
+    def _slots(self, slots: ks.StackScratch) -> None:
         self.dtypes[slots.buffer] = slots.dtype
         allocate = self.support.stack_array(slots.dtype, slots.width)
         self.lines.add(f"x{slots.buffer} = {allocate}()")
 
     # Reductions
 
-    def _reduce_init(self, statement: lp.ReduceInit) -> None:
+    def _reduce_init(self, statement: ks.ReduceInit) -> None:
         for register, value in zip(
             statement.accumulator, self._results(statement.reduction.init, ()), strict=True
         ):
             self._bind(register, value)
 
-    def _reduce_update(self, statement: lp.ReduceUpdate) -> None:
+    def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
         accumulator = [self._accumulator(r) for r in statement.accumulator]
         position = [self._place_in(statement.reduced)] if statement.reduction.placed else []
         operands = [*accumulator, self._operand(statement.value), *position]
@@ -338,11 +339,11 @@ class _Writer:
         left = ", ".join(self._name(r) for r in registers)
         self.lines.add(f"{left} = {', '.join(value.text for value in values)}")
 
-    def _reduce_combine(self, statement: lp.ReduceCombine) -> None:
+    def _reduce_combine(self, statement: ks.ReduceCombine) -> None:
         both = [self._register(r) for r in (*statement.accumulator, *statement.other)]
         self._assign(statement.accumulator, self._results(statement.reduction.combine, both))
 
-    def _reduce_lanes(self, statement: lp.ReduceLanes) -> None:
+    def _reduce_lanes(self, statement: ks.ReduceLanes) -> None:
         """Combine halves of the lanes' accumulators until one is left."""
         half = self.lines.name()
         self.lines.add(f"{half} = {statement.width // 2}")
@@ -362,21 +363,21 @@ class _Writer:
         for register, slot in zip(statement.accumulator, statement.slots, strict=True):
             self.lines.add(f"{self._name(register)} = x{slot}[u(0)]")
 
-    def _reduce_horizontal(self, statement: lp.ReduceHorizontal) -> None:
+    def _reduce_horizontal(self, statement: ks.ReduceHorizontal) -> None:
         """Nothing: Numba vectorises lanes, and an accumulator has one element."""
 
-    def _reduce_finalize(self, statement: lp.ReduceFinalize) -> None:
+    def _reduce_finalize(self, statement: ks.ReduceFinalize) -> None:
         accumulator = [self._register(r) for r in statement.accumulator]
         self._assign([statement.register], self._results(statement.reduction.finalize, accumulator))
 
     # Conditionals and loops over scalars
 
-    def _choose(self, choose: lp.Choose) -> None:
+    def _choose(self, choose: ks.Choose) -> None:
         results = self._chosen(self._operand(choose.selector), choose.branches)
         for register, value in zip(choose.registers, results, strict=True):
             self._bind(register, value)
 
-    def _chosen(self, index: SourceValue, branches: Sequence[lp.Branch]) -> list[SourceValue]:
+    def _chosen(self, index: SourceValue, branches: Sequence[ks.Branch]) -> list[SourceValue]:
         first, *others = branches
         if not others:
             return self._branch(first)
@@ -396,11 +397,11 @@ class _Writer:
         for name, value in zip(names, values, strict=True):
             self.lines.add(f"{name} = {value.text}")
 
-    def _branch(self, branch: lp.Branch) -> list[SourceValue]:
+    def _branch(self, branch: ks.Branch) -> list[SourceValue]:
         self._statements(branch.body)
         return [self._operand(o) for o in branch.results]
 
-    def _repeat(self, repeat: lp.Repeat) -> None:
+    def _repeat(self, repeat: ks.Repeat) -> None:
         self._assign(repeat.registers, [self._operand(o) for o in repeat.starts])
         iterations, lines = self.lines.name(), self.lines
         lines.add(f"{iterations} = 0")
@@ -425,10 +426,10 @@ class _Writer:
     def _register(self, register: Register) -> SourceValue:
         return SourceValue(self._name(register), register.dtype)
 
-    def _operand(self, operand: lp.Operand) -> SourceValue:
+    def _operand(self, operand: ks.Operand) -> SourceValue:
         if isinstance(operand, Register):
             return self._register(operand)
-        if isinstance(operand, lp.Scalar):
+        if isinstance(operand, ks.Scalar):
             return SourceValue(f"c{operand.number}", operand.dtype)
         return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
@@ -467,25 +468,25 @@ def _block(loop: LoopId, level: Level) -> str:
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
-    lp.For: _Writer._for,
-    lp.Blocks: _Writer._blocks,
-    lp.StripMinedLoop: _Writer._strips,
-    lp.Lanes: _Writer._lanes,
-    lp.Chunks: _Writer._chunks,
-    lp.Compute: _Writer._compute,
-    lp.Choose: _Writer._choose,
-    lp.Repeat: _Writer._repeat,
-    lp.Load: _Writer._load,
-    lp.Store: _Writer._store,
-    lp.BoundsCheck: _Writer._bounds,
-    lp.MaskedLoad: _Writer._masked_load,
-    lp.TransposedTile: _Writer._transposed_tile,
-    lp.ReduceInit: _Writer._reduce_init,
-    lp.ReduceUpdate: _Writer._reduce_update,
-    lp.ReduceCombine: _Writer._reduce_combine,
-    lp.ReduceLanes: _Writer._reduce_lanes,
-    lp.ReduceHorizontal: _Writer._reduce_horizontal,
-    lp.ReduceFinalize: _Writer._reduce_finalize,
-    lp.ScratchBuffer: _Writer._row,
-    lp.StackScratch: _Writer._slots,
+    ks.For: _Writer._for,
+    ks.Blocks: _Writer._blocks,
+    ks.StripMinedLoop: _Writer._strips,
+    ks.Lanes: _Writer._lanes,
+    ks.Chunks: _Writer._chunks,
+    ks.Compute: _Writer._compute,
+    ks.Choose: _Writer._choose,
+    ks.Repeat: _Writer._repeat,
+    ks.Load: _Writer._load,
+    ks.Store: _Writer._store,
+    ks.BoundsCheck: _Writer._bounds,
+    ks.MaskedLoad: _Writer._masked_load,
+    ks.TransposedTile: _Writer._transposed_tile,
+    ks.ReduceInit: _Writer._reduce_init,
+    ks.ReduceUpdate: _Writer._reduce_update,
+    ks.ReduceCombine: _Writer._reduce_combine,
+    ks.ReduceLanes: _Writer._reduce_lanes,
+    ks.ReduceHorizontal: _Writer._reduce_horizontal,
+    ks.ReduceFinalize: _Writer._reduce_finalize,
+    ks.ScratchBuffer: _Writer._row,
+    ks.StackScratch: _Writer._slots,
 }

@@ -16,7 +16,7 @@ def note(nodes: Sequence[Node]) -> str:
     """The ops of some nodes with the user's lines: ``multiply, add (model.py:3)``."""
     ops = Counter(node.op.name for node in nodes)
     what = ", ".join(name if n == 1 else f"{name} (x{n})" for name, n in ops.items())
-    origins = [o for node in nodes for o in (node.origin, *node.also) if o is not None]
+    origins = [o for node in nodes for o in (node.origin, *node.merged_origins) if o is not None]
     where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
     return f"{what} ({where})" if where else what
 

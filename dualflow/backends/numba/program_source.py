@@ -26,20 +26,21 @@ from dualflow.backends.numba.parameters import dtype_name
 from dualflow.backends.numba.source_lines import type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.scalars import bodies
+from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Loop
 from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.loop_program import For, LoopKind, Run
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import For, LoopKind
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.statements import (
+from dualflow.schedule.program_statements import (
     ChooseBranch,
-    Launch,
+    LaunchNest,
     Multiply,
     RunLoop,
     Statement,
@@ -154,13 +155,13 @@ class ProgramSource(CallWriter):
 
     # Calls
 
-    def launch(self, name: str, run: Run, arguments: str, nodes: Sequence[Node]) -> None:
+    def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
         """A call of a kernel, in one range or shared between threads."""
         self.direct.add(name)
-        head = f"{name}(0, {run.total}"
-        if is_shared(run):
+        head = f"{name}(0, {launch.total}"
+        if is_shared(launch):
             self.shared.add(name)
-            head = f"{name}_parallel({run.total}, {_chunk(run)}"
+            head = f"{name}_parallel({launch.total}, {_chunk(launch)}"
         loop = next(filter(_has_loop, nodes), None)
         marked = loop is not None and not self._inside
         if loop is not None and marked:
@@ -183,7 +184,7 @@ class ProgramSource(CallWriter):
         with self.lines.block(f"if not {condition}:"):
             self.lines.add(f"fail({', '.join(arguments)})", (check.node,))
 
-    def unrendered(self, launch: Launch) -> None:
+    def unrendered(self, launch: LaunchNest) -> None:
         self._host(launch, whole=False)
 
     def multiply(self, product: Multiply) -> None:
@@ -281,10 +282,10 @@ def _has_loop(node: Node) -> bool:
     return isinstance(node.op.kind, Loop) or any(_has_loop(n) for g in bodies(node) for n in g.nodes)
 
 
-def _chunk(run: Run) -> int:
+def _chunk(launch: KernelLaunch) -> int:
     """The iterations of a chunk: a multiple of the vector length if the outermost loop has lanes."""
-    chunk = -(-run.total // CHUNKS)
-    lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in run.kernel.body)
+    chunk = -(-launch.total // CHUNKS)
+    lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in launch.kernel.body)
     return chunk + -chunk % ALIGNED if lanes else chunk
 
 

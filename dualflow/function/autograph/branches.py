@@ -26,13 +26,13 @@ from dualflow.function.autograph.merge_values import (
 )
 from dualflow.function.autograph.state import UNRETURNED, AssignedNames, LocalVariable, SavedVariables
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
-from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
 from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, proven_value, stop
 from dualflow.function.control.shape_invariants import may_merge
 from dualflow.function.control.spec_checks import MAIN_AND_ELSE, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
+from dualflow.function.control.trace_bodies import Body, inner_tracer, tracer_of
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer

@@ -33,11 +33,11 @@ from dualflow.function.autograph.sequences import LoopIterations, iterations_of
 from dualflow.function.autograph.state import AssignedNames, SavedVariables
 from dualflow.function.autograph.streams import StreamReading, stream_node
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
-from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, stop
 from dualflow.function.control.spec_checks import ITERATIONS, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
+from dualflow.function.control.trace_bodies import Body, inner_tracer
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Value

@@ -21,8 +21,8 @@ from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import LoopHistory
 from dualflow.function.calls.shape_variants import specialise
 from dualflow.function.calls.traced_graph import TracedGraph
-from dualflow.function.control.bodies import Body
 from dualflow.function.control.closures import close_over
+from dualflow.function.control.trace_bodies import Body
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.effect_log import note_assigned, take_assigned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.function.control.bodies import tracer_of
+from dualflow.function.control.trace_bodies import tracer_of
 from dualflow.function.tracing.symbolic_tensor import MaybeUnassigned, SymbolicTensor
 from dualflow.ops.checks import assigned
 

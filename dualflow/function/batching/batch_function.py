@@ -11,7 +11,7 @@ from dualflow.core.tree import Structure
 from dualflow.function.autograph.conversion import converted
 from dualflow.function.batching.batched_value import BatchedValue
 from dualflow.function.batching.evaluate import evaluate_batched, shared
-from dualflow.function.control.bodies import operands
+from dualflow.function.control.trace_bodies import operands
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Graph

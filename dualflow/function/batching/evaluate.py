@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError
-from dualflow.function.batching.control import batched_cond, batched_loop
+from dualflow.function.batching.control_rules import batched_cond, batched_loop
 from dualflow.function.batching.rules import apply_batched
 from dualflow.graph import origin
 from dualflow.graph.ir import Graph, Node, Value

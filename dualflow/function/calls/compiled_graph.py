@@ -29,7 +29,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.strings import holds_strings
+from dualflow.graph.string_graphs import holds_strings
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, has_symbolic_sizes
 
 if TYPE_CHECKING:

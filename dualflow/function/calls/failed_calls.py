@@ -140,7 +140,7 @@ class _Recovery:
         self._stops_at_line = not self._ended_in_python and not _is_of_values(error, effect_log)
         self._lines: set[Origin | None] = set()
         if effect_log.node is not None:
-            self._lines = {effect_log.node.origin, *effect_log.node.also} - {None}
+            self._lines = {effect_log.node.origin, *effect_log.node.merged_origins} - {None}
         self._assigned_at_line: Assigned | None = None
         self._failing: Node | None = None
 

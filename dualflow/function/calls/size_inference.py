@@ -29,7 +29,6 @@ from dualflow.core.symbolic_sizes import (
 from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
-from dualflow.graph.axes import sizes as sizes_of
 from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
 from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.error_notes import note_place
@@ -39,6 +38,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE, Axis
+from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED

@@ -8,7 +8,7 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.bodies import Body, operands
+from dualflow.function.control.trace_bodies import Body, operands
 from dualflow.graph.ir import Graph, Value
 
 

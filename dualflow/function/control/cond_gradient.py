@@ -7,9 +7,9 @@ from typing import Any
 
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape, apply_vjp
-from dualflow.function.control.bodies import traced
+from dualflow.function.control.trace_bodies import traced
 from dualflow.gradient.sweep import filled
-from dualflow.graph.control import run_cond
+from dualflow.graph.control_ops import run_cond
 from dualflow.graph.control_spec import CondSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph

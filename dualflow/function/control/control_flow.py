@@ -12,7 +12,6 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.control.bodies import Body, inner_tracer, trace_body
 from dualflow.function.control.control_nodes import cond_node, loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, check
 from dualflow.function.control.shape_invariants import invariant_specs, matches_invariant, may_merge
@@ -24,6 +23,7 @@ from dualflow.function.control.spec_checks import (
     check_structure,
 )
 from dualflow.function.control.tensor_array import TensorArray
+from dualflow.function.control.trace_bodies import Body, inner_tracer, trace_body
 from dualflow.function.errors import here
 from dualflow.function.tracing.collect_results import collect
 from dualflow.ops.arithmetic import add_n

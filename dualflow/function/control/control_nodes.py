@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dualflow.function.control.bodies import Body
 from dualflow.function.control.closures import close_over
-from dualflow.graph.control import run_cond, run_loop
+from dualflow.function.control.trace_bodies import Body
+from dualflow.graph.control_ops import run_cond, run_loop
 from dualflow.graph.control_spec import LoopSpec
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.bodies import traced
-from dualflow.graph.control import run_loop
+from dualflow.function.control.trace_bodies import traced
+from dualflow.graph.control_ops import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph
 from dualflow.ops.arrangement import reshape
@@ -27,7 +27,7 @@ def run(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Tensors:
     carry, scanned, invariants = loop.parts(inputs)
     segments, remainder = divmod(length, iterations) if length is not None else (None, 0)
     segmented = [_segments(x, segments or 0, iterations, remainder, reverse) for x in scanned]
-    outer = loop.another(body=_segment(loop, inputs, iterations), length=segments, recompute=True)
+    outer = loop.as_new_loop(body=_segment(loop, inputs, iterations), length=segments, recompute=True)
     results = run_loop(outer, [*carry, *segmented, *invariants])
     stacks = (
         [reshape(y, (segments * iterations, *y.shape[2:])) for y in results[carried:]]
@@ -37,7 +37,7 @@ def run(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Tensors:
     if not remainder:
         return [*results[:carried], *stacks]
     remaining = [x[:remainder] if reverse else x[-remainder:] for x in scanned]
-    last = run_loop(loop.another(length=remainder), [*results[:carried], *remaining, *invariants])
+    last = run_loop(loop.as_new_loop(length=remainder), [*results[:carried], *remaining, *invariants])
     pairs = zip(stacks, last[carried:], strict=True)
     joined = [concat([b, a] if reverse else [a, b], 0) for a, b in pairs]
     return [*last[:carried], *joined]
@@ -51,7 +51,7 @@ def _segments(x: Any, segments: int, iterations: int, remainder: int, reverse: b
 
 def _segment(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Graph:
     """The body of the outer loop: a loop of ``iterations`` iterations."""
-    inner = loop.another(length=iterations)
+    inner = loop.as_new_loop(length=iterations)
     specs = [TensorSpec.of(x.shape, x.dtype) for x in inputs]
     for i in range(loop.carried, loop.end):
         specs[i] = TensorSpec.of(Shape((iterations, *inputs[i].shape[1:])), inputs[i].dtype)

@@ -19,8 +19,8 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape, apply_vjp
 from dualflow.function.control import loop_checkpointing
-from dualflow.function.control.bodies import traced, tracer_of
-from dualflow.graph.control import run_loop
+from dualflow.function.control.trace_bodies import traced, tracer_of
+from dualflow.graph.control_ops import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Value
@@ -235,7 +235,7 @@ def _stacked_residuals(
     if not residuals and not any(source in stacked for source in graphs.sources):
         return {}
     graph = replace(forward, outputs=(*forward.outputs[:count], *residuals.values()))
-    results = run_loop(loop.extended(graph), active.inputs)
+    results = run_loop(loop.with_more_stacks(graph), active.inputs)
     return dict(zip([*stacked, *residuals], results[carried:], strict=True))
 
 

@@ -23,8 +23,8 @@ from dualflow.core.tracebacks import USER_CODE
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.function.control.bodies import Body, inner_tracer, operands, tracer_of
 from dualflow.function.control.control_nodes import cond_node
+from dualflow.function.control.trace_bodies import Body, inner_tracer, operands, tracer_of
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin

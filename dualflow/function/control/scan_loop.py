@@ -12,13 +12,13 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.bodies import trace_body, tracer_of
 from dualflow.function.control.closures import Closure, close_over
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.spec_checks import check_loop_variables
+from dualflow.function.control.trace_bodies import trace_body, tracer_of
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.gradient.custom import WrittenGradient
-from dualflow.graph.control import run_loop
+from dualflow.graph.control_ops import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.records import dataclass
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.graph.interpret import Begin, evaluate, observed, run_node
+from dualflow.graph.interpret import OnGraph, evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Effect
@@ -58,7 +58,7 @@ class Walk:
     ``begin`` is called at the beginning of each graph and body.
     """
 
-    def __init__(self, observer: Observer, begin: Begin | None = None) -> None:
+    def __init__(self, observer: Observer, begin: OnGraph | None = None) -> None:
         self._observer = observer
         self._begin = begin
         self._depth = 0

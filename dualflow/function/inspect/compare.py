@@ -78,7 +78,7 @@ class _Comparing:
             nodes=len(self.concrete.graph.nodes),
             kernels=len(compile_stats.kernels),
             blas_calls=compile_stats.products,
-            host_calls=compile_stats.hosts,
+            host_calls=compile_stats.host_calls,
             fused=tuple(_fused(k) for k in compile_stats.kernels if len(k.nodes) > 1),
             parts=tuple(PartReport(p.kind, p.what, p.reason) for p in executable.parts),
             executed=compile_stats.executed,
@@ -92,7 +92,7 @@ class _Comparing:
         """The peak of a call, plus the arena if it was allocated before the call."""
         peak, arena = peak_bytes(self.graph), compile_stats.arena_bytes
         outputs = sum(v.spec.nbytes for v in self.compiled.optimised.outputs)
-        allocated_before = compile_stats.arena_stays or peak < arena + outputs
+        allocated_before = compile_stats.keeps_arena or peak < arena + outputs
         return peak + arena if allocated_before else peak
 
     def _costs(self) -> Costs:
@@ -122,7 +122,9 @@ def _median_seconds(run: Callable[[], object]) -> float:
 
 def _fused(kernel: KernelReport) -> Fused:
     nodes = kernel.nodes
-    origins = [origin for node in nodes for origin in (node.origin, *node.also) if origin is not None]
+    origins = [
+        origin for node in nodes for origin in (node.origin, *node.merged_origins) if origin is not None
+    ]
     lines = dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in sorted(set(origins)))
     return Fused(kernel.name, tuple(node.op.name for node in nodes), tuple(lines))
 

@@ -15,8 +15,6 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.batching import batch_products
-from dualflow.graph.passes.bodies import map_bodies
-from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.complex_parts import part_complex
 from dualflow.graph.passes.constant_folding import fold_constants
@@ -27,8 +25,10 @@ from dualflow.graph.passes.fourier_tables import transform_in_steps
 from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.graph.passes.hoist_random import draw_before_loops
+from dualflow.graph.passes.inline_branches import take_branches
 from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
+from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
 from dualflow.graph.passes.sparse_updates import step_on_rows

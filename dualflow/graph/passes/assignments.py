@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes.bodies import map_bodies
+from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.rewrite import Expansion, by, expand, without
 from dualflow.graph.scalars import bodies
 from dualflow.ops.op_kinds import Opaque
@@ -79,7 +79,9 @@ def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
         else:
             attrs = {name: spec.with_variables(others) for name, spec in _assigning(node).items()}
         specs = [v.spec for v in node.outputs]
-        return by(Node(node.op, node.inputs, {**node.attrs, **attrs}, specs, node.origin, node.also))
+        return by(
+            Node(node.op, node.inputs, {**node.attrs, **attrs}, specs, node.origin, node.merged_origins)
+        )
 
     return expand(map_bodies(graph, lambda body: with_variables(body, others)), changed)
 

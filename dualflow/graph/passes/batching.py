@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow.core.shape import Shape
-from dualflow.graph.axes import row_major, sizes
-from dualflow.graph.control import LOOP
+from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
-from dualflow.graph.passes.bodies import inside_out
+from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
+from dualflow.graph.views import row_major, sizes
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import RESHAPE
 from dualflow.ops.contraction import MATMUL
@@ -110,10 +110,12 @@ class _LoopRewriter:
             tuple([n for n in nodes if n in needed]),
             tuple(results),
         )
-        attrs = {"loop": batchable.loop.another(body=iteration, scanned=batchable.loop.scanned + len(new))}
+        attrs = {
+            "loop": batchable.loop.as_new_loop(body=iteration, scanned=batchable.loop.scanned + len(new))
+        }
         inputs = (*self.node.inputs[:end], *rows, *self.node.inputs[end:])
         specs = LOOP.specs([v.spec for v in inputs], attrs)
-        return Node(LOOP, inputs, attrs, specs, self.node.origin, self.node.also)
+        return Node(LOOP, inputs, attrs, specs, self.node.origin, self.node.merged_origins)
 
     def _lifted(self, value: Value) -> Value:
         """The value outside the loop of an invariant, or of a view of one."""

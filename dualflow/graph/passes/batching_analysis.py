@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 
 from dualflow.core.records import NamedTuple, dataclass, field
-from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import scalar_op_of
+from dualflow.graph.views import is_view, row_major, sizes
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import Literal

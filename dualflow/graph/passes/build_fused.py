@@ -8,28 +8,28 @@ from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.graph.column_reductions import LEAST_ELEMENTS
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, IterationSpace, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
+from dualflow.graph.views import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
-class Staged(NamedTuple):
+class Stages(NamedTuple):
     """The stages of a node in its group.
 
     Attributes:
-        ready: the stage from which on its value is available.
-        runs: the number of stages that its computation needs.
+        available_from: the stage from which on its value is available.
+        number: the number of stages that its computation needs.
     """
 
-    ready: int
-    runs: int
+    available_from: int
+    number: int
 
 
-FIRST = Staged(0, 1)
+FIRST = Stages(0, 1)
 """The stages of a node that depends on no reduction."""
 
 
@@ -42,48 +42,48 @@ class Group:
         shape: the sizes of the iteration space.
         result_axes: the loop axes of the values that it computes.
         operand_axes: the loop axes of the values that it reads.
-        reader: the smallest position of a consumer.
+        first_consumer: the smallest position of a consumer.
         stage: for each node, the stage from which on its value is available.
-        runs: the number of stages.
+        stages: the number of stages.
     """
 
     position: int
     shape: tuple[int, ...]
     nodes: list[Node] = field(default_factory=list)
-    own: dict[Node, Axes] = field(default_factory=dict)
+    index_axes: dict[Node, Axes] = field(default_factory=dict)
     result_axes: dict[Value, Axes] = field(default_factory=dict)
     operand_axes: dict[Value, Axes] = field(default_factory=dict)
     reduced: frozenset[int] = frozenset()
     stage: dict[Node, int] = field(default_factory=dict)
-    runs: int = 1
-    reader: float = math.inf
-    everything: frozenset[int] = field(init=False)
+    stages: int = 1
+    first_consumer: float = math.inf
+    all_axes: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.everything = frozenset(range(len(self.shape)))
+        self.all_axes = frozenset(range(len(self.shape)))
 
     @property
-    def kept(self) -> frozenset[int]:
-        return self.everything - self.reduced
+    def parallel_axes(self) -> frozenset[int]:
+        return self.all_axes - self.reduced
 
     @property
-    def alone(self) -> bool:
+    def is_scan(self) -> bool:
         """Whether this is a scan, whose loops compute nothing else."""
         return isinstance(self.nodes[0].op.kind, Scan)
 
-    def add(self, node: Node, own: Axes, at: Staged = FIRST) -> None:
-        """Add ``node``, whose index has the loop axes ``own``."""
+    def add(self, node: Node, index_axes: Axes, at: Stages = FIRST) -> None:
+        """Add ``node``, whose index has the loop axes ``index_axes``."""
         self.nodes.append(node)
-        self.own[node] = own
-        axes = output_axes(node, own)
+        self.index_axes[node] = index_axes
+        axes = output_axes(node, index_axes)
         for value in node.outputs:
             self.result_axes[value] = axes
-        if reduced := reduced_axes(node, own):
+        if reduced := reduced_axes(node, index_axes):
             self.reduced |= reduced
-        for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
+        for value, axes in zip(node.inputs, input_axes(node, index_axes), strict=True):
             self.operand_axes.setdefault(value, axes)
-        self.stage[node] = at.ready
-        self.runs = max(self.runs, at.runs)
+        self.stage[node] = at.available_from
+        self.stages = max(self.stages, at.number)
 
 
 def regroup(graph: Graph, groups: Sequence[Group], costs: CostModel) -> Graph:
@@ -148,7 +148,7 @@ class _Rebuild:
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
         )
-        space = IterationSpace(group.shape, group.reduced, body.own, frozenset(body.again))
+        space = IterationSpace(group.shape, group.reduced, body.index_axes, frozenset(body.again))
         outside = [self.value(v) for v in body.inputs]
         origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
         fused = Node(FUSED, outside, {"body": graph, "space": space}, [v.spec for v in results], origin)
@@ -166,22 +166,22 @@ class _Body:
         self.again: set[Node] = set()
         self.inputs: dict[Value, Value] = {}
         self.nodes: list[Node] = []
-        self.own: dict[Node, Axes] = {}
+        self.index_axes: dict[Node, Axes] = {}
         self.new: dict[Value, Value] = {}
         self.generated: dict[tuple[Value, Axes], Value] = {}
 
     def copy(self, node: Node) -> None:
         """Copy a node of the group, and the views, literals and generated values among its operands."""
-        from_axes = input_axes(node, self.group.own[node])
+        from_axes = input_axes(node, self.group.index_axes[node])
         inputs = [
             self._table(v) if i == 0 and isinstance(node.op.kind, Gather) else self._read(v, axes)
             for i, (v, axes) in enumerate(zip(node.inputs, from_axes, strict=True))
         ]
-        self._place(node, self._append(node, inputs), self.group.own[node])
+        self._place(node, self._append(node, inputs), self.group.index_axes[node])
 
     def _place(self, node: Node, copy: Node, axes: Axes) -> None:
         """Record the loop axes of the copy of a node, and whether another copy computes the same value."""
-        self.own[copy] = axes
+        self.index_axes[copy] = axes
         if not self.computed.isdisjoint(node.outputs):
             self.again.add(copy)
         self.computed.update(node.outputs)

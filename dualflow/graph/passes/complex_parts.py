@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.axes import is_view
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
+from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.graph.views import is_view
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.complex_numbers import COMPLEX, CONJ, IMAG, REAL, join
 from dualflow.ops.op_kinds import Elementwise
@@ -98,7 +98,7 @@ class _SplitRule:
     def _joined(self, parts: Sequence[Value], node: Node, new_nodes: list[Node]) -> Value:
         if len(parts) == 1:
             return parts[0]
-        new_nodes.append(Node(JOINED, parts, {}, node.specs, node.origin, node.also))
+        new_nodes.append(Node(JOINED, parts, {}, node.specs, node.origin, node.merged_origins))
         value = new_nodes[-1].output
         self._parts_of[value] = parts[0], parts[1]
         return value
@@ -114,7 +114,10 @@ class _SplitRule:
                     for x in self._parts_of[node.inputs[0]]
                 ]
             else:
-                new = [Node(op, [value], {}, [spec], reader.origin, reader.also) for op in (REAL_OF, IMAG_OF)]
+                new = [
+                    Node(op, [value], {}, [spec], reader.origin, reader.merged_origins)
+                    for op in (REAL_OF, IMAG_OF)
+                ]
             new_nodes += new
             parts = self._parts_of[value] = new[0].output, new[1].output
         return parts
@@ -147,7 +150,7 @@ def _of_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tup
 def _for_parts(node: Node, inputs: Sequence[Value], new_nodes: list[Node], op: Op | None = None) -> Value:
     """Append to ``new_nodes`` the node's op, or ``op``, applied to real and imaginary parts; its output."""
     new_nodes.append(
-        Node(op or node.op, inputs, node.attrs, [_real(node.output.spec)], node.origin, node.also)
+        Node(op or node.op, inputs, node.attrs, [_real(node.output.spec)], node.origin, node.merged_origins)
     )
     return new_nodes[-1].output
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.symbolic_sizes import is_static, size_variables
-from dualflow.graph.axes import base_of, is_scalar_literal, is_view
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Make, Replacement, rewrite
+from dualflow.graph.views import base_of, is_scalar_literal, is_view
 from dualflow.ops.broadcasting import BROADCAST_TO
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal, View

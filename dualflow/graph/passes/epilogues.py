@@ -86,4 +86,6 @@ def _scalar_factor(node: Node) -> tuple[float, Value] | None:
 def _product_add(node: Node, match: _Sum) -> Node:
     product = match.product
     attrs = {**product.attrs, "scale": match.scale}
-    return Node(PRODUCT_ADD, (*product.inputs, match.addend), attrs, node.specs, node.origin, node.also)
+    return Node(
+        PRODUCT_ADD, (*product.inputs, match.addend), attrs, node.specs, node.origin, node.merged_origins
+    )

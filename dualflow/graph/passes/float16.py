@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dualflow.core.dtypes import DType, float16, float32
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
+from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.conversion import CAST
 from dualflow.ops.op_kinds import Elementwise, MatMul, Reduce
@@ -55,7 +55,7 @@ class _Widened:
         new_nodes: list[Node] = []
         inputs = [self._in_float32(value, current, new_nodes) for value in current.inputs]
         specs = node.op.specs([v.spec for v in inputs], dict(node.attrs))
-        wide = Node(node.op, inputs, node.attrs, specs, node.origin, node.also)
+        wide = Node(node.op, inputs, node.attrs, specs, node.origin, node.merged_origins)
         new_nodes.append(wide)
         return Expansion(new_nodes, _rounded(wide, node.specs, new_nodes))
 
@@ -76,5 +76,5 @@ def _rounded(wide: Node, specs: Sequence[TensorSpec], new_nodes: list[Node]) -> 
 
 def _cast(value: Value, dtype: DType, for_node: Node, new_nodes: list[Node]) -> Value:
     spec = TensorSpec.of(value.spec.shape, dtype)
-    new_nodes.append(Node(CAST, [value], {"dtype": dtype}, [spec], for_node.origin, for_node.also))
+    new_nodes.append(Node(CAST, [value], {"dtype": dtype}, [spec], for_node.origin, for_node.merged_origins))
     return new_nodes[-1].output

@@ -12,7 +12,7 @@ from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.passes.bodies import inside_out
+from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Opaque
@@ -60,7 +60,7 @@ def _steps(node: Node) -> Expansion | None:
         {"transform": node},
         node.specs,
         node.origin,
-        node.also,
+        node.merged_origins,
     )
     return Expansion((*constants, step), (step.output,))
 

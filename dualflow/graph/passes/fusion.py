@@ -14,16 +14,16 @@ from bisect import bisect
 from collections.abc import Mapping, Sequence
 
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import computed_in_loops
-from dualflow.graph.passes.build_fused import FIRST, Group, Staged, regroup
+from dualflow.graph.passes.build_fused import FIRST, Group, Stages, regroup
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.graph.symbolic_size_ops import binds_sizes
+from dualflow.graph.views import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
@@ -57,7 +57,7 @@ class _Partition:
         self.bases = _bases(graph)
         self.group_of: dict[Node | None, Group] = {}
         self.index: dict[Node, int] = {}
-        self.readers: dict[Value, list[Node]] = {}
+        self.readers_of_input: dict[Value, list[Node]] = {}
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
         self.too_long: set[tuple[Group, Group]] = set()
@@ -67,9 +67,9 @@ class _Partition:
         for index, node in enumerate(self.graph.nodes):
             self.index[node] = index
             if fusable(node) and (not is_generated(node.output) or self._needs_memory(node)):
-                self._place(node, index)
+                self._add_to_group(node, index)
             elif not is_view(node):
-                self._note_reads(node, index)
+                self._record_reads(node, index)
         groups = list(dict.fromkeys(self.group_of.values()))
         for group in groups:
             group.nodes.sort(key=self.index.__getitem__)
@@ -85,25 +85,27 @@ class _Partition:
     def _producer_group(self, value: Value) -> Group | None:
         return self.group_of.get(self.bases[value])
 
-    def _note_reads(self, node: Node, position: int, consumer_group: Group | None = None) -> None:
+    def _record_reads(self, node: Node, position: int, consumer_group: Group | None = None) -> None:
         for value in node.inputs:
             producer_group = self._producer_group(value)
             if producer_group is not None and producer_group is not consumer_group:
-                producer_group.reader = min(producer_group.reader, position)
+                producer_group.first_consumer = min(producer_group.first_consumer, position)
             elif producer_group is None and consumer_group is not None:
-                self.readers.setdefault(value, []).append(node)
+                self.readers_of_input.setdefault(value, []).append(node)
 
-    def _place(self, node: Node, index: int) -> None:
+    def _add_to_group(self, node: Node, index: int) -> None:
         group = self._group_for(node, index)
         if group is None:
             group = _new_group(node, index)
         self.group_of[node] = group
         if node in self.failing:  # effects before it stay before it
-            group.reader = min([group.reader, *self.effects[bisect(self.effects, index) :][:1]])
+            group.first_consumer = min(
+                [group.first_consumer, *self.effects[bisect(self.effects, index) :][:1]]
+            )
         for producer_group in dict.fromkeys(map(self._producer_group, node.inputs)):
             if producer_group is not None and producer_group is not group:
                 self._merge(group, producer_group, node, index)
-        self._note_reads(node, group.position, group)
+        self._record_reads(node, group.position, group)
 
     def _group_for(self, node: Node, index: int) -> Group | None:
         """The group that ``node`` joins: one that computes an operand, or else one that reads it, too."""
@@ -113,54 +115,58 @@ class _Partition:
                 return group
         if producer_groups:
             return None
-        for value in () if _grows(node) else node.inputs:
-            for consumer in self.readers.get(value, ())[-2:]:
+        for value in () if _is_expanding(node) else node.inputs:
+            for consumer in self.readers_of_input.get(value, ())[-2:]:
                 group = self.group_of[consumer]
-                if not self._reduced_apart(group, node) and self._join(group, node, index):
+                if not self._has_other_reduction(group, node) and self._join(group, node, index):
                     return group
         return None
 
-    def _reduced_apart(self, group: Group, node: Node) -> bool:
+    def _has_other_reduction(self, group: Group, node: Node) -> bool:
         """Whether a reduction that reads ``node`` can't join ``group``, whose reductions have other axes."""
         reductions = [n for n in self.users.get(node.output, ()) if isinstance(n.op.kind, Reduce)]
-        own = self._embed(group, node) if reductions and group.reduced else None
-        if own is None or isinstance(node.op.kind, Reduce):
+        index_axes = self._fit_axes(group, node) if reductions and group.reduced else None
+        if index_axes is None or isinstance(node.op.kind, Reduce):
             return False
-        reduced = [reduced_axes(reduction, own) for reduction in reductions]
+        reduced = [reduced_axes(reduction, index_axes) for reduction in reductions]
         return any(axes and axes != group.reduced for axes in reduced)
 
     def _join(self, group: Group, node: Node, index: int) -> bool:
-        if group.alone or isinstance(node.op.kind, Scan):
+        if group.is_scan or isinstance(node.op.kind, Scan):
             return False
-        slot = self._slot([group], node, index)
-        own = (
-            self._embed(group, node) if slot is not None and len(group.nodes) < self.costs.most_ops else None
+        slot = self._common_position([group], node, index)
+        index_axes = (
+            self._fit_axes(group, node)
+            if slot is not None and len(group.nodes) < self.costs.most_ops
+            else None
         )
-        if slot is None or own is None or not self._fits(group, node, own):
+        if slot is None or index_axes is None or not self._fits(group, node, index_axes):
             return False
-        reduced = group.reduced | reduced_axes(node, own)
-        staged = self._staged(node, own, group.everything - reduced, group.stage)
-        if staged.runs > self.costs.most_stages:
+        reduced = group.reduced | reduced_axes(node, index_axes)
+        staged = self._stages_of(node, index_axes, group.all_axes - reduced, group.stage)
+        if staged.number > self.costs.most_stages:
             return False
         group.position = slot
-        group.add(node, own, staged)
+        group.add(node, index_axes, staged)
         return True
 
-    def _staged(self, node: Node, own: Axes, kept: frozenset[int], stage: Mapping[Node, int]) -> Staged:
+    def _stages_of(
+        self, node: Node, index_axes: Axes, parallel_axes: frozenset[int], stage: Mapping[Node, int]
+    ) -> Stages:
         """The stages of ``node`` in a group, if other nodes are available from ``stage`` on."""
-        ready = max([stage.get(base, 0) for v in node.inputs if (base := self.bases[v])], default=0)
-        if reduced_axes(node, own):
-            return Staged(ready + 1, ready + 1)
-        return Staged(ready, ready + (not axis_set(own) <= kept))
+        available_from = max([stage.get(base, 0) for v in node.inputs if (base := self.bases[v])], default=0)
+        if reduced_axes(node, index_axes):
+            return Stages(available_from + 1, available_from + 1)
+        return Stages(available_from, available_from + (not axis_set(index_axes) <= parallel_axes))
 
-    def _slot(self, groups: Sequence[Group], node: Node, index: int) -> int | None:
+    def _common_position(self, groups: Sequence[Group], node: Node, index: int) -> int | None:
         """A position at which ``groups`` and ``node`` can be one group, or None."""
         top = max(g.position for g in groups)
-        if self._source(node, groups) < top and all(g.reader > top for g in groups):
+        if self._last_dependency(node, groups) < top and all(g.first_consumer > top for g in groups):
             return top
-        return index if all(g.reader > index for g in groups) else None
+        return index if all(g.first_consumer > index for g in groups) else None
 
-    def _source(self, node: Node, inside: Sequence[Group]) -> int:
+    def _last_dependency(self, node: Node, inside: Sequence[Group]) -> int:
         """The largest position of what ``node`` depends on, outside of the groups ``inside``."""
         last = -1
         if self.size_bindings:  # its sizes, or those of views it reads, may be bound there
@@ -175,12 +181,12 @@ class _Partition:
                 last = max(last, producer_group.position)
         return last
 
-    def _embed(self, group: Group, node: Node) -> Axes | None:
+    def _fit_axes(self, group: Group, node: Node) -> Axes | None:
         """The loop axes of ``group`` for the index of ``node``; None if they don't fit."""
         shape = index_shape(node)
-        own: list[int | None] = [None] * len(shape)
+        loops: list[int | None] = [None] * len(shape)
         operand_axes = [
-            (v, self._made_axes(group, v)) for v in node.inputs if self._producer_group(v) is group
+            (v, self._produced_axes(group, v)) for v in node.inputs if self._producer_group(v) is group
         ]
         if any(axes is None for _, axes in operand_axes) or self._gathers_from(group, node):
             return None
@@ -191,13 +197,13 @@ class _Partition:
                 for v in node.inputs
                 if v in group.operand_axes and self._producer_group(v) is not group
             ]
-            if not all(_assign_axes(own, axes) for axes in fixed):
+            if not all(_assign_axes(loops, axes) for axes in fixed):
                 return None
             for axes in hints:
-                _assign_axes(own, axes)
-        if not _complete(group, own, shape):
+                _assign_axes(loops, axes)
+        if not _complete(group, loops, shape):
             return None
-        index_axes = tuple(own)
+        index_axes = tuple(loops)
         read_axes = dict(zip(node.inputs, input_axes(node, index_axes), strict=True))
         return (
             index_axes
@@ -209,7 +215,7 @@ class _Partition:
         """Whether ``node`` gathers from a value that ``group`` computes, and which must be complete first."""
         return isinstance(node.op.kind, Gather) and self._producer_group(node.inputs[0]) is group
 
-    def _made_axes(self, group: Group, value: Value) -> Axes | None:
+    def _produced_axes(self, group: Group, value: Value) -> Axes | None:
         """The loop axes of a value that ``group`` computes, or of a view of one; None if it has none."""
         dims = dims_of_base(value)
         if dims is None:
@@ -217,91 +223,97 @@ class _Partition:
         axes = group.result_axes[base_of(value)]
         return tuple(None if d is None else axes[d] for d in dims)
 
-    def _fits(self, group: Group, node: Node, own: Axes) -> bool:
+    def _fits(self, group: Group, node: Node, index_axes: Axes) -> bool:
         """Whether ``group`` with ``node`` is one loop nest."""
-        output = axis_set(output_axes(node, own))
-        reduced = reduced_axes(node, own)
+        output = axis_set(output_axes(node, index_axes))
+        reduced = reduced_axes(node, index_axes)
         if reduced:
             same = not group.reduced or group.reduced == reduced
-            separate = _is_split_after(group.shape, reduced) and self._waits(group, node)
-            return axis_set(own) == group.everything and same and not separate
-        if not group.reduced or output != group.kept:
-            separate = _is_split_after(group.shape, group.reduced) and self._waits(group, node)
-            return output == group.everything and not separate
+            separate = _is_split_after(group.shape, reduced) and self._reads_reduction_result(group, node)
+            return axis_set(index_axes) == group.all_axes and same and not separate
+        if not group.reduced or output != group.parallel_axes:
+            separate = _is_split_after(group.shape, group.reduced) and self._reads_reduction_result(
+                group, node
+            )
+            return output == group.all_axes and not separate
         return True
 
-    def _waits(self, group: Group, node: Node) -> bool:
+    def _reads_reduction_result(self, group: Group, node: Node) -> bool:
         """Whether ``node`` reads a value of ``group`` that is computed after its reductions."""
         operand_axes = (group.result_axes[b] for b in map(base_of, node.inputs) if b in group.result_axes)
-        return bool(group.reduced) and any(axis_set(axes) <= group.kept for axes in operand_axes)
+        return bool(group.reduced) and any(axis_set(axes) <= group.parallel_axes for axes in operand_axes)
 
-    def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
-        """Move the nodes of ``other``, which computes an operand of ``node``, into ``home``, if legal."""
-        slot = self._slot([home, other], node, index)
+    def _merge(self, target: Group, other: Group, node: Node, index: int) -> None:
+        """Move the nodes of ``other``, which computes an operand of ``node``, into ``target``, if legal."""
+        slot = self._common_position([target, other], node, index)
         if (
             slot is None
-            or home.alone
-            or other.alone
-            or len(home.nodes) + len(other.nodes) > self.costs.most_ops
+            or target.is_scan
+            or other.is_scan
+            or len(target.nodes) + len(other.nodes) > self.costs.most_ops
         ):
             return
-        mapping = self._match(home, other, node)
+        mapping = self._match(target, other, node)
         if mapping is None:
             return
-        new_own = {n: tuple(None if a is None else mapping[a] for a in own) for n, own in other.own.items()}
-        staged = self._staged_together(home, other, new_own)
+        new_index_axes = {
+            n: tuple(None if a is None else mapping[a] for a in index_axes)
+            for n, index_axes in other.index_axes.items()
+        }
+        staged = self._stages_if_merged(target, other, new_index_axes)
         if staged is None:
             return
-        home.position, home.reader = slot, min(home.reader, other.reader)
-        home.stage.update({n: staged[n].ready for n in home.nodes})
-        for node_of_other, own in new_own.items():
-            home.add(node_of_other, own, staged[node_of_other])
-            self.group_of[node_of_other] = home
-        home.runs = max(s.runs for s in staged.values())
+        target.position, target.first_consumer = slot, min(target.first_consumer, other.first_consumer)
+        target.stage.update({n: staged[n].available_from for n in target.nodes})
+        for node_of_other, index_axes in new_index_axes.items():
+            target.add(node_of_other, index_axes, staged[node_of_other])
+            self.group_of[node_of_other] = target
+        target.stages = max(s.number for s in staged.values())
 
-    def _staged_together(
-        self, home: Group, other: Group, new_own: dict[Node, Axes]
-    ) -> dict[Node, Staged] | None:
-        """The stages of all nodes if ``other`` becomes part of ``home``; None if they are too many.
+    def _stages_if_merged(
+        self, target: Group, other: Group, new_index_axes: dict[Node, Axes]
+    ) -> dict[Node, Stages] | None:
+        """The stages of all nodes if ``other`` becomes part of ``target``; None if they are too many.
 
         Groups only grow, so two groups that were too long for one kernel stay too long.
         """
-        if (home, other) in self.too_long:
+        if (target, other) in self.too_long:
             return None
-        own = home.own | new_own
-        reduced = home.reduced.union(*[reduced_axes(n, axes) for n, axes in new_own.items()])
+        index_axes = target.index_axes | new_index_axes
+        reduced = target.reduced.union(*[reduced_axes(n, axes) for n, axes in new_index_axes.items()])
         stage: dict[Node, int] = {}
-        staged: dict[Node, Staged] = {}
-        for node in sorted(own, key=self.index.__getitem__):
-            staged[node] = self._staged(node, own[node], home.everything - reduced, stage)
-            stage[node] = staged[node].ready
-            if staged[node].runs > self.costs.most_stages:
-                self.too_long.add((home, other))
+        staged: dict[Node, Stages] = {}
+        for node in sorted(index_axes, key=self.index.__getitem__):
+            staged[node] = self._stages_of(node, index_axes[node], target.all_axes - reduced, stage)
+            stage[node] = staged[node].available_from
+            if staged[node].number > self.costs.most_stages:
+                self.too_long.add((target, other))
                 return None
         return staged
 
-    def _match(self, home: Group, other: Group, node: Node) -> dict[int, int] | None:
-        """The axis of ``home`` for each axis of ``other``; None if they can't be one nest."""
-        if sorted(home.shape, key=hash) != sorted(other.shape, key=hash) or self._gathers_from(other, node):
+    def _match(self, target: Group, other: Group, node: Node) -> dict[int, int] | None:
+        """The axis of ``target`` for each axis of ``other``; None if they can't be one nest."""
+        if sorted(target.shape, key=hash) != sorted(other.shape, key=hash) or self._gathers_from(other, node):
             return None
-        operands = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
+        operands = zip(node.inputs, input_axes(node, target.index_axes[node]), strict=True)
         pairs = [
-            (self._made_axes(other, v), axes) for v, axes in operands if self._producer_group(v) is other
+            (self._produced_axes(other, v), axes) for v, axes in operands if self._producer_group(v) is other
         ]
-        fewer, more = sorted((home.operand_axes, other.operand_axes), key=len)
-        pairs += [(other.operand_axes[v], home.operand_axes[v]) for v in fewer if v in more]
+        fewer, more = sorted((target.operand_axes, other.operand_axes), key=len)
+        pairs += [(other.operand_axes[v], target.operand_axes[v]) for v in fewer if v in more]
         mapping: dict[int, int] = {}
         for theirs, ours in pairs:
             if theirs is None or not _pair(mapping, theirs, ours):
                 return None
-        mapping = _fill(mapping, other.shape, home.shape)
+        mapping = _fill(mapping, other.shape, target.shape)
         reduced = frozenset(mapping[a] for a in other.reduced) if mapping or not other.shape else None
-        if reduced is None or any(other.shape[a] != home.shape[b] for a, b in mapping.items()):
+        if reduced is None or any(other.shape[a] != target.shape[b] for a, b in mapping.items()):
             return None
-        one_reduction = not reduced or not home.reduced or reduced == home.reduced
+        one_reduction = not reduced or not target.reduced or reduced == target.reduced
         return (
             mapping
-            if one_reduction and (not other.shape or not _is_split_after(home.shape, reduced | home.reduced))
+            if one_reduction
+            and (not other.shape or not _is_split_after(target.shape, reduced | target.reduced))
             else None
         )
 
@@ -327,41 +339,41 @@ def _new_group(node: Node, index: int) -> Group:
     space_shape = tuple(d for d in shape if d != 1)
     axes = iter(range(len(space_shape)))
     group = Group(index, space_shape)
-    own = tuple(None if d == 1 else next(axes) for d in shape)
-    group.add(node, own, Staged(1, 1) if reduced_axes(node, own) else FIRST)
+    index_axes = tuple(None if d == 1 else next(axes) for d in shape)
+    group.add(node, index_axes, Stages(1, 1) if reduced_axes(node, index_axes) else FIRST)
     return group
 
 
-def _grows(node: Node) -> bool:
+def _is_expanding(node: Node) -> bool:
     """Whether a node has more elements than all its operands: a reduction of it need not write them."""
     bases = {base_of(v) for v in node.inputs}
     read = sum(typical(math.prod(sizes(v))) for v in bases)
     return typical(math.prod(sizes(node.output))) > max(read, 1)
 
 
-def _assign_axes(own: list[int | None], axes: Axes) -> bool:
-    """Set the dims of ``own``, counted from the last, to ``axes``; False on a conflict."""
-    for i, axis in enumerate(axes, start=len(own) - len(axes)):
+def _assign_axes(loops: list[int | None], axes: Axes) -> bool:
+    """Set the dims of ``loops``, counted from the last, to ``axes``; False on a conflict."""
+    for i, axis in enumerate(axes, start=len(loops) - len(axes)):
         if axis is not None:
-            if own[i] not in (None, axis) or (own[i] is None and axis in own):
+            if loops[i] not in (None, axis) or (loops[i] is None and axis in loops):
                 return False
-            own[i] = axis
+            loops[i] = axis
     return True
 
 
-def _complete(group: Group, own: list[int | None], shape: Sequence[int]) -> bool:
+def _complete(group: Group, loops: list[int | None], shape: Sequence[int]) -> bool:
     """Assign free axes of equal size to the remaining dims; False if there is none."""
-    free = [a for a in range(len(group.shape)) if a not in own]
+    free = [a for a in range(len(group.shape)) if a not in loops]
     for i, size in enumerate(shape):
         if size == 1:
-            own[i] = None
-        elif own[i] is None:
+            loops[i] = None
+        elif loops[i] is None:
             axis = next((a for a in free if group.shape[a] == size), None)
             if axis is None:
                 return False
             free.remove(axis)
-            own[i] = axis
-        elif group.shape[own[i]] != size:  # type: ignore[index]  # not None: tested above
+            loops[i] = axis
+        elif group.shape[loops[i]] != size:  # type: ignore[index]  # not None: tested above
             return False
     return True
 

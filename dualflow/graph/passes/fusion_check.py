@@ -13,7 +13,6 @@ from itertools import pairwise
 import networkx as nx
 
 from dualflow.core.errors import InternalError
-from dualflow.graph.axes import base_of, dims_of_base, is_view
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node
@@ -22,6 +21,7 @@ from dualflow.graph.passes import before_fusion
 from dualflow.graph.passes.build_fused import Group
 from dualflow.graph.passes.fusion import partition
 from dualflow.graph.printer import lines_of
+from dualflow.graph.views import base_of, dims_of_base, is_view
 from dualflow.ops.op_kinds import Gather
 
 Unit = Group | Node
@@ -127,24 +127,26 @@ def _disagreeing(group: Group) -> Iterator[str]:
     """Faults of nodes whose index, results or operands don't fit the loops of ``group``."""
     inside = set(group.nodes)
     for node in group.nodes:
-        own, shape = group.own[node], index_shape(node)
-        if len(own) != len(shape) or any(
+        index_axes, shape = group.index_axes[node], index_shape(node)
+        if len(index_axes) != len(shape) or any(
             (axis is None) != (size == 1) or (axis is not None and group.shape[axis] != size)
-            for axis, size in zip(own, shape, strict=False)
+            for axis, size in zip(index_axes, shape, strict=False)
         ):
-            yield f"{named(node)} of shape {list(shape)} has the loops {own} of {group.shape}"
+            yield f"{named(node)} of shape {list(shape)} has the loops {index_axes} of {group.shape}"
             continue
-        reduced = reduced_axes(node, own)
-        complete = axis_set(own) == group.everything
+        reduced = reduced_axes(node, index_axes)
+        complete = axis_set(index_axes) == group.all_axes
         if reduced and (reduced != group.reduced or not complete):
             yield f"{named(node)} reduces loops {sorted(reduced)}, its kernel {sorted(group.reduced)}"
-        if not reduced and not complete and axis_set(output_axes(node, own)) != group.kept:
-            yield f"{named(node)} has the loops {own}, neither all of its kernel nor the parallel ones"
-        for slot, (value, read_axes) in enumerate(zip(node.inputs, input_axes(node, own), strict=True)):
+        if not reduced and not complete and axis_set(output_axes(node, index_axes)) != group.parallel_axes:
+            yield f"{named(node)} has the loops {index_axes}, neither all of its kernel nor the parallel ones"
+        for slot, (value, read_axes) in enumerate(
+            zip(node.inputs, input_axes(node, index_axes), strict=True)
+        ):
             base = base_of(value)
             if base.node is None or base.node not in inside:
                 continue
-            dims, produced_axes = dims_of_base(value), output_axes(base.node, group.own[base.node])
+            dims, produced_axes = dims_of_base(value), output_axes(base.node, group.index_axes[base.node])
             if dims is None or (isinstance(node.op.kind, Gather) and slot == 0):
                 yield f"{named(node)} reads {named(base.node)} out of order, in one kernel with it"
             elif any(

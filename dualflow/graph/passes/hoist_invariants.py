@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple, replace
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.axes import base_of, is_generated
-from dualflow.graph.control import LOOP
+from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
 from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
+from dualflow.graph.views import base_of, is_generated
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul, Reduce, View
 
 
@@ -47,8 +47,10 @@ def _lightened(node: Node) -> Expansion | None:
         nodes += copied(part.nodes, outer)
         new += [outer[v] for v in part.values]
     body, *tests = [_without(i, parts) for i in range(len(parts))]
-    lighter = loop.another(body=body, condition=tests[0] if tests else None)
-    new_loop = Node(LOOP, (*node.inputs, *new), {"loop": lighter}, node.specs, node.origin, node.also)
+    lighter = loop.as_new_loop(body=body, condition=tests[0] if tests else None)
+    new_loop = Node(
+        LOOP, (*node.inputs, *new), {"loop": lighter}, node.specs, node.origin, node.merged_origins
+    )
     return Expansion((*nodes, new_loop), new_loop.outputs)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import LOOP
+from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, expand, rebuild, without
@@ -33,7 +33,7 @@ def _drawn_before(node: Node, budget: int) -> Expansion | None:
     all_draws = _drawn(draw, loop.iterations)
     scanning = replace(loop, body=with_rows(loop.body, draw, loop.end), scanned=loop.scanned + 1)
     inputs = (*node.inputs[: loop.end], all_draws.output, *node.inputs[loop.end :])
-    new_loop = Node(LOOP, inputs, {"loop": scanning}, node.specs, node.origin, node.also)
+    new_loop = Node(LOOP, inputs, {"loop": scanning}, node.specs, node.origin, node.merged_origins)
     return Expansion((all_draws, new_loop), new_loop.outputs)
 
 
@@ -64,4 +64,4 @@ def with_rows(body: Graph, draw: Node, at: int) -> Graph:
 def _drawn(draw: Node, length: int) -> Node:
     attrs = for_all_iterations(draw, length)
     spec = TensorSpec.of(Shape(attrs["shape"]), draw.output.spec.dtype)
-    return Node(draw.op, (), attrs, [spec], draw.origin, draw.also)
+    return Node(draw.op, (), attrs, [spec], draw.origin, draw.merged_origins)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import LOOP
+from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, expand
@@ -32,7 +32,9 @@ def _looped(node: Node) -> Expansion | None:
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
     scanned, invariants = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
     loop = LoopSpec(body, carried=0, scanned=len(scanned), length=None)
-    return by(Node(LOOP, [*scanned, *invariants], {"loop": loop}, node.specs, node.origin, node.also))
+    return by(
+        Node(LOOP, [*scanned, *invariants], {"loop": loop}, node.specs, node.origin, node.merged_origins)
+    )
 
 
 def _is_stack(value: Value, rank: int) -> bool:

@@ -37,5 +37,5 @@ def merge_loops(graph: Graph) -> Graph:
 def _longest(node: Node, loops: Sequence[Node]) -> Node:
     """The first of the loops that extend ``node`` the most; itself if none does."""
     loop = loop_of(node)
-    extensions = [n for n in loops if n.inputs == node.inputs and loop_of(n).extends(loop)]
-    return max(extensions, key=lambda n: len(loop_of(n).lineage))
+    extensions = [n for n in loops if n.inputs == node.inputs and loop_of(n).has_outputs_of(loop)]
+    return max(extensions, key=lambda n: len(loop_of(n).derivation))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import is_static
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, without
+from dualflow.graph.views import sizes
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.indexing import GETITEM
 
@@ -79,7 +79,7 @@ def _product_of_parts(node: Node, part: _PartialProduct, replaced: dict[Value, V
         if bounds != (0, size):
             attrs = {"key": ((*bounds, 1),) if first else ((0, sizes(factor)[0], 1), (*bounds, 1))}
             specs = GETITEM.specs([factor.spec], attrs)
-            nodes.append(Node(GETITEM, (factor,), attrs, specs, node.origin, node.also))
+            nodes.append(Node(GETITEM, (factor,), attrs, specs, node.origin, node.merged_origins))
             factors[i] = nodes[-1].output
-    nodes.append(Node(MATMUL, factors, product.attrs, node.specs, product.origin, product.also))
+    nodes.append(Node(MATMUL, factors, product.attrs, node.specs, product.origin, product.merged_origins))
     return Expansion(nodes, nodes[-1].outputs)

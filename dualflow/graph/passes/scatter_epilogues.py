@@ -53,4 +53,4 @@ def _onto(node: Node, onto: Value, scattered: Node) -> Node:
         op, attrs = SCATTER_ONTO, {"axis": scattered.attrs["axis"]}
     else:
         op, attrs = ADD_ND, {}
-    return Node(op, (onto, *scattered.inputs), attrs, node.specs, scattered.origin, node.also)
+    return Node(op, (onto, *scattered.inputs), attrs, node.specs, scattered.origin, node.merged_origins)

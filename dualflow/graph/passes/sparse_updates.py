@@ -9,12 +9,12 @@ import numpy as np
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
-from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.graph.scalar_functions import scalar_op_of
+from dualflow.graph.views import sizes
 from dualflow.ops.arithmetic import multiply, subtract
 from dualflow.ops.arrangement import RESHAPE
 from dualflow.ops.broadcasting import BROADCAST_TO
@@ -93,7 +93,7 @@ def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> 
 
     def append(op: Op, *inputs: Value, **attrs: Any) -> Value:
         specs = op.specs([v.spec for v in inputs], attrs)
-        new_nodes.append(Node(op, inputs, attrs, specs, step.scatter.origin, step.scatter.also))
+        new_nodes.append(Node(op, inputs, attrs, specs, step.scatter.origin, step.scatter.merged_origins))
         return new_nodes[-1].output
 
     indices, rows = step.scatter.inputs

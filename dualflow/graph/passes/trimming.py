@@ -60,7 +60,7 @@ def _pruned_attrs(node: Node, live: Container[Value]) -> dict[str, Any] | None:
 def _part_of(node: Node, attrs: dict[str, Any], outputs: Sequence[int]) -> Expansion:
     """The node with other attributes, which computes only ``outputs``."""
     pruned = Node(
-        node.op, node.inputs, attrs, [node.outputs[i].spec for i in outputs], node.origin, node.also
+        node.op, node.inputs, attrs, [node.outputs[i].spec for i in outputs], node.origin, node.merged_origins
     )
     values = list(node.outputs)
     for i, value in zip(outputs, pruned.outputs, strict=True):
@@ -141,7 +141,9 @@ def _trimmed(node: Node, needs: _Needs) -> Node:
         parts = [_part(b, operands, [b.outputs[i] for i in needs.outputs]) for b in branches_of(node)]
         attrs = {"cond": CondSpec(tuple(parts))}
     specs = [node.outputs[i].spec for i in needs.outputs]
-    return Node(node.op, [node.inputs[i] for i in needs.inputs], attrs, specs, node.origin, node.also)
+    return Node(
+        node.op, [node.inputs[i] for i in needs.inputs], attrs, specs, node.origin, node.merged_origins
+    )
 
 
 def _loop(loop: LoopSpec, needs: _Needs, outputs: int) -> LoopSpec:
@@ -154,7 +156,7 @@ def _loop(loop: LoopSpec, needs: _Needs, outputs: int) -> LoopSpec:
         scanned=sum(loop.carried <= i < loop.end for i in needs.inputs),
         condition=None if test is None else _part(test, needs.inputs, test.outputs),
     )
-    return trimmed if len(needs.outputs) == outputs else trimmed.another()
+    return trimmed if len(needs.outputs) == outputs else trimmed.as_new_loop()
 
 
 def _part(graph: Graph, inputs: Iterable[int], outputs: Sequence[Value]) -> Graph:

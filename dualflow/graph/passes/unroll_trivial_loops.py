@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import LOOP
+from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.trip_count import trip_count
@@ -42,9 +42,9 @@ def _counted(node: Node) -> Expansion | None:
         return None
     if is_scalar_control(node) or not _takes_little(node, iterations):
         return None  # scalars stay in registers; large stacks grow with the iterations
-    attrs = {"loop": loop.another(condition=None, length=iterations)}
+    attrs = {"loop": loop.as_new_loop(condition=None, length=iterations)}
     specs = LOOP.specs([v.spec for v in node.inputs], attrs)
-    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
+    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
 
 
 def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
@@ -56,8 +56,8 @@ def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
     for place in range(loop.carried, len(specs)):
         shape = Shape((iterations, *tuple(specs[place].shape)[1:]))
         specs[place] = TensorSpec.of(shape, specs[place].dtype)
-    attrs = {"loop": loop.another(length=iterations)}
-    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
+    attrs = {"loop": loop.as_new_loop(length=iterations)}
+    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
 
 
 def _takes_little(node: Node, iterations: int) -> bool:

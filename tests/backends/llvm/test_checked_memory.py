@@ -31,7 +31,7 @@ import dualflow as df
 from dualflow.backends.llvm.any_length import AnyLength
 from dualflow.backends.llvm.executable import Executable
 from dualflow.graph.fused import body_of
-from dualflow.schedule.runs import run_of
+from dualflow.schedule.select_kernel import kernel_launch
 
 ITERATIONS, CHUNK, NUMBERS = 3, 4, 5
 
@@ -52,7 +52,7 @@ def iterations(executable, op, more):
 def buffer_place(executable, op, number):
     "Where the table has the number of a kernel's buffer; the first element's index is the next integer."
     (kernel,) = [k for k in executable.program.kernels if op in [s.node.op.name for s in k.nest.steps]]
-    run = run_of(kernel.nest, kernel.lanes)
+    run = kernel_launch(kernel.nest, kernel.lanes)
     first = step_of(executable, op) + NUMBERS + len(run.parameters) + len(run.scalars)
     return first + 2 * (number % len(run.buffers))
 """

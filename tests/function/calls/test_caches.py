@@ -46,7 +46,7 @@ TABLES = {
     "eager.tensor": ("_shapes",),
     "function.autograph.compilation": ("_conversions",),
     "function.eager_kernels": ("_lengths", "_once", "_runs"),
-    "graph.axes": ("_dims", "_keeps_order"),
+    "graph.views": ("_dims", "_keeps_order"),
     "graph.loop_dtypes": ("_kinds",),
     "graph.passes.complex_parts": ("part_op",),
     "graph.passes.fourier_tables": ("tables",),

@@ -9,8 +9,8 @@ import numpy as np
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.bodies import trace_body
 from dualflow.function.control.closures import Closure, close_over
+from dualflow.function.control.trace_bodies import trace_body
 from dualflow.graph.interpret import evaluate
 
 SCALAR = TensorSpec([], df.float32)

@@ -93,7 +93,7 @@ def copied_windows(
     if not (copy_lines and is_static and type(sliding.channels) is int):
         return separate
     lines = _lines(sliding, count, pitch)
-    runs = -(-length // sliding.run) + 1
+    runs = -(-length // sliding.contiguous_elements) + 1
     faster = lines.max_pieces * (RUN_OVERHEAD + lines.pitch) < parts * count * (RUN_OVERHEAD * runs + length)
     return lines if faster and lines.size <= max(separate.size, CACHED_ELEMENTS) else separate
 

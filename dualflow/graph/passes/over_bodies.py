@@ -30,6 +30,6 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
         new = spec.with_bodies(change)
         if new is spec:
             return None
-        return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also))
+        return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.merged_origins))
 
     return expand(graph, changed, (Cond, Loop))

@@ -1,6 +1,6 @@
 """The program of a plan: frozen statements with buffers and layouts, which don't depend on a machine.
 
-    Launch: a loop nest                         LaunchPieces: a loop nest for each piece of an output
+    LaunchNest: a loop nest                         LaunchPieces: a loop nest for each piece of an output
     Multiply: a matrix product                  ScatterRows: a scatter
     CheckBounds: of a scatter's indices         CopyMemory: a copy of bytes
     RequireCondition: a check                   CallRoutine: a routine of a backend, or the op's NumPy kernel
@@ -12,7 +12,7 @@ already, what ends a loop, in which order it takes rows, and which of its stacks
 differs between machines: vectors and threads, how a failed check ends the program, and the allocation of
 growable buffers and of buffers of dynamic size.
 
-Statements are named tuples, as those of kernels are (see :mod:`dualflow.schedule.loop_program`).
+Statements are named tuples, as those of kernels are (see :mod:`dualflow.schedule.kernel_statements`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
-from dualflow.graph.axes import sizes
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node, Value
+from dualflow.graph.views import sizes
 from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
@@ -56,7 +56,7 @@ class ScatterIndices(NamedTuple):
     table: tuple[int, ...]
 
 
-class Launch(NamedTuple):
+class LaunchNest(NamedTuple):
     """The loop nest of a fused node."""
 
     node: Node
@@ -70,7 +70,7 @@ class LaunchPieces(NamedTuple):
     node: Node
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
-    pieces: tuple[Launch, ...]
+    pieces: tuple[LaunchNest, ...]
 
 
 class Multiply(NamedTuple):
@@ -91,7 +91,7 @@ class Multiply(NamedTuple):
     node: Node
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
-    onto: Launch | None
+    onto: LaunchNest | None
     shape: tuple[int, int, int]
     batch: tuple[int, ...]
     matrices: tuple[Layout, Layout, Layout]
@@ -126,7 +126,7 @@ class ScatterRows(NamedTuple):
     node: Node
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
-    onto: Launch | None
+    onto: LaunchNest | None
     indices: ScatterIndices
     rows: Layout
     join: str
@@ -224,7 +224,7 @@ class RunLoop(NamedTuple):
 
 
 Statement = (
-    Launch
+    LaunchNest
     | LaunchPieces
     | Multiply
     | ScatterRows
@@ -259,10 +259,10 @@ def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     return (statement.test, statement.body) if isinstance(statement, RunLoop) else ()
 
 
-def launches(statement: Statement) -> tuple[Launch, ...]:
+def launches(statement: Statement) -> tuple[LaunchNest, ...]:
     """The loop nests that a statement runs itself."""
     match statement:
-        case Launch():
+        case LaunchNest():
             return (statement,)
         case LaunchPieces():
             return statement.pieces
@@ -280,9 +280,9 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
     node, inputs, outputs, *_ = call
     match call.kind:
         case CallKind.KERNEL:
-            return Launch(node, inputs, outputs)
+            return LaunchNest(node, inputs, outputs)
         case CallKind.ASSEMBLY:
-            parts = [Launch(copy, source, (target,)) for copy, source, target in pieces(call)]
+            parts = [LaunchNest(copy, source, (target,)) for copy, source, target in pieces(call)]
             return LaunchPieces(node, inputs, outputs, tuple(parts))
         case CallKind.PRODUCT:
             return _product(node, inputs, outputs)
@@ -311,7 +311,7 @@ def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]
     (out,) = outputs
     onto = None
     if addend and addend[0] != out:
-        onto = Launch(copy_elements(sizes(node.output), node.output.spec.dtype), tuple(addend), outputs)
+        onto = LaunchNest(copy_elements(sizes(node.output), node.output.spec.dtype), tuple(addend), outputs)
     transpose_x, windows = bool(node.attrs.get("transpose_a")), node.attrs.get("windows")
     x_shape = sizes(node.inputs[0])
     if windows is not None:  # of a contiguous tensor
@@ -357,9 +357,9 @@ def _scatter(
     shape, dtype = sizes(node.output), node.output.spec.dtype
     onto = None
     if not old:
-        onto = Launch(fill_elements(shape, dtype, 0), (), outputs)
+        onto = LaunchNest(fill_elements(shape, dtype, 0), (), outputs)
     elif old[0] != outputs[0]:
-        onto = Launch(copy_elements(shape, dtype), (old[0],), outputs)
+        onto = LaunchNest(copy_elements(shape, dtype), (old[0],), outputs)
     return ScatterRows(node, inputs, outputs, onto, _indices(node, indices), rows, join_of(node), checked)
 
 

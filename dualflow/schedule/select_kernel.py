@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dualflow.schedule.blocking import column_chunks
 from dualflow.schedule.column_kernels import ColumnWriter
-from dualflow.schedule.kernels import KernelWriter
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_writer import KernelWriter
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.scans import ScanWriter, scan_of
 from dualflow.schedule.short_rows import ShortRowWriter, has_short_rows
 from dualflow.schedule.tiles import TileWriter, tiling
 
 
-def run_of(nest: Nest, lanes: int, rows: int = 0) -> Run:
+def kernel_launch(nest: Nest, lanes: int, rows: int = 0) -> KernelLaunch:
     """The kernel of ``nest``, and its arguments.
 
     Args:
@@ -23,11 +23,11 @@ def run_of(nest: Nest, lanes: int, rows: int = 0) -> Run:
     """
     scan = scan_of(nest)
     if scan is not None:
-        return ScanWriter(nest, lanes, scan).scan()
+        return ScanWriter(nest, lanes, scan).write_scan()
     columns = column_chunks(nest)
     if columns is not None:
-        return ColumnWriter(nest, lanes).columns(columns)
+        return ColumnWriter(nest, lanes).write_columns(columns)
     tiles = tiling(nest)
     if rows and tiles is None and has_short_rows(nest, lanes):
-        return ShortRowWriter(nest, lanes, rows).run()
-    return KernelWriter(nest, lanes).run() if tiles is None else TileWriter(nest, lanes).tiles(tiles)
+        return ShortRowWriter(nest, lanes, rows).write()
+    return KernelWriter(nest, lanes).write() if tiles is None else TileWriter(nest, lanes).write_tiles(tiles)

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TypeGuard
 
 import numpy as np
 
@@ -396,76 +395,6 @@ KernelStatement = (
 )
 
 
-class Kernel(NamedTuple):
-    """Statements that run for the indices ``lo`` to ``hi`` of the outermost loop, or of its chunks.
-
-    Attributes:
-        buffers: the dtypes of the buffers that are arguments; scratch buffers come after them.
-        scalars: the dtypes of the scalar arguments.
-        parameters: the number of launch parameters.
-        is_long: whether it has many ops, so that its code should be short rather than unrolled.
-        body: the statements.
-    """
-
-    buffers: tuple[DType, ...]
-    scalars: tuple[DType, ...]
-    parameters: int
-    is_long: bool
-    body: tuple[KernelStatement, ...]
-
-    @property
-    def lane_loop(self) -> LoopId | None:
-        """The loop that may run by lanes; None if no loop may."""
-        return next((s.loop for s in walk(self.body) if _runs_by_lanes(s)), None)
-
-    @property
-    def reduces_lanes(self) -> bool:
-        """Whether the lane loop is a reduction loop, whose lanes are combined at the end."""
-        return any(isinstance(statement, ReduceHorizontal) for statement in walk(self.body))
-
-    @property
-    def outermost(self) -> For | Chunks | RowGroups | None:
-        """The loop over the kernel's range; None for a kernel of scalars, which runs once."""
-        for statement in self.body:
-            if isinstance(statement, Chunks) or (
-                isinstance(statement, For | RowGroups) and statement.begin is End.LOW
-            ):
-                return statement
-        return None
-
-
-class Argument(NamedTuple):
-    """A buffer of the program as an argument of a kernel: from element ``offset`` on, of ``dtype``."""
-
-    buffer: int
-    offset: int
-    dtype: DType
-
-
-class Run(NamedTuple):
-    """A kernel with its arguments.
-
-    Attributes:
-        kernel: the kernel.
-        buffers, scalars, parameters: its arguments.
-        total: the trip count of its outermost loop, or the number of its chunks.
-        work: the work of all iterations, in additions.
-        partials: the dtypes of the buffers of partial results, which come after ``buffers``.
-        join: the launch that combines the partial results afterwards.
-        partial_size: the number of elements that each chunk has in a buffer of partial results.
-    """
-
-    kernel: Kernel
-    buffers: tuple[Argument, ...]
-    scalars: tuple[np.generic, ...]
-    parameters: tuple[int, ...]
-    total: int
-    work: float
-    partials: tuple[DType, ...] = ()
-    join: Run | None = None
-    partial_size: int = 1
-
-
 def walk(statements: Sequence[KernelStatement]) -> Iterator[KernelStatement]:
     """All statements, those inside loops and branches too, in order."""
     for statement in statements:
@@ -482,10 +411,6 @@ def _inside(statement: KernelStatement) -> Iterator[tuple[KernelStatement, ...]]
     elif isinstance(statement, Repeat):
         yield statement.condition.body
         yield statement.body.body
-
-
-def _runs_by_lanes(statement: KernelStatement) -> TypeGuard[For | Once]:
-    return isinstance(statement, Once) or (isinstance(statement, For) and statement.kind is LoopKind.LANES)
 
 
 def carried(body: Sequence[KernelStatement]) -> tuple[Register, ...]:

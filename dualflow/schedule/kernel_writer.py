@@ -13,10 +13,8 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
 from dualflow.schedule.blocking import block_sizes, chunks, rounds
-from dualflow.schedule.launch_arguments import LaunchArguments
-from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
-from dualflow.schedule.loop_program import (
-    Argument,
+from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
+from dualflow.schedule.kernel_statements import (
     Blocks,
     Bound,
     BoundsCheck,
@@ -27,7 +25,6 @@ from dualflow.schedule.loop_program import (
     Edge,
     End,
     For,
-    Kernel,
     KernelStatement,
     LaunchParameter,
     LiteralScalar,
@@ -43,10 +40,11 @@ from dualflow.schedule.loop_program import (
     ReduceUpdate,
     Register,
     Repeat,
-    Run,
     ScratchBuffer,
     Store,
 )
+from dualflow.schedule.launch_arguments import LaunchArguments
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Access, GatherAxis, Nest, NestOperand, NestStep, NestStore
 
@@ -69,7 +67,8 @@ class KernelWriter:
         self.scratch: dict[Value, int] = {}
         self.blocks = block_sizes(nest, lanes)
 
-    def run(self) -> Run:
+    def write(self) -> KernelLaunch:
+        """The kernel, with its arguments."""
         nest = self.nest
         if nest.is_full_reduction:
             return self._full_reduction()
@@ -79,16 +78,16 @@ class KernelWriter:
             total = -(-total // self.lanes)
         if any(loop.extent == 0 for loop in nest.loops[: nest.num_parallel]):
             total = 0
-        return self._as_run(body, total)
+        return self._launch_of(body, total)
 
-    def _as_run(
+    def _launch_of(
         self,
         body: Sequence[KernelStatement],
         total: int,
         partials: Sequence[DType] = (),
-        join: Run | None = None,
+        join: KernelLaunch | None = None,
         partial_size: int = 1,
-    ) -> Run:
+    ) -> KernelLaunch:
         arguments = self.arguments
         work = typical(math.prod(loop.extent for loop in self.nest.loops)) * self.nest.cost
         scalars = [value for _, value in arguments.scalars.values()]
@@ -100,7 +99,7 @@ class KernelWriter:
             body=tuple(body),
         )
         buffers, parameters = tuple(arguments.buffers), tuple([value for _, value in arguments.parameters])
-        return Run(
+        return KernelLaunch(
             kernel, buffers, tuple(scalars), parameters, total, work, tuple(partials), join, partial_size
         )
 
@@ -122,7 +121,7 @@ class KernelWriter:
     @property
     def _by_vectors(self) -> bool:
         """Whether the lane loop is a parallel loop, and runs vector by vector, each with scratch memory."""
-        return bool(self.nest.cached) and not self.nest.has_scratch_per_iteration
+        return bool(self.nest.scratch_values) and not self.nest.has_scratch_per_iteration
 
     def _vectors(self, at: int) -> tuple[KernelStatement, ...]:
         """The parallel lane loop in blocks of one vector, each of which has scratch memory of its own."""
@@ -176,10 +175,10 @@ class KernelWriter:
             for step in iteration:
                 if innermost and step.reduces:
                     yield from self._update(step, next(unused))
-                elif step.level == at + 1:
+                elif step.depth == at + 1:
                     yield from self._step(step, stage)
             if innermost:
-                inner = [s for s in nest.stores if s.level > nest.num_parallel and s.stage == stage]
+                inner = [s for s in nest.stores if s.depth > nest.num_parallel and s.stage == stage]
                 yield from self._stores(inner)
             else:
                 yield from self._reduction(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
@@ -242,13 +241,13 @@ class KernelWriter:
             register = self._bind(step.node.output)
             yield ReduceFinalize(register, reduction_of(step.node), accumulator, step.node)
         for step in self.nest.steps:
-            if step.level <= self.nest.num_parallel and step.stage == stage + 1:
+            if step.depth <= self.nest.num_parallel and step.stage == stage + 1:
                 yield from self._step(step, stage + 1)
         yield from self._stores(self._outer_stores(stage + 1))
 
     # A full reduction, by chunks
 
-    def _full_reduction(self) -> Run:
+    def _full_reduction(self) -> KernelLaunch:
         """Chunks of the first loop give partial results, which are combined in order."""
         dtypes = [dtype for step in self._reductions(0) for dtype in carried_dtypes(step)]
         before = tuple(self._steps_at(0))
@@ -263,11 +262,11 @@ class KernelWriter:
         registers = [r for accumulator in accumulators for r in accumulator]
         iteration += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
         join = KernelWriter(self.nest, self.lanes)._join(dtypes)
-        run = self._as_run((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
+        launch = self._launch_of((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
         if type(count) is int:
-            return run
+            return launch
         assumed = typical(count) * iterations / max(1, typical(self.nest.loops[0].extent))
-        return run._replace(work=run.work * assumed)  # whole chunks, of which there is one at least
+        return launch._replace(work=launch.work * assumed)  # whole chunks, of which there is one at least
 
     def _buffers_used(self) -> int:
         """The number of buffers that the nest accesses; partial results come after them."""
@@ -279,7 +278,7 @@ class KernelWriter:
             self.arguments.buffer(_argument(store.access))
         return len(self.arguments.buffers)
 
-    def _join(self, dtypes: Sequence[DType]) -> Run:
+    def _join(self, dtypes: Sequence[DType]) -> KernelLaunch:
         """Combine the partial results in order, finalize the reductions, and store what depends on them."""
         first, reductions = self._buffers_used(), self._reductions(0)
         accumulators = [self._accumulator(s) for s in reductions]
@@ -295,23 +294,23 @@ class KernelWriter:
         count = self.arguments.parameter("chunks", chunk_count)
         body += self._by_blocks(KernelLoop.CHUNKS, End.ZERO, count, 0, accumulators, run)
         body += self._finalize(0, accumulators)
-        return self._as_run(body, 1, dtypes)
+        return self._launch_of(body, 1, dtypes)
 
     # Steps
 
-    def _steps_at(self, level: int) -> Iterator[KernelStatement]:
+    def _steps_at(self, depth: int) -> Iterator[KernelStatement]:
         for step in self.nest.steps:
-            if step.level == level and step.stage == 0 and level <= self.nest.num_parallel:
+            if step.depth == depth and step.stage == 0 and depth <= self.nest.num_parallel:
                 yield from self._step(step, 0)
 
     def _step(self, step: NestStep, stage: int) -> Iterator[KernelStatement]:
         """The value of a step: loaded from scratch memory if an earlier stage stored it, else computed."""
         value, kind = step.node.output, step.node.op.kind
-        if value in self.nest.cached and step.stage < stage:
+        if value in self.nest.scratch_values and step.stage < stage:
             yield Load(self._bind(value), self._scratch_element(value))
             return
         yield from self._gather(step) if isinstance(kind, Gather) else self._computed(step)
-        if value in self.nest.cached and step.level > self.nest.num_parallel:
+        if value in self.nest.scratch_values and step.depth > self.nest.num_parallel:
             yield Store(self._scratch_element(value), self.env[value])
 
     def _computed(self, step: NestStep) -> Iterator[KernelStatement]:
@@ -326,7 +325,7 @@ class KernelWriter:
         elif isinstance(kind, Cond | Loop):
             yield from self._scalars(step.node, operands, self.env)
         else:
-            yield Compute(self._bind(value), function_of(step.node), operands, step.own, step.node)
+            yield Compute(self._bind(value), function_of(step.node), operands, step.axis_loops, step.node)
 
     def _gather(self, step: NestStep) -> Iterator[KernelStatement]:
         """An element of the first operand, at an index along the gathered axis; 0 if it is out of bounds."""
@@ -419,7 +418,7 @@ class KernelWriter:
         if self._by_vectors:
             length = (*length, self._lanes())
         first = self._buffers_used()
-        for i, value in enumerate(nest.cached):
+        for i, value in enumerate(nest.scratch_values):
             self.scratch[value] = first + i
             yield ScratchBuffer(first + i, value.spec.dtype, length)
 
@@ -437,7 +436,7 @@ class KernelWriter:
         return Place(self.scratch[value], (*terms, (begin.loop, None)), begins=(begin,))
 
     def _outer_stores(self, stage: int) -> list[NestStore]:
-        return [s for s in self.nest.stores if s.level <= self.nest.num_parallel and s.stage == stage]
+        return [s for s in self.nest.stores if s.depth <= self.nest.num_parallel and s.stage == stage]
 
     def _stores(self, stores: Sequence[NestStore]) -> Iterator[KernelStatement]:
         for store in stores:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dualflow.core.records import NamedTuple
 from dualflow.core.size_functions import largest, smallest
 from dualflow.core.symbolic_sizes import SymInt, bounds
-from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
+from dualflow.graph.views import sizes
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.refused_accesses import unsafe
 
 
-class Span(NamedTuple):
+class ElementRange(NamedTuple):
     """Elements of a buffer, from ``first`` to ``last``, each of ``size`` bytes.
 
     ``counts`` are dynamic sizes; if one of them is 0, there are no elements.
@@ -35,10 +35,10 @@ class Span(NamedTuple):
         return f"elements {self.first} to {self.last} ({self.size} bytes each) of buffer {self.buffer}"
 
 
-def footprint(layout: Layout, shape: Sequence[int], size: int) -> Span | None:
+def range_of_layout(layout: Layout, shape: Sequence[int], size: int) -> ElementRange | None:
     """The elements from the first to the last of a layout; None if there are none.
 
-    >>> str(footprint(Layout(2, 10, (4, -1)), (3, 4), 8))
+    >>> str(range_of_layout(Layout(2, 10, (4, -1)), (3, 4), 8))
     'elements 7 to 18 (8 bytes each) of buffer 2'
     """
     buffer, first, strides = layout
@@ -55,15 +55,15 @@ def footprint(layout: Layout, shape: Sequence[int], size: int) -> Span | None:
             else:
                 last += stride * (extent - 1)
     counts = tuple([d for d in shape if isinstance(d, SymInt)]) if symbolic else ()
-    return Span(buffer, size, first, last, counts)
+    return ElementRange(buffer, size, first, last, counts)
 
 
-def contiguous_span(layout: Layout, counts: Sequence[int], size: int) -> Span | None:
+def contiguous_range(layout: Layout, counts: Sequence[int], size: int) -> ElementRange | None:
     """A span of as many elements as the product of ``counts``; None if there are none."""
     if 0 in counts:
         return None
     symbolic = tuple([d for d in counts if isinstance(d, SymInt)])
-    return Span(layout.buffer, size, layout.offset, layout.offset + math.prod(counts) - 1, symbolic)
+    return ElementRange(layout.buffer, size, layout.offset, layout.offset + math.prod(counts) - 1, symbolic)
 
 
 def distances(stride: int, count: int) -> tuple[int, int]:
@@ -94,7 +94,7 @@ def both(first: bool | None, second: bool | None) -> bool | None:
     return True if first and second else None
 
 
-def contains(outer: Span, inner: Span) -> bool | None:
+def contains(outer: ElementRange, inner: ElementRange) -> bool | None:
     """Whether the elements of ``inner`` are among those of ``outer``, of the same buffer and size."""
     return both(at_least(inner.first, outer.first), at_least(outer.last, inner.last))
 
@@ -110,19 +110,21 @@ def check_view(view: Value, layout: Layout, base: Value, whole: Layout) -> None:
     """
     if not (view.spec.shape.is_static and base.spec.shape.is_static):
         return
-    inner, outer = (footprint(at, sizes(v), v.spec.dtype.size) for at, v in ((layout, view), (whole, base)))
+    inner, outer = (
+        range_of_layout(at, sizes(v), v.spec.dtype.size) for at, v in ((layout, view), (whole, base))
+    )
     if inner is not None and not inner.counts and (outer is None or contains(outer, inner) is False):
         assert view.node is not None, "a view is the output of a node"
         raise unsafe(view.node, f"it shows {inner}, but its source has {outer}")
 
 
-def fits(span: Span, nbytes: int) -> bool | None:
+def fits(elements: ElementRange, nbytes: int) -> bool | None:
     """Whether the elements are inside a buffer of ``nbytes`` bytes; None if that is known only at run time.
 
     With symbolic sizes, elements outside may never be accessed.
     """
-    _, size, first, last, counts = span
+    _, size, first, last, counts = elements
     if not counts and first.__class__ is last.__class__ is nbytes.__class__ is int:
         return first >= 0 and size * (last + 1) <= nbytes
-    inside = both(at_least(first, 0), at_least(nbytes, span.nbytes))
+    inside = both(at_least(first, 0), at_least(nbytes, elements.nbytes))
     return None if inside is False and counts else inside
