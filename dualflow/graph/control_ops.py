@@ -21,6 +21,7 @@ from dualflow.graph.control_spec import CondSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
 from dualflow.graph.unequal_rows import UnequalRows
+from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Cond, Loop
 from dualflow.ops.record import Effect, Op
 
@@ -55,15 +56,17 @@ def _run_cond(index: Array, *operands: Array, cond: CondSpec) -> tuple[Array, ..
     return tuple(evaluate(branches[at if 0 <= at < len(branches) else -1], operands))
 
 
-COND: Final = Op(
-    name="cond",
-    doc="The results of one of several branches, by index; an index out of range selects the last.",
-    infer=_infer_cond,
-    kernel=_run_cond,
-    kind=Cond(),
-    joint_vjp=_joint_vjp_in(COND_GRADIENT),
-    outputs=None,
-    effect=Effect.INSIDE,
+COND: Final = in_text(
+    Op(
+        name="cond",
+        doc="The results of one of several branches, by index; an index out of range selects the last.",
+        infer=_infer_cond,
+        kernel=_run_cond,
+        kind=Cond(),
+        joint_vjp=_joint_vjp_in(COND_GRADIENT),
+        outputs=None,
+        effect=Effect.INSIDE,
+    )
 )
 
 
@@ -129,15 +132,17 @@ def memory_message(row_bytes: int) -> str:
     )
 
 
-LOOP: Final = Op(
-    name="loop",
-    doc="Runs a body per row, or while a condition holds; returns the carried values and stacked outputs.",
-    infer=_infer_loop,
-    kernel=_run_loop,
-    kind=Loop(),
-    joint_vjp=_joint_vjp_in(LOOP_GRADIENT),
-    outputs=None,
-    effect=Effect.INSIDE,
+LOOP: Final = in_text(
+    Op(
+        name="loop",
+        doc="Runs a body per row, or while a condition holds; returns carried values and stacked outputs.",
+        infer=_infer_loop,
+        kernel=_run_loop,
+        kind=Loop(),
+        joint_vjp=_joint_vjp_in(LOOP_GRADIENT),
+        outputs=None,
+        effect=Effect.INSIDE,
+    )
 )
 
 

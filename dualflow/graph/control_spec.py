@@ -53,7 +53,8 @@ class CondSpec(BodySpec):
         return self if _same(branches, self.branches) else CondSpec(branches)
 
 
-def _new_derivation() -> tuple[int, ...]:
+def new_derivation() -> tuple[int, ...]:
+    """The derivation of a new loop."""
     return (next(_numbers),)
 
 
@@ -89,7 +90,7 @@ class LoopSpec(BodySpec):
     condition: Graph | None = None
     reverse: bool = False
     recompute: bool = False
-    derivation: tuple[int, ...] = field(default_factory=_new_derivation)
+    derivation: tuple[int, ...] = field(default_factory=new_derivation)
     effect: Effect | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -137,11 +138,11 @@ class LoopSpec(BodySpec):
 
     def as_new_loop(self, **changes: Any) -> LoopSpec:
         """This loop with ``changes`` that alter its results: it gets a lineage of its own."""
-        return replace(self, derivation=_new_derivation(), **changes)
+        return replace(self, derivation=new_derivation(), **changes)
 
     def with_more_stacks(self, body: Graph) -> LoopSpec:
         """This loop with ``body``, which has further stacked outputs after those of this one."""
-        return replace(self, body=body, recompute=False, derivation=(*self.derivation, *_new_derivation()))
+        return replace(self, body=body, recompute=False, derivation=(*self.derivation, *new_derivation()))
 
     def has_outputs_of(self, other: LoopSpec) -> bool:
         """Whether its outputs begin with those of ``other`` over the same inputs."""

@@ -4,27 +4,55 @@
         %0: float32[8, 1] = matmul(%x, %weight)   # train.py:12
         return %0
 
-The bodies of fused nodes, branches and loops are indented under their node.
+The bodies of branches, loops, custom gradients and fused nodes are indented under their node. The grammar is
+in docs/saved_model.md, and :func:`dualflow.graph.parser.parse` reads it. ``print(graph)`` cuts long constants
+short; :func:`complete_text` stores them elsewhere, so that nothing is lost.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import dataclass, field
+from dualflow.graph.ir import Capture, Graph, Node, Value
+from dualflow.graph.literals import NoText, elements, elements_exactly, literal, quoted, shown
+from dualflow.ops.record import Effect
 
 _INDENT = "    "
-_ELEMENTS = 6
 _PLAIN = (bool, int, float, str, tuple)
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a complete text stores what it has no literal for.
+
+    Attributes:
+        constant: stores an array, and returns the name under which the text refers to it.
+        source: returns the name of a captured variable or tensor.
+    """
+
+    constant: Callable[[Array], str]
+    source: Callable[[Any], str]
 
 
 def text(graph: Graph) -> str:
-    """The text of ``graph``."""
-    return "\n".join(_lines(graph, ""))
+    """The text of ``graph``, for people: long constants are cut short, and captures have no reference."""
+    return "\n".join(_Printer(_variable_names(graph)).lines(graph, ""))
+
+
+def complete_text(graph: Graph, storage: Storage) -> str:
+    """The text of ``graph`` from which :func:`~dualflow.graph.parser.parse` reads the same graph.
+
+    Raises:
+        InvalidArgumentError: an attribute has no text, such as a Python function; with the user's line.
+    """
+    return "\n".join(_Printer(_variable_names(graph), storage).lines(graph, ""))
 
 
 def value_names(graph: Graph) -> dict[Value, str]:
@@ -36,10 +64,7 @@ def value_names(graph: Graph) -> dict[Value, str]:
 
 def attributes(node: Node) -> list[str]:
     """The attributes as ``name=value``, without bodies and the settings that only the compiler reads."""
-    settings = node.settings
-    if node.bodies:
-        settings = {name: value for name, value in settings.items() if isinstance(value, _PLAIN)}
-    return [f"{name}={_shown(value)}" for name, value in settings.items()]
+    return _Printer({}).attributes(node)
 
 
 def lines_of(node: Node) -> str:
@@ -48,24 +73,67 @@ def lines_of(node: Node) -> str:
     return ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
 
 
-def _lines(graph: Graph, margin: str, title: str = "") -> Iterator[str]:
-    names = value_names(graph)
-    inputs = [f"{names[v]}: {v.spec}" for v in graph.inputs]
-    first = len(graph.arguments)
-    for i, capture in enumerate(graph.captures, start=first):
-        inputs[i] += " = variable" if capture.variable else " = captured tensor"
-    yield f"{margin}{title}graph {graph.name}({', '.join(inputs)})"
-    inner = margin + _INDENT
-    for node in graph.nodes:
-        results = ", ".join(f"{names[v]}: {v.spec}" for v in node.outputs)
-        call = f"{node.op.name}({', '.join([names[v] for v in node.inputs] + attributes(node))})"
-        where = lines_of(node)
-        yield f"{inner}{results} = {call}" + (f"   # {where}" if where else "")
-        for name, body in node.bodies:
-            yield from _lines(body, inner + _INDENT, f"{name}: ")
-    for update in graph.updates:
-        yield f"{inner}{names[update.input]} <- {names[update.value]}"
-    yield f"{inner}return {', '.join(names[v] for v in graph.outputs) or 'nothing'}"
+@dataclass(slots=True)
+class _Printer:
+    """Writes one graph and the graphs inside it.
+
+    Attributes:
+        variables: the name of the input for each captured variable, by the variable's id.
+        storage: where long constants and captures are stored; None for a text for people.
+        loops: the numbers of loops in this text, by the numbers in their derivations.
+    """
+
+    variables: dict[int, str]
+    storage: Storage | None = None
+    loops: dict[int, int] = field(default_factory=dict)
+
+    def lines(self, graph: Graph, margin: str, title: str = "") -> Iterator[str]:
+        names = value_names(graph)
+        inputs = [f"{names[v]}: {v.spec}" for v in graph.inputs]
+        first = len(graph.arguments)
+        for i, capture in enumerate(graph.captures, start=first):
+            inputs[i] += f" = {self._capture(capture)}"
+        yield f"{margin}{title}graph {quoted(graph.name)}({', '.join(inputs)})"
+        inner = margin + _INDENT
+        for node in graph.nodes:
+            results = ", ".join(f"{names[v]}: {v.spec}" for v in node.outputs)
+            call = f"{node.op.name}({', '.join([names[v] for v in node.inputs] + self.attributes(node))})"
+            where = lines_of(node)
+            yield f"{inner}{results}{' = ' if results else ''}{call}" + (f"   # {where}" if where else "")
+            for name, body in node.bodies:
+                yield from self.lines(body, inner + _INDENT, f"{name}: ")
+        for update in graph.updates:
+            yield f"{inner}{names[update.input]} <- {names[update.value]}"
+        yield f"{inner}return {', '.join(names[v] for v in graph.outputs) or 'nothing'}"
+
+    def attributes(self, node: Node) -> list[str]:
+        """The attributes as ``name=value``, without bodies and the settings that only the compiler reads."""
+        settings = node.settings
+        if node.bodies:
+            settings = {name: value for name, value in settings.items() if isinstance(value, _PLAIN)}
+        return [f"{name}={self._value(node, name, value)}" for name, value in settings.items()]
+
+    def _value(self, node: Node, name: str, value: Any) -> str:
+        if name == "derivation":
+            value = tuple([self.loops.setdefault(number, len(self.loops)) for number in value])
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        try:
+            return literal(value, lambda variable: self.variables.get(id(variable)))
+        except NoText as error:
+            if self.storage is None:
+                return shown(value)
+            raise InvalidArgumentError(_without_text(node, name, error.args[0])) from None
+
+    def _array(self, array: Array) -> str:
+        exact = elements_exactly(array)
+        if exact is not None:
+            return exact
+        return elements(array) if self.storage is None else f"@{quoted(self.storage.constant(array))}"
+
+    def _capture(self, capture: Capture) -> str:
+        kind = "variable" if capture.variable else "captured tensor"
+        return kind if self.storage is None else f"{kind} @{quoted(self.storage.source(capture.source))}"
 
 
 def _input_names(graph: Graph) -> dict[Value, str]:
@@ -76,13 +144,27 @@ def _input_names(graph: Graph) -> dict[Value, str]:
     taken: set[str] = set()
     for i, (value, name) in enumerate(zip(graph.inputs, own_names, strict=True)):
         short = str(name).removesuffix(":0")
-        names[value] = f"%{short}" if short not in taken and not short.isdigit() else f"%{short}_{i}"
+        while short in taken or short.isdigit():
+            short = f"{short}_{i}"
+        names[value] = f"%{quoted(short)}"
         taken.add(short)
     return names
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        shown = np.array2string(value, threshold=_ELEMENTS, edgeitems=2, precision=8, separator=", ")
-        return " ".join(shown.split())
-    return getattr(value, "__name__", None) or str(getattr(value, "name", None) or repr(value))
+def _variable_names(graph: Graph) -> dict[int, str]:
+    names = _input_names(graph)
+    captured = graph.inputs[len(graph.arguments) :]
+    pairs = zip(captured, graph.captures, strict=True)
+    return {id(capture.source): names[value] for value, capture in pairs if capture.variable}
+
+
+def _without_text(node: Node, name: str, value: Any) -> str:
+    what = f"{node.op.name} can't be saved: its attribute {name} is {shown(value)!r}, which has no text."
+    if node.effect is Effect.PYTHON:
+        remedy = "Saved graphs call no Python; write the function in ops."
+    elif "compute" in node.attrs:
+        remedy = "It needs sizes as numbers that the trace leaves open; give it known sizes by a TensorSpec."
+    else:
+        remedy = "Trace the function with plain values in its place."
+    where = "" if node.origin is None else f"\n  {node.origin}"
+    return f"{what} {remedy}{where}"

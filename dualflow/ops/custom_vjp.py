@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dualflow.core import dispatch
+from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
 
@@ -19,14 +20,16 @@ def _pull(
     return [None] * outputs + list(grad(needed[outputs:], g, out, *inputs[outputs:]))
 
 
-CUSTOM: Final = Op(
-    name="custom_gradient",
-    doc="""The first ``outputs`` of the inputs; ``grad`` returns the gradients of the others.""",
-    infer=lambda *specs, grad, outputs: specs[:outputs],
-    kernel=lambda *arrays, grad, outputs: arrays[:outputs],
-    kind=Opaque("it is gone from a graph as soon as gradients have been taken"),
-    joint_vjp=_pull,
-    outputs=None,
+CUSTOM: Final = in_text(
+    Op(
+        name="custom_gradient",
+        doc="""The first ``outputs`` of the inputs; ``grad`` returns the gradients of the others.""",
+        infer=lambda *specs, grad, outputs: specs[:outputs],
+        kernel=lambda *arrays, grad, outputs: arrays[:outputs],
+        kind=Opaque("it is gone from a graph as soon as gradients have been taken"),
+        joint_vjp=_pull,
+        outputs=None,
+    )
 )
 
 

@@ -22,27 +22,24 @@ The index is::
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import secrets
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from dualflow.core.atomic_files import sync_folder
-from dualflow.core.dtypes import DType, as_dtype
-from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
-from dualflow.train.durable import explaining, make_folder, replace_text, sync_file, writing_in
-from dualflow.train.encoding import Array, bytes_of, decoded, encoded
+from dualflow.train.array_file import ArrayEntry, entries_of, read_array, write_arrays
+from dualflow.train.durable import explaining, make_folder, replace_text, writing_in
+from dualflow.train.encoding import Array
 
 INDEX: Final = "objects.json"
 _FORMAT: Final = "dualflow checkpoint"
@@ -50,15 +47,6 @@ _VERSION: Final = 1
 _ARRAYS: Final = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
 _LEFT: Final = re.compile(rf"\.{re.escape(INDEX)}\..*|\.tmp\w+")
 """Incomplete files of killed writers: of an index, or of arrays, with a name by safetensors."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayEntry:
-    """The index's entry for an array."""
-
-    dtype: DType
-    shape: tuple[int, ...]
-    crc32: int
 
 
 class Folder:
@@ -86,19 +74,9 @@ class Folder:
         Raises:
             DataLossError: the array is damaged.
         """
-        entry = self.entries[name]
-        try:
-            array = decoded(self._arrays.get_tensor, name, entry.dtype.dtype)
-        except (SafetensorError, OSError, AttributeError) as error:
-            raise damaged(self.path, f"the array {name} can't be read: {error}") from error
-        if array.dtype != entry.dtype.dtype or array.shape != entry.shape:
-            raise damaged(
-                self.path,
-                f"the array {name} has dtype {array.dtype} and shape {array.shape}, unlike the index",
-            )
-        if _crc(encoded(name, array)) != entry.crc32:
-            raise damaged(self.path, f"the array {name} has a wrong checksum")
-        return array.copy()
+        if self._arrays is None:
+            raise damaged(self.path, "it was closed before its arrays were read")
+        return read_array(self._arrays, name, self.entries[name], partial(damaged, self.path))
 
 
 def write_folder(path: Path, arrays: Mapping[str, Array], nodes: Any) -> None:
@@ -115,7 +93,7 @@ def write_folder(path: Path, arrays: Mapping[str, Array], nodes: Any) -> None:
         name = f"arrays-{secrets.token_hex(4)}.safetensors"
         with writing_in(path) as is_alone:
             try:
-                entries = _write_arrays(path / name, arrays)
+                entries = write_arrays(path / name, arrays)
                 replace_text(path / INDEX, _index({"file": name, "arrays": entries, "nodes": nodes}))
             except BaseException:
                 _remove_unless_current(path, name)
@@ -139,7 +117,8 @@ def open_folder(path: Path) -> Folder:
         content = _content(path)
         try:
             arrays = safe_open(path / content["file"], framework="np")
-            entries = _entries(path, content["arrays"], os.path.getsize(path / content["file"]))
+            size = os.path.getsize(path / content["file"])
+            entries = entries_of(content["arrays"], size, lambda what: damaged(path, f"{INDEX} {what}"))
         except FileNotFoundError as error:
             if tried == content["file"]:
                 raise damaged(path, f"the file {tried} is missing") from error
@@ -169,34 +148,6 @@ def damaged(path: Path, what: str) -> DataLossError:
     return DataLossError(
         f"The checkpoint {path} is damaged: {what}. Restore another one; nothing has changed."
     )
-
-
-def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """Write the file of arrays; returns the index's entries for them."""
-    parts = {name: encoded(name, array) for name, array in arrays.items()}
-    try:
-        save_file({key: part for stored in parts.values() for key, part in stored.items()}, path)
-    except SafetensorError as error:
-        raise _as_system_error(error, path) from error
-    sync_file(path)
-    sync_folder(os.fspath(path.parent))
-    return {
-        name: {"dtype": as_dtype(array.dtype).name, "shape": list(array.shape), "crc32": _crc(parts[name])}
-        for name, array in arrays.items()
-    }
-
-
-def _as_system_error(error: SafetensorError, path: Path) -> OSError:
-    """The system error in the message of an error by safetensors: "... (os error 28)"."""
-    number = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else OSError(str(error))
-
-
-def _crc(parts: Mapping[str, Array]) -> int:
-    value = 0
-    for part in bytes_of(parts):
-        value = zlib.crc32(part, value)
-    return value
 
 
 def _index(content: Any) -> str:
@@ -242,21 +193,6 @@ def _content(path: Path) -> dict[str, Any]:
     if not _ARRAYS.fullmatch(str(content["file"])):
         raise damaged(path, f"{INDEX} names the file of arrays {content['file']!r}")
     return content
-
-
-def _entries(path: Path, arrays: Mapping[str, Any], size: int) -> dict[str, ArrayEntry]:
-    """The index's entries for arrays, checked to fit into a file of ``size`` bytes."""
-    try:
-        entries = {
-            name: ArrayEntry(as_dtype(e["dtype"]), tuple(map(int, e["shape"])), int(e["crc32"]))
-            for name, e in arrays.items()
-        }
-        for name, entry in entries.items():
-            if min(entry.shape, default=0) < 0 or math.prod(entry.shape) * entry.dtype.size > size:
-                raise ValueError(f"{name} has shape {entry.shape}")
-        return entries
-    except (DTypeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise damaged(path, f"{INDEX} describes an array wrongly: {error}") from error
 
 
 def _nothing_at(path: Path) -> str:

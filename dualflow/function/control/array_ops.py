@@ -15,6 +15,7 @@ from dualflow.core.size_functions import largest, smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.raising import require
 from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.attribute_values import in_text
 from dualflow.ops.broadcasting import BROADCAST_TO
 from dualflow.ops.comparison import equal, greater_equal, less, logical_and
 from dualflow.ops.conversion import cast
@@ -117,42 +118,50 @@ def _resize_rows(read: Any, rows: Any, size: Any, index: Any) -> Any:
     return where(equal(positions, index), zero_array((), rows.dtype.dtype), padded)
 
 
-_RESIZE: Final = Op(
-    name="array_resize",
-    doc="The rows truncated or padded with zeros to ``size``, with zeros at ``index``.",
-    infer=lambda rows, size, index: _open_spec(rows),
-    kernel=_run_resize,
-    kind=Decompose(_resize_rows),
-    vjp=(lambda g, out, rows, size, index: _resized(g, row_count(rows), index), None, None),
+_RESIZE: Final = in_text(
+    Op(
+        name="array_resize",
+        doc="The rows truncated or padded with zeros to ``size``, with zeros at ``index``.",
+        infer=lambda rows, size, index: _open_spec(rows),
+        kernel=_run_resize,
+        kind=Decompose(_resize_rows),
+        vjp=(lambda g, out, rows, size, index: _resized(g, row_count(rows), index), None, None),
+    )
 )
 
-_WRITE: Final = Op(
-    name="array_write",
-    doc="The rows with ``value`` at ``index``; ``size`` is the number of ``rows``.",
-    infer=lambda rows, index, value, size, grows: _open_spec(rows),
-    kernel=_run_write,
-    kind=Decompose(_with_row),
-    vjp=(
-        lambda g, out, rows, index, value, size, grows: _resized(g, size, index),
-        None,
-        lambda g, out, rows, index, value, size, grows: gather(g, index),
-        None,
-    ),
+_WRITE: Final = in_text(
+    Op(
+        name="array_write",
+        doc="The rows with ``value`` at ``index``; ``size`` is the number of ``rows``.",
+        infer=lambda rows, index, value, size, grows: _open_spec(rows),
+        kernel=_run_write,
+        kind=Decompose(_with_row),
+        vjp=(
+            lambda g, out, rows, index, value, size, grows: _resized(g, size, index),
+            None,
+            lambda g, out, rows, index, value, size, grows: gather(g, index),
+            None,
+        ),
+    )
 )
 
-_OPEN: Final = Op(
-    name="array_open",
-    doc="The rows, with an open size.",
-    infer=_open_spec,
-    kernel=lambda rows: rows,
-    kind=Decompose(lambda read, rows: rows),
-    vjp=(lambda g, out, rows: reshape(g, rows.shape),),
+_OPEN: Final = in_text(
+    Op(
+        name="array_open",
+        doc="The rows, with an open size.",
+        infer=_open_spec,
+        kernel=lambda rows: rows,
+        kind=Decompose(lambda read, rows: rows),
+        vjp=(lambda g, out, rows: reshape(g, rows.shape),),
+    )
 )
 
-_BLANK: Final = Op(
-    name="array_blank",
-    doc="``size`` rows of zeros.",
-    infer=lambda size, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
-    kernel=lambda size, element, dtype: np.zeros((int(size), *element), dtype.dtype),
-    kind=Decompose(_blank_rows),
+_BLANK: Final = in_text(
+    Op(
+        name="array_blank",
+        doc="``size`` rows of zeros.",
+        infer=lambda size, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
+        kernel=lambda size, element, dtype: np.zeros((int(size), *element), dtype.dtype),
+        kind=Decompose(_blank_rows),
+    )
 )

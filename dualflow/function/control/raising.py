@@ -29,6 +29,7 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.ir import Origin, Value
+from dualflow.ops.attribute_values import in_text
 from dualflow.ops.comparison import logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -260,14 +261,18 @@ def _run(holds: Array, *reads: Array, error: Raising) -> tuple[Array, ...]:
     return ()
 
 
-RAISE: Final = Op(
-    name="raise",
-    doc="Raises ``error``, created from the other inputs, if the first input, a bool scalar, is false.",
-    infer=_infer,
-    kernel=_run,
-    kind=Check(),
-    outputs=None,
-    effect=Effect.CHECK,
+RAISE: Final = in_text(
+    Op(
+        name="raise",
+        doc="Raises ``error``, created from the other inputs, if the first input, a bool scalar, is false.",
+        infer=_infer,
+        kernel=_run,
+        kind=Check(),
+        outputs=None,
+        effect=Effect.CHECK,
+    )
 )
 
-RAISE_LARGE: Final = replace(RAISE, kind=Opaque("the exception contains large tensors"))
+RAISE_LARGE: Final = in_text(
+    replace(RAISE, name="raise_large", kind=Opaque("the exception contains large tensors"))
+)

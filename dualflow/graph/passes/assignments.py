@@ -15,17 +15,20 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.rewrite import Expansion, by, expand, without
 from dualflow.graph.scalars import bodies
+from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
-ASSIGNMENT: Final = Op(
-    name="assignment",
-    doc="Assigns the input to ``variable``, for replays of failed calls.",
-    infer=lambda x, variable: (),
-    kernel=lambda x, variable: (),
-    kind=Opaque("the first pass removes it"),
-    outputs=None,
-    effect=Effect.ASSIGN,
+ASSIGNMENT: Final = in_text(
+    Op(
+        name="assignment",
+        doc="Assigns the input to ``variable``, for replays of failed calls.",
+        infer=lambda x, variable: (),
+        kernel=lambda x, variable: (),
+        kind=Opaque("the first pass removes it"),
+        outputs=None,
+        effect=Effect.ASSIGN,
+    )
 )
 
 

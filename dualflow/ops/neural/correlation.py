@@ -21,6 +21,7 @@ from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.attribute_values import written_as
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
 from dualflow.ops.contraction import matmul
 from dualflow.ops.custom_vjp import custom_vjp
@@ -42,6 +43,7 @@ _LANES: Final = 16
 """The least columns of a matrix product that fill a vector."""
 
 
+@written_as("correlation_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
 class _OfCorrelation:
     """The gradient of :func:`correlated`."""
@@ -55,6 +57,7 @@ class _OfCorrelation:
         ]
 
 
+@written_as("transposed_correlation_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
 class _OfTransposed:
     """The gradient of :func:`transposed`."""
@@ -68,6 +71,7 @@ class _OfTransposed:
         ]
 
 
+@written_as("filter_product_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
 class _OfFilterProduct:
     """The gradient of :func:`filter_product`."""

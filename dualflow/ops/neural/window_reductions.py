@@ -16,6 +16,7 @@ import numpy as np
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.attribute_values import written_as
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, logical_and, logical_or, not_equal
 from dualflow.ops.creation import constant, convert_to_tensor, ones_like
@@ -28,6 +29,7 @@ _NOWHERE: Final = -1
 """The index of the chosen element of padding windows, which no element has."""
 
 
+@written_as("window_maximum_gradient", "layout")
 @dataclass(frozen=True, slots=True)
 class _OfMaximum:
     """The gradient of :func:`maxima`."""
@@ -38,6 +40,7 @@ class _OfMaximum:
         return [_routed(g, chosen(x, out, self.layout), self.layout, x.shape)]
 
 
+@written_as("routed_gradient", "layout")
 @dataclass(frozen=True, slots=True)
 class _OfRouted:
     layout: Geometry
@@ -46,6 +49,7 @@ class _OfRouted:
         return [_picked(g, choice, self.layout), None]
 
 
+@written_as("picked_gradient", "layout")
 @dataclass(frozen=True, slots=True)
 class _OfPicked:
     layout: Geometry
@@ -54,6 +58,7 @@ class _OfPicked:
         return [_routed(g, choice, self.layout, x.shape), None]
 
 
+@written_as("window_sum_gradient", "layout")
 @dataclass(frozen=True, slots=True)
 class _OfSum:
     layout: Geometry
@@ -62,6 +67,7 @@ class _OfSum:
         return [_shared(g, self.layout, x.shape)]
 
 
+@written_as("shared_gradient", "layout")
 @dataclass(frozen=True, slots=True)
 class _OfShared:
     layout: Geometry

@@ -14,6 +14,7 @@ from dualflow.core.shape import Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.attribute_values import written_as
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.indexing import getitem
 from dualflow.ops.op_kinds import View
@@ -26,6 +27,7 @@ Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
 
 
+@written_as("window_layout", "size", "strides", "dilations", "pairs")
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """The layout of windows on a tensor ``(batch, *axes, channels)``; every field has an entry for each axis.

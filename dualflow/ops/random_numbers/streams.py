@@ -15,6 +15,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.locks import cached_attribute
+from dualflow.ops.attribute_values import AttributeForm, declare
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.static import static_int
 
@@ -83,6 +84,11 @@ class Streams:
                 stream = self._seeded[seed] = Stream(self.seeds_with(seed))
             return stream
 
+    def op_seed(self, stream: Stream) -> int | None:
+        """The op seed of an eager stream; None for one that belongs to no op seed."""
+        with self._lock:
+            return next((seed for seed, own in self._seeded.items() if own is stream), None)
+
     def seeds_with(self, op_seed: int) -> tuple[int, ...]:
         """The seeds that a stream of ``op_seed`` begins with.
 
@@ -92,6 +98,21 @@ class Streams:
 
 
 STREAMS: Final = Streams()
+
+
+def _fields_of(stream: Stream) -> dict[str, int] | None:
+    """The op seed with which a stream begins; empty for the shared stream."""
+    if stream is STREAMS.shared:
+        return {}
+    seed = STREAMS.op_seed(stream)
+    return None if seed is None else {"seed": seed}
+
+
+def _stream_of(seed: int | None = None) -> Stream:
+    return STREAMS.eager(None if seed is None else static_int(seed, "seed"))
+
+
+declare(Stream, AttributeForm("stream", _fields_of, _stream_of))
 
 
 class TracedStream:
@@ -126,6 +147,16 @@ class TracedStream:
             if self._begun != resets:
                 self._generator = Stream(STREAMS.seeds_with(self._seed)).philox
                 self._begun = resets
+
+
+declare(
+    TracedStream,
+    AttributeForm(
+        "traced_stream",
+        lambda stream: {"seed": stream._seed},
+        lambda seed: TracedStream(static_int(seed, "seed")),
+    ),
+)
 
 
 class drawing_as_eager:

@@ -1,0 +1,184 @@
+"""Attribute values as text: literals as in Python, dtypes and shapes as in specs, elements of arrays.
+
+==========================  ===================================================
+value                       text
+==========================  ===================================================
+None, bool, int, float      as Python writes them; ``inf``, ``-inf`` and ``nan``
+str, bytes                  Python's literals
+tuple                       ``(1, (2, 3))``, ``(1,)``
+dtype                       ``float32``
+shape                       ``[8, ?]``; of unknown rank ``[...]``
+spec                        ``float32[8, ?]``
+elements of a constant      ``[[0., 1.], [2., 3.]]``, a scalar without brackets
+stored constant             ``@constants/0``
+variable                    the name of the graph's input for it, ``%weight``
+any other                   ``name(field=value, ...)`` by its form
+==========================  ===================================================
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import DType
+from dualflow.core.shape import UNKNOWN_RANK, Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.attribute_values import form_of
+
+Array = np.ndarray[Any, Any]
+_PLAIN: Final = (type(None), bool, int, float, str, bytes)
+INLINE: Final = 12
+"""The most elements of a constant that are printed one by one."""
+_EDGE: Final = 2
+_WORD: Final = re.compile(r"[^\s,:()=\"@#]+")
+
+
+class NoText(Exception):
+    """A value has no text from which it could be read."""
+
+
+def literal(value: Any, name_of: Callable[[Any], str | None]) -> str:
+    """The text of an attribute's value; ``name_of`` returns the text for a variable.
+
+    Raises:
+        NoText: no text stands for the value.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return repr(value)
+    if kind is Shape:
+        return "[...]" if value is UNKNOWN_RANK else f"[{', '.join(map(_size, value))}]"
+    if kind is tuple:
+        items = [literal(x, name_of) for x in value]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    if isinstance(value, DType):
+        return value.name
+    if kind is TensorSpec:
+        return str(value)
+    name = name_of(value)
+    if name is not None:
+        return name
+    form = form_of(value)
+    fields = None if form is None else form.fields(value)
+    if form is None or fields is None:
+        raise NoText(value)
+    return f"{form.name}({', '.join([f'{key}={literal(x, name_of)}' for key, x in fields.items()])})"
+
+
+def shown(value: Any) -> str:
+    """A short description of a value without text, for people."""
+    return getattr(value, "__name__", None) or str(getattr(value, "name", None) or repr(value))
+
+
+def elements(array: Array) -> str:
+    """The elements of an array, each with as few digits as its dtype needs, or the first and last of them."""
+    if array.dtype.hasobject:
+        text = repr(array.tolist())
+    else:
+        text = np.array2string(
+            array, threshold=INLINE, edgeitems=_EDGE, floatmode="unique", separator=", ", max_line_width=10**9
+        )
+    return " ".join(text.split())
+
+
+def elements_exactly(array: Array) -> str | None:
+    """The elements of a small array, if the text gives the same bits; else None."""
+    if array.size > INLINE:
+        return None
+    text = elements(array)
+    try:
+        again = array_of(text, array.dtype, array.shape)
+    except ValueError:
+        return None
+    same = again.tolist() == array.tolist() if array.dtype.hasobject else again.tobytes() == array.tobytes()
+    return text if same else None
+
+
+_ELEMENT: Final = re.compile(r"""\s*(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*"|[^\s,\[\]]+)\s*""")
+
+
+def array_of(text: str, dtype: np.dtype[Any], shape: Sequence[Any]) -> Array:
+    """The array of a dtype and shape whose elements are ``text``.
+
+    Raises:
+        ValueError: the text has other brackets than an array of this shape, or an element is invalid.
+    """
+    items: list[Any] = []
+    pattern: list[str] = []
+    at = 0
+    while at < len(text):
+        match = _ELEMENT.match(text, at)
+        if match is None:
+            if text[at] not in " ,[]":
+                raise ValueError(f"{text[at]!r} is no element")
+            pattern.append(text[at].strip())
+            at += 1
+            continue
+        pattern.append("x")
+        items.append(_element(match[1], dtype))
+        at = match.end()
+    if "".join(pattern) != _brackets(shape, len(pattern)):
+        raise ValueError(f"the elements are not those of the shape {shape}")
+    if dtype.hasobject:
+        array = np.empty(len(items), object)
+        array[:] = items
+        return array.reshape(shape)
+    with np.errstate(over="ignore"):
+        return np.array(items, dtype).reshape(shape)
+
+
+def _brackets(shape: Sequence[Any], longest: int) -> str:
+    """The brackets and commas around the elements ``x`` of an array, if they fit into ``longest`` letters."""
+    text = "x"
+    for size in reversed(shape):
+        if size * len(text) > longest:
+            raise ValueError(f"the elements are fewer than those of the shape {shape}")
+        text = f"[{','.join([text] * size)}]"
+    return text
+
+
+def _element(text: str, dtype: np.dtype[Any]) -> Any:
+    if dtype.hasobject:
+        return string(text)
+    if dtype.kind == "b":
+        if text not in ("True", "False"):
+            raise ValueError(f"{text} is no bool")
+        return text == "True"
+    if dtype.kind in "iu":
+        value = int(text)
+        if not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            raise ValueError(f"{text} is outside of {dtype}")
+        return value
+    return complex(text) if dtype.kind == "c" else float(text)
+
+
+def string(text: str) -> str | bytes:
+    """The string of a literal of Python.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, MemoryError, RecursionError):
+        raise ValueError(f"{text} is no string") from None
+    if not isinstance(value, str | bytes):
+        raise ValueError(f"{text} is no string")
+    return value
+
+
+def quoted(name: str) -> str:
+    """A name of a value or graph; in quotes, escaped as in Python, if it has characters that end a name."""
+    if _WORD.fullmatch(name):
+        return name
+    escaped = name.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _size(size: Any) -> str:
+    return "?" if size is None else str(size)
