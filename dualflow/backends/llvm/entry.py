@@ -15,6 +15,7 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.kernel_texts import kernel_text
+from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
 from dualflow.backends.llvm.steps import HEADER, LINK, RUN_STEPS, StepKind, StepRecord
@@ -130,6 +131,12 @@ class Unit:
         """Set the callee of the step at index ``step``."""
         self.functions[step + 2] = function
         self.begin(function)
+
+    def use_threads(self) -> None:
+        """Record that a loop is parallel; the code of the thread pool is compiled in the background."""
+        if not self.parallel:
+            self.parallel = True
+            self.begin(threads.pool_source())
 
     def size_param(self, variable: SizeVariable) -> int:
         """The index of a size variable in the parameter table."""
@@ -359,7 +366,8 @@ class Entry:
         chunk = chunk_of(launch, lanes, unit.threads, unit.costs)
         if launch.kernel.outermost is not None:
             unit.work_ns += launch.work * unit.costs.addition_ns
-            unit.parallel |= chunk != launch.total
+            if chunk != launch.total:
+                unit.use_threads()
         with self.guarded(undecided, statement.node):
             self.call_kernel(kernel.source, launch.total, chunk, parameters)
 
@@ -471,5 +479,6 @@ def shared_chunk(unit: Unit, total: int, work: float) -> int:
     if unit.threads == 1:
         return total
     chunk = min(total, max(math.ceil(unit.costs.chunk_ns * total / ns), -(-total // (8 * unit.threads))))
-    unit.parallel |= chunk < total
+    if chunk < total:
+        unit.use_threads()
     return chunk

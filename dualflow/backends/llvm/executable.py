@@ -112,13 +112,13 @@ class Executable:
 
             self.program: Program = write(self.plan, options, begin)
             libraries, self.new_library = _libraries_of(self.program, background)
+            pool = _pool(background) if self.program.parallel else None
         self.libraries = tuple(dict.fromkeys(libraries[source] for source in self.program.sources))
         self._functions = {
             name: library.address(name) for source, library in libraries.items() for name in source.exports
         }
         self._params = np.array(self.program.params, np.int64)
-        if self.program.parallel:
-            pool = threads.pool()
+        if pool is not None:
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
         for index, name in self.program.functions.items():
             self._params[index] = self._functions[name]
@@ -398,6 +398,13 @@ def _libraries_of(
             libraries |= dict.fromkeys(missing, new)
             _libraries.update(dict.fromkeys(missing, new))
         return libraries, new
+
+
+def _pool(background: jit.BackgroundCompilation) -> threads.Pool:
+    """The thread pool; once it exists, no program begins to compile its code."""
+    pool = threads.pool(background)
+    _libraries[threads.pool_source()] = pool.library
+    return pool
 
 
 def _new_arrays(

@@ -28,7 +28,8 @@ def write_fourier(entry: Entry, call: CallRoutine) -> None:
     middle, scratch = Layout(buffer, start // part.size, ()), (buffer, strip_bytes, start + middle_bytes)
     near, far = call.inputs[1:5], call.inputs[5:]
     unit.work_ns += unit.costs.addition_ns * 5 * middle_bytes / part.size * math.log2(columns * rows)
-    unit.parallel |= unit.threads > 1
+    if unit.threads > 1:
+        unit.use_threads()
     for routine, strips, length, others, layouts in (
         (columns_routine, rows, columns, rows, (_in_parts(source), *near, middle)),
         (rows_routine, columns, rows, columns, (middle, *far, _in_parts(out))),

@@ -46,5 +46,6 @@ def write_product(entry: Entry, product: Multiply) -> None:
 def _scratch(entry: Entry, products: Batch, table: Sequence[int], node: Node) -> tuple[int, int]:
     """Reserve the scratch memory of the backend's own routine; marks the program parallel."""
     unit = entry.unit
-    unit.parallel |= unit.threads > 1 and typical(table[Field.BLOCKS]) > 1
+    if unit.threads > 1 and typical(table[Field.BLOCKS]) > 1:
+        unit.use_threads()
     return entry.scratch(products.gemm.scratch_bytes(table, unit.threads), node)

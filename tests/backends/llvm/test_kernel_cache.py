@@ -74,6 +74,15 @@ def test_a_source_that_was_begun_ahead_is_compiled_once_and_stored() -> None:
     assert loaded(2).report.from_cache
 
 
+def test_sources_that_were_begun_ahead_may_become_several_libraries() -> None:
+    with jit.BackgroundCompilation() as ahead:
+        for factor in (2, 3):
+            ahead.begin(times(factor))
+        two, three = (jit.compile_sources([times(factor)], {}, ahead) for factor in (2, 3))
+    assert UNARY(two.address("times2"))(3.0) == 6.0
+    assert UNARY(three.address("times3"))(3.0) == 9.0
+
+
 def test_nothing_is_begun_ahead_that_is_stored() -> None:
     loaded(2)
     with jit.BackgroundCompilation() as ahead:

@@ -147,7 +147,7 @@ def compile_sources(
     _require_symbols(sources, symbols)
     compiled: dict[IrSource, ObjectCode] = {}
     if missing:
-        objects = {} if background is None else background.results()
+        objects = {} if background is None else dict(background.results())
         remaining = [sources[i] for i in missing if sources[i] not in objects]
         if remaining:
             texts = [source.text for source in remaining]
@@ -169,6 +169,7 @@ class BackgroundCompilation:
         self._stack = contextlib.ExitStack()
         self._sources: dict[IrSource, bool] = {}
         self._compilation: Any = None
+        self._objects: dict[IrSource, ObjectCode] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -191,10 +192,10 @@ class BackgroundCompilation:
 
     def results(self) -> dict[IrSource, ObjectCode]:
         """The compiled objects; ends the compilation."""
-        if self._compilation is None:
-            return {}
-        sources = [source for source, missing in self._sources.items() if missing]
-        return dict(zip(sources, self._compilation.results(), strict=True))
+        if self._compilation is not None and not self._objects:
+            sources = [source for source, missing in self._sources.items() if missing]
+            self._objects.update(zip(sources, self._compilation.results(), strict=True))
+        return self._objects
 
 
 def shipped_text(name: str) -> str:

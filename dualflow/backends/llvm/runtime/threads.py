@@ -8,10 +8,12 @@ Linux on x86-64 and AArch64) every loop runs on the calling thread, and ``status
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 
 from dualflow.backends.llvm.runtime import immortal, jit
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import thread_count
 from dualflow.backends.runtime.thread_count import MOST_THREADS as MOST_THREADS
 from dualflow.backends.runtime.thread_count import available as available
@@ -105,21 +107,30 @@ def set_num_threads(count: int) -> None:
             _field(pool, _LIMIT).value = count - 1
 
 
-def pool() -> Pool:
-    """The pool of this process, created by the first call; the first parallel loop starts its workers."""
+@functools.cache
+def pool_source() -> IrSource:
+    """The module of the parallel-for."""
+    machine = _MACHINES[os.uname().machine] if available() else _ELSEWHERE
+    return IrSource(jit.shipped_text("pool.ll") + machine, ("df_pfor",))
+
+
+def pool(background: jit.BackgroundCompilation | None = None) -> Pool:
+    """The pool of this process, created by the first call; the first parallel loop starts its workers.
+
+    ``background`` may be compiling its code already.
+    """
     with unforkable():
         if not _shared:
-            _shared.append(make_pool(thread_count.num_threads() - 1))
+            _shared.append(make_pool(thread_count.num_threads() - 1, background))
         return _shared[0]
 
 
-def make_pool(workers: int) -> Pool:
+def make_pool(workers: int, background: jit.BackgroundCompilation | None = None) -> Pool:
     """A new pool with its own workers, which run until the process exits."""
-    machine = _MACHINES[os.uname().machine] if available() else _ELSEWHERE
     process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
     # Without workers none of these is called; functions that the platform lacks are bound to abort.
     symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
-    library = jit.compile_text(jit.shipped_text("pool.ll") + machine, ["df_pfor"], symbols)
+    library = jit.compile_sources([pool_source()], symbols, background)
     pool = Pool(immortal.zeroed(_POOL_BYTES, _ALIGNMENT), library.address("df_pfor"), library)
     _field(pool, _LIMIT).value = min(workers, MOST_THREADS - 1) if available() else 0
     _pools.append(pool)
