@@ -1,4 +1,4 @@
-"""The array of the standard: a handle on a tensor, which item assignment replaces by another one."""
+"""The array of the standard: a mutable reference to a tensor, which item assignment replaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 import numpy as np
 
 from dualflow.array_api.arithmetic import floor_quotient
-from dualflow.array_api.item_assignment import assigned, read_item
+from dualflow.array_api.item_assignment import assign_item, read_item
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, float64
 from dualflow.core.errors import DTypeError
@@ -56,7 +56,7 @@ def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Array, AnyArray 
         if not isinstance(other, _OPERANDS):
             return _OTHER
         try:
-            self._hold(function(*operands(self, other)))
+            self._replace_tensor(function(*operands(self, other)))
         except Exception as error:
             hide_frames(error)
             raise
@@ -109,7 +109,7 @@ class Array(AbstractComposite):
         return self.tensor
 
     def with_values(self, new_values: AbstractTensor) -> Any:
-        """An array that holds ``new_values``.
+        """An array of the tensor ``new_values``; anything else is returned as it is.
 
         Args:
             new_values: a tensor.
@@ -235,9 +235,9 @@ class Array(AbstractComposite):
 
     @entry
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        self.tensor = assigned(self.tensor, key, value)
+        self.tensor = assign_item(self.tensor, key, value)
 
-    def _hold(self, tensor: Any) -> None:
+    def _replace_tensor(self, tensor: Any) -> None:
         """Replace the tensor by another one of the same dtype and shape."""
         if tensor.shape != self.tensor.shape or tensor.dtype is not self.tensor.dtype:
             raise DTypeError(

@@ -52,7 +52,7 @@ def _unary(
     floats: bool = False,
     dtype: str | None = None,
 ) -> UnaryArrayFunction:
-    """The standard's function of one array; where ``floats``, integers count as float64."""
+    """Defines the standard's function ``name`` of one array; with ``floats``, integers become float64."""
     tensor = in_floats if floats else tensor_of
 
     def apply(x: AnyArray, /) -> Array:
@@ -77,7 +77,7 @@ def _binary(
     *,
     dtype: str = "the common dtype",
 ) -> BinaryArrayFunction:
-    """The standard's function of two arrays, of which one may be a Python number."""
+    """Defines the standard's function ``name`` of two arrays, one of which may be a Python number."""
 
     def apply(x1: AnyArray | complex, x2: AnyArray | complex, /) -> Array:
         try:

@@ -1,4 +1,4 @@
-"""``x[key]`` and ``x[key] = value`` for arrays: what is read, and what takes the place of the tensor."""
+"""``x[key]`` and ``x[key] = value`` for arrays: assignment computes a new tensor."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def read_item(x: Tensor, key: Any) -> Tensor:
     return reshape(getitem(x, (slice(0, 0),) * rank), [0, *x.shape[rank:]])
 
 
-def assigned(x: Tensor, key: Any, value: Any) -> Any:
-    """``x`` with ``value``, which broadcasts to ``x[key]``, in its place.
+def assign_item(x: Tensor, key: Any, value: Any) -> Any:
+    """A tensor like ``x``, but with ``value``, broadcast to the shape of ``x[key]``, at ``key``.
 
     Raises:
         OutOfRangeError: an index outside its axis, or a mask of other sizes than the axes that it stands for.
@@ -52,18 +52,18 @@ def assigned(x: Tensor, key: Any, value: Any) -> Any:
         DTypeError: ``value`` is of a kind of numbers that the array can't hold, or an index of no integers.
     """
     inner = _of_tensors(key)
-    fitted = _fitting(value, x.dtype)
+    converted = _in_array_dtype(value, x.dtype)
     if _is_mask(inner):
         _check_mask(inner, x)
-        if len(fitted.shape) <= len(x.shape) - len(inner.shape):
-            return _masked(x, inner, fitted)
+        if len(converted.shape) <= len(x.shape) - len(inner.shape):
+            return _masked(x, inner, converted)
     elif all(_is_plain(item) for item in (inner if isinstance(inner, tuple) else (inner,))):
-        return replace(x, inner, fitted)
-    return _scattered(x, inner, fitted)
+        return replace(x, inner, converted)
+    return _scattered(x, inner, converted)
 
 
 def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    """``value``, which has no axis for the elements that are picked, wherever ``mask`` holds."""
+    """``x`` with ``value``, which has no axes of ``mask``, wherever ``mask`` is true."""
     inner_shape = x.shape[len(mask.shape) :]
     _check_fits(value, inner_shape)
     if 0 in mask.shape:
@@ -74,7 +74,7 @@ def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
 
 
 def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
-    """``value`` at the elements that arrays of integers and masks among the indices name."""
+    """``x`` with ``value`` at ``key``, which has arrays of integers or masks among its indices."""
     if not x.shape.is_static:
         raise DTypeError(
             f"Arrays of integers as indices assign to parts of arrays whose sizes are known, not {x.shape}; "
@@ -89,7 +89,7 @@ def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
 
 
 def _check_fits(value: Tensor, place: Shape) -> None:
-    """Refuse a value that does not broadcast to the shape of what it is assigned to."""
+    """Raise an error if ``value`` does not broadcast to ``place``, the shape of ``x[key]``."""
     own = len(value.shape)
     fits = own <= len(place) and all(
         v in (1, n) or None in (v, n) for v, n in zip(value.shape, place[len(place) - own :], strict=True)
@@ -101,7 +101,7 @@ def _check_fits(value: Tensor, place: Shape) -> None:
 
 
 def _of_tensors(key: Any) -> Any:
-    """``key`` with the tensors that its arrays hold."""
+    """``key`` with tensors in place of arrays and masks."""
     if isinstance(key, tuple):
         return tuple(_of_tensors(item) for item in key)
     if isinstance(key, slice):
@@ -116,7 +116,7 @@ def _is_mask(key: Any) -> bool:
 
 
 def _is_plain(item: Any) -> bool:
-    """Whether an index is an integer that is known, a slice, ``...`` or None."""
+    """Whether an index is a static integer, a slice, ``...`` or None."""
     if isinstance(item, AbstractTensor):
         return not item.shape and item.dtype.is_integer and known_value(item) is not None
     return isinstance(item, (*_PLAIN, np.integer))
@@ -134,8 +134,8 @@ def _check_mask(mask: Any, x: Tensor) -> None:
         )
 
 
-def _fitting(value: Any, dtype: DType) -> Tensor:
-    """``value`` as a tensor of an array's dtype, which stays.
+def _in_array_dtype(value: Any, dtype: DType) -> Tensor:
+    """``value`` as a tensor of the dtype of the array that it is assigned to.
 
     Raises:
         DTypeError: ``value`` is of a higher kind, as a float is for integers.

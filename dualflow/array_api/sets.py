@@ -1,4 +1,4 @@
-"""What is different among the elements of an array: sorted, and compared with the neighbours."""
+"""The distinct elements of an array, found by sorting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def unique_all(x: AnyArray, /) -> DistinctAll[Array]:
-    """The different elements of ``x`` in order, where they are, and how many of each.
+    """The distinct elements of ``x``, sorted, with their first positions, inverse indices and counts.
 
     Every nan is an element of its own.
 

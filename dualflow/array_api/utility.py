@@ -1,4 +1,4 @@
-"""Whether elements hold, and by how much neighbours differ."""
+"""The standard's utility functions: all, any and diff."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def diff(
     prepend: AnyArray | None = None,
     append: AnyArray | None = None,
 ) -> Array:
-    """The differences of neighbours along ``axis``, ``n`` times.
+    """The ``n``-th differences of neighbouring elements along ``axis``.
 
     Args:
         x: numbers of one axis or more.

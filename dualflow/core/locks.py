@@ -14,8 +14,8 @@ from typing import Any, Final, Generic, Self, TypeVar, overload
 T = TypeVar("T")
 
 
-class _Held:
-    """A lock, and the number of times this thread held it before."""
+class _LockBlock:
+    """A block that acquires a lock, and restores at its end how often this thread holds it."""
 
     __slots__ = ("_before", "_count", "_lock")
 
@@ -28,10 +28,10 @@ class _Held:
         self._lock.acquire()
 
     def __exit__(self, *exc: object) -> None:
-        self._give_back()
-        self.__class__ = _Held  # without __del__
+        self._release()
+        self.__class__ = _LockBlock  # without __del__
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         if self._count is None:
             if self._lock.locked():
                 self._lock.release()
@@ -40,8 +40,8 @@ class _Held:
             self._lock.release()
 
 
-class Hold(_Held):
-    """``with Hold(lock):`` holds the lock during the block, and releases it however the block ends.
+class SignalSafeLock(_LockBlock):
+    """``with SignalSafeLock(lock):`` holds the lock, and releases it even if a signal handler raises.
 
     With a plain ``with lock:``, an exception from a signal handler can leave the lock held: between acquiring
     it and entering the block (Python 3.14), or at a backward jump in the block (3.13). Unwinding the frame
@@ -55,12 +55,12 @@ class Hold(_Held):
 
     def __del__(self) -> None:
         if hasattr(self, "_before"):
-            self._give_back()
+            self._release()
 
 
-def held(lock: Any) -> AbstractContextManager[Any]:
-    """A context manager for the lock: itself, on Python versions where ``with`` is safe."""
-    return Hold(lock) if sys.version_info >= (3, 13) else lock
+def signal_safe(lock: Any) -> AbstractContextManager[Any]:
+    """A context manager that holds ``lock``: a :class:`SignalSafeLock` on versions of Python that need it."""
+    return SignalSafeLock(lock) if sys.version_info >= (3, 13) else lock
 
 
 _unforkable: Final = threading.RLock()
@@ -77,7 +77,7 @@ def unforkable() -> AbstractContextManager[Any]:
     is one lock for all of these, since a fork that waited for several could deadlock with a thread that holds
     one of them and waits for another. In the block no other lock of this package is acquired.
     """
-    return held(_unforkable)
+    return signal_safe(_unforkable)
 
 
 def imported(name: str) -> ModuleType:
@@ -115,7 +115,7 @@ class SharedLock:
     @property
     def lock(self) -> AbstractContextManager[Any]:
         """A context manager that holds the lock."""
-        return held(self.bare)
+        return signal_safe(self.bare)
 
     @contextmanager
     def released(self) -> Iterator[None]:
@@ -183,9 +183,9 @@ class cached_attribute(Generic[T]):
     @overload
     def __get__(self, instance: object, owner: type) -> T: ...
     def __get__(self, instance: object | None, owner: type) -> Self | T:
-        return self if instance is None else self._kept(instance)
+        return self if instance is None else self._computed(instance)
 
-    def _kept(self, instance: object) -> T:
+    def _computed(self, instance: object) -> T:
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
 
@@ -197,9 +197,9 @@ class ComputedOnce(cached_attribute[T]):
         super().__init__(compute)
         self._lock = lock
 
-    def _kept(self, instance: object) -> T:
+    def _computed(self, instance: object) -> T:
         with self._lock.lock:
             if self._name in instance.__dict__:
                 value: T = instance.__dict__[self._name]
                 return value
-            return super()._kept(instance)
+            return super()._computed(instance)

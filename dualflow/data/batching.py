@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
-from dualflow.data.element import ElementLayout, Item, leading, stacked, trailing
+from dualflow.data.element import ElementLayout, Item, stacked, with_new_axis, without_first_axis
 from dualflow.data.rows import stack_rows
 from dualflow.data.stage import UNKNOWN, IndexedRows, StageIterator, State, StatelessIterator, UnaryStage
 from dualflow.data.states import number, parts, wrong_state
@@ -33,7 +33,7 @@ class BatchStage(UnaryStage):
     def layout(self) -> ElementLayout:
         source = self.source.layout
         size = self.size if self.drop_remainder else None
-        return ElementLayout(source.structure, tuple([leading(spec, size) for spec in source.specs]))
+        return ElementLayout(source.structure, tuple([with_new_axis(spec, size) for spec in source.specs]))
 
     @property
     def cardinality(self) -> int:
@@ -183,7 +183,7 @@ class UnbatchStage(UnaryStage):
     @property
     def layout(self) -> ElementLayout:
         source = self.source.layout
-        return ElementLayout(source.structure, tuple([trailing(spec) for spec in source.specs]))
+        return ElementLayout(source.structure, tuple([without_first_axis(spec) for spec in source.specs]))
 
     @property
     def cardinality(self) -> int:

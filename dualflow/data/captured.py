@@ -9,7 +9,7 @@ from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, Final, TypeGuard
 
 _CAPTURED: Final = "__dualflow_captured__"
-"""Marks the globals of captured functions: functions that these define are captured already."""
+"""The name that marks the globals of copies: a function with such globals needs no other copy of them."""
 _STORES_GLOBAL: Final = {dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]}
 _STORES_CELL: Final = {dis.opmap["STORE_DEREF"], dis.opmap["DELETE_DEREF"]}
 
@@ -44,7 +44,7 @@ class _Capture:
         self._copies: dict[FunctionType, FunctionType] = {}
 
     def function(self, function: FunctionType) -> FunctionType:
-        """The captured function; with the module's own globals if it assigns any of them."""
+        """A copy of ``function``, with the module's own globals if it, or a callee, assigns one of them."""
         if any(_STORES_GLOBAL.intersection(code.co_code[::2]) for code in self._codes(function)):
             self._globals = self._module
         return self._copy(function)

@@ -1,4 +1,4 @@
-"""A stage that takes each element from one of several datasets, by given or random indices."""
+"""A stage that takes each element from one of several stages, by indices; and rows of random indices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.data.element import ElementLayout, Item, relaxed
+from dualflow.data.element import ElementLayout, Item, covering_spec
 from dualflow.data.stage import UNKNOWN, Stage, StageIterator, State
 from dualflow.data.states import flag, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChooseStage(Stage):
-    """Each element comes from the part whose index the choices give.
+    """The elements of several stages, in an order that a stage of indices determines.
 
     Attributes:
         choices: an index into ``parts`` for each element.
@@ -40,7 +40,9 @@ class ChooseStage(Stage):
     def layout(self) -> ElementLayout:
         common = self.parts[0].layout
         for part in self.parts[1:]:
-            common = ElementLayout(common.structure, tuple(map(relaxed, common.specs, part.layout.specs)))
+            common = ElementLayout(
+                common.structure, tuple(map(covering_spec, common.specs, part.layout.specs))
+            )
         return common
 
     @property
@@ -58,13 +60,13 @@ class ChooseIterator(StageIterator):
         self._stage = stage
         self._choices, *self._parts = [s.start() for s in stage.sources]
         self.upstreams = (self._choices, *self._parts)
-        self._left = [True] * len(self._parts)
+        self._has_more = [True] * len(self._parts)
         self._ended = False
 
     def next(self, count: int) -> Sequence[Item]:
         elements: list[Item] = []
         while len(elements) < count and not self._ended:
-            numbers = self._choices.next(1) if any(self._left) else ()
+            numbers = self._choices.next(1) if any(self._has_more) else ()
             if not len(numbers):
                 self._ended = True
                 break
@@ -74,25 +76,25 @@ class ChooseIterator(StageIterator):
                     f"A choice must be the index of one of {len(self._parts)} datasets, not "
                     f"{index}.{self._stage.where}"
                 )
-            items = self._parts[index].next(1) if self._left[index] else ()
+            items = self._parts[index].next(1) if self._has_more[index] else ()
             elements += items
-            self._left[index] = bool(len(items))
+            self._has_more[index] = bool(len(items))
             self._ended = self._stage.stop and not len(items)
         return elements
 
     def get_state(self) -> State:
-        return [self._ended, list(self._left), [c.get_state() for c in self.upstreams]]
+        return [self._ended, list(self._has_more), [c.get_state() for c in self.upstreams]]
 
     def set_state(self, state: State) -> None:
         ended, has_more, places = parts(state, 3)
         self._ended = flag(ended)
-        self._left = list(map(flag, parts(has_more, len(self._parts))))
+        self._has_more = list(map(flag, parts(has_more, len(self._parts))))
         for iterator, place in zip(self.upstreams, parts(places, len(self.upstreams)), strict=True):
             iterator.set_state(place)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DrawnRows:
+class RandomRows:
     """Random numbers by position: 32-bit integers, or indices drawn by weight.
 
     They are words of a Philox generator (Salmon et al., 2011, "Parallel random numbers: as easy as 1, 2, 3"),

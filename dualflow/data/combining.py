@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow.core.convert import Array
 from dualflow.core.tree import Structure
-from dualflow.data.element import ElementLayout, Item, relaxed
+from dualflow.data.element import ElementLayout, Item, covering_spec
 from dualflow.data.sources import NumbersStage
 from dualflow.data.stage import INFINITE, UNKNOWN, IndexedRows, Stage, StageIterator, State
 from dualflow.data.states import flag, number, parts
@@ -140,7 +140,7 @@ class ConcatenateStage(Stage):
     @property
     def layout(self) -> ElementLayout:
         a, b = self.first.layout, self.second.layout
-        return ElementLayout(a.structure, tuple(map(relaxed, a.specs, b.specs)))
+        return ElementLayout(a.structure, tuple(map(covering_spec, a.specs, b.specs)))
 
     @property
     def cardinality(self) -> int:

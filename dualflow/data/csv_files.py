@@ -42,18 +42,18 @@ class CsvText:
     """The dialect of a file: how it is split into lines of fields.
 
     Attributes:
-        opened: opens a file by its name.
+        open_file: opens a file by its name.
         delimiter: the separator of fields.
         quotes: whether fields may be quoted.
     """
 
-    opened: Opener
+    open_file: Opener
     delimiter: str
     quotes: bool
 
     def lines(self, name: str) -> Iterator[tuple[int, list[str]]]:
         """Yields the number of each line of a file, from 1, and its fields."""
-        with self.opened(name) as file:
+        with self.open_file(name) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", errors=_BYTES, newline="")
             reader = (
                 csv.reader(text, delimiter=self.delimiter)

@@ -113,8 +113,8 @@ def layout_of_spec(element_spec: Any) -> ElementLayout:
     return ElementLayout(structure, tuple(specs))
 
 
-def opened(value: Any) -> tuple[list[Any], Structure]:
-    """The leaves of a user's element, and its structure; a list is one leaf, a tensor."""
+def flatten_element(value: Any) -> tuple[list[Any], Structure]:
+    """The leaves and the structure of an element from a user; a list is one leaf, which becomes a tensor."""
     return flatten(value, is_leaf=lambda x: isinstance(x, list | AbstractSource))
 
 
@@ -143,8 +143,8 @@ def leaf_spec(leaf: Any) -> TensorSpec:
     return TensorSpec(leaf.shape, leaf.dtype)
 
 
-def relaxed(a: Any, b: Any) -> Any:
-    """The most specific spec that covers specs ``a`` and ``b`` of one dtype."""
+def covering_spec(a: Any, b: Any) -> Any:
+    """The most specific spec of which all values of specs ``a`` and ``b``, of one dtype, are."""
     if isinstance(a, DatasetSpec) or a.shape == b.shape:
         return a
     if UNKNOWN_RANK in (a.shape, b.shape) or len(a.shape) != len(b.shape):
@@ -152,15 +152,15 @@ def relaxed(a: Any, b: Any) -> Any:
     return TensorSpec([x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)], a.dtype)
 
 
-def leading(spec: Any, size: int | None) -> Any:
-    """The spec with a new first axis of ``size``."""
+def with_new_axis(spec: Any, size: int | None) -> Any:
+    """The spec with a new first axis of ``size``, as of a batch."""
     if spec.shape is UNKNOWN_RANK:
         return spec
     return TensorSpec.of(Shape([size, *spec.shape]), spec.dtype)
 
 
-def trailing(spec: TensorSpec) -> TensorSpec:
-    """The spec without its first axis."""
+def without_first_axis(spec: TensorSpec) -> TensorSpec:
+    """The spec without its first axis, as of a row."""
     return spec if spec.shape is UNKNOWN_RANK else TensorSpec.of(Shape(spec.shape[1:]), spec.dtype)
 
 

@@ -29,7 +29,7 @@ def opener_of(compression: str | None) -> Opener:
         raise InvalidArgumentError(f"compression_type must be None or 'GZIP', not {compression!r}.{here()}")
 
     @contextmanager
-    def opened(name: str) -> Iterator[BinaryIO]:
+    def open_file(name: str) -> Iterator[BinaryIO]:
         try:
             with cast(BinaryIO, gzip.open(name)) if compression else open(name, "rb") as file:
                 yield file
@@ -41,4 +41,4 @@ def opener_of(compression: str | None) -> Opener:
             with system_errors(name):
                 raise error
 
-    return opened
+    return open_file

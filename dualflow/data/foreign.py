@@ -13,7 +13,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import flatten, unflatten
 from dualflow.data.arguments import leaves_up_to
-from dualflow.data.element import ElementLayout, Item, layout_of_spec, leaf_array, leaf_spec, opened
+from dualflow.data.element import ElementLayout, Item, flatten_element, layout_of_spec, leaf_array, leaf_spec
 from dualflow.data.rows import SequenceRows
 from dualflow.data.sources import IteratedStage, RowsStage
 from dualflow.data.stage import Stage
@@ -22,7 +22,7 @@ from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 
 
-def signature(types: Any, shapes: Any, specs: Any) -> ElementLayout:
+def declared_layout(types: Any, shapes: Any, specs: Any) -> ElementLayout:
     """The element layout that the arguments of ``from_generator`` declare."""
     if (types is None) == (specs is None):
         raise DTypeError(
@@ -56,10 +56,10 @@ class ElementReader:
         self._origin: Origin | None = caller()
 
     def __call__(self, value: Any, index: int) -> Item:
-        """The leaves of ``value``, element ``index``."""
+        """The leaves of ``value``, which is the element of number ``index``."""
         try:
             leaves = leaves_up_to(self._layout.structure, value, "it")
-            return tuple(map(_fitting, leaves, self._layout.specs))
+            return tuple(map(_converted, leaves, self._layout.specs))
         except (DTypeError, InvalidArgumentError) as error:
             reason = str(error).partition("\n  File")[0]
         where = "" if self._origin is None else f"\n  {self._origin}"
@@ -69,7 +69,7 @@ class ElementReader:
         )
 
 
-def _fitting(value: Any, spec: TensorSpec) -> Array:
+def _converted(value: Any, spec: TensorSpec) -> Array:
     """``value`` as an array of the shape and dtype of ``spec``."""
     array = leaf_array(value)
     dtype = spec.dtype.dtype
@@ -84,7 +84,7 @@ def _fitting(value: Any, spec: TensorSpec) -> Array:
     return array
 
 
-def generated(generator: Callable[[], Iterable[Any]], layout: ElementLayout) -> Stage:
+def stage_of_generator(generator: Callable[[], Iterable[Any]], layout: ElementLayout) -> Stage:
     """The stage of the elements that a generator function yields."""
     name = getattr(generator, "__name__", "the generator")
     read = ElementReader(layout, "The generator" if name == "<lambda>" else f"{name!r}")
@@ -96,7 +96,7 @@ def generated(generator: Callable[[], Iterable[Any]], layout: ElementLayout) -> 
     return IteratedStage(iterate=iterate, elements=layout)
 
 
-def source_of(source: Any, layout: ElementLayout | None) -> Stage:
+def stage_of_source(source: Any, layout: ElementLayout | None) -> Stage:
     """The stage of a sequence, or of an object that can be iterated repeatedly."""
     name = f"A {type(source).__name__}"
     indexed = hasattr(type(source), "__getitem__") and hasattr(type(source), "__len__")
@@ -110,7 +110,7 @@ def source_of(source: Any, layout: ElementLayout | None) -> Stage:
             f"{name} can be iterated over only once, but a dataset can be iterated repeatedly; give the "
             f"function that returns it to from_generator.{here()}"
         )
-    layout = layout or _like_the_first(source, name)
+    layout = layout or _layout_of_first(source, name)
     read = ElementReader(layout, name)
     if indexed:
         return RowsStage(rows=SequenceRows(source, read), count=len(source), elements=layout)
@@ -122,12 +122,12 @@ def _read_all(source: Iterable[Any], read: ElementReader) -> Iterator[Item]:
         yield read(value, index)
 
 
-def _like_the_first(source: Any, name: str) -> ElementLayout:
+def _layout_of_first(source: Any, name: str) -> ElementLayout:
     missing = object()
     first = next(iter(source), missing)
     if first is missing:
         raise InvalidArgumentError(
             f"{name} has no elements to infer their layout from; give output_signature.{here()}"
         )
-    leaves, structure = opened(first)
+    leaves, structure = flatten_element(first)
     return ElementLayout(structure, tuple([leaf_spec(leaf_array(x)) for x in leaves]))

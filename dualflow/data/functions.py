@@ -98,7 +98,7 @@ class ElementFunction:
         """
         if self._found is None:
             result = self.trial()
-            leaves, structure = opened_result(result)
+            leaves, structure = flatten_result(result)
             self._found = ElementLayout(structure, tuple(map(_spec_of, leaves)))
         return self._found
 
@@ -131,7 +131,7 @@ class ElementFunction:
         """The leaves of the result for symbolic tensors, in the current trace."""
         function = self._function
         inner = function if isinstance(function, Function) else Function(function, name=self.name)
-        return [convert_to_tensor(x) for x in opened_result(self._called(inner, list(leaves)))[0]]
+        return [convert_to_tensor(x) for x in flatten_result(self._called(inner, list(leaves)))[0]]
 
     def _specs(self) -> tuple[Any, ...]:
         return (() if self._first is None else self._first.specs) + self._source().specs
@@ -145,7 +145,7 @@ class ElementFunction:
         return function(*state, *element) if spread else function(*state, element)
 
     def _in_python(self, items: tuple[Any, ...]) -> Item:
-        leaves, structure = opened_result(self.result(*items))
+        leaves, structure = flatten_result(self.result(*items))
         arrays = tuple([x if isinstance(x, AbstractDataset) else leaf_array(x) for x in leaves])
         if self._found is None:
             self._found = ElementLayout(structure, tuple(map(_spec_of, arrays)))
@@ -161,7 +161,7 @@ class ElementFunction:
             inner = Function(inner, name=self.name)
 
         def flat(*leaves: Any) -> Any:
-            results, structure = opened_result(self._called(inner, list(leaves)))
+            results, structure = flatten_result(self._called(inner, list(leaves)))
             tensors = [convert_to_tensor(x) for x in results]
             self._found = ElementLayout(structure, tuple(map(leaf_spec, tensors)))
             return tuple(tensors)
@@ -180,7 +180,7 @@ class ElementFunction:
 
     def _gives_datasets(self) -> bool:
         try:
-            return any(isinstance(x, AbstractDataset) for x in opened_result(self.trial())[0])
+            return any(isinstance(x, AbstractDataset) for x in flatten_result(self.trial())[0])
         except Exception:
             return False
 
@@ -200,7 +200,7 @@ class ElementFunction:
             _tracing_layout.reset(token)
 
 
-def opened_result(result: Any) -> tuple[list[Any], Structure]:
+def flatten_result(result: Any) -> tuple[list[Any], Structure]:
     """The leaves of a function's result, and its structure with tuples for lists."""
     leaves, structure = flatten(result, is_leaf=lambda x: isinstance(x, AbstractDataset))
     return leaves, _without_lists(structure)

@@ -32,7 +32,7 @@ def handle_of(source: Any) -> EagerTensor:
         return handle
 
 
-def held(number: int) -> Any:
+def source_of_handle(number: int) -> Any:
     """The dataset or iterator of a handle."""
     source = _objects.get(number)
     if source is None:

@@ -14,7 +14,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractSource
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
-from dualflow.core.locks import Hold, held
+from dualflow.core.locks import SignalSafeLock, signal_safe
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spans import WATCHED, span
 from dualflow.core.spec import TensorSpec
@@ -79,22 +79,22 @@ class Iterator(AbstractSource):
     def __next__(self) -> Any:
         try:
             if WATCHED.value is None and dispatch.current() is EAGER:
-                with self._lock if _WITH_IS_SAFE else Hold(self._lock):
-                    items = self._stage_iterator.next(1) if self._ahead is None else self._pull()
+                with self._lock if _LOCKS_ARE_SIGNAL_SAFE else SignalSafeLock(self._lock):
+                    items = self._stage_iterator.next(1) if self._ahead is None else self._next_block()
             elif is_tracing():
-                return read_next(self, (), self._kind())
+                return read_next(self, (), self._trace_key())
             else:
-                with span("data", "next"), held(self._lock):
-                    items = self._pull()
+                with span("data", "next"), signal_safe(self._lock):
+                    items = self._next_block()
             if len(items):
-                return self._pack(items[0]) if self._pack is not None else self._first(items[0])
+                return self._pack(items[0]) if self._pack is not None else self._pack_first(items[0])
         except Exception as error:
             hide_frames(error)
             raise
         raise StopIteration
 
-    def _pull(self) -> Sequence[Item]:
-        """A block of the next element, computed eagerly; empty at the end."""
+    def _next_block(self) -> Sequence[Item]:
+        """The next element in a list of one, computed eagerly; empty at the end."""
         if self._ahead is not None:
             (items, _), self._ahead = self._ahead, None
             return items
@@ -102,10 +102,10 @@ class Iterator(AbstractSource):
             return self._stage_iterator.next(1)
 
     def _peek(self) -> Sequence[Item]:
-        """A block of the next element, which is not consumed; empty at the end."""
+        """The next element in a list of one, which stays the next one; empty at the end."""
         if self._ahead is None:
             state = self._stage_iterator.get_state()
-            self._ahead = self._pull(), state
+            self._ahead = self._next_block(), state
         return self._ahead[0]
 
     def read(self, specs: Sequence[TensorSpec] | None = None) -> Item | None:
@@ -114,24 +114,24 @@ class Iterator(AbstractSource):
         Raises:
             InvalidArgumentError: they have other shapes than ``specs``. The element is not consumed.
         """
-        with held(self._lock):
+        with signal_safe(self._lock):
             if specs is not None:
                 for leaf, spec in zip(next(iter(self._peek()), ()), specs, strict=False):
                     _check_shape(leaf, spec)
-            return next(iter(self._pull()), None)
+            return next(iter(self._next_block()), None)
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
-        return self._kind(), ("handle",), [handle_of(self)]
+        return self._trace_key(), ("handle",), [handle_of(self)]
 
-    def _kind(self) -> IteratorKind:
-        """The key of traces that read from the iterator: unknown sizes are taken from the next element.
+    def _trace_key(self) -> IteratorKind:
+        """The key of traces that read from the iterator: the layout, with the sizes of the next element.
 
-        The tracing lock is released while that is computed, since a stage's threads may trace for it.
+        The tracing lock is released while that element is computed: the threads of a stage may have to trace.
         """
         layout = self._stage.layout
         if all(spec.shape.is_static for spec in layout.specs):
             return IteratorKind(layout, layout.specs)
-        with tracing_lock.released(), held(self._lock):
+        with tracing_lock.released(), signal_safe(self._lock):
             items = self._peek()
         sizes = tuple(map(leaf_spec, items[0])) if len(items) else tuple(map(_smallest, layout.specs))
         return IteratorKind(layout, sizes)
@@ -140,7 +140,7 @@ class Iterator(AbstractSource):
         """How a traced loop reads the remaining elements."""
         return iterator_reading(self._stage.layout, (), self)
 
-    def _first(self, item: Item) -> Any:
+    def _pack_first(self, item: Item) -> Any:
         self._pack = self._stage.layout.packer()
         return self._pack(item)
 
@@ -169,7 +169,7 @@ class Iterator(AbstractSource):
 
     def get_state(self) -> dict[str, Any]:
         """The position of the iterator, as an object that ``json`` can serialize."""
-        with held(self._lock):
+        with signal_safe(self._lock):
             place = self._stage_iterator.get_state() if self._ahead is None else self._ahead[1]
             return {"pipeline": self._stage.describe(), "place": _copied(place)}
 
@@ -188,7 +188,7 @@ class Iterator(AbstractSource):
                 f"The state is of another dataset: {other}, where this one is {pipeline}. Create the dataset "
                 "in the same way as the one whose iterator was saved."
             )
-        with held(self._lock), dispatch.using(EAGER):
+        with signal_safe(self._lock), dispatch.using(EAGER):
             with restoring_epochs():
                 iterator = self._stage.start()
                 try:
@@ -224,8 +224,8 @@ class Iterator(AbstractSource):
             self._stage_iterator, self._ahead = InterruptedIterator(), None
 
 
-_WITH_IS_SAFE: Final = sys.version_info < (3, 14)
-"""Whether a signal handler can't raise between taking a lock and entering its ``with`` block."""
+_LOCKS_ARE_SIGNAL_SAFE: Final = sys.version_info < (3, 14)
+"""Whether ``with lock`` is safe: from Python 3.14 on, a signal handler can raise just before the block."""
 _iterators: Final[weakref.WeakSet[Iterator]] = weakref.WeakSet()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.data.batching import row_count
-from dualflow.data.element import ElementLayout, Item, leading, trailing
+from dualflow.data.element import ElementLayout, Item, with_new_axis, without_first_axis
 from dualflow.data.functions import ElementFunction
 from dualflow.data.nesting import InMemoryStage
 from dualflow.data.stage import UNKNOWN, ReplayedIterator, Stage, StageIterator, UnaryStage
@@ -134,7 +134,9 @@ class RebatchStage(UnaryStage):
     def layout(self) -> ElementLayout:
         source = self.source.layout
         size = self.sizes[0] if self.drop_remainder and len(set(self.sizes)) == 1 else None
-        return ElementLayout(source.structure, tuple([leading(trailing(s), size) for s in source.specs]))
+        return ElementLayout(
+            source.structure, tuple([with_new_axis(without_first_axis(s), size) for s in source.specs])
+        )
 
     @property
     def cardinality(self) -> int:

@@ -111,13 +111,13 @@ class FixedLengthRecordDataset(Dataset):
         self.stage = _files_stage(filenames, opener_of(compression_type), read)
 
 
-def _files_stage(names: Any, opened: Opener, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
+def _files_stage(names: Any, open_file: Opener, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
     """The stage of the strings that ``read`` yields for each file."""
     listed = names if isinstance(names, Dataset) else _listed(names)
 
     def items() -> Iterator[Item]:
         for name in _names(listed):
-            with opened(name) as file:
+            with open_file(name) as file:
                 for string in read(file, name):
                     yield (np.array(string, object),)
 

@@ -17,7 +17,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, unflatten
 from dualflow.data.element import ElementLayout, Item, wrapped
 from dualflow.data.functions import ElementFunction
-from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of, held
+from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of, source_of_handle
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.streams import Read, StreamReading, stream_node
@@ -59,7 +59,7 @@ class DatasetKind:
     def __call__(self, handle: Any) -> Any:
         """The dataset of a handle; a placeholder if the handle is symbolic."""
         if isinstance(handle, EagerTensor):
-            return held(int(handle))
+            return source_of_handle(int(handle))
         return self.make(ArgumentStage(handle=handle, elements=self.elements))
 
 
@@ -76,7 +76,7 @@ def dataset_reading(stage: Stage) -> StreamReading:
 
     @contextmanager
     def begin(numbers: Sequence[int]) -> Iterator[Read]:
-        bound = {id(a): held(n).stage for a, n in zip(arguments, numbers, strict=True)}
+        bound = {id(a): source_of_handle(n).stage for a, n in zip(arguments, numbers, strict=True)}
         iterator = filled(stage, bound).start()
         try:
             yield lambda: next(iter(iterator.next(1)), None)
@@ -113,7 +113,9 @@ class IteratorKind:
 
     def __call__(self, handle: Any) -> Any:
         """The iterator of a handle; a placeholder if the handle is symbolic."""
-        return held(int(handle)) if isinstance(handle, EagerTensor) else TracedIterator(handle, self)
+        return (
+            source_of_handle(int(handle)) if isinstance(handle, EagerTensor) else TracedIterator(handle, self)
+        )
 
 
 class TracedIterator(AbstractSource):
@@ -157,7 +159,7 @@ def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: 
 
     @contextmanager
     def begin(numbers: Sequence[int]) -> Iterator[Read]:
-        yield (held(numbers[0]) if numbers else iterator).read
+        yield (source_of_handle(numbers[0]) if numbers else iterator).read
 
     return StreamReading(layout.structure, layout.specs, handles, begin)
 
@@ -174,7 +176,7 @@ def _infer(*handles: TensorSpec, iterator: Any, specs: Specs) -> Specs:
 
 
 def _read(*handles: Array, iterator: Any, specs: Specs) -> Item:
-    source = held(int(handles[0])) if handles else iterator
+    source = source_of_handle(int(handles[0])) if handles else iterator
     item: Item | None = source.read(specs)
     if item is None:
         raise OutOfRangeError("End of sequence: the iterator has no more elements; make a new one.")

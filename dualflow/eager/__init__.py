@@ -6,11 +6,11 @@ from dualflow.core import dispatch
 from dualflow.core.namespace import publish as _publish
 from dualflow.eager.engine import EAGER as EAGER
 from dualflow.eager.tape import GradientTape as GradientTape
-from dualflow.eager.transforms import gradients_function as gradients_function
-from dualflow.eager.transforms import implicit_gradients as implicit_gradients
-from dualflow.eager.transforms import implicit_value_and_gradients as implicit_value_and_gradients
-from dualflow.eager.transforms import py_func as py_func
-from dualflow.eager.transforms import value_and_gradients_function as value_and_gradients_function
+from dualflow.eager.tfe_gradients import gradients_function as gradients_function
+from dualflow.eager.tfe_gradients import implicit_gradients as implicit_gradients
+from dualflow.eager.tfe_gradients import implicit_value_and_gradients as implicit_value_and_gradients
+from dualflow.eager.tfe_gradients import py_func as py_func
+from dualflow.eager.tfe_gradients import value_and_gradients_function as value_and_gradients_function
 from dualflow.eager.variable import Variable as Variable
 from dualflow.gradient.custom import custom_gradient as custom_gradient
 

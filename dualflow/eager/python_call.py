@@ -37,14 +37,14 @@ def _specs(*inputs: TensorSpec, function: Callable[..., Any], specs: Specs) -> S
 def _on_tensors(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
     with dispatch.using(EAGER):
         results = _results(function, function(*[wrap(a.copy()) for a in arrays]), specs)
-    return tuple([_fitting(function, x._array, spec) for x, spec in zip(results, specs, strict=True)])
+    return tuple([_copied(function, x._array, spec) for x, spec in zip(results, specs, strict=True)])
 
 
 def _on_arrays(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
     with dispatch.using(EAGER):
         results = _several(function, function(*[a.copy() for a in arrays]), len(specs))
     converted = [_of_dtype(function, x, spec) for x, spec in zip(results, specs, strict=True)]
-    return tuple([_fitting(function, x, spec) for x, spec in zip(converted, specs, strict=True)])
+    return tuple([_copied(function, x, spec) for x, spec in zip(converted, specs, strict=True)])
 
 
 def _pull(
@@ -298,7 +298,7 @@ def _of_dtype(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Arr
     return np.array(value, dtype)
 
 
-def _fitting(function: Callable[..., Any], array: Array, spec: TensorSpec) -> Array:
+def _copied(function: Callable[..., Any], array: Array, spec: TensorSpec) -> Array:
     """A copy of ``array``, checked to have the declared shape."""
     if not isinstance(spec, _AnyShape) and not spec.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(

@@ -22,7 +22,7 @@ from threading import Lock, get_ident
 from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
-from dualflow.core.locks import SharedLock, held
+from dualflow.core.locks import SharedLock, signal_safe
 from dualflow.eager.initial_values import DeferredInitialValue, determine, restore_initial
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
@@ -93,7 +93,7 @@ class UpdateStep:
     @property
     def running(self) -> AbstractContextManager[Any]:
         """The context manager to enter during the step."""
-        return held(self._running)
+        return signal_safe(self._running)
 
     def __enter__(self) -> list[WriteLock]:
         determine(self._variables)

@@ -154,9 +154,9 @@ class Variable(VariableParts):
         >>> df.Variable([1.0, 2.0]).numpy()
         array([1., 2.], dtype=float32)
         """
-        return self._now().numpy()
+        return self._current_value().numpy()
 
-    def _now(self) -> Any:
+    def _current_value(self) -> Any:
         """The value for Python code, not recorded by tapes; in a trace a symbolic tensor."""
         return dispatch.current().unrecorded.read(self)
 
@@ -217,7 +217,7 @@ class Variable(VariableParts):
         try:
             engine = dispatch.current()
             if engine is engine.unrecorded:
-                return self._assigned(engine.assign(self, self._fitting(value)), read_value)
+                return self._assignment_result(engine.assign(self, self._checked_value(value)), read_value)
             with dispatch.using(engine.unrecorded):
                 return self.assign(value, read_value=read_value)
         except Exception as error:
@@ -279,20 +279,20 @@ class Variable(VariableParts):
     def _update(self, op: Any, delta: Any, read_value: bool) -> Any:
         engine = dispatch.current()
         if engine is engine.unrecorded:
-            fitting = self._fitting(delta)
-            done = engine.change(self, lambda now: engine.binary(op.op, now, fitting))
-            return self._assigned(done, read_value)
+            operand = self._checked_value(delta)
+            done = engine.change(self, lambda value: engine.binary(op.op, value, operand))
+            return self._assignment_result(done, read_value)
         with dispatch.using(engine.unrecorded):
             return self._update(op, delta, read_value)
 
-    def _assigned(self, done: Any, read_value: bool) -> Any:
+    def _assignment_result(self, done: Any, read_value: bool) -> Any:
         """The result of an assignment; in an explicit graph, the tensor to fetch for it."""
         if done is not None:
             return done
         return self if read_value else None
 
-    def _fitting(self, value: Any) -> Any:
-        """``value`` as a tensor, checked to fit the variable."""
+    def _checked_value(self, value: Any) -> Any:
+        """``value`` as a tensor of the variable's dtype and a shape that it can have."""
         if type(value) is not EagerTensor or not dispatch.current().eager:
             value = convert_to_tensor(value, self.dtype)
         self._check(value)
@@ -325,8 +325,8 @@ class Variable(VariableParts):
 
     def _replaced(self, rule: Callable[[Any], Any]) -> Any:
         with dispatch.using(dispatch.current().unrecorded) as engine:
-            done = engine.change(self, lambda now: self._fitting(rule(now)))
-        return self._assigned(done, read_value=True)
+            done = engine.change(self, lambda value: self._checked_value(rule(value)))
+        return self._assignment_result(done, read_value=True)
 
     @entry
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
@@ -347,43 +347,43 @@ class Variable(VariableParts):
 
     @entry
     def __bool__(self) -> bool:
-        return bool(self._now())
+        return bool(self._current_value())
 
     @entry
     def __int__(self) -> int:
-        return int(self._now())
+        return int(self._current_value())
 
     @entry
     def __float__(self) -> float:
-        return float(self._now())
+        return float(self._current_value())
 
     @entry
     def __complex__(self) -> complex:
-        return complex(self._now())
+        return complex(self._current_value())
 
     @entry
     def __index__(self) -> int:
-        return self._now().__index__()  # type: ignore[no-any-return]  # a tensor's, or its error
+        return self._current_value().__index__()  # type: ignore[no-any-return]  # a tensor's, or its error
 
     @entry
     def __len__(self) -> int:
-        return len(self._now())
+        return len(self._current_value())
 
     @entry
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.value())
 
     def __contains__(self, value: Any) -> bool:
-        return value in self._now()
+        return value in self._current_value()
 
     def __format__(self, spec: str) -> str:
-        return format(self._now(), spec) if spec else str(self)
+        return format(self._current_value(), spec) if spec else str(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         engine = dispatch.current()
         if engine.overrides_numpy:
             engine.record_numpy_use(self, sys._getframe(1))
-        return self._now().__array__(dtype, copy)
+        return self._current_value().__array__(dtype, copy)
 
     @entry
     def __hash__(self) -> NoReturn:

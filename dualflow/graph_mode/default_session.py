@@ -1,4 +1,4 @@
-"""The default session: that of each thread's innermost block."""
+"""The default session of a thread: the one whose ``with`` block, or ``as_default`` block, is innermost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from dualflow.core.errors import InvalidArgumentError
 
 
-class RunsGraph(Protocol):
+class SessionLike(Protocol):
     """The interface of a session that tensors, operations and variables use."""
 
     @property
@@ -20,16 +20,16 @@ class RunsGraph(Protocol):
         """The values of ``fetches``."""
 
 
-innermost_session: Final[ContextVar[RunsGraph | None]] = ContextVar("dualflow_session", default=None)
+innermost_session: Final[ContextVar[SessionLike | None]] = ContextVar("dualflow_session", default=None)
 
 
-def session_for(session: Any, graph: object, what: str) -> RunsGraph:
+def session_for(session: Any, graph: object, what: str) -> SessionLike:
     """``session``, or the default session if that is None; errors name the use, ``what``.
 
     Raises:
         InvalidArgumentError: there is none, or it runs another graph.
     """
-    chosen: RunsGraph | None = innermost_session.get() if session is None else session
+    chosen: SessionLike | None = innermost_session.get() if session is None else session
     if chosen is None:
         raise InvalidArgumentError(
             f"Cannot {what}: No default session is registered. Use `with sess.as_default()` or pass an "

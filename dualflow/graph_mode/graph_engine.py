@@ -18,9 +18,9 @@ from dualflow.graph.origin import caller
 from dualflow.graph_mode.default_session import session_for
 from dualflow.graph_mode.names import UniqueNames
 from dualflow.graph_mode.operation import Operation
+from dualflow.graph_mode.replaced_ops import ASSIGN, READ
 from dualflow.graph_mode.streams import OpSeeds
 from dualflow.graph_mode.unknown_rank import POSTPONED, is_unknown, postpone
-from dualflow.graph_mode.variable_ops import ASSIGN, READ
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 

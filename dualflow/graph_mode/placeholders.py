@@ -22,9 +22,9 @@ from dualflow.graph_mode.default_graph import get_default_graph, graph_being_bui
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.operation import Operation
+from dualflow.graph_mode.replaced_ops import DEFAULT
 from dualflow.graph_mode.run_plan import needed
 from dualflow.graph_mode.unknown_rank import is_unknown, postpone
-from dualflow.graph_mode.variable_ops import DEFAULT
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 

@@ -19,8 +19,8 @@ from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph_mode.graph_engine import GraphEngine
+from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.graph_mode.unknown_rank import POSTPONED, expand
-from dualflow.graph_mode.variable_ops import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.ops.creation import CONSTANT, zeros
 from dualflow.ops.measuring import SHAPE
 from dualflow.ops.record import Effect

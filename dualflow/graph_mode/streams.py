@@ -39,7 +39,7 @@ class OpStream:
             generator = streams.setdefault(self, generator)
         return generator
 
-    def copied_to(self, engine: Engine) -> OpStream:
+    def for_copied_op(self, engine: Engine) -> OpStream:
         """A new stream for a copy of the op, which each call of a function with random ops makes."""
         return OpStream(self._seeds)
 

@@ -79,6 +79,12 @@ if TYPE_CHECKING:
     from dualflow.numpy.concatenation import stack as stack
     from dualflow.numpy.concatenation import unstack as unstack
     from dualflow.numpy.concatenation import vstack as vstack
+    from dualflow.numpy.constants import e as e
+    from dualflow.numpy.constants import euler_gamma as euler_gamma
+    from dualflow.numpy.constants import inf as inf
+    from dualflow.numpy.constants import nan as nan
+    from dualflow.numpy.constants import newaxis as newaxis
+    from dualflow.numpy.constants import pi as pi
     from dualflow.numpy.creation import array as array
     from dualflow.numpy.creation import asanyarray as asanyarray
     from dualflow.numpy.creation import asarray as asarray
@@ -234,15 +240,9 @@ if TYPE_CHECKING:
     from dualflow.numpy.fitting import polyfit as polyfit
     from dualflow.numpy.fitting import roots as roots
     from dualflow.numpy.grids import c_ as c_
-    from dualflow.numpy.grids import e as e
-    from dualflow.numpy.grids import euler_gamma as euler_gamma
     from dualflow.numpy.grids import index_exp as index_exp
-    from dualflow.numpy.grids import inf as inf
     from dualflow.numpy.grids import mgrid as mgrid
-    from dualflow.numpy.grids import nan as nan
-    from dualflow.numpy.grids import newaxis as newaxis
     from dualflow.numpy.grids import ogrid as ogrid
-    from dualflow.numpy.grids import pi as pi
     from dualflow.numpy.grids import r_ as r_
     from dualflow.numpy.grids import s_ as s_
     from dualflow.numpy.histograms import bincount as bincount
@@ -419,6 +419,7 @@ _publish(
         "dualflow.numpy.concatenation": (
             "append block column_stack concat concatenate dstack hstack stack unstack vstack"
         ),
+        "dualflow.numpy.constants": "e euler_gamma inf nan newaxis pi",
         "dualflow.numpy.creation": (
             "array asanyarray asarray ascontiguousarray astype copy empty empty_like full full_like ones "
             "ones_like zeros zeros_like"
@@ -445,7 +446,7 @@ _publish(
         ),
         "dualflow.numpy.equality": "allclose array_equal array_equiv isclose",
         "dualflow.numpy.fitting": "polyfit roots",
-        "dualflow.numpy.grids": "c_ e euler_gamma index_exp inf mgrid nan newaxis ogrid pi r_ s_",
+        "dualflow.numpy.grids": "c_ index_exp mgrid ogrid r_ s_",
         "dualflow.numpy.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
         "dualflow.numpy.index_grids": (
             "diag_indices diag_indices_from ix_ mask_indices ravel_multi_index tril_indices "

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
 
 
-def _along(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+def _input_and_axis(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+    """``a`` in the dtype to add in, and the axis counted from 0; the flat tensor for None."""
     x = summed_in(tensor(a), dtype)
     if axis is None or (not x.shape and axis in (0, -1)):
         return flat(x), 0
@@ -45,7 +46,7 @@ def cumsum(
     array([ 1,  3,  6, 10])
     """
     refuse("cumsum", out=out)
-    return scans.cumsum(*_along(a, axis, dtype))
+    return scans.cumsum(*_input_and_axis(a, axis, dtype))
 
 
 def cumprod(
@@ -65,7 +66,7 @@ def cumprod(
     array([ 2,  6, 24])
     """
     refuse("cumprod", out=out)
-    return running.cumprod(*_along(a, axis, dtype))
+    return running.cumprod(*_input_and_axis(a, axis, dtype))
 
 
 def cumulative_sum(
@@ -95,7 +96,7 @@ def cumulative_sum(
     array([0, 1, 3, 6])
     """
     refuse("cumulative_sum", out=out)
-    return accumulated(*_cumulated(x, axis, dtype), "sum", include_initial)
+    return accumulated(*_input_and_only_axis(x, axis, dtype), "sum", include_initial)
 
 
 def cumulative_prod(
@@ -125,16 +126,17 @@ def cumulative_prod(
     array([1, 2, 6])
     """
     refuse("cumulative_prod", out=out)
-    return accumulated(*_cumulated(x, axis, dtype), "prod", include_initial)
+    return accumulated(*_input_and_only_axis(x, axis, dtype), "prod", include_initial)
 
 
-def _cumulated(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+def _input_and_only_axis(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+    """As :func:`_input_and_axis`, but None is the axis of a vector, and an error for other tensors."""
     x = tensor(a)
     if axis is None and len(x.shape) != 1:
         raise InvalidArgumentError(
             f"An array of shape {x.shape} needs axis=: only vectors have a default axis."
         )
-    return _along(x, 0 if axis is None else axis, dtype)
+    return _input_and_axis(x, 0 if axis is None else axis, dtype)
 
 
 complete_docstrings(globals())

@@ -16,8 +16,9 @@ from dualflow.ops import trigonometric as circular
 from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.conversion import cast, identity
 from dualflow.ops.creation import ones_like, zeros_like
-from dualflow.ops.elementary import values
-from dualflow.ops.floating_point import exponentials, logarithms, parts
+from dualflow.ops.elementary.values import nextafter as next_float
+from dualflow.ops.floating_point import exponentials, logarithms
+from dualflow.ops.floating_point import parts as float_parts
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 
@@ -89,19 +90,19 @@ def _sign(x: Any) -> Any:
 def _maximum(x: Any, y: Any) -> Any:
     if x.dtype.is_bool:
         return comparison.logical_or(x, y)
-    return _greater_of(x, y, False) if x.dtype.is_complex else arithmetic.maximum(x, y)
+    return _extreme_of_complex(x, y, largest=True) if x.dtype.is_complex else arithmetic.maximum(x, y)
 
 
 def _minimum(x: Any, y: Any) -> Any:
     if x.dtype.is_bool:
         return comparison.logical_and(x, y)
-    return _greater_of(x, y, True) if x.dtype.is_complex else arithmetic.minimum(x, y)
+    return _extreme_of_complex(x, y, largest=False) if x.dtype.is_complex else arithmetic.minimum(x, y)
 
 
-def _greater_of(x: Any, y: Any, smaller: bool) -> Any:
-    """Of complex numbers the later one in the order of real and imaginary parts, or the earlier; nan wins."""
-    first = (greater_or_equal(y, x) if smaller else greater_or_equal(x, y)) | comparison.isnan(x)
-    return where(first, x, y)
+def _extreme_of_complex(x: Any, y: Any, *, largest: bool) -> Any:
+    """The larger or smaller complex number, by real and then imaginary parts; nan if either is nan."""
+    takes_x = (greater_or_equal(x, y) if largest else greater_or_equal(y, x)) | comparison.isnan(x)
+    return where(takes_x, x, y)
 
 
 def _fmax(x: Any, y: Any) -> Any:
@@ -230,7 +231,7 @@ def _cbrt(x: Any) -> Any:
     safe = where(ok, size, ones_like(size))
     root = exponential.exp(powers.log(safe) / 3)
     root = root - (root - safe / (root * root)) / 3
-    return where(ok, parts.copysign(root, x), x)
+    return where(ok, float_parts.copysign(root, x), x)
 
 
 power = pow = binary("power", "``x1`` to the power ``x2``.", _power, "[2, 3], 2", "array([4, 9])")
@@ -313,13 +314,13 @@ def _rint(x: Any) -> Any:
 
 
 def _spacing(x: Any) -> Any:
-    return values.nextafter(x, parts.copysign(ones_like(x) * np.inf, x)) - x
+    return next_float(x, float_parts.copysign(ones_like(x) * np.inf, x)) - x
 
 
 def _modf(x: Any) -> Any:
     whole = rounding.trunc(x)
     fraction = where(comparison.isinf(x), zeros_like(x), x - whole)
-    return parts.copysign(fraction, x), parts.copysign(whole, x)
+    return float_parts.copysign(fraction, x), float_parts.copysign(whole, x)
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
@@ -370,14 +371,14 @@ rint = unary(
 copysign = binary(
     "copysign",
     "The magnitude of ``x1`` with the sign of ``x2``.",
-    parts.copysign,
+    float_parts.copysign,
     "[1.0, 2.0], -0.0",
     "array([-1., -2.])",
 )
 signbit = unary(
     "signbit",
     "Whether the sign is negative; -0.0 has a negative sign.",
-    parts.signbit,
+    float_parts.signbit,
     "[-0.0, 1.0]",
     "array([ True, False])",
 )
@@ -393,7 +394,7 @@ frexp = universal(
 )
 ldexp = binary("ldexp", "``x1 * 2**x2``.", _ldexp, "[0.75], 4", "array([12.])")
 nextafter = binary(
-    "nextafter", "The next float after ``x1`` towards ``x2``.", values.nextafter, "[1.0], 2.0", "array([1.])"
+    "nextafter", "The next float after ``x1`` towards ``x2``.", next_float, "[1.0], 2.0", "array([1.])"
 )
 spacing = unary(
     "spacing", "The distance to the next float away from 0.", _spacing, "[1.0]", "array([2.22044605e-16])"

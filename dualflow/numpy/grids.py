@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from dualflow.numpy.concatenation import concatenate
 from dualflow.numpy.manipulation import at_least
 from dualflow.numpy.matrices import meshgrid
@@ -70,9 +68,3 @@ r_: Final = Concatenation(columns=False)
 c_: Final = Concatenation(columns=True)
 s_: Final = IndexExpression(as_tuple=False)
 index_exp: Final = IndexExpression(as_tuple=True)
-newaxis: Final = None
-pi: Final = float(np.pi)
-e: Final = float(np.e)
-euler_gamma: Final = float(np.euler_gamma)
-inf: Final = float(np.inf)
-nan: Final = float(np.nan)

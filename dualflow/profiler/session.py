@@ -57,8 +57,8 @@ class RunningProfile(NamedTuple):
     file: ProfileFile
 
 
-class _Sessions:
-    """The running profiler, if there is one."""
+class _ProfilerControl:
+    """Starts and stops the process's profiler, of which at most one runs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class _Sessions:
                     f"Another profiler is running, for {str(self._running.file.path)!r}: stop it first."
                 )
             stamp = f"{time.strftime('%Y%m%d-%H%M%S')}_{os.getpid()}_{next(_count)}"
-            file, recorder = ProfileFile(_made(folder) / f"dualflow_{stamp}.trace.json"), Recorder()
+            file, recorder = ProfileFile(_created(folder) / f"dualflow_{stamp}.trace.json"), Recorder()
             self._running = RunningProfile(recorder, file)
             WATCHED.fill(recorder)
             FALLBACKS.set(watched=True)
@@ -100,10 +100,10 @@ class _Sessions:
             ) from error
 
 
-_SESSIONS: Final = _Sessions()
+_PROFILER: Final = _ProfilerControl()
 
 
-def _made(folder: Path) -> Path:
+def _created(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
@@ -111,7 +111,7 @@ def _made(folder: Path) -> Path:
     except OSError as error:
         raise InvalidArgumentError(
             f"A profile can't be written to {str(folder)!r}: {error.strerror}. Give a folder that this "
-            "process may make, or write to."
+            "process may create, or write to."
         ) from error
     return folder
 
@@ -124,11 +124,11 @@ def _folder(logdir: Any) -> Path:
 
 @contextmanager
 def _block(logdir: Any) -> Iterator[ProfileFile]:
-    file = _SESSIONS.begin(_folder(logdir))
+    file = _PROFILER.begin(_folder(logdir))
     try:
         yield file
     finally:
-        _SESSIONS.end(save=True)
+        _PROFILER.end(save=True)
 
 
 @entry
@@ -177,7 +177,7 @@ def start(logdir: str | os.PathLike[str], options: ProfilerOptions | None = None
         FailedPreconditionError: another profiler is running.
         InvalidArgumentError: the folder can't be created.
     """
-    _SESSIONS.begin(_folder(logdir))
+    _PROFILER.begin(_folder(logdir))
 
 
 @entry
@@ -190,7 +190,7 @@ def stop(save: bool = True) -> None:
     Raises:
         FailedPreconditionError: no profiler is running, or the file can't be written.
     """
-    _SESSIONS.end(save=save)
+    _PROFILER.end(save=save)
 
 
 @entry

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dualflow.eager.generator_state import create_rng_state as create_rng_state
     from dualflow.eager.global_generator import get_global_generator as get_global_generator
     from dualflow.eager.global_generator import set_global_generator as set_global_generator
-    from dualflow.eager.global_generator import set_seed as set_seed
+    from dualflow.eager.seeds import set_seed as set_seed
     from dualflow.ops.neural.candidates import all_candidate_sampler as all_candidate_sampler
     from dualflow.ops.neural.candidates import (
         fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
@@ -46,7 +46,8 @@ _publish(
     lazy={
         "dualflow.eager.generator": "Generator",
         "dualflow.eager.generator_state": "create_rng_state",
-        "dualflow.eager.global_generator": "get_global_generator set_global_generator set_seed",
+        "dualflow.eager.global_generator": "get_global_generator set_global_generator",
+        "dualflow.eager.seeds": "set_seed",
         "dualflow.ops.neural.candidates": (
             "all_candidate_sampler fixed_unigram_candidate_sampler learned_unigram_candidate_sampler "
             "log_uniform_candidate_sampler uniform_candidate_sampler"

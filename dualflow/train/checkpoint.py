@@ -76,15 +76,15 @@ class Checkpoint:
                     "The root of a checkpoint must be an object that holds variables. Pass a variable by "
                     "name: df.train.Checkpoint(v=v)."
                 )
-        for name, thing in kwargs.items():
-            _check_holder(name, thing)
+        for name, obj in kwargs.items():
+            _check_holder(name, obj)
             root_child = children_of(root).get(name) if root is not None else None
-            if root_child is not None and root_child is not thing:
+            if root_child is not None and root_child is not obj:
                 raise InvalidArgumentError(
                     f"Cannot create a Checkpoint with keyword argument {name}: the root has another "
                     "object of that name."
                 )
-            setattr(self, name, thing)
+            setattr(self, name, obj)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -105,7 +105,7 @@ class Checkpoint:
             return self._counter
 
     def _trackable_children(self) -> Mapping[str, Any]:
-        own = {name: thing for name, thing in vars(self).items() if name not in _OWN}
+        own = {name: obj for name, obj in vars(self).items() if name not in _OWN}
         counter = {} if self._counter is None else {_COUNTER: self._counter}
         of_root = {} if self._root is None else children_of(self._root)
         return {**counter, **of_root, **own}
@@ -136,7 +136,7 @@ class Checkpoint:
                 "Checkpoint.save() counts and names checkpoints, which a graph can't do: call it outside of "
                 "the df.function, or use Checkpoint.write() in it, which writes to one path."
             )
-        with counted(self) as number:
+        with counted_save(self) as number:
             path = self.write(f"{prefix}-{number}")
             update_checkpoint_state(os.path.dirname(path) or ".", path)
         return path
@@ -215,8 +215,8 @@ class Checkpoint:
 
 
 @contextmanager
-def counted(checkpoint: Checkpoint) -> Iterator[int]:
-    """A block that saves a checkpoint; yields the number of the save, which a failure doesn't count."""
+def counted_save(checkpoint: Checkpoint) -> Iterator[int]:
+    """A block in which a checkpoint is saved: counts the save, unless it fails, and yields its number."""
     with checkpoint._lock:
         counter = checkpoint.save_counter
         before = counter.value()
@@ -232,9 +232,9 @@ def _write(path: str, nodes: list[LiveNode], arrays: dict[str, Array]) -> None:
     write_folder(Path(path), arrays, to_json(nodes))
 
 
-def _check_holder(name: str, thing: Any) -> None:
-    if not can_hold_state(thing):
+def _check_holder(name: str, obj: Any) -> None:
+    if not can_hold_state(obj):
         raise InvalidArgumentError(
-            f"A checkpoint saves variables and the objects that hold them, and {name} is {thing!r}: make it "
+            f"A checkpoint saves variables and the objects that hold them, and {name} is {obj!r}: make it "
             "a df.Variable, or leave it out."
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.train.checkpoint import Checkpoint, counted
+from dualflow.train.checkpoint import Checkpoint, counted_save
 from dualflow.train.folder import is_checkpoint, remove_folder
 from dualflow.train.retention import Retention
 from dualflow.train.state_file import get_checkpoint_state, update_checkpoint_state
@@ -125,7 +125,7 @@ class CheckpointManager:
         step = None if self._interval is None else int(self._counter)
         if check_interval and self._is_too_soon(step):
             return None
-        with counted(self._checkpoint) as saves:
+        with counted_save(self._checkpoint) as saves:
             number = saves if checkpoint_number is None else int(checkpoint_number)
             path = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"))
             self._kept.add(path, time.time())

@@ -47,17 +47,17 @@ def match(
     value if the checkpoint has one variable at their paths.
     """
     matches = Matches(nodes=list(roots))
-    visited = {(id(thing), number) for thing, number in matches.nodes}
-    for thing, number in matches.nodes:  # which grows in the loop
-        _take(matches, saved[number], thing, number)
-        children = children_of(thing) if saved[number].children else {}
+    visited = {(id(obj), number) for obj, number in matches.nodes}
+    for obj, number in matches.nodes:  # which grows in the loop
+        _take(matches, saved[number], obj, number)
+        children = children_of(obj) if saved[number].children else {}
         for name, child in saved[number].children.items():
             if child in relevant and name in children and (id(children[name]), child) not in visited:
                 visited.add((id(children[name]), child))
                 matches.nodes.append((children[name], child))
-    for thing, number in list(matches.nodes):
+    for obj, number in list(matches.nodes):
         if saved[number].slots:
-            _match_slots(matches, saved, thing, number, node_of)
+            _match_slots(matches, saved, obj, number, node_of)
     matches.mismatched -= matches.taken
     return matches
 
@@ -73,12 +73,12 @@ def match_by_name(saved: Sequence[SavedNode], variables: Iterable[Variable]) -> 
     return matches
 
 
-def _take(matches: Matches, node: SavedNode, thing: Any, number: int) -> None:
+def _take(matches: Matches, node: SavedNode, obj: Any, number: int) -> None:
     """Match an object with a node's value, if the node has one and the object can take it."""
     if not node.has_value:
         return
-    fits = isinstance(thing, Variable) if node.key is not None else has_state(thing)
-    if fits and matches.values.setdefault(id(thing), (thing, number))[1] == number:
+    fits = isinstance(obj, Variable) if node.key is not None else has_state(obj)
+    if fits and matches.values.setdefault(id(obj), (obj, number))[1] == number:
         return
     matches.mismatched.add(number)
 

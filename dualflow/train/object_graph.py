@@ -18,16 +18,16 @@ SLOT: Final = ".OPTIMIZER_SLOT"
 
 @dataclass(slots=True)
 class LiveNode:
-    """An object and its edges.
+    """An object and its edges in the graph of objects.
 
     Attributes:
-        thing: the object.
+        obj: the object.
         name: its path from the root, ``net/layers/0``.
         children: the nodes of its children, by name.
         slots: the slots of an optimizer: the variable, its node, the slot's name and the slot's node.
     """
 
-    thing: Any
+    obj: Any
     name: str
     children: dict[str, int] = field(default_factory=dict)
     slots: list[tuple[Variable, int | None, str, int]] = field(default_factory=list)
@@ -43,7 +43,7 @@ def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
     nodes = [LiveNode(root, "")]
     number = {id(root): 0, id(alias if alias is not None else root): 0}
     for node in nodes:  # which grows in the loop
-        for name, child in children_of(node.thing).items():
+        for name, child in children_of(node.obj).items():
             if id(child) not in number:
                 number[id(child)] = len(nodes)
                 nodes.append(
@@ -52,11 +52,11 @@ def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
             node.children[name] = number[id(child)]
     used: set[str] = set()
     for node in list(nodes):
-        for variable, name, slot in slots_of(node.thing):
+        for variable, name, slot in slots_of(node.obj):
             if id(slot) not in number:
                 owner = number.get(id(variable))
                 holder = nodes[owner].name if owner is not None else variable.name.partition(":")[0]
-                path = _free(f"{holder}/{SLOT}/{node.name}/{_escaped(name)}", used)
+                path = _unique_path(f"{holder}/{SLOT}/{node.name}/{_escaped(name)}", used)
                 number[id(slot)] = len(nodes)
                 nodes.append(LiveNode(slot, path))
             node.slots.append((variable, number.get(id(variable)), name, number[id(slot)]))
@@ -66,7 +66,7 @@ def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
 def with_state(nodes: list[LiveNode]) -> set[int]:
     """The nodes that have a state, and their ancestors; the root always."""
     parents = parents_of([*n.children.values(), *(slot for *_, slot in n.slots)] for n in nodes)
-    own = {i for i, n in enumerate(nodes) if isinstance(n.thing, Variable) or has_state(n.thing)}
+    own = {i for i, n in enumerate(nodes) if isinstance(n.obj, Variable) or has_state(n.obj)}
     return own | ancestors_of(own, parents) | {0}
 
 
@@ -76,21 +76,21 @@ def key_of(node: LiveNode) -> str:
 
 
 def refuse_graph_variables(nodes: list[LiveNode]) -> None:
-    """Raise if a variable belongs to a graph, whose values sessions hold."""
+    """Raise an error if a variable belongs to an explicit graph, since sessions hold its value."""
     for node in nodes:
-        if isinstance(node.thing, Variable) and value_of(node.thing) is None:
+        if isinstance(node.obj, Variable) and value_of(node.obj) is None:
             raise FailedPreconditionError(
-                f"{node.name} is {node.thing.name}, a variable of an explicit graph: sessions hold its "
+                f"{node.name} is {node.obj.name}, a variable of an explicit graph: sessions hold its "
                 "values. Save and restore them with df.compat.v1.train.Saver, which takes a session."
             )
 
 
-def _free(path: str, used: set[str]) -> str:
-    """The path, with a number if it is used already by another variable; marks it as used."""
+def _unique_path(path: str, used: set[str]) -> str:
+    """``path``, with a number if ``used`` has it already; adds the result to ``used``."""
     numbered = (f"{path}_{i}" for i in itertools.count(1))
-    free = next(p for p in itertools.chain([path], numbered) if p not in used)
-    used.add(free)
-    return free
+    unique = next(p for p in itertools.chain([path], numbered) if p not in used)
+    used.add(unique)
+    return unique
 
 
 def _escaped(name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from enum import Enum, auto
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -23,8 +24,17 @@ from dualflow.train.reachability import ancestors_of
 from dualflow.train.saved_graph import SavedNode, from_json, is_flat, names_of
 from dualflow.train.trackable import set_state, state_of
 
-_REFUSED, _ELSEWHERE = -1, -2
-"""Instead of a node: a value that didn't fit the object, and a value of a newer checkpoint."""
+
+class _NotRestored(Enum):
+    """The reason why an object has no value from this checkpoint.
+
+    Attributes:
+        MISFIT: the value of its node didn't fit.
+        SUPERSEDED: a newer checkpoint has restored the object.
+    """
+
+    MISFIT = auto()
+    SUPERSEDED = auto()
 
 
 class Restoration:
@@ -47,19 +57,19 @@ class Restoration:
         self.folder = folder
         self.saved: list[SavedNode] = from_json(folder)
         self.flat = is_flat(folder)
-        ignored = {self.saved[0].children.get(name, -1) for name in skipped}
+        ignored = {self.saved[0].children[name] for name in skipped if name in self.saved[0].children}
         self.names = {number: name for number, name in names_of(self.saved).items() if number not in ignored}
         self.restored: set[int] = set()
         self.mismatched: set[int] = set()
         self._root, self._alias = root, alias
         self._parents = parents_in(self.saved)
-        self._above: set[int] = set()
-        self._restored_objects: dict[int, tuple[Any, int]] = {}
+        self._ancestors: set[int] = set()
+        self._restored_objects: dict[int, tuple[Any, int | _NotRestored]] = {}
         self._deferred_roots: list[tuple[Callable[[], Any], int]] = [(weakref.ref(root), 0)]
-        self._busy = False
+        self._is_restoring = False
 
     @property
-    def left(self) -> set[int]:
+    def unrestored(self) -> set[int]:
         """The nodes whose values have not been restored."""
         return self.names.keys() - self.restored
 
@@ -74,80 +84,80 @@ class Restoration:
         refuse_graph_variables(graph)
         with initial_values.restoring.lock, dispatch.using(EAGER):
             if self.flat:
-                variables = [n.thing for n in graph if isinstance(n.thing, Variable)]
+                variables = [n.obj for n in graph if isinstance(n.obj, Variable)]
                 matches = match_by_name(self.saved, variables)
             else:
                 matches = match(self.saved, [(self._root, 0)], range(len(self.saved)), self._node_of)
-            self._restore(self._unrestored(matches), "nothing has changed")
+            self._restore(self._new_values(matches), "nothing has changed")
             self._record(matches)
             self._root = self._alias = None  # the restoration doesn't keep objects alive
             for other in _deferred[:]:  # a copy: finished ones are removed
-                other.give_up(matches)
-            if self.left and not self.flat:
+                other.drop_superseded(matches)
+            if self.unrestored and not self.flat:
                 _deferred.insert(0, self)
                 initial_values.restorations.insert(0, self.advance)
             else:
                 self.folder.close()
 
     def advance(self) -> None:
-        """Restore objects that were created since.
+        """Restore the objects that have been created since the last call.
 
         Raises:
             InvalidArgumentError, DataLossError: a value does not fit its variable, or is damaged; all others
                 are restored.
         """
         with initial_values.restoring.lock, dispatch.using(EAGER):
-            if not self._busy:  # not reentrant: setting an object's state may read a variable
-                self._busy = True
+            if not self._is_restoring:  # not reentrant: setting an object's state may read a variable
+                self._is_restoring = True
                 try:
                     self._advance()
                 finally:
-                    self._busy = False
+                    self._is_restoring = False
 
     def _advance(self) -> None:
         alive = [(ref(), number) for ref, number in self._deferred_roots]
-        roots = [(thing, number) for thing, number in alive if thing is not None]
-        matches = match(self.saved, roots, self.left | self._above, self._node_of)
+        roots = [(obj, number) for obj, number in alive if obj is not None]
+        matches = match(self.saved, roots, self.unrestored | self._ancestors, self._node_of)
         first_error = None
-        for thing, number in self._unrestored(matches):
+        for obj, number in self._new_values(matches):
             try:
-                self._restore([(thing, number)], "the variable keeps its initial value")
+                self._restore([(obj, number)], "the variable keeps its initial value")
             except Exception as error:
-                self._restored_objects[id(thing)] = (_reference(thing), _REFUSED)
+                self._restored_objects[id(obj)] = (_reference(obj), _NotRestored.MISFIT)
                 first_error = first_error or error
         self._record(matches)
         if first_error is not None:
             raise first_error
 
     def end(self) -> None:
-        """Drop the remaining values."""
+        """Stop the restoration, and close the checkpoint."""
         if self in _deferred:
             _deferred.remove(self)
             initial_values.restorations.remove(self.advance)
             self.folder.close()
 
-    def give_up(self, newer: Matches) -> None:
-        """Drop values below objects that a newer checkpoint has restored."""
-        taken = {id(thing) for thing, _ in newer.nodes}
+    def drop_superseded(self, newer: Matches) -> None:
+        """Stop restoring below objects that a newer checkpoint has restored."""
+        taken = {id(obj) for obj, _ in newer.nodes}
         self._deferred_roots = [
             (ref, number) for ref, number in self._deferred_roots if id(ref()) not in taken
         ]
         if not self._deferred_roots:
             self.end()
 
-    def _restore(self, values: list[tuple[Any, int]], otherwise: str) -> None:
-        """Restore objects: all of them or none."""
+    def _restore(self, values: list[tuple[Any, int]], outcome: str) -> None:
+        """Restore objects: all of them, or none after an error, whose message has ``outcome``."""
         misfits = [
-            misfit(self.folder, self.saved[number].key or "", thing)
-            for thing, number in values
-            if isinstance(thing, Variable)
+            misfit(self.folder, self.saved[number].key or "", obj)
+            for obj, number in values
+            if isinstance(obj, Variable)
         ]
-        refuse(self.folder, [text for text in misfits if text is not None], otherwise)
+        refuse(self.folder, [text for text in misfits if text is not None], outcome)
         _restore_values(self.saved, self.folder, values)
-        for thing, number in values:
-            self._restored_objects[id(thing)] = (_reference(thing), number)
+        for obj, number in values:
+            self._restored_objects[id(obj)] = (_reference(obj), number)
             for older in _deferred[_deferred.index(self) + 1 :] if self in _deferred else _deferred:
-                older._restored_objects[id(thing)] = (_reference(thing), _ELSEWHERE)
+                older._restored_objects[id(obj)] = (_reference(obj), _NotRestored.SUPERSEDED)
         self.restored |= {number for _, number in values}
 
     def _record(self, matches: Matches) -> None:
@@ -156,62 +166,62 @@ class Restoration:
         Lists can't be referenced weakly: they are reached from the objects that hold them. Children of the
         checkpoint itself are roots, since it may be deleted.
         """
-        taken = {n for thing, n in matches.values.values() if self._restored_node(thing) not in (None, n)}
+        taken = {n for obj, n in matches.values.values() if self._restored_node(obj) not in (None, n)}
         self.mismatched = ((matches.mismatched | taken) - self.restored) & self.names.keys()
-        self._above = ancestors_of(self.left, self._parents)
-        own = set(self.saved[0].children.values())
+        self._ancestors = ancestors_of(self.unrestored, self._parents)
+        root_children = set(self.saved[0].children.values())
         self._deferred_roots = [
-            (_reference(thing), number)
-            for thing, number in matches.nodes
-            if number in self._above and (number in own or _is_weak(thing))
+            (_reference(obj), number)
+            for obj, number in matches.nodes
+            if number in self._ancestors and (number in root_children or _supports_weak_references(obj))
         ]
         if not self._deferred_roots:
             self.end()
 
-    def _unrestored(self, matches: Matches) -> list[tuple[Any, int]]:
-        """Matches whose objects have not been restored before; others may have changed their value since."""
+    def _new_values(self, matches: Matches) -> list[tuple[Any, int]]:
+        """The matches whose objects this checkpoint has not restored yet: each object is restored once."""
         return [
-            (thing, number)
-            for thing, number in matches.values.values()
-            if number in self.names and self._restored_node(thing) is None
+            (obj, number)
+            for obj, number in matches.values.values()
+            if number in self.names and self._restored_node(obj) is None
         ]
 
-    def has_restored(self, thing: Any) -> bool:
+    def has_restored(self, obj: Any) -> bool:
         """Whether an object was restored from this checkpoint or a newer one."""
-        return self._restored_node(thing) not in (None, _REFUSED)
+        return self._restored_node(obj) not in (None, _NotRestored.MISFIT)
 
     def _node_of(self, variable: Variable) -> int | None:
         """The node from which a variable was restored."""
         number = self._restored_node(variable)
-        return number if number is not None and number >= 0 else None
+        return number if isinstance(number, int) else None
 
-    def _restored_node(self, thing: Any) -> int | None:
-        """The node from which an object was restored, or the reason why it wasn't; None for other objects."""
-        reference, number = self._restored_objects.get(id(thing), (None, 0))
-        return number if reference is not None and reference() is thing else None
-
-
-def _is_weak(thing: Any) -> bool:
-    return hasattr(thing, "__weakref__")
+    def _restored_node(self, obj: Any) -> int | _NotRestored | None:
+        """The node from which an object was restored, or the reason why it wasn't; None before an attempt."""
+        reference, number = self._restored_objects.get(id(obj), (None, 0))
+        return number if reference is not None and reference() is obj else None
 
 
-def _reference(thing: Any) -> Callable[[], Any]:
-    """A weak reference to ``thing``; a strong one if it doesn't support weak ones."""
-    return weakref.ref(thing) if _is_weak(thing) else lambda: thing
+def _supports_weak_references(obj: Any) -> bool:
+    return hasattr(obj, "__weakref__")
+
+
+def _reference(obj: Any) -> Callable[[], Any]:
+    """A weak reference to ``obj``; a strong one if it doesn't support weak ones."""
+    return weakref.ref(obj) if _supports_weak_references(obj) else lambda: obj
 
 
 def _restore_values(saved: list[SavedNode], folder: Folder, values: list[tuple[Any, int]]) -> None:
     """Set each object's value: of all of them, or of none after an error."""
-    stateful = [(thing, saved[n].state) for thing, n in values if not isinstance(thing, Variable)]
-    earlier = [(thing, state_of(thing)) for thing, _ in stateful]
+    stateful = [(obj, saved[n].state) for obj, n in values if not isinstance(obj, Variable)]
+    earlier = [(obj, state_of(obj)) for obj, _ in stateful]
     try:
-        for thing, state in stateful:
+        for obj, state in stateful:
             assert state is not None, "an object with a state matches nodes with a state only"
-            set_state(thing, state[0])
+            set_state(obj, state[0])
         assign_arrays(folder, [(v, saved[n].key or "") for v, n in values if isinstance(v, Variable)])
     except BaseException:
-        for thing, before in earlier:
-            set_state(thing, before)
+        for obj, before in earlier:
+            set_state(obj, before)
         raise
 
 
@@ -220,6 +230,6 @@ _deferred: Final[list[Restoration]] = []
 
 
 def restore_deferred() -> None:
-    """Restore objects that were created since, from all deferred restorations."""
+    """Restore the objects that have been created since the last call, from all deferred restorations."""
     for restoration in _deferred[:]:  # a copy: finished ones are removed
         restoration.advance()

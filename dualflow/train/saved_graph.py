@@ -61,7 +61,7 @@ def to_json(nodes: list[LiveNode]) -> list[Any]:
 
 def variables_in(nodes: list[LiveNode]) -> dict[str, Variable]:
     """The variables to save, by the names of their arrays."""
-    return {key_of(n): n.thing for n in nodes if isinstance(n.thing, Variable)}
+    return {key_of(n): n.obj for n in nodes if isinstance(n.obj, Variable)}
 
 
 def by_name(variables: Mapping[str, Variable]) -> list[Any]:
@@ -119,10 +119,10 @@ def _node_json(node: LiveNode, place: dict[int, int]) -> dict[str, Any]:
     children = {name: place[child] for name, child in node.children.items() if child in place}
     if children:
         entry["children"] = children
-    if isinstance(node.thing, Variable):
-        entry |= {"key": key_of(node), "variable": node.thing.name.partition(":")[0]}
-    elif has_state(node.thing):
-        entry["state"] = state_of(node.thing)
+    if isinstance(node.obj, Variable):
+        entry |= {"key": key_of(node), "variable": node.obj.name.partition(":")[0]}
+    elif has_state(node.obj):
+        entry["state"] = state_of(node.obj)
     if node.slots:
         entry["slots"] = [
             [None if owner is None else place[owner], variable.name.partition(":")[0], name, place[slot]]

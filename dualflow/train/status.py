@@ -39,7 +39,7 @@ class CheckpointLoadStatus:
         if self._restoration is None or self._restoration.flat:
             return []
         restoration = self._now()
-        return self._named(restoration.left - restoration.mismatched)
+        return self._named(restoration.unrestored - restoration.mismatched)
 
     @property
     def unused(self) -> list[str]:
@@ -47,7 +47,7 @@ class CheckpointLoadStatus:
         if self._restoration is None:
             return []
         restoration = self._now()
-        return self._named(restoration.left if restoration.flat else restoration.mismatched)
+        return self._named(restoration.unrestored if restoration.flat else restoration.mismatched)
 
     @property
     def missing(self) -> list[str]:
@@ -60,9 +60,9 @@ class CheckpointLoadStatus:
         return [
             node.name
             for node in nodes
-            if (isinstance(node.thing, Variable) or has_state(node.thing))
+            if (isinstance(node.obj, Variable) or has_state(node.obj))
             and node.name not in self._skipped
-            and not (self._restoration is not None and self._restoration.has_restored(node.thing))
+            and not (self._restoration is not None and self._restoration.has_restored(node.obj))
         ]
 
     def assert_consumed(self) -> CheckpointLoadStatus:
@@ -111,10 +111,10 @@ class CheckpointLoadStatus:
         if self._restoration is None:
             return "<CheckpointLoadStatus: no checkpoint was given>"
         restoration = self._restoration
-        unused = restoration.left if restoration.flat else restoration.mismatched
+        unused = restoration.unrestored if restoration.flat else restoration.mismatched
         lists = {
             "restored": self._named(restoration.restored),
-            "pending": self._named(restoration.left - unused),
+            "pending": self._named(restoration.unrestored - unused),
             "unused": self._named(unused),
             "not in the checkpoint": self._missing(),
         }

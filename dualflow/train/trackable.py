@@ -57,25 +57,25 @@ class PythonState(abc.ABC):
         """Restore the state from text that :meth:`serialize` returned."""
 
 
-def children_of(thing: Any) -> Mapping[str, Any]:
+def children_of(obj: Any) -> Mapping[str, Any]:
     """The children of an object, by name.
 
     Raises:
         InvalidArgumentError: two keys of a dict have the same name.
     """
-    if isinstance(thing, Variable | AbstractTensor | ModuleType | type | str | bytes | int | float):
+    if isinstance(obj, Variable | AbstractTensor | ModuleType | type | str | bytes | int | float):
         return {}
-    return {name: _held(child) for name, child in _named(thing).items()}
+    return {name: _held(child) for name, child in _named(obj).items()}
 
 
-def _named(thing: Any) -> Mapping[str, Any]:
-    if hasattr(type(thing), "_trackable_children"):
-        return dict(thing._trackable_children())
-    if isinstance(thing, list | tuple | deque):
-        return {str(i): x for i, x in enumerate(thing) if type(x) not in _PLAIN}
-    if isinstance(thing, Mapping):
-        return _values(thing)
-    return _attributes(thing)
+def _named(obj: Any) -> Mapping[str, Any]:
+    if hasattr(type(obj), "_trackable_children"):
+        return dict(obj._trackable_children())
+    if isinstance(obj, list | tuple | deque):
+        return {str(i): x for i, x in enumerate(obj) if type(x) not in _PLAIN}
+    if isinstance(obj, Mapping):
+        return _values(obj)
+    return _attributes(obj)
 
 
 def _held(child: Any) -> Any:
@@ -85,55 +85,55 @@ def _held(child: Any) -> Any:
     return child
 
 
-def slots_of(thing: Any) -> Iterable[tuple[Variable, str, Variable]]:
+def slots_of(obj: Any) -> Iterable[tuple[Variable, str, Variable]]:
     """The slots of an optimizer: variable, name and slot."""
-    if hasattr(type(thing), "_slot_variables"):
-        return list(thing._slot_variables())
+    if hasattr(type(obj), "_slot_variables"):
+        return list(obj._slot_variables())
     return []
 
 
-def has_state(thing: Any) -> bool:
+def has_state(obj: Any) -> bool:
     """Whether an object other than a variable has a state of its own."""
-    kind = type(thing)
-    if isinstance(thing, PythonState):
+    kind = type(obj)
+    if isinstance(obj, PythonState):
         return True
     return (
         hasattr(kind, "get_state")
         and hasattr(kind, "set_state")
         and kind.__module__.partition(".")[0] != "numpy"
-        and not isinstance(thing, type | Variable)
+        and not isinstance(obj, type | Variable)
     )
 
 
-def state_of(thing: Any) -> Any:
+def state_of(obj: Any) -> Any:
     """The state of an object as JSON.
 
     Raises:
         DTypeError: its ``get_state`` returns something that is not JSON.
     """
-    state = thing.serialize() if isinstance(thing, PythonState) else thing.get_state()
+    state = obj.serialize() if isinstance(obj, PythonState) else obj.get_state()
     try:
         return json.loads(json.dumps(state))
     except (TypeError, ValueError, RecursionError) as error:
         raise DTypeError(
-            f"{type(thing).__name__}.get_state() returned {state!r}, which is not JSON ({error}): "
+            f"{type(obj).__name__}.get_state() returned {state!r}, which is not JSON ({error}): "
             "the state of an object may have numbers, strings, lists and dicts; keep arrays in variables."
         ) from error
 
 
-def set_state(thing: Any, state: Any) -> None:
+def set_state(obj: Any, state: Any) -> None:
     """Restore the state that :func:`state_of` returned."""
-    if isinstance(thing, PythonState):
-        thing.deserialize(state)
+    if isinstance(obj, PythonState):
+        obj.deserialize(state)
     else:
-        thing.set_state(state)
+        obj.set_state(state)
 
 
-def can_hold_state(thing: Any) -> bool:
+def can_hold_state(obj: Any) -> bool:
     """Whether an object may have children or a state, now or later."""
-    if isinstance(thing, Variable | list | tuple | deque | Mapping) or has_state(thing):
+    if isinstance(obj, Variable | list | tuple | deque | Mapping) or has_state(obj):
         return True
-    return hasattr(type(thing), "_trackable_children") or _is_open(thing)
+    return hasattr(type(obj), "_trackable_children") or _is_open(obj)
 
 
 def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
@@ -150,14 +150,14 @@ def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     return children
 
 
-def _attributes(thing: Any) -> dict[str, Any]:
-    if not _is_open(thing):
+def _attributes(obj: Any) -> dict[str, Any]:
+    if not _is_open(obj):
         return {}
-    return {k: v for k, v in vars(thing).items() if isinstance(k, str) and type(v) not in _PLAIN}
+    return {k: v for k, v in vars(obj).items() if isinstance(k, str) and type(v) not in _PLAIN}
 
 
-def _is_open(thing: Any) -> bool:
+def _is_open(obj: Any) -> bool:
     """Whether an object's attributes are its children: it is an instance of a user's class."""
-    if not hasattr(thing, "__dict__") or isinstance(thing, type | ModuleType | AbstractTensor):
+    if not hasattr(obj, "__dict__") or isinstance(obj, type | ModuleType | AbstractTensor):
         return False
-    return type(thing).__module__.partition(".")[0] not in _CLOSED
+    return type(obj).__module__.partition(".")[0] not in _CLOSED

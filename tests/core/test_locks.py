@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 
 import dualflow
-from dualflow.core.locks import Hold, SharedLock, cached_attribute, held
+from dualflow.core.locks import SharedLock, SignalSafeLock, cached_attribute, signal_safe
 
 
 @pytest.mark.parametrize("make", [threading.RLock, threading.Lock])
 def test_a_lock_is_held_within_the_block(make: Any) -> None:
     lock = make()
-    with Hold(lock):
+    with SignalSafeLock(lock):
         assert not free_for_another_thread(lock)
     assert free_for_another_thread(lock)
 
 
 def test_an_inner_block_leaves_the_outer_one_its_lock() -> None:
     lock = threading.RLock()
-    with Hold(lock):
-        with Hold(lock):
+    with SignalSafeLock(lock):
+        with SignalSafeLock(lock):
             pass
         assert not free_for_another_thread(lock)
     assert free_for_another_thread(lock)
@@ -34,7 +34,7 @@ def test_an_inner_block_leaves_the_outer_one_its_lock() -> None:
 
 def test_a_hold_that_was_never_left_gives_the_lock_back() -> None:
     lock = threading.RLock()
-    lost = Hold(lock)
+    lost = SignalSafeLock(lock)
     lost.__enter__()
     assert not free_for_another_thread(lock)
     del lost
@@ -56,7 +56,7 @@ def test_no_interrupt_leaves_a_lock_taken(make: Any) -> None:
             try:
                 signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + attempt % 30))
                 while True:
-                    with held(lock):
+                    with signal_safe(lock):
                         for _ in range(3):  # a jump back within the block
                             pass
             except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from error_cases import ErrorCases, Frames
 
 import dualflow as df
 from dualflow import errors
-from dualflow.data.handles import held
+from dualflow.data.handles import source_of_handle
 
 Dataset = df.data.Dataset
 r = Dataset.range
@@ -295,7 +295,7 @@ def test_an_argument_is_read_by_loops_only() -> None:
 
 def test_a_dataset_that_is_gone_is_missed() -> None:
     with pytest.raises(errors.FailedPreconditionError, match="keep it in a variable"):
-        held(-1)
+        source_of_handle(-1)
 
 
 def test_a_dataset_that_is_only_tried_has_no_elements() -> None:

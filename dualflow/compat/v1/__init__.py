@@ -38,7 +38,7 @@ from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
 from dualflow.core.namespace import ABSENT
 from dualflow.core.namespace import publish as _publish
-from dualflow.eager.global_generator import set_seed
+from dualflow.eager.seeds import set_seed
 from dualflow.graph_mode import ExplicitGraph, VariableV1
 from dualflow.graph_mode import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.graph_mode import InteractiveSession as InteractiveSession
@@ -90,17 +90,19 @@ orthogonal_initializer = initializers.Orthogonal
 truncated_normal_initializer = initializers.TruncatedNormalV1
 variance_scaling_initializer = initializers.VarianceScaling
 
+__compiler_version__ = dualflow.__compiler_version__
+__version__, __git_version__ = dualflow.__version__, dualflow.__git_version__
+
+all_variables = global_variables
+arg_max = named(dualflow.argmax)
+arg_min = named(dualflow.argmin)
 argmax = named(dualflow.argmax, "input axis name dimension output_type")
 argmin = named(dualflow.argmin, "input axis name dimension output_type")
 boolean_mask = named(dualflow.boolean_mask, "tensor mask name axis")
 cond = named(dualflow.cond, "pred true_fn false_fn strict name fn1 fn2")
 constant = named(dualflow.constant, "value dtype shape name verify_shape")
 convert_to_tensor = named(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
-arg_max = named(dualflow.argmax)
-__version__, __git_version__ = dualflow.__version__, dualflow.__git_version__
-__compiler_version__ = dualflow.__compiler_version__
-arg_min = named(dualflow.argmin)
-all_variables = global_variables
+disable_v2_behavior = disable_eager_execution
 div = named(differing.div)
 div_no_nan = named(dualflow.math.divide_no_nan)
 floor_div = named(dualflow.floordiv)
@@ -117,41 +119,40 @@ log_sigmoid = named(dualflow.math.log_sigmoid)
 math = Namespace(dualflow.math, argmax=argmax, argmin=argmin)
 matrix_band_part = named(dualflow.linalg.band_part)
 matrix_transpose = named(dualflow.linalg.matrix_transpose)
+ones = named(differing.ones)
 ones_like = named(dualflow.ones_like, "tensor dtype name optimize")
 pad = named(dualflow.pad, "tensor paddings mode name constant_values")
+py_func = named(dualflow.numpy_function)
 random = Namespace(
     dualflow.random,
     normal=named(differing.random_normal),
     poisson=named(differing.poisson),
     uniform=named(differing.random_uniform),
 )
-py_func = named(dualflow.numpy_function)
-random_poisson = random.poisson
 random_normal = named(differing.random_normal)
+random_poisson = named(differing.poisson)
 random_shuffle = named(shuffle)
 random_uniform = named(differing.random_uniform)
-set_random_seed = set_seed
 realdiv = named(dualflow.divide)
 rint = named(dualflow.math.rint)
+set_random_seed = set_seed
 shape = named(dualflow.shape, "input name out_type")
 size = named(dualflow.size, "input name out_type")
-ones = named(differing.ones)
 to_double = named(differing.to_double)
 to_float = named(differing.to_float)
 to_int32 = named(differing.to_int32)
 to_int64 = named(differing.to_int64)
 trace = named(dualflow.linalg.trace)
-truediv = named(dualflow.divide)
 transpose = named(dualflow.transpose, "a perm name conjugate")
+truediv = named(dualflow.divide)
 truncated_normal = named(truncated_normal)
 where = named(differing.where)
 while_loop = named(differing.while_loop)
 zeros = named(differing.zeros)
 zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
-disable_v2_behavior = disable_eager_execution
 
 
-_OLDER_LINALG = """\
+_LINALG_NAMES = """\
 cholesky             cholesky
 cholesky_solve       cholesky_solve
 cross                cross
@@ -170,7 +171,7 @@ self_adjoint_eig     eigh
 self_adjoint_eigvals eigvalsh
 svd                  svd
 """
-_OF_LINALG = dict(line.split() for line in _OLDER_LINALG.splitlines())
+_OF_LINALG = dict(line.split() for line in _LINALG_NAMES.splitlines())
 """Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
 
 

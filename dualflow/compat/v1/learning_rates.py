@@ -265,7 +265,7 @@ def linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Rate:
-    """Linear decay to 0 times a cosine: ``rate * ((alpha + line) * cosine + beta)``.
+    """Linear decay to 0 times a cosine: ``rate * ((alpha + linear) * cosine + beta)``.
 
     Bello et al., "Neural optimizer search with reinforcement learning", 2017.
 
@@ -301,7 +301,7 @@ def noisy_linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Rate:
-    """:func:`linear_cosine_decay` with normal noise on the line.
+    """:func:`linear_cosine_decay` with normal noise added to its linear factor.
 
     Args:
         initial_variance: the variance of the noise at step 0.
@@ -318,10 +318,12 @@ def noisy_linear_cosine_decay(
     def compute() -> Any:
         rate, step, steps = _tensors(learning_rate, global_step, decay_steps)
         step = minimum(step, steps)
-        line = (steps - step) / steps
+        linear = (steps - step) / steps
         if initial_variance:
-            line = line + normal([], dtype=rate.dtype) * sqrt(initial_variance / (1 + step) ** variance_decay)
-        return rate * ((alpha + line) * (0.5 * (1 + cos(2 * math.pi * num_periods * step / steps))) + beta)
+            linear = linear + normal([], dtype=rate.dtype) * sqrt(
+                initial_variance / (1 + step) ** variance_decay
+            )
+        return rate * ((alpha + linear) * (0.5 * (1 + cos(2 * math.pi * num_periods * step / steps))) + beta)
 
     return _rate(compute)
 

@@ -12,7 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import whole_number
-from dualflow.data.choosing import ChooseStage, DrawnRows
+from dualflow.data.choosing import ChooseStage, RandomRows
 from dualflow.data.element import leaf_array, single
 from dualflow.data.epochs import Epochs
 from dualflow.data.methods.base import DatasetBase
@@ -51,7 +51,7 @@ class ChoosingMethods(DatasetBase):
                 "Dataset.random has the same numbers in each iteration; for others, draw them with "
                 f"df.random.uniform in the function of a map.{here()}"
             )
-        rows = DrawnRows(_seeds(seed))
+        rows = RandomRows(_seeds(seed))
         dataset: Self = cls.of(RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64))))
         return dataset
 
@@ -135,7 +135,7 @@ class ChoosingMethods(DatasetBase):
             raise InvalidArgumentError(
                 f"The weights can't be probabilities: {probabilities}; give positive numbers.{here()}"
             )
-        rows = DrawnRows(_seeds(seed), tuple(probabilities))
+        rows = RandomRows(_seeds(seed), tuple(probabilities))
         choices = RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64)))
         return cls._chosen(datasets, choices, stop_on_empty_dataset)
 

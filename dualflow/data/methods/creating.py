@@ -15,14 +15,14 @@ from dualflow.data.combining import ZipStage
 from dualflow.data.element import (
     AbstractDataset,
     ElementLayout,
+    flatten_element,
     layout_of_spec,
     leaf_array,
     leaf_spec,
-    opened,
     single,
-    trailing,
+    without_first_axis,
 )
-from dualflow.data.foreign import generated, signature, source_of
+from dualflow.data.foreign import declared_layout, stage_of_generator, stage_of_source
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.numpy_files import mapped_arrays
 from dualflow.data.rows import ArrayRows, ProgressionRows
@@ -60,7 +60,7 @@ class CreationMethods(DatasetBase):
         >>> [(int(e["x"]), int(e["y"])) for e in dataset]
         [(1, 3), (2, 4)]
         """
-        leaves, structure = opened(tensors)
+        leaves, structure = flatten_element(tensors)
         if not leaves:
             raise InvalidArgumentError(f"Invalid `tensors`: there is no tensor to take slices of.{here()}")
         arrays = tuple(map(leaf_array, leaves))
@@ -75,7 +75,7 @@ class CreationMethods(DatasetBase):
                 f"Dimensions {sizes[0]} and {next(n for n in sizes if n != sizes[0])} are not compatible: "
                 f"all tensors must have the same number of rows.{here()}"
             )
-        specs = tuple([trailing(leaf_spec(x)) for x in arrays])
+        specs = tuple([without_first_axis(leaf_spec(x)) for x in arrays])
         return cls._rows(arrays, sizes[0], ElementLayout(structure, specs))
 
     @classmethod
@@ -110,7 +110,7 @@ class CreationMethods(DatasetBase):
         >>> [x.numpy().tolist() for x in df.data.Dataset.from_tensors([1, 2])]
         [[1, 2]]
         """
-        leaves, structure = opened(tensors)
+        leaves, structure = flatten_element(tensors)
         if not leaves:
             raise InvalidArgumentError(
                 f"Invalid `tensors`: an element must have at least one tensor.{here()}"
@@ -214,9 +214,9 @@ class CreationMethods(DatasetBase):
                 "`generator` must be a Python callable, which is called for each iteration over the dataset; "
                 f"give the generator function itself, or lambda: iterable.{here()}"
             )
-        layout = signature(output_types, output_shapes, output_signature)
+        layout = declared_layout(output_types, output_shapes, output_signature)
         arguments = () if args is None else tuple(map(leaf_array, entries(args, "args")))
-        dataset: Self = cls.of(generated(lambda: generator(*arguments), layout))
+        dataset: Self = cls.of(stage_of_generator(lambda: generator(*arguments), layout))
         return dataset
 
     @classmethod
@@ -244,7 +244,7 @@ class CreationMethods(DatasetBase):
         [(1.0, 0), (2.0, 1)]
         """
         layout = None if output_signature is None else layout_of_spec(output_signature)
-        dataset: Self = cls.of(source_of(source, layout))
+        dataset: Self = cls.of(stage_of_source(source, layout))
         return dataset
 
     @classmethod

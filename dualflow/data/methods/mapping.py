@@ -9,7 +9,7 @@ from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import callable_function, positive, whole_number
-from dualflow.data.element import ElementLayout, leaf_array, leaf_spec, opened
+from dualflow.data.element import ElementLayout, flatten_element, leaf_array, leaf_spec
 from dualflow.data.functions import ElementFunction
 from dualflow.data.mapping import FilterStage, MapStage, ScanStage, TakeWhileStage, WithoutErrorsStage
 from dualflow.data.methods.base import DatasetBase
@@ -269,7 +269,7 @@ def dataset_layout(function: ElementFunction) -> ElementLayout:
 
 def state_of(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
     """The layout and the leaves of an initial state."""
-    leaves, structure = opened(initial)
+    leaves, structure = flatten_element(initial)
     arrays = tuple(map(leaf_array, leaves))
     return ElementLayout(structure, tuple(map(leaf_spec, arrays))), arrays
 

@@ -18,7 +18,7 @@ def with_streams_of(graph: Graph, engine: Engine) -> Graph:
 
     def copied(node: Node) -> Expansion | None:
         source: Any = node.attrs.get("generator") if node.effect is Effect.RANDOM else None
-        own = None if source is None else source.copied_to(engine)
+        own = None if source is None else source.for_copied_op(engine)
         if own is source:
             return None
         attrs = {**node.attrs, "generator": own}

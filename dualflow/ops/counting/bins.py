@@ -89,31 +89,35 @@ def bincount(
     rows = size
     if maxlength is not None:  # what is left out is counted in one more place
         places, rows = minimum(places, cast(size, places.dtype)), size + 1
-    totals = (_by_rows if axis == -1 and len(places.shape) > 1 else _of_all)(places, counted, rows)
+    totals = (_counts_by_row if axis == -1 and len(places.shape) > 1 else _total_counts)(
+        places, counted, rows
+    )
     totals = totals if maxlength is None else totals[..., :-1]
     return minimum(totals, 1) if binary_output else totals
 
 
 def _length(places: Any, minlength: Any, maxlength: Any) -> Count:
-    """The number of counts."""
+    """The size of the result: the largest place and 1, within ``minlength`` and ``maxlength``."""
     size = count_up_to(places)
     if minlength is not None:
-        size = _either(max, maximum, size, as_count(minlength, "minlength"))
+        size = _combined(max, maximum, size, as_count(minlength, "minlength"))
     if maxlength is not None:
-        size = _either(min, minimum, size, as_count(maxlength, "maxlength"))
+        size = _combined(min, minimum, size, as_count(maxlength, "maxlength"))
     return size
 
 
-def _either(of_ints: Any, symbolic: Any, x: Count, y: Count) -> Count:
+def _combined(of_ints: Any, symbolic: Any, x: Count, y: Count) -> Count:
+    """``of_ints`` of two Python ints; ``symbolic`` of their tensors if one is known at run time only."""
     return of_ints(x, y) if type(x) is int and type(y) is int else symbolic(cast(x, int64), cast(y, int64))
 
 
-def _of_all(places: Any, counted: Any, size: Count) -> Any:
+def _total_counts(places: Any, counted: Any, size: Count) -> Any:
+    """The sums of ``counted`` for each of ``size`` places, over all axes."""
     return summed_rows(expand_dims(reshape(places, [-1]), -1), reshape(counted, [-1]), size, 1)
 
 
-def _by_rows(places: Any, counted: Any, size: Count) -> Any:
-    """A row of totals for each row of places; the integers come first while they are added up."""
+def _counts_by_row(places: Any, counted: Any, size: Count) -> Any:
+    """The sums of ``counted`` for each of ``size`` places, by rows; the scatter adds along its first axis."""
     if len(places.shape) != 2:
         raise InvalidArgumentError(
             f"bincount along axis -1 counts the rows of a matrix, not of shape {places.shape}; reshape it."

@@ -69,7 +69,10 @@ def _kernel(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
 
 
 def _triangular(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
-    """LAPACK's bands hold columns where these hold rows: they are the transposed matrix's, upside down."""
+    """The solution by LAPACK's ``tbtrs``; None if the matrix is singular.
+
+    LAPACK stores bands by columns. Ours, in reverse order, are its bands of the transposed matrix.
+    """
     from scipy.linalg import lapack
 
     tbtrs = getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[bands.dtype.char] + "tbtrs")
@@ -78,6 +81,7 @@ def _triangular(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
 
 
 def _tridiagonal(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
+    """The solution by LAPACK's ``gtsv``; nan if the matrix is singular."""
     from scipy.linalg import lapack
 
     above, main, below = bands[0, :-1], bands[1], bands[2, 1:]
@@ -93,6 +97,7 @@ def _tridiagonal(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
 def _joint_vjp(
     needed: Any, g: Any, out: Any, bands: Any, b: Any, band: Band, transpose: bool
 ) -> tuple[Any, ...]:
+    """The cotangents of ``bands`` and ``b``; that of ``b`` is a solution with the transposed matrix."""
     back = solve_banded(bands, g, band, not transpose)
     if not needed[0]:
         return None, back
@@ -109,8 +114,8 @@ def moved(x: Any, distance: int) -> Any:
     [[2], [3], [0]]
     """
     before, after = max(-distance, 0), max(distance, 0)
-    kept = x[..., after:, :] if after else x[..., : -before or None, :]
-    return pad(kept, [*[(0, 0)] * (len(x.shape) - 2), (before, after), (0, 0)]) if distance else x
+    rows = x[..., after:, :] if after else x[..., : -before or None, :]
+    return pad(rows, [*[(0, 0)] * (len(x.shape) - 2), (before, after), (0, 0)]) if distance else x
 
 
 def solve_banded(bands: Any, b: Any, band: Band, transpose: bool) -> Any:

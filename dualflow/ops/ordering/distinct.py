@@ -48,17 +48,17 @@ def _infer(x: TensorSpec, results: int) -> tuple[TensorSpec, ...]:
     return (several, TensorSpec.of(x.shape, int32), several)[:results]
 
 
-def _filled_infer(x: TensorSpec, results: int) -> tuple[TensorSpec, ...]:
+def _infer_padded(x: TensorSpec, results: int) -> tuple[TensorSpec, ...]:
     filled = [TensorSpec.of(x.shape, int32) for _ in _infer(x, results)]
     return TensorSpec.of(Shape(()), int32), *filled
 
 
-def _filled(x: Any, results: int) -> tuple[Any, ...]:
+def _padded_unique(x: Any, results: int) -> tuple[Any, ...]:
     parts = distinct_places(x, max(1, results))
-    return np.array(len(parts[0]), np.int32), *[_of_length(part, len(x)) for part in parts[:results]]
+    return np.array(len(parts[0]), np.int32), *[_padded(part, len(x)) for part in parts[:results]]
 
 
-def _of_length(part: Any, length: int) -> Any:
+def _padded(part: Any, length: int) -> Any:
     if len(part) == length:
         return part
     out = np.zeros(length, part.dtype)
@@ -66,22 +66,25 @@ def _of_length(part: Any, length: int) -> Any:
     return out
 
 
-def _leading(needed: tuple[bool, ...], before: int) -> dict[str, Any] | None:
-    """The attributes where only the first results are needed, of which ``before`` are always there."""
+def _needed_results(needed: tuple[bool, ...], before: int) -> dict[str, Any] | None:
+    """The attributes of an op that computes only its first results; None if a later one is needed.
+
+    The first ``before`` results are always computed.
+    """
     count = sum(needed)
     return {"results": count - before} if all(needed[:count]) and count > 0 else None
 
 
-FILLED = register(
+PADDED_UNIQUE = register(
     Op(
         name="filled_unique",
         doc="""The number of distinct elements, and ``results`` results of ``unique``, padded with zeros.""",
-        infer=_filled_infer,
-        kernel=_filled,
+        infer=_infer_padded,
+        kernel=_padded_unique,
         kind=Opaque("NumPy looks for equal elements"),
         outputs=None,
         strings=True,
-        prune_outputs=lambda needed, results: _leading(needed, 1),
+        prune_outputs=lambda needed, results: _needed_results(needed, 1),
         samples=(
             *[Sample((Domain(-3, 3, "ib", (7,)),), {"results": results}) for results in range(4)],
             Sample((Domain(values=[0.5, -1, 0.5, 0, -0.0]),), {"results": 3}),
@@ -90,8 +93,9 @@ FILLED = register(
 )
 
 
-def _by_filled(read: Any, x: Any, results: int) -> tuple[Any, ...]:
-    count, *parts = dispatch.current().apply(FILLED, (x,), {"results": results})
+def _unique_of_padded(read: Any, x: Any, results: int) -> tuple[Any, ...]:
+    """The results of ``unique``: those of ``filled_unique``, cut to the number of distinct elements."""
+    count, *parts = dispatch.current().apply(PADDED_UNIQUE, (x,), {"results": results})
     (size,) = read(count, 0)
     key = ((0, size, 1),)
     return tuple(
@@ -106,10 +110,10 @@ UNIQUE = register(
         doc="""Where distinct elements are first, the place of each element among them, and their counts.""",
         infer=_infer,
         kernel=distinct_places,
-        kind=Decompose(_by_filled),
+        kind=Decompose(_unique_of_padded),
         outputs=None,
         strings=True,
-        prune_outputs=lambda needed, results: _leading(needed, 0),
+        prune_outputs=lambda needed, results: _needed_results(needed, 0),
         samples=(
             *[Sample((Domain(-3, 3, "iub", (7,)),), {"results": results}) for results in (1, 2, 3)],
             Sample((Domain(-3, 3, "fi", (0,)),), {"results": 3}),

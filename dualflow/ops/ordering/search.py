@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _WIDE = 1 << 15
-"""The lengths of rows, and numbers of values, from which values are searched for in ascending order."""
+"""The length of rows, and number of values, from which values are searched for in ascending order."""
 
 
 def _infer(rows: TensorSpec, values: TensorSpec, side: str, dtype: DType) -> TensorSpec:
@@ -50,7 +50,7 @@ def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
     wide = rows.shape[-1] >= _WIDE <= values.shape[-1]
     as_many = values.shape[-1] >= rows.shape[-1] and rows.dtype.itemsize <= 4
     for at in np.ndindex(rows.shape[:-1]):
-        if wide and as_many and _merged(rows[at], values[at], side, out[at]):
+        if wide and as_many and _search_by_merging(rows[at], values[at], side, out[at]):
             continue
         if wide:  # neighbours are found near each other, and so in a cache
             ascending = order(values[at], 0, False)
@@ -60,10 +60,11 @@ def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
     return out
 
 
-def _merged(row: Any, values: Any, side: str, out: Any) -> bool:
-    """Writes the position of each value among the elements of a row to ``out`` by merging both, if it pays.
+def _search_by_merging(row: Any, values: Any, side: str, out: Any) -> bool:
+    """Write the position of each value in the sorted ``row`` to ``out``; False if the merge is not possible.
 
-    It has where pairs can be made of keys and positions. A stable sort merges what is in order already.
+    The values and the row are packed into integers of key and position, which a stable sort merges. Dtypes
+    that do not fit into such integers can't be packed.
     """
     count, left = len(values), side == "left"
     both = pairs(np.concatenate([values, row] if left else [row, values]), 0)

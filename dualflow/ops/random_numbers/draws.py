@@ -57,13 +57,13 @@ _POISSON_MEAN_LIMIT: Final = 9.2e18
 
 
 class Source(Protocol):
-    """A source of random numbers."""
+    """A source of random numbers: an eager stream, or the stream of one op in a trace."""
 
     @property
     def philox(self) -> np.random.Generator: ...
 
-    def copied_to(self, engine: Engine) -> Source:
-        """The source for a copy, recorded by ``engine``, of an op that draws from this one."""
+    def for_copied_op(self, engine: Engine) -> Source:
+        """The source for the copy of an op that draws from this source; ``engine`` records the copy."""
 
 
 def _drawn(shape: tuple[int, ...], dtype: DType, generator: Source, **attrs: Any) -> TensorSpec:

@@ -23,17 +23,17 @@ _WORD: Final = (1 << 64) - 1
 
 
 class Stream:
-    """A stream of random numbers, whose beginning seeds name, or else the operating system."""
+    """A stream of random numbers, from a sequence of seeds or, without seeds, from the operating system."""
 
     def __init__(self, seeds: Sequence[int] | None = None) -> None:
         self.begin(seeds)
 
     def begin(self, seeds: Sequence[int] | None) -> None:
-        """Begin the stream of other seeds."""
+        """Restart the stream with ``seeds``."""
         entropy = None if seeds is None else [seed & _WORD for seed in seeds]
         self.philox = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
 
-    def copied_to(self, engine: Engine) -> Source:
+    def for_copied_op(self, engine: Engine) -> Source:
         return self
 
 
@@ -53,11 +53,11 @@ class Streams:
 
     @cached_attribute
     def shared(self) -> Stream:
-        """The stream of calls without a seed, made at the first use: NumPy's generators load slowly."""
+        """The stream of calls without a seed; created at the first use: NumPy's generators load slowly."""
         return Stream()
 
     def reset(self, seed: int | None) -> None:
-        """Begin all streams again, as compiled functions that hold them see; None takes the seed away."""
+        """Restart all streams, also in compiled functions that hold them; None removes the global seed."""
         with self._lock:
             self.seed = seed
             self.resets += 1
@@ -66,7 +66,7 @@ class Streams:
                 stream.begin(self.seeds_with(own))
 
     def of(self, seed: int | None) -> Source:
-        """The stream of a new op with ``seed``: one of its own where the op is recorded."""
+        """The stream of a new op with ``seed``: its own stream if the op is recorded in a trace or graph."""
         if seed is not None and type(seed) is not int:
             number: Any = seed
             is_whole = isinstance(number, float) and number.is_integer()
@@ -130,15 +130,15 @@ class TracedStream:
 
     @property
     def philox(self) -> np.random.Generator:
-        """The generator, at the place where the last draw has left it."""
+        """The generator, after the numbers drawn so far."""
         if _this_thread.draws_as_eager:
             return STREAMS.eager(self._seed).philox
         if self._begun != STREAMS.resets:
             self._begin()
         return self._generator
 
-    def copied_to(self, engine: Engine) -> Source:
-        """As :meth:`Source.copied_to`: a copy in a trace begins anew."""
+    def for_copied_op(self, engine: Engine) -> Source:
+        """As :meth:`Source.for_copied_op`: a copy in a trace has a stream of its own."""
         return _recorded(engine, self._seed) or self
 
     def _begin(self) -> None:

@@ -264,7 +264,7 @@ def _make(indices: Any, values: Any, shape: Shape, dense_shape: Any) -> SparseTe
 
 
 def _as_int64(indices: Any) -> Tensor:
-    """Indices as int64, as which those that are no tensor are taken."""
+    """``indices`` as an int64 tensor."""
     if isinstance(indices, AbstractTensor):
         return cast(indices, int64)
     return convert_to_tensor(indices, dtype=int64)

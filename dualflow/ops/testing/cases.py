@@ -1,7 +1,7 @@
-"""Inputs for every op, drawn from its samples: what the op matrix of every engine runs on.
+"""Test inputs for every op, generated from the op's samples; each engine's op matrix runs on them.
 
-A case is one sample at one dtype and one layout. The layouts go where NumPy's arrays go: empty, without axes,
-transposed, strided, backwards, broadcast, with inf and nan.
+A case is one sample in one dtype and one layout: empty, without axes, transposed, strided, with negative
+strides, broadcast, or with inf and nan.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SPECIAL: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Arrays and attributes to call ``op`` with."""
+    """Arrays and attributes with which to call ``op``."""
 
     op: Op
     inputs: tuple[Array, ...]
@@ -53,13 +53,13 @@ class Case:
         return f"{self.op.name}-{self.label}"
 
     def allowed(self, i: int, change: Array) -> Array:
-        """A change of input ``i`` as its domain allows it."""
+        """``change``, to be added to input ``i``, made symmetric if the input has to be."""
         symmetric = bool(self.domains) and self.domains[i].symmetric
         return (change + np.conjugate(change.swapaxes(-1, -2))) / 2 if symmetric else change
 
 
 def draw(domain: Domain, rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """Values of ``domain`` in a new array, kept away from its kinks."""
+    """An array of random values from ``domain``, none of them within 0.05 of its kinks."""
     target = np.dtype(dtype)
     if domain.values is not None:
         return np.array(domain.values, target)
@@ -81,7 +81,7 @@ def draw(domain: Domain, rng: np.random.Generator, dtype: Any, shape: tuple[int,
 
 
 def cases(op: Op, seed: int = 0) -> Iterator[Case]:
-    """Every case of ``op``: its samples, at each dtype of their domains, in each layout."""
+    """All cases of ``op``: each sample in each dtype of its domains and each layout."""
     for number, sample in enumerate(op.samples):
         rng = np.random.default_rng([seed, number])
         kinds = dict.fromkeys(sample.inputs[0].kinds if sample.inputs else "")
@@ -91,7 +91,8 @@ def cases(op: Op, seed: int = 0) -> Iterator[Case]:
 
 
 def _of_dtype(op: Op, sample: Sample, number: int, dtype: str, rng: np.random.Generator) -> Iterator[Case]:
-    dtypes = [_fitting(domain, dtype) for domain in sample.inputs]
+    """The cases of one sample in one dtype."""
+    dtypes = [_supported_dtype(domain, dtype) for domain in sample.inputs]
     if not any(domain.shape is None for domain in sample.inputs):
         shapes = [domain.shape or () for domain in sample.inputs]
         plain = [draw(*drawn) for drawn in _arguments(sample, rng, dtypes, shapes)]
@@ -119,13 +120,13 @@ def _arguments(sample: Sample, rng: Any, dtypes: list[str], shapes: list[tuple[i
     return [(d, rng, t, s) for d, t, s in zip(sample.inputs, dtypes, shapes, strict=True)]
 
 
-def _fitting(domain: Domain, dtype: str) -> str:
-    """``dtype`` if the domain has its kind, else the domain's own first one."""
+def _supported_dtype(domain: Domain, dtype: str) -> str:
+    """``dtype`` if the domain includes its kind; otherwise the first dtype that it includes."""
     return dtype if np.dtype(dtype).kind in domain.kinds else _DTYPES[domain.kinds[0]][0]
 
 
 def _laid_out(array: Array, layout: str) -> Array:
-    """The same values under other strides."""
+    """A copy of ``array`` with the strides of ``layout``."""
     if layout == "transposed":
         return np.asarray(array.T.copy().T)
     if layout == "strided" and array.ndim:
@@ -138,7 +139,7 @@ def _laid_out(array: Array, layout: str) -> Array:
 
 
 def _special(dtypes: list[str]) -> Iterator[Array]:
-    """Every combination of the special values, one axis an input."""
+    """Arrays, one for each input, that broadcast to every combination of the special values."""
     for axis, dtype in enumerate(dtypes):
         shape = [1] * len(dtypes)
         shape[axis] = len(SPECIAL)

@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(rb"\\(.?)|[^\\]+", re.DOTALL)
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: bytes) -> re.Pattern[str]:
-    """The expression for text in which bytes that are no UTF-8 are half surrogates."""
+    """The compiled expression; it matches text decoded with ``surrogateescape``, which keeps all bytes."""
     try:
         return re.compile(in_pythons_syntax(pattern.decode("utf-8", "surrogateescape")))
     except (re.error, RecursionError, OverflowError) as error:
@@ -33,6 +33,7 @@ def _compiled(pattern: bytes) -> re.Pattern[str]:
 
 
 def _replaced(x: Array, pattern: Array, rewrite: Array, everywhere: bool) -> Array:
+    """The kernel: each string with its first match, or all matches, replaced by ``rewrite``."""
     expression = _compiled(pattern.item())
     pieces = _rewrite(rewrite.item(), expression.groups)
     return filled([_rewritten(text, expression, pieces, everywhere) for text in x.ravel().tolist()], x.shape)

@@ -23,6 +23,7 @@ from dualflow.core import tree
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.eager.module import Module
 from dualflow.graph_mode import graph_recording, name_scope
@@ -32,6 +33,14 @@ from dualflow.ops.creation import convert_to_tensor
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
+
+
+class WeightOptions(NamedTuple):
+    """The options of a layer's variable, by the names of the arguments of :meth:`Layer.add_weight`."""
+
+    initializer: Any
+    regularizer: Callable[[Any], Any] | None
+    constraint: Callable[..., Any] | None
 
 
 class Layer(Module):
@@ -141,6 +150,16 @@ class Layer(Module):
         return variable
 
     add_variable = add_weight
+
+    def _weight(self, name: str, shape: ShapeLike, options: WeightOptions) -> Any:
+        """A trainable variable of the layer."""
+        return self.add_weight(
+            name,
+            shape,
+            initializer=options.initializer,
+            regularizer=options.regularizer,
+            constraint=options.constraint,
+        )
 
     def add_loss(self, losses: object, inputs: object = None) -> None:
         """Add a loss, or several, to :attr:`losses`; eagerly until the next call of the layer.

@@ -9,6 +9,7 @@ from dualflow import nn
 from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.layers.base import (
     Layer,
+    WeightOptions,
     as_function,
     checked_padding,
     is_channels_first,
@@ -72,14 +73,14 @@ class ConvolutionLayer(Layer):
         self.use_bias = use_bias
         self.kernel: Any = None
         self.bias: Any = None
-        self._kernel_options = kernel_initializer, kernel_regularizer, True, kernel_constraint
+        self._kernel_options = WeightOptions(kernel_initializer, kernel_regularizer, kernel_constraint)
         first = Zeros() if bias_initializer is None else bias_initializer
-        self._bias_options = first, bias_regularizer, True, bias_constraint
+        self._bias_options = WeightOptions(first, bias_regularizer, bias_constraint)
 
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the channels of ``input_shape``."""
         channels = self._channels(input_shape)
-        self.kernel = self.add_weight("kernel", self._kernel_shape(channels), None, *self._kernel_options)
+        self.kernel = self._weight("kernel", self._kernel_shape(channels), self._kernel_options)
         self._build_bias(input_shape)
 
     def call(self, inputs: Tensor) -> Any:
@@ -107,7 +108,7 @@ class ConvolutionLayer(Layer):
 
     def _build_bias(self, input_shape: Any) -> None:
         if self.use_bias:
-            self.bias = self.add_weight("bias", [self.filters], None, *self._bias_options)
+            self.bias = self._weight("bias", [self.filters], self._bias_options)
         super().build(input_shape)
 
     def _finished(self, outputs: Any) -> Any:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1 import differing
 from dualflow.compat.v1.initializers import Zeros
-from dualflow.compat.v1.layers.base import Layer, as_function, is_channels_first, named_activation
+from dualflow.compat.v1.layers.base import (
+    Layer,
+    WeightOptions,
+    as_function,
+    is_channels_first,
+    named_activation,
+)
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
@@ -77,9 +83,9 @@ class Dense(Layer):
         self.use_bias = use_bias
         self.kernel: Any = None
         self.bias: Any = None
-        self._kernel_options = kernel_initializer, kernel_regularizer, True, kernel_constraint
+        self._kernel_options = WeightOptions(kernel_initializer, kernel_regularizer, kernel_constraint)
         first = Zeros() if bias_initializer is None else bias_initializer
-        self._bias_options = first, bias_regularizer, True, bias_constraint
+        self._bias_options = WeightOptions(first, bias_regularizer, bias_constraint)
 
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the last size of ``input_shape``."""
@@ -89,9 +95,9 @@ class Dense(Layer):
                 "The last dimension of the inputs to a Dense layer should be defined. Found None: give the "
                 "placeholder its last size."
             )
-        self.kernel = self.add_weight("kernel", [width, self.units], None, *self._kernel_options)
+        self.kernel = self._weight("kernel", [width, self.units], self._kernel_options)
         if self.use_bias:
-            self.bias = self.add_weight("bias", [self.units], None, *self._bias_options)
+            self.bias = self._weight("bias", [self.units], self._bias_options)
         super().build(input_shape)
 
     def call(self, inputs: Tensor) -> Any:

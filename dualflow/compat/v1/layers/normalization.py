@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow import nn
 from dualflow.compat.v1.initializers import Ones, Zeros
-from dualflow.compat.v1.layers.base import Layer
+from dualflow.compat.v1.layers.base import Layer, WeightOptions
 from dualflow.compat.v1.layers.core import chosen
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.dispatch import TENSORS
@@ -107,8 +107,8 @@ class BatchNormalization(Layer):
         self.beta: Any = None
         self.moving_mean: Any = None
         self.moving_variance: Any = None
-        self._gamma_options = gamma_initializer or Ones(), gamma_regularizer, True, gamma_constraint
-        self._beta_options = beta_initializer or Zeros(), beta_regularizer, True, beta_constraint
+        self._gamma_options = WeightOptions(gamma_initializer or Ones(), gamma_regularizer, gamma_constraint)
+        self._beta_options = WeightOptions(beta_initializer or Zeros(), beta_regularizer, beta_constraint)
         self._starts = moving_mean_initializer or Zeros(), moving_variance_initializer or Ones()
         self._center, self._scale = center, scale
 
@@ -123,9 +123,9 @@ class BatchNormalization(Layer):
         alone = len(channels) == 1
         shape = [sizes[channels[0]]] if alone else [n if a in channels else 1 for a, n in enumerate(sizes)]
         if self._scale:
-            self.gamma = self.add_weight("gamma", shape, None, *self._gamma_options)
+            self.gamma = self._weight("gamma", shape, self._gamma_options)
         if self._center:
-            self.beta = self.add_weight("beta", shape, None, *self._beta_options)
+            self.beta = self._weight("beta", shape, self._beta_options)
         mean, variance = self._starts
         self.moving_mean = self.add_weight("moving_mean", shape, None, mean, trainable=False)
         self.moving_variance = self.add_weight("moving_variance", shape, None, variance, trainable=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow import nn
-from dualflow.compat.v1.layers.base import as_function
+from dualflow.compat.v1.layers.base import WeightOptions, as_function
 from dualflow.compat.v1.layers.convolution import ConvolutionLayer
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.errors import InvalidArgumentError
@@ -78,16 +78,20 @@ class SeparableLayer(ConvolutionLayer):
         self.depth_multiplier = int(depth_multiplier)
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
-        self._depthwise_options = depthwise_initializer, depthwise_regularizer, True, depthwise_constraint
-        self._pointwise_options = pointwise_initializer, pointwise_regularizer, True, pointwise_constraint
+        self._depthwise_options = WeightOptions(
+            depthwise_initializer, depthwise_regularizer, depthwise_constraint
+        )
+        self._pointwise_options = WeightOptions(
+            pointwise_initializer, pointwise_regularizer, pointwise_constraint
+        )
 
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the channels of ``input_shape``."""
         channels = self._channels(input_shape)
         spread = [*self.kernel_size, channels, self.depth_multiplier]
         mixed = [*[1] * self.axes, channels * self.depth_multiplier, self.filters]
-        self.depthwise_kernel = self.add_weight("depthwise_kernel", spread, None, *self._depthwise_options)
-        self.pointwise_kernel = self.add_weight("pointwise_kernel", mixed, None, *self._pointwise_options)
+        self.depthwise_kernel = self._weight("depthwise_kernel", spread, self._depthwise_options)
+        self.pointwise_kernel = self._weight("pointwise_kernel", mixed, self._pointwise_options)
         self._build_bias(input_shape)
 
     def _channels_of_kernel(self) -> int | None:

@@ -1,4 +1,7 @@
-"""Ops of explicit graphs that are never executed: a run plan resolves them to inputs, updates and values."""
+"""Ops of explicit graphs without a kernel: a run plan replaces them before the graph is compiled.
+
+Reads become inputs, assignments become updates, and placeholders with a default become values.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dualflow.ops.record import Effect, Op
 
 
 def variable_spec(variable: Any) -> TensorSpec:
-    """The spec of all values of the variable.
+    """The spec of the variable's values, which all have one shape.
 
     Raises:
         InvalidArgumentError: values of the variable may differ in shape.
@@ -24,18 +27,18 @@ def variable_spec(variable: Any) -> TensorSpec:
     return TensorSpec.of(variable.shape, variable.dtype)
 
 
-def never_runs(*arrays: Any, **attrs: Any) -> NoReturn:
-    """The kernel of an op that run plans resolve."""
-    raise InternalError(f"an op that run plans resolve was executed, with {attrs}")
+def refuse_execution(*arrays: Any, **attrs: Any) -> NoReturn:
+    """The kernel of an op that run plans replace: raises an error."""
+    raise InternalError(f"an op that run plans replace was executed, with {attrs}")
 
 
-_KIND: Final = Opaque("a run resolves it before it compiles, so no compiled graph has this op")
+_KIND: Final = Opaque("run plans replace it before the graph is compiled")
 
 READ: Final = Op(
     name="read_variable",
     doc="The value of ``variable`` at this point of the program.",
     infer=lambda variable: variable_spec(variable),
-    kernel=never_runs,
+    kernel=refuse_execution,
     kind=_KIND,
     effect=Effect.PYTHON,
 )
@@ -44,7 +47,7 @@ ASSIGN: Final = Op(
     name="assign_variable",
     doc="Assigns ``x`` to ``variable``, and returns it.",
     infer=lambda x, variable: variable_spec(variable),
-    kernel=never_runs,
+    kernel=refuse_execution,
     kind=_KIND,
     effect=Effect.PYTHON,
 )
@@ -53,7 +56,7 @@ DEFAULT: Final = Op(
     name="placeholder_with_default",
     doc="``x``, or a value of ``shape`` that is fed instead.",
     infer=lambda x, shape: TensorSpec.of(shape, x.dtype),
-    kernel=never_runs,
+    kernel=refuse_execution,
     kind=_KIND,
     vjp=(lambda g, out, x, shape: g,),
     effect=Effect.PYTHON,
