@@ -7,7 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
@@ -35,8 +35,16 @@ if TYPE_CHECKING:
     from dualflow.data.methods.base import DatasetBase
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultedTypeVar
+
+    Element = DefaultedTypeVar("Element", covariant=True, default=Any)
+else:
+    Element = TypeVar("Element", covariant=True)
+
+
 @entry
-class Iterator(AbstractSource):
+class Iterator(AbstractSource, Generic[Element]):
     """An iterator over the elements of a dataset: what ``iter(dataset)`` returns.
 
     Threads may share it: each element is returned to one of them. An error in computing an element is raised
@@ -66,23 +74,24 @@ class Iterator(AbstractSource):
         self._stage = stage
         self._lock = threading.RLock()
         self._stage_iterator: StageIterator = stage.start()
-        self._pack: Callable[[Item], Any] | None = None
+        self._pack: Callable[[Item], Element] | None = None
         self._ahead: tuple[Sequence[Item], State] | None = None
         self._release = weakref.finalize(self, self._stage_iterator.close)
         _iterators.add(self)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Element]:
         if is_tracing():
             refuse_python_loop()
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Element:
         try:
             if WATCHED.value is None and dispatch.current() is EAGER:
                 with self._lock if _LOCKS_ARE_SIGNAL_SAFE else SignalSafeLock(self._lock):
                     items = self._stage_iterator.next(1) if self._ahead is None else self._next_block()
             elif is_tracing():
-                return read_next(self, (), self._trace_key())
+                element: Element = read_next(self, (), self._trace_key())
+                return element
             else:
                 with span("data", "next"), signal_safe(self._lock):
                     items = self._next_block()
@@ -140,11 +149,11 @@ class Iterator(AbstractSource):
         """How a traced loop reads the remaining elements."""
         return iterator_reading(self._stage.layout, (), self)
 
-    def _pack_first(self, item: Item) -> Any:
+    def _pack_first(self, item: Item) -> Element:
         self._pack = self._stage.layout.packer()
         return self._pack(item)
 
-    def get_next(self) -> Any:
+    def get_next(self) -> Element:
         """The next element.
 
         Raises:
@@ -158,7 +167,7 @@ class Iterator(AbstractSource):
                 f"iterator.{here()}"
             ) from None
 
-    def next(self) -> Any:
+    def next(self) -> Element:
         """``next(iterator)``, as TensorFlow 1 spells it."""
         return next(self)
 
@@ -226,7 +235,7 @@ class Iterator(AbstractSource):
 
 _LOCKS_ARE_SIGNAL_SAFE: Final = sys.version_info < (3, 14)
 """Whether ``with lock`` is safe: from Python 3.14 on, a signal handler can raise just before the block."""
-_iterators: Final[weakref.WeakSet[Iterator]] = weakref.WeakSet()
+_iterators: Final[weakref.WeakSet[Iterator[Any]]] = weakref.WeakSet()
 
 
 def _free_in_child() -> None:

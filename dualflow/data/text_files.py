@@ -24,12 +24,13 @@ from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER
 from dualflow.function.errors import here
 from dualflow.ops.static import known_value
+from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike
 
 
-class TextLineDataset(Dataset):
+class TextLineDataset(Dataset[Tensor]):
     """The lines of text files, as scalar strings without line ends.
 
     Args:
@@ -65,7 +66,7 @@ class TextLineDataset(Dataset):
         self.stage = _files_stage(filenames, opener_of(compression_type), _lines)
 
 
-class FixedLengthRecordDataset(Dataset):
+class FixedLengthRecordDataset(Dataset[Tensor]):
     """The records of binary files, each of ``record_bytes`` bytes, as scalar strings.
 
     Args:

@@ -345,3 +345,8 @@ def test_numpy_iterators_give_numpys_own() -> None:
 
 def test_a_single_element_is_taken_out() -> None:
     assert int(Dataset.range(7, 8).get_single_element()) == 7
+
+
+def test_a_dataset_has_the_type_of_its_elements_as_a_parameter() -> None:
+    assert df.data.Dataset[df.Tensor].range(2).element_spec == df.TensorSpec([], df.int64)
+    assert isinstance(iter(df.data.Dataset.range(2)), df.data.Iterator)

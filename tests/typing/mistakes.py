@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import dualflow as df
@@ -167,3 +169,22 @@ def specs(x: df.Tensor) -> None:
     df.TensorSpec(None, "float32").is_compatible_with(x)
     df.TensorShape([2]).merge_with(None)
     df.as_dtype(1)
+
+
+def single(dataset: df.data.Dataset[df.Tensor]) -> None: ...
+
+
+def datasets(pair: Callable[[df.Tensor], tuple[df.Tensor, df.Tensor]]) -> None:
+    numbers = df.data.Dataset.range(3)
+    pairs = numbers.map(pair).batch(2)
+    next(iter(numbers)).nosuch  # wrong
+    _, _, _ = next(iter(pairs))  # wrong
+    single(pairs)  # wrong
+    single(numbers)
+    numbers.batch("two")  # wrong
+    numbers.map(3)  # wrong
+    numbers.get_single_element().nosuch  # wrong
+    df.data.Dataset.zip(numbers, pairs).get_single_element()[1][0].nosuch  # wrong
+    df.data.Dataset.zip(numbers, pairs).get_single_element()[1][0].shape
+    df.data.Dataset.from_tensor_slices(([1, 2], np.ones([2]))).map(lambda a, b: a).batch(2)
+    df.data.Dataset.from_tensor_slices((([1, 2], [3, 4]), {"x": [5, 6]})).shuffle(2)

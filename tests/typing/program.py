@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import dualflow as df
+import dualflow.array_api as xp
 import dualflow.numpy as dnp
 from dualflow.types.experimental import AxisLike, DTypeLike, ShapeLike, TensorLike
 
@@ -91,7 +92,23 @@ def arrays() -> float:
     best = dnp.take(table, order, axis=0)[0]
     where = dnp.where(y > dnp.mean(y), y, 0.0)
     total = dnp.add(dnp.multiply(best, 2.0), where[:2])
-    return float(area) + float(dnp.max(total, axis=None))
+    mean, weight = dnp.average(y, weights=x, returned=True)
+    power = dnp.sum(dnp.abs(dnp.fft.rfft(y, n=16, norm="ortho")) ** 2, dtype="float64")
+    return float(area) + float(dnp.max(total, axis=None)) + float(mean * weight + power)
+
+
+def standard_arrays(x: df.Tensor) -> xp.Array:
+    """The functions of the Array API."""
+    values = xp.asarray(x, dtype=xp.float64)
+    values[0] = 0.0
+    scaled = xp.where(values > 0, values / xp.max(values), -1.0)
+    return xp.sum(xp.stack([scaled, xp.zeros_like(scaled)]), axis=(0, 1)) + xp.linalg.vector_norm(values)
+
+
+def drawn(seed: int) -> df.Tensor:
+    """Numbers of a generator whose state is a variable."""
+    generator = df.random.Generator.from_seed(seed, alg="philox")
+    return generator.normal([2, 3], stddev=2.0) + generator.uniform([3], maxval=5.0, dtype="float32")
 
 
 # A data pipeline
@@ -114,7 +131,7 @@ def samples(sizes: Sizes, seed: int) -> tuple[df.Tensor, df.Tensor]:
     return df.gather(centres, labels) + noise([sizes.samples, sizes.inputs], seed + 1), labels
 
 
-def pipeline(sizes: Sizes, seed: int) -> df.data.Dataset:
+def pipeline(sizes: Sizes, seed: int) -> df.data.Dataset[tuple[df.Tensor, df.Tensor]]:
     points, labels = samples(sizes, seed)
 
     def jittered(x: df.Tensor, label: df.Tensor) -> tuple[df.Tensor, df.Tensor]:
@@ -125,7 +142,9 @@ def pipeline(sizes: Sizes, seed: int) -> df.data.Dataset:
     return dataset.batch(sizes.batch, drop_remainder=True).prefetch(1)
 
 
-def batches(dataset: df.data.Dataset, epochs: int) -> Iterator[tuple[df.Tensor, df.Tensor]]:
+def batches(
+    dataset: df.data.Dataset[tuple[df.Tensor, df.Tensor]], epochs: int
+) -> Iterator[tuple[df.Tensor, df.Tensor]]:
     for _ in range(epochs):
         yield from dataset
 
@@ -255,6 +274,8 @@ def main() -> None:
     assert spectrum([float(i % 4) for i in range(16)]).shape == [3, 5]
     shapes_and_dtypes()
     assert arrays() > 0.0
+    assert float(standard_arrays(df.range(3))) > 0.0
+    assert drawn(1).shape == [2, 3]
     dataset = pipeline(sizes, seed=1)
     network = Network(sizes)
     losses = train(network, dataset, epochs=4)

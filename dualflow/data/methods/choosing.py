@@ -33,7 +33,7 @@ class ChoosingMethods(DatasetBase):
     @entry
     def random(
         cls, seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
-    ) -> Self:
+    ) -> Any:
         """An endless dataset of random integers from 0 to 2**32 - 1, the same in each iteration.
 
         Args:
@@ -59,7 +59,7 @@ class ChoosingMethods(DatasetBase):
     @entry
     def choose_from_datasets(
         cls, datasets: Sequence[Any], choice_dataset: object, stop_on_empty_dataset: bool = True
-    ) -> Self:
+    ) -> Any:
         """Elements of several datasets, chosen by the indices of another one.
 
         Args:
@@ -94,7 +94,7 @@ class ChoosingMethods(DatasetBase):
         seed: int | None = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
-    ) -> Self:
+    ) -> Any:
         """Elements of several datasets, each from a randomly drawn one.
 
         Args:
@@ -140,7 +140,7 @@ class ChoosingMethods(DatasetBase):
         return cls._chosen(datasets, choices, stop_on_empty_dataset)
 
     @classmethod
-    def _chosen(cls, datasets: Sequence[Any], choices: Stage, stop: bool) -> Self:
+    def _chosen(cls, datasets: Sequence[Any], choices: Stage, stop: bool) -> Any:
         if not datasets:
             raise InvalidArgumentError(f"There is no dataset to choose from: `datasets` is empty.{here()}")
         for dataset in datasets:

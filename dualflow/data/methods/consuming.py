@@ -38,7 +38,7 @@ class ConsumingMethods(DatasetBase):
 
     __slots__ = ()
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         if is_tracing():
             refuse_python_loop()
         return Iterator(self)

@@ -43,7 +43,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Self:
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Any:
         """A dataset whose elements are the rows of tensors.
 
         Args:
@@ -80,7 +80,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def from_numpy_file(cls, path: str) -> Self:
+    def from_numpy_file(cls, path: str) -> Any:
         """The rows of the array in a ``.npy`` file, or dicts of rows of the arrays in a ``.npz`` file.
 
         Files are mapped into memory: rows are read on demand. Compressed arrays are loaded at once.
@@ -103,7 +103,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def from_tensors(cls, tensors: object, name: str | None = None) -> Self:
+    def from_tensors(cls, tensors: object, name: str | None = None) -> Any:
         """A dataset of one element, a structure of tensors.
 
         >>> import dualflow as df
@@ -120,13 +120,13 @@ class CreationMethods(DatasetBase):
         return cls._rows(tuple([x[None] for x in arrays]), 1, layout)
 
     @classmethod
-    def _rows(cls, arrays: tuple[Any, ...], count: int | None, layout: ElementLayout) -> Self:
+    def _rows(cls, arrays: tuple[Any, ...], count: int | None, layout: ElementLayout) -> Any:
         dataset: Self = cls.of(RowsStage(rows=ArrayRows(arrays), count=count or 0, elements=layout))
         return dataset
 
     @classmethod
     @entry
-    def range(cls, *args: Any, output_type: DTypeLike = int64, name: str | None = None) -> Self:
+    def range(cls, *args: Any, output_type: DTypeLike = int64, name: str | None = None) -> Any:
         """A dataset of the integers of ``range(*args)``.
 
         Args:
@@ -155,7 +155,7 @@ class CreationMethods(DatasetBase):
     @entry
     def counter(
         cls, start: IntLike = 0, step: IntLike = 1, dtype: DTypeLike = int64, name: str | None = None
-    ) -> Self:
+    ) -> Any:
         """An endless dataset of ``start``, ``start + step`` and so on.
 
         >>> import dualflow as df
@@ -166,7 +166,7 @@ class CreationMethods(DatasetBase):
         return cls._progression(endless(first, by), dtype, INFINITE)
 
     @classmethod
-    def _progression(cls, numbers: Any, dtype: Any, count: int | None = None) -> Self:
+    def _progression(cls, numbers: Any, dtype: Any, count: int | None = None) -> Any:
         kind = as_dtype(dtype)
         rows = ProgressionRows(numbers, kind.dtype)
         length = len(numbers) if count is None else count
@@ -249,7 +249,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def zip(cls, *args: Any, datasets: object = None, name: str | None = None) -> Self:
+    def zip(cls, *args: Any, datasets: object = None, name: str | None = None) -> Any:
         """Elements that combine one element of each dataset, up to the end of the shortest.
 
         Args:

@@ -43,7 +43,7 @@ class FileMethods(DatasetBase):
         shuffle: bool | None = None,
         seed: int | None = None,
         name: str | None = None,
-    ) -> Self:
+    ) -> Any:
         """The names of the files that match a pattern, as scalar strings.
 
         Args:

@@ -37,7 +37,7 @@ class MappingMethods(DatasetBase):
         synchronous: bool | None = None,
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
-    ) -> Self:
+    ) -> Any:
         """The results of ``map_func`` for each element.
 
         The function is traced once, here, and compiled at the first element: side effects in Python happen
@@ -69,7 +69,7 @@ class MappingMethods(DatasetBase):
         ordered = (options.deterministic if deterministic is None else deterministic) is not False
         return self.then(ParallelMapStage(source=self.stage, function=function, calls=calls, ordered=ordered))
 
-    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
         """The elements of the datasets that ``map_func`` returns for each element, one dataset after the
         other.
 
@@ -96,7 +96,7 @@ class MappingMethods(DatasetBase):
         num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Self:
+    ) -> Any:
         """The elements of the datasets that ``map_func`` returns, read from several datasets cyclically.
 
         Args:
@@ -125,7 +125,7 @@ class MappingMethods(DatasetBase):
         ahead = 0 if _calls(num_parallel_calls) is None else block
         return self._interleaved(map_func, cycle, block, ahead)
 
-    def _interleaved(self, map_func: Callable[..., Any], cycle: int, block: int, ahead: int) -> Self:
+    def _interleaved(self, map_func: Callable[..., Any], cycle: int, block: int, ahead: int) -> Any:
         function = ElementFunction(
             callable_function(map_func, "map_func"), lambda: self.stage.layout, self.of, datasets=True
         )
@@ -189,7 +189,7 @@ class MappingMethods(DatasetBase):
             )
         return function
 
-    def scan(self, initial_state: object, scan_func: Callable[..., Any], name: str | None = None) -> Self:
+    def scan(self, initial_state: object, scan_func: Callable[..., Any], name: str | None = None) -> Any:
         """The outputs of ``state, output = scan_func(state, element)`` for each element.
 
         Args:
@@ -225,7 +225,7 @@ class MappingMethods(DatasetBase):
         check_state(next_state, first)
         return self.then(ScanStage(source=self.stage, function=function, first=state))
 
-    def apply(self, transformation_func: Callable[[Self], Any]) -> Self:
+    def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
         """``transformation_func(dataset)``, which is a dataset.
 
         Raises:

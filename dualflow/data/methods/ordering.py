@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -180,7 +180,7 @@ class OrderingMethods(DatasetBase):
         size = _READY if size == AUTOTUNE else size
         return self.then(PrefetchStage(source=self.stage, size=size)) if size else self
 
-    def enumerate(self, start: IntLike = 0, name: str | None = None) -> Self:
+    def enumerate(self, start: IntLike = 0, name: str | None = None) -> Any:
         """Pairs of a number, counted from ``start``, and an element.
 
         >>> import dualflow as df

@@ -48,7 +48,7 @@ class WindowMethods(DatasetBase):
         stride: IntLike = 1,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Self:
+    ) -> Any:
         """Datasets of the elements of sliding windows; structures of datasets for elements of several
         tensors.
 
@@ -90,7 +90,7 @@ class WindowMethods(DatasetBase):
         window_size: IntLike | None = None,
         window_size_func: Callable[[Any], Any] | None = None,
         name: str | None = None,
-    ) -> Self:
+    ) -> Any:
         """The elements of datasets that ``reduce_func`` returns for groups of elements with equal keys.
 
         Args:
@@ -130,7 +130,7 @@ class WindowMethods(DatasetBase):
 
     def _grouped(
         self, key: ElementFunction, reduce_func: Callable[[Any, Any], Any], size: Callable[[int], int]
-    ) -> Self:
+    ) -> Any:
         pair = Structure(tuple, (), (LEAF, LEAF))
         arguments = ElementLayout(pair, (TensorSpec([], int64), DatasetSpec(self.stage.layout.element_spec)))
         reduction = ElementFunction(
@@ -204,7 +204,8 @@ class WindowMethods(DatasetBase):
                 shapes = _bounded(group.stage.layout, padded_shapes, place, bounds)
             return group.padded_batch(sizes[place], shapes, padding_values, drop_remainder=drop_remainder)
 
-        return self._grouped(self.function(bucket), batch, lambda key: sizes[key])
+        batches: Self = self._grouped(self.function(bucket), batch, lambda key: sizes[key])
+        return batches
 
     def rebatch(self, batch_size: IntLike, drop_remainder: bool = False, name: str | None = None) -> Self:
         """The rows of batches in batches of another size.
