@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
-from dualflow.backends.llvm.kernel_texts import kernel_text
+from dualflow.backends.llvm.kernel_texts import KernelText
+from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
@@ -32,16 +33,12 @@ from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.element_ranges import ElementRange, at_least
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import For, LoopKind, ScratchBuffer
-from dualflow.schedule.lanes import lanes_of
-from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
-from dualflow.schedule.nest import Layout, Nest
+from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CheckBounds, CopyMemory, LaunchNest, ScatterRows
 from dualflow.schedule.scattering import OUTSIDE
-from dualflow.schedule.select_kernel import kernel_launch
-from dualflow.schedule.short_rows import has_short_rows, runs_side_by_side
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
@@ -56,14 +53,6 @@ CHECKED_PADDING = 8
 ALLOCATION_FAILED = OutOfMemory("memory for a tensor of dynamic size can't be allocated. Compute in parts.")
 
 
-class EmittedKernel(NamedTuple):
-    """An emitted loop nest, for listings and reports."""
-
-    name: str
-    nest: Nest
-    lanes: int
-
-
 @dataclass(slots=True, eq=False)
 class Unit:
     """A program that is being emitted: the state that its entries share.
@@ -72,6 +61,7 @@ class Unit:
         module: the module with the entries that are functions.
         bounds: the sizes of buffers, for bounds checks of accesses.
         begin: called with each emitted source.
+        launches: emits the kernels of launches.
         params: the parameter table of the entries.
         messages: the checks that may fail, with their nodes.
         functions: the callee of each step, by the index of its address in the table.
@@ -92,6 +82,7 @@ class Unit:
     module: LlvmModule
     bounds: MemoryBounds
     begin: Callable[[IrSource], None]
+    launches: LaunchEmitter
     params: list[int] = field(default_factory=lambda: [*HEADER])
     messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
     kernels: list[EmittedKernel] = field(default_factory=list)
@@ -338,24 +329,27 @@ class Entry:
 
     def launch(self, statement: LaunchNest) -> None:
         """Emit a nest and its call, parallel over the outermost loop if that is faster."""
-        nest = lower(*statement, self.unit.costs, self.unit.plan.caches)
-        lanes = lanes_of(nest, self.unit.module.vector_bits)
-        kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
-        self.unit.kernels.append(kernel)
-        launch = kernel_launch(nest, lanes, rows_of(nest, lanes, self.unit.module.vector_bits))
-        memory = self.unit.memory(launch, lanes)
-        if self.unit.sized and memory.starts:
-            self.allocate(memory.buffer, [self.unit.workspace_bytes], statement.node)
+        unit = self.unit
+        _, lanes, kernels = unit.launches.emit(statement)
+        unit.kernels.append(EmittedKernel(f"k{len(unit.kernels)}", statement, lanes, unit.launches))
+        launch, _ = kernels[0]
+        memory = unit.memory(launch, lanes)
+        if unit.sized and memory.starts:
+            self.allocate(memory.buffer, [unit.workspace_bytes], statement.node)
         partials = (0, launch.total * launch.partial_size - 1)
-        self._run(statement, launch, lanes, memory, partials)
-        if launch.join is not None:
-            self._run(statement, launch.join, lanes, memory, partials)
+        for launch, text in kernels:
+            self._run(statement, launch, text, lanes, memory, partials)
 
     def _run(
-        self, statement: LaunchNest, launch: KernelLaunch, lanes: int, memory: KernelMemory, partials: Region
+        self,
+        statement: LaunchNest,
+        launch: KernelLaunch,
+        kernel: KernelText,
+        lanes: int,
+        memory: KernelMemory,
+        partials: Region,
     ) -> None:
         unit = self.unit
-        kernel = kernel_text(launch, lanes, unit.module.vector_bits)
         undecided = unit.bounds.launched(statement, launch, kernel.accesses, partials)
         if unit.plan.argument_sizes:
             unit.range_checks += [(elements, statement.node) for elements in undecided]
@@ -440,24 +434,6 @@ class Entry:
 
 def _aligned(nbytes: int) -> int:
     return nbytes + -nbytes % ROW_ALIGNMENT
-
-
-def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
-    """The number of rows that a kernel of short rows computes in one iteration, to hide latencies.
-
-    0 for rows longer than a register, whose kernel has a loop. A batch of any size has the same kernel.
-    """
-    if not has_short_rows(nest, min(lanes, vector_bits // 32)):
-        return 0
-    if not runs_side_by_side(nest):
-        return 1
-    extent = nest.loops[nest.num_parallel - 1].extent
-    widest = max(8 * v.spec.dtype.size for step in nest.steps for v in step.node.outputs)
-    registers = nest.costs.row_registers * (2 if nest.cost < nest.costs.light_kernel else 1)
-    rows = max(1, registers * vector_bits // (max(widest, 32) * lanes))
-    while nest.num_parallel > 1 and type(extent) is int and rows > extent:
-        rows //= 2
-    return rows
 
 
 def chunk_of(launch: KernelLaunch, lanes: int, threads: int, costs: CostModel) -> int:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.dynamic_sizes import write_setters, write_size_function, write_standalone
-from dualflow.backends.llvm.entry import EmittedKernel, Unit
+from dualflow.backends.llvm.entry import Unit
 from dualflow.backends.llvm.entry_control import write_entry
+from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import RUN_STEPS, StepRecord, driver
@@ -116,6 +117,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         module,
         bounds,
         begin,
+        LaunchEmitter(plan, module.vector_bits),
         sized=plan.sized,
     )
     if not plan.sized:  # which compares where it runs what it can't decide before
