@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from program_generator.explore import faults_alone
 from program_generator.records import Call, Input, Options, Program, Step
 from program_generator.source import shape_of, source
-from program_generator.strategies import programs
+from program_generator.strategies import open_programs, programs
 from program_generator.values import Open
 from program_generator.worker import Died, Worker
 
@@ -69,6 +69,20 @@ def test_programs_agree(worker: Worker, program: Program) -> None:
 @settings(PROPERTY, max_examples=EXAMPLES // 4 * TIMES)
 def test_large_programs_agree_at_one_size_after_another(worker: Worker, program: Program) -> None:
     """Sizes around those from which eager ops are compiled."""
+    check(worker, program)
+
+
+@given(open_programs())
+@settings(PROPERTY, max_examples=EXAMPLES // 4 * TIMES)
+def test_open_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> None:
+    """One program serves the sizes 0, 1, 2, those around a vector's, and those around internal thresholds."""
+    check(worker, program)
+
+
+@pytest.mark.exhaustive
+@given(open_programs())
+@settings(PROPERTY, max_examples=EXAMPLES * 10)
+def test_many_open_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> None:
     check(worker, program)
 
 

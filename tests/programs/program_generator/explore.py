@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from .records import Options, Program, Step
 from .source import source
-from .strategies import programs
+from .strategies import open_programs, programs
 from .worker import Died, Worker
 
 PER_ROUND = 500
@@ -92,7 +92,9 @@ def shrunk(program: Program, wanted: str, most: int) -> Program:
     return program
 
 
-def explore(folder: Path, examples: int, first_seed: int, large_share: int, tries: int) -> None:
+def explore(
+    folder: Path, examples: int, first_seed: int, large_share: int, tries: int, *, open_sizes: bool = False
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     worker, count, seen = Worker(), 0, {p.stem for p in folder.glob("*.py")}
 
@@ -128,7 +130,8 @@ def explore(folder: Path, examples: int, first_seed: int, large_share: int, trie
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        seed(first_seed * 1000 + round_number)(run(given(programs(large=large))(look)))()
+        strategy = open_programs() if open_sizes else programs(large=large)
+        seed(first_seed * 1000 + round_number)(run(given(strategy)(look)))()
         round_number += 1
         worker.close()
         (folder / "count").write_text(f"{count} programs\n")
@@ -142,5 +145,13 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--large-share", type=int, default=8, help="one round in so many has large sizes")
     parser.add_argument("--tries", type=int, default=60, help="programs to look at for a smaller one")
+    parser.add_argument("--open-sizes", action="store_true", help="call each program at ten sizes")
     chosen = parser.parse_args()
-    explore(chosen.folder, chosen.examples, chosen.seed, chosen.large_share, chosen.tries)
+    explore(
+        chosen.folder,
+        chosen.examples,
+        chosen.seed,
+        chosen.large_share,
+        chosen.tries,
+        open_sizes=chosen.open_sizes,
+    )

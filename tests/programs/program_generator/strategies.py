@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from . import source as _source
@@ -9,7 +11,7 @@ from .elementary import PRODUCTIONS
 from .records import Call, Input, Options, Program, Step
 from .values import Open
 
-__all__ = ["programs"]
+__all__ = ["open_programs", "programs"]
 
 _NESTED = ("repeated", "growing", "branched", "mapped", "differentiated", "scanned", "written", "called")
 _EFFECTS = ("read", "assigned", "scattered_onto", "checked", "picked")
@@ -29,6 +31,9 @@ assert _source
 
 _SMALL_SIZES = (3, 2, 1, 0, 5, 7, 17, 33)
 _LARGE_SIZES = (3, 1, 16, 17, 200, 32_767, 32_768, 40_000, 65_537, 262_145)
+_EACH_SIZE = (0, 1, 2, 31, 32, 33)
+_THRESHOLDS = (3, 8, 16, 17, 63, 65, 128, 255, 257, 512, 1000, 1025, 4095, 4097, 33_000)
+"""Around the sizes from which loops are unrolled, split into chunks, or run in parallel."""
 _CHOICES = st.integers(0, 63)
 
 
@@ -59,6 +64,20 @@ _FUNCTION = st.sampled_from(
         (("jit_compile", "True"),),
     ]
 )
+
+
+@st.composite
+def open_programs(draw: st.DrawFn) -> Program:
+    """Programs with an open signature, each called at ten sizes of its first open axis."""
+    program = draw(programs(large=True))
+    sizes = [*_EACH_SIZE, *draw(st.lists(st.sampled_from(_THRESHOLDS), min_size=4, max_size=4))]
+    other, n, seed = (
+        draw(st.sampled_from(_SMALL_SIZES[:6])),
+        draw(st.integers(0, 5)),
+        draw(st.integers(0, 99)),
+    )
+    calls = tuple([Call((size, other), n, seed + i) for i, size in enumerate(sizes)])
+    return replace(program, calls=calls, options=Options(program.options.transform, open_signature=True))
 
 
 @st.composite
