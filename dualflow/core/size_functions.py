@@ -103,6 +103,15 @@ def symbolic_slice_bounds(start: int | None, stop: int | None, step: int, size: 
     return slice_bounds(start, stop, step, size)
 
 
+def common_size(*sizes: int) -> int:
+    """The size that all ``sizes`` must be equal to: a number if there is one, else the first.
+
+    >>> common_size(3), common_size(2, 2)
+    (3, 2)
+    """
+    return next((size for size in sizes if type(size) is int), sizes[0])
+
+
 def _extreme(kind: str, x: int, y: int) -> int:
     try:
         smaller, larger = (y, x) if is_less(y, x) else (x, y)

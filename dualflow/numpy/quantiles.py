@@ -309,11 +309,12 @@ def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
         if isinstance(size, int) and not size:
             return averages.mean(x, axis, keepdims=keepdims)
         low, high = (_at(ordered, tensor([i])) for i in ((size - 1) // 2, size // 2))
-        middle = choose(
-            isnan(ordered[..., -1:]),
-            tensor(np.nan, x.dtype),
-            (low + high) / 2 if isinstance(size, int) and size % 2 == 0 else low,
-        )[..., 0]
+        mean = (low + high) / 2
+        if not isinstance(size, int):  # of an odd number of elements, the two are the same one
+            mean = choose(low == high, low, mean)
+        elif size % 2:
+            mean = low
+        middle = choose(isnan(ordered[..., -1:]), tensor(np.nan, x.dtype), mean)[..., 0]
     return expand_dims(middle, sorted(axes)) if keepdims and axes else middle
 
 

@@ -242,6 +242,7 @@ SQUEEZE = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_squeezed(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_squeezed(x.shape, axis)),
         kind=View(lambda x, axis: x.reshape(_squeezed(x.shape, axis), copy=False)),
+        required_shapes=lambda x, axis: [[1 if a in axis else d for a, d in enumerate(x)]],
         batching_rule=ALONG,
         vjp=(lambda g, out, x, axis: expand_dims(g, axis),),
         samples=(Sample(_any(2, 1, 3), {"axis": (1,)}), Sample(_any(1, 2, 1), {"axis": (0, 2)})),

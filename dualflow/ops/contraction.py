@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
+from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops.complex_numbers import conj
@@ -41,6 +43,16 @@ def _infer(a: TensorSpec, b: TensorSpec, transpose_a: bool = False, transpose_b:
     return TensorSpec.of(Shape([*batch, rows, columns]), a.dtype)
 
 
+def _required_shapes(
+    a: Sequence[int], b: Sequence[int], transpose_a: bool = False, transpose_b: bool = False
+) -> list[Sequence[int]]:
+    inner = common_size(a[-2 if transpose_a else -1], b[-1 if transpose_b else -2])
+    return [
+        (*a[:-2], inner, a[-1]) if transpose_a else (*a[:-1], inner),
+        (*b[:-1], inner) if transpose_b else (*b[:-2], inner, b[-1]),
+    ]
+
+
 def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     if a.ndim < 2 or b.ndim < 2 or a.dtype.kind == "b":
         raise ValueError("matmul takes matrices of numbers")
@@ -68,6 +80,7 @@ MATMUL = register(
         infer=_infer,
         kernel=_matmul,
         kind=MatMul(),
+        required_shapes=_required_shapes,
         vjp=(_vjp_a, _vjp_b),
         promotion=Promotion.TOGETHER,
         samples=(

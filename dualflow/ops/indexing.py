@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Dim, Shape, broadcast
-from dualflow.core.size_functions import symbolic_slice_bounds
+from dualflow.core.size_functions import largest, symbolic_slice_bounds
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SymInt
 from dualflow.core.tracebacks import hide_frames
@@ -51,6 +51,17 @@ def _sliced(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
     return None if dim is None else symbolic_slice_bounds(start, stop, step or 1, dim)[1]
 
 
+def _shape_with(shape: Sequence[int], key: Key) -> list[int]:
+    """``shape``, with sizes for which the positions in ``key`` exist."""
+    sizes, dims = [], iter(shape)
+    for entry in key:
+        if entry is not None:
+            size = next(dims)
+            least = 0 if isinstance(entry, tuple) else entry + 1 if entry >= 0 else -entry
+            sizes.append(largest(size, least) if isinstance(size, SymInt) else size)
+    return [*sizes, *dims]
+
+
 def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
     dims = iter(x.shape)
     sizes: list[Dim] = []
@@ -61,7 +72,7 @@ def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
             sizes.append(_sliced(next(dims), entry))
         else:
             size = next(dims)
-            if size is not None and not -size <= entry < size:  # known only now, as it was left open
+            if type(size) is int and not -size <= entry < size:  # the program checks one known at run time
                 raise OutOfRangeError(
                     f"index {entry} is out of range for an axis of size {size}; check the arguments' sizes."
                 )
@@ -84,6 +95,7 @@ GETITEM = register(
         infer=_getitem_infer,
         kernel=lambda x, key: x[_as_index(key)],
         kind=View(lambda x, key: x[_as_index(key)]),
+        required_shapes=lambda x, key: [_shape_with(x, key)],
         batching_rule=BatchingRule(first={"key": _ALL}),
         vjp=(lambda g, out, x, key: _place(g, x, key),),
         samples=tuple(Sample(_X, {"key": key}) for key in _KEYS),
@@ -141,6 +153,7 @@ REPLACE = register(
         name="replace",
         doc="""A copy of ``x`` whose part ``x[key]`` is ``part``.""",
         infer=_replace_infer,
+        required_shapes=lambda x, part, key: [_shape_with(x, key), part],
         kernel=assembling(_replace_infer, _replace_pieces),
         kind=CopyPieces(_replace_pieces),
         batching_rule=BatchingRule(first={"key": _ALL}),

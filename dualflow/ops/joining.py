@@ -12,6 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axis
+from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG
 from dualflow.ops.indexing import GETITEM, Key
@@ -44,6 +45,15 @@ def _concat_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
     sizes = [s[axis] for s in shapes]
     sizes_of_result[axis] = None if None in sizes else sum(d for d in sizes if d is not None)
     return TensorSpec.of(Shape(sizes_of_result), inputs[0].dtype)
+
+
+def _shapes_beside(*shapes: Sequence[int], axis: int) -> list[Sequence[int]]:
+    common = _equal_shapes(*shapes)[0]
+    return [[d if a == axis else common[a] for a, d in enumerate(shape)] for shape in shapes]
+
+
+def _equal_shapes(*shapes: Sequence[int], axis: int = 0) -> list[Sequence[int]]:
+    return [[common_size(*sizes) for sizes in zip(*shapes, strict=True)]] * len(shapes)
 
 
 def _same(sizes: Sequence[Dim], shapes: Sequence[Shape], axis: int) -> Dim:
@@ -96,6 +106,7 @@ CONCAT = register(
         infer=_concat_infer,
         kernel=lambda *inputs, axis: np.concatenate(inputs, axis),
         kind=CopyPieces(_concat_pieces),
+        required_shapes=_shapes_beside,
         batching_rule=ALONG,
         vjp=_concat_vjp,
         promotion=Promotion.TOGETHER,
@@ -181,6 +192,7 @@ STACK = register(
         infer=_stack_infer,
         kernel=_stack,
         kind=CopyPieces(_stack_pieces),
+        required_shapes=_equal_shapes,
         batching_rule=ALONG,
         vjp=lambda i, g, out, *inputs, axis: _at(g, axis, i),
         promotion=Promotion.TOGETHER,

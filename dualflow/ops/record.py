@@ -87,6 +87,10 @@ class Op:
         prune_outputs: ``prune_outputs(needed, **attrs)`` returns the attributes with which the op computes
             only the outputs that are ``needed`` (a tuple of bools, some of them false), or None if it always
             computes all. The bits are the same, except where LAPACK has a faster routine for fewer outputs.
+        required_shapes: ``required_shapes(*shapes, **attrs)`` returns the shapes that the inputs must have,
+            for inputs of ``shapes`` with sizes that are known only at run time: in place of a size the one
+            that it must be equal to. The program compares them. None if sizes can be compared by no such
+            rule.
     """
 
     name: str
@@ -103,6 +107,7 @@ class Op:
     effect: Effect | None = None
     strings: bool = False
     prune_outputs: Callable[..., dict[str, Any] | None] | None = None
+    required_shapes: Callable[..., Sequence[Sequence[int]]] | None = None
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:

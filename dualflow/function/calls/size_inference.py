@@ -27,6 +27,7 @@ from dualflow.core.symbolic_sizes import (
     variable_of,
 )
 from dualflow.function.calls.integer_values import IntegerValues
+from dualflow.function.calls.required_sizes import required_shapes, with_shapes
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
@@ -145,6 +146,7 @@ class _SizeInference:
             return self._cond(node, inputs)
         if isinstance(kind, Loop):
             return self._loop(node, inputs)
+        shapes = required_shapes(node, inputs, self._require)
         try:
             recorded = add(node.op, inputs, node.attrs, node.origin)
         except (InvalidArgumentError, UndecidedSize):
@@ -153,7 +155,10 @@ class _SizeInference:
                 return [self.tracer.lift(reshaped)._value]
             if node.op is ENSURED:
                 return [self._ensured(inputs[0], node.attrs["sizes"])]
-            recorded = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
+            if shapes is not None:
+                recorded = with_shapes(self.tracer.builder, node, inputs, shapes)
+            else:
+                recorded = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
         if not isinstance(kind, Elementwise) and not all(spec.shape.is_static for spec in recorded.specs):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
         return recorded.outputs

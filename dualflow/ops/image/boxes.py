@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
+from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -179,6 +181,13 @@ def _suppressed_infer(
     return TensorSpec.of(shape, int32), TensorSpec.of(shape, scores.dtype), TensorSpec.of(Shape(), int32)
 
 
+def _suppressed_shapes(
+    boxes: Sequence[int], scores: Sequence[int], *numbers: Sequence[int], most: int, matrix: bool
+) -> list[Sequence[int]]:
+    count = common_size(boxes[0], scores[0])
+    return [(count, count if matrix else 4), (count,), *numbers]
+
+
 _BOXES: Final = Domain(
     kinds="f", shape=(4, 4), values=[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0, -1, -1], [0, 2, 1, 3]]
 )
@@ -196,6 +205,7 @@ SUPPRESSED: Final = register(
         infer=_suppressed_infer,
         kernel=_suppressed,
         kind=Opaque("each choice of a box depends on those before it"),
+        required_shapes=_suppressed_shapes,
         outputs=3,
         samples=(
             Sample((_BOXES, _SCORES, _number(0.5), _number(0.0), _number(0.0)), {"most": 3, "matrix": False}),

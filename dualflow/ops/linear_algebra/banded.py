@@ -7,6 +7,7 @@ read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
+from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
@@ -66,6 +68,13 @@ def _kernel(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
             raise not_invertible(at)
         out[at] = solution
     return out
+
+
+def _required_shapes(
+    bands: Sequence[int], b: Sequence[int], band: Band, transpose: bool
+) -> list[Sequence[int]]:
+    size = common_size(bands[-1], b[-2])
+    return [(*bands[:-2], band[1] - band[0] + 1, size), (*b[:-2], size, b[-1])]
 
 
 def _triangular(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
@@ -132,6 +141,7 @@ BANDED_SOLVE = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("LAPACK solves systems of equations"),
+        required_shapes=_required_shapes,
         batching_rule=LEADING,
         joint_vjp=_joint_vjp,
         promotion=Promotion.TOGETHER,

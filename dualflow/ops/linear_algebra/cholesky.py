@@ -15,7 +15,7 @@ from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.linear_algebra.diagonals import diag_part, lower_half
 from dualflow.ops.linear_algebra.factors import lapack_cholesky
-from dualflow.ops.linear_algebra.matrices import require_squares, same_squares
+from dualflow.ops.linear_algebra.matrices import require_square_shapes, require_squares, same_squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.powers import log
@@ -66,6 +66,7 @@ CHOLESKY = register(
         infer=same_squares,
         kernel=_kernel,
         kind=Opaque("LAPACK factors matrices"),
+        required_shapes=require_square_shapes,
         batching_rule=LEADING,
         vjp=(_vjp,),
         samples=(

@@ -22,7 +22,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places, size_of
 from dualflow.ops.linear_algebra.factors import lapack_eigh, lapack_eigvalsh
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
-from dualflow.ops.linear_algebra.matrices import only, require_squares, squares
+from dualflow.ops.linear_algebra.matrices import only, require_square_shapes, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
@@ -89,6 +89,7 @@ EIGH = register(
         infer=_eigh_infer,
         kernel=_eigh,
         kind=Opaque("LAPACK decomposes matrices"),
+        required_shapes=require_square_shapes,
         batching_rule=LEADING,
         joint_vjp=_eigh_joint_vjp,
         outputs=None,
@@ -210,6 +211,7 @@ EIG = register(
         infer=_eig_infer,
         kernel=_eig,
         kind=Opaque("LAPACK decomposes matrices"),
+        required_shapes=require_square_shapes,
         batching_rule=LEADING,
         joint_vjp=_eig_joint_vjp,
         outputs=None,

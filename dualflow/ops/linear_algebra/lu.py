@@ -28,7 +28,12 @@ from dualflow.ops.linear_algebra.diagonals import (
     strictly_lower,
 )
 from dualflow.ops.linear_algebra.eliminations import lapack_lu
-from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
+from dualflow.ops.linear_algebra.matrices import (
+    not_invertible,
+    require_square_shapes,
+    require_squares,
+    squares,
+)
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import eye
@@ -84,6 +89,7 @@ LU = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("LAPACK factors matrices"),
+        required_shapes=require_square_shapes,
         batching_rule=LEADING,
         joint_vjp=_joint_vjp,
         outputs=2,

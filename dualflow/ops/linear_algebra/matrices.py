@@ -13,6 +13,7 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, broadcast
+from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 
 _DTYPES: Final = ("float32", "float64", "complex64", "complex128")
@@ -57,6 +58,20 @@ def same_squares(x: TensorSpec) -> TensorSpec:
     """
     squares(x)
     return x
+
+
+def require_square_shapes(x: Sequence[int], *others: Sequence[int], **attrs: Any) -> list[Sequence[int]]:
+    """The rule of :attr:`Op.required_shapes` of ops on square matrices."""
+    size = common_size(*x[-2:]) if len(x) > 1 else None
+    return [x if size is None else (*x[:-2], size, size), *others]
+
+
+def require_solution_shapes(a: Sequence[int], b: Sequence[int], **attrs: Any) -> list[Sequence[int]]:
+    """The rule of :attr:`Op.required_shapes` of ops that solve ``a @ x = b``, of square matrices."""
+    if len(a) < 2 or len(b) < 2:
+        return [a, b]
+    size = common_size(*a[-2:], b[-2])
+    return [(*a[:-2], size, size), (*b[:-2], size, b[-1])]
 
 
 def only(results: Any) -> Any:

@@ -16,7 +16,7 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.linear_algebra.diagonals import size_of
-from dualflow.ops.linear_algebra.matrices import require_squares, squares
+from dualflow.ops.linear_algebra.matrices import require_square_shapes, require_squares, squares
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -87,6 +87,7 @@ MATRIX_FUNCTION = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("SciPy computes functions of matrices"),
+        required_shapes=require_square_shapes,
         batching_rule=LEADING,
         vjp=(_vjp,),
         samples=(

@@ -8,6 +8,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
+from dualflow.core.size_functions import smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.batching_rules import LEADING
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def _infer(x: TensorSpec, full_matrices: bool, only_r: bool = False) -> tuple[TensorSpec, ...]:
     batch, rows, columns = matrices(x)
-    inner = rows if full_matrices else None if rows is None or columns is None else min(rows, columns)
+    inner = rows if full_matrices else None if rows is None or columns is None else smallest(rows, columns)
     r = TensorSpec.of(Shape([*batch, inner, columns]), x.dtype)
     return (r,) if only_r else (TensorSpec.of(Shape([*batch, rows, inner]), x.dtype), r)
 

@@ -10,6 +10,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int32
 from dualflow.core.shape import Shape
+from dualflow.core.size_functions import smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
 from dualflow.ops.batching_rules import LEADING
@@ -17,7 +18,7 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj, imag
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.linear_algebra.diagonals import diag, diag_part
+from dualflow.ops.linear_algebra.diagonals import diag, diag_part, size_of
 from dualflow.ops.linear_algebra.factors import lapack_svd, lapack_svdvals
 from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
 from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 def _infer(x: TensorSpec, compute_uv: bool, full_matrices: bool) -> tuple[TensorSpec, ...]:
     batch, rows, columns = matrices(x)
-    rank = None if rows is None or columns is None else min(rows, columns)
+    rank = None if rows is None or columns is None else smallest(rows, columns)
     values = TensorSpec.of(Shape([*batch, rank]), x.dtype.real)
     if not compute_uv:
         return (values,)
@@ -76,7 +77,7 @@ def _joint_vjp(
     if not compute_uv:
         out, g = _svd(x), (g, None, None)
     (s, u, v), (g_s, g_u, g_v) = out, g
-    rank = s.shape[-1]
+    rank = size_of(s, -1)
     gaps, columns = cast(inverse_gaps_of_squares(s), x.dtype), cast(expand_dims(s, -2), x.dtype)
     inverse = cast(expand_dims(inverses(s), -2), x.dtype)
     inner: Any = 0.0 if g_s is None else diag(cast(g_s, x.dtype))
@@ -104,10 +105,10 @@ def _turned(basis: Any, g: Any, rank: int) -> tuple[Any, Any]:
     """
     first = basis[..., :rank]
     along = matmul(first, g[..., :rank], adjoint_a=True)
-    if basis.shape[-2] == rank:
+    if type(rank) is int and basis.shape[-2] == rank:
         return along, None
     orthogonal = g[..., :rank] - matmul(first, along)
-    if basis.shape[-1] != rank:
+    if type(rank) is not int or basis.shape[-1] != rank:
         orthogonal = orthogonal - matmul(basis[..., rank:], matmul(g[..., rank:], first, adjoint_a=True))
     return along, orthogonal
 

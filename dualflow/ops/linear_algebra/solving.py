@@ -11,7 +11,13 @@ from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.contraction import matmul
 from dualflow.ops.linear_algebra.eliminations import lapack_solve
-from dualflow.ops.linear_algebra.matrices import first_singular, not_invertible, require_matrices, solution
+from dualflow.ops.linear_algebra.matrices import (
+    first_singular,
+    not_invertible,
+    require_matrices,
+    require_solution_shapes,
+    solution,
+)
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.samples import Domain, Sample
@@ -43,6 +49,7 @@ SOLVE = register(
         infer=solution,
         kernel=_kernel,
         kind=Opaque("LAPACK solves systems of equations"),
+        required_shapes=require_solution_shapes,
         batching_rule=LEADING,
         joint_vjp=_joint_vjp,
         promotion=Promotion.TOGETHER,

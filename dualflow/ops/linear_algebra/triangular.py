@@ -12,7 +12,7 @@ from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.contraction import matmul
 from dualflow.ops.linear_algebra.diagonals import band_part
-from dualflow.ops.linear_algebra.matrices import require_matrices, solution
+from dualflow.ops.linear_algebra.matrices import require_matrices, require_solution_shapes, solution
 from dualflow.ops.linear_algebra.triangular_blas import solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
@@ -75,6 +75,7 @@ TRIANGULAR_SOLVE = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("BLAS solves systems of equations"),
+        required_shapes=require_solution_shapes,
         batching_rule=LEADING,
         joint_vjp=_joint_vjp,
         promotion=Promotion.TOGETHER,

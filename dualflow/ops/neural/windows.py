@@ -11,6 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Dim, Shape
+from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.arrangement import reshape, transpose
@@ -65,7 +66,7 @@ def window_count(size: Dim, window: int, stride: int, dilation: int) -> Dim:
     """The number of windows that fit on an axis."""
     if size is None:
         return None
-    return max(0, (size - (window - 1) * dilation - 1) // stride + 1)
+    return largest(0, (size - (window - 1) * dilation - 1) // stride + 1)
 
 
 def _counts(spatial: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> list[Dim]:

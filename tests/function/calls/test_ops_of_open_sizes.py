@@ -1,0 +1,125 @@
+"""Ops on arguments of open sizes: one program gives the values and gradients of eager calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import array_api
+
+N = None
+Case = tuple[Callable[..., Any], tuple[tuple[int | None, ...], ...]]
+
+
+def system(x: Any) -> Any:
+    return x + 9.0 * df.eye(len(x))
+
+
+def symmetric(x: Any) -> Any:
+    return df.matmul(x, x, transpose_b=True) + 5.0 * df.eye(len(x))
+
+
+CASES: dict[str, Case] = {
+    "the first row": (lambda x: x[0], ((N, 3),)),
+    "the last row": (lambda x: x[-1] * x[1], ((N, 3),)),
+    "a column": (lambda x: x[:, 1] - x[..., -1], ((N, N),)),
+    "an axis of size 1": (lambda x: df.squeeze(x[:1], 0), ((N, 3),)),
+    "a product of open sizes": (lambda x, y: x @ y, ((N, 4), (4, N))),
+    "a product with an identity": (lambda x: x @ df.eye(df.shape(x)[1]), ((N, N),)),
+    "a solved system": (lambda x, y: df.linalg.solve(system(x), y), ((N, N), (N, N))),
+    "a triangular system": (lambda x, y: df.linalg.triangular_solve(system(x), y), ((N, N), (N, N))),
+    "a tridiagonal system": (
+        lambda x: df.linalg.tridiagonal_solve(
+            df.add(x, [[0.0], [9.0], [0.0]]), x[0], diagonals_format="compact"
+        ),
+        ((3, N),),
+    ),
+    "an inverse": (lambda x: df.linalg.inv(system(x)), ((N, N),)),
+    "a determinant": (lambda x: df.linalg.slogdet(system(x))[1], ((N, N),)),
+    "Cholesky factors": (lambda x: df.linalg.cholesky(symmetric(x)), ((N, N),)),
+    "eigenvalues": (lambda x: df.linalg.eigvalsh(symmetric(x)), ((N, N),)),
+    "singular values": (lambda x: df.linalg.svd(x, compute_uv=False), ((N, 3),)),
+    "singular vectors": (lambda x: df.abs(df.linalg.svd(x)[1]), ((N, 2),)),
+    "an orthogonal basis": (lambda x: df.abs(df.linalg.qr(x)[0]), ((N, 2),)),
+    "least squares": (lambda x, y: df.linalg.lstsq(x, y), ((N, 2), (N, 1))),
+    "a pseudoinverse": (lambda x: df.linalg.pinv(x), ((N, 2),)),
+    "largest elements": (lambda x: df.sort(x, -1, "DESCENDING")[:, :2], ((N, N),)),
+}
+SIZES = (2, 3, 4, 7)
+
+
+def function_and_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*inputs: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(list(inputs))
+            value = function(*inputs)
+            total = df.reduce_sum(df.sin(value))
+        return value, tape.gradient(total, list(inputs))
+
+    return both
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_program_gives_the_values_and_gradients_of_eager_calls(name: str) -> None:
+    function, shapes = CASES[name]
+    both = function_and_gradient(function)
+    compiled = df.function(both, input_signature=[df.TensorSpec(shape, df.float64) for shape in shapes])
+    for n in SIZES:
+        rng = np.random.default_rng(n)
+        inputs = [df.constant(rng.standard_normal([n if d is None else d for d in s])) for s in shapes]
+        for result, expected in zip(
+            df.nest.flatten(compiled(*inputs)), df.nest.flatten(both(*inputs)), strict=True
+        ):
+            np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.llvm  # Numba's programs are those of one size
+@pytest.mark.parametrize("name", CASES)
+def test_all_sizes_have_one_program(name: str) -> None:
+    function, shapes = CASES[name]
+    signature = [df.TensorSpec(shape, df.float64) for shape in shapes]
+    compiled = df.function(function_and_gradient(function), input_signature=signature)
+    for n in SIZES:
+        compiled(*[df.ones([n if d is None else d for d in s], df.float64) for s in shapes])
+    (trace,) = compiled.concrete_functions
+    assert len(trace._traces) == 1
+
+
+def test_the_median_of_an_open_number_of_elements() -> None:
+    median = df.function(lambda x: df.numpy.median(x), input_signature=[df.TensorSpec([None])])
+    for n in (5, 4, 1, 2):
+        x = np.random.default_rng(n).permutation(n).astype(np.float32)
+        assert float(median(df.constant(x))) == np.median(x)
+
+
+@pytest.mark.parametrize("place", [2, -3])
+def test_a_position_outside_of_an_open_axis_raises_the_error_of_eager_calls(place: int) -> None:
+    pick = df.function(lambda x: df.exp(x)[place], input_signature=[df.TensorSpec([None])])
+    np.testing.assert_allclose(pick(df.constant([1.0, 2.0, 3.0])), np.exp([1.0, 2.0, 3.0])[place], rtol=1e-6)
+    for _ in range(3):
+        with pytest.raises(df.errors.OutOfRangeError, match=f"index {place} is out of range"):
+            pick(df.constant([1.0, 2.0]))
+
+
+def test_a_position_outside_of_an_axis_whose_size_depends_on_data_raises_an_error() -> None:
+    second = df.function(lambda x: df.boolean_mask(x, x > 0.0)[1] * 2.0)
+    assert float(second(df.constant([1.0, -1.0, 3.0]))) == 6.0
+    for _ in range(2):
+        with pytest.raises((df.errors.InvalidArgumentError, df.errors.OutOfRangeError)):
+            second(df.constant([1.0, -1.0, -3.0]))
+
+
+def test_a_row_of_an_assigned_part_is_checked() -> None:
+    def assigned(x: Any) -> Any:
+        y = array_api.asarray(df.exp(x))
+        y[2] = 0.0
+        return df.convert_to_tensor(y)
+
+    set_third = df.function(assigned, input_signature=[df.TensorSpec([None])])
+    np.testing.assert_allclose(set_third(df.zeros([3])), [1.0, 1.0, 0.0])
+    with pytest.raises(df.errors.OutOfRangeError):
+        set_third(df.zeros([2]))
