@@ -50,7 +50,7 @@ class LaunchEmitter:
             return EmittedLaunch(statement, equal.lanes, tuple(kernels))
         nest = self.nest(statement)
         lanes = lanes_of(nest, self._bits)
-        launch = kernel_launch(nest, lanes, _side_by_side(nest, lanes, self._bits))
+        launch = kernel_launch(nest, lanes, rows_side_by_side(nest, lanes, self._bits))
         launches = [launch] if launch.join is None else [launch, launch.join]
         texts = [kernel_text(x, lanes, self._bits) for x in launches]
         new = EmittedLaunch(statement, lanes, tuple(zip(launches, texts, strict=True)))
@@ -74,7 +74,7 @@ class EmittedKernel(NamedTuple):
         return self.emitter.nest(self.statement)
 
 
-def _side_by_side(nest: Nest, lanes: int, vector_bits: int) -> int:
+def rows_side_by_side(nest: Nest, lanes: int, vector_bits: int) -> int:
     """The number of rows that a kernel of short rows computes in one iteration, to hide latencies.
 
     0 for rows longer than a register, whose kernel has a loop. A batch of any size has the same kernel.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.entry import rows_of
+from dualflow.backends.llvm.launches import rows_side_by_side
 from dualflow.graph.cost_model import CPU
 from dualflow.schedule.lanes import FEWEST_LANES, lanes_of
 
@@ -75,7 +75,7 @@ def test_rows_that_fit_into_a_register_run_side_by_side_in_several(
     spec = df.TensorSpec(shape, dtype)
     executable = df.function(f).get_concrete_function(spec).compiled.executable
     (kernel,) = executable.program.kernels
-    assert rows_of(kernel.nest, lanes_of(kernel.nest, 512), 512) == expected
+    assert rows_side_by_side(kernel.nest, lanes_of(kernel.nest, 512), 512) == expected
 
 
 def test_one_short_row_runs_the_code_of_a_longer_one() -> None:
