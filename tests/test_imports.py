@@ -46,6 +46,7 @@ ORDER = [
     ["function"],
     ["function.inspect", "graph_mode"],
     ["data", "profiler", "summary", "train"],
+    ["saved"],
     ["random"],
     ["numpy"],
     ["array_api"],

@@ -54,6 +54,8 @@ CLEAN = (
     "ops",
     "profiler",
     "random",
+    "saved",
+    "saved_model.py",
     "scalar",
     "schedule",
     "sequences",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -308,6 +309,11 @@ class ConcreteFunction(TracedGraph):
         """
         compiled = self._latest_static
         return numba_function(compiled.machine_code, [array_of(x) for x in compiled.sources.captured])
+
+    @property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The parameters of the traced Python function."""
+        return self._signature.parameters
 
     @property
     def variables(self) -> tuple[Any, ...]:

@@ -160,3 +160,18 @@ class TextLine:
     def end(self) -> None:
         if self.at != len(self.text):
             self.fail("expected the end of the line")
+
+
+def read_spec(text: str, name: str | None = None) -> TensorSpec:
+    """The spec that ``text`` prints, such as ``float32[8, ?]``, with a name.
+
+    Raises:
+        InvalidArgumentError: it is none.
+
+    >>> read_spec("int64[2, ?]")
+    TensorSpec(shape=(2, None), dtype=dualflow.int64, name=None)
+    """
+    line = TextLine(TextLines([text], Resolver(repr(text[:60]))), text, 1)
+    spec = line.spec(name)
+    line.end()
+    return spec

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from dualflow.core.atomic_files import sync_folder
@@ -56,6 +56,18 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
         name: {"dtype": as_dtype(array.dtype).name, "shape": list(array.shape), "crc32": _crc(parts[name])}
         for name, array in arrays.items()
     }
+
+
+def open_arrays(path: Path) -> Any:
+    """A file of arrays, open for :func:`read_array`.
+
+    Raises:
+        OSError: it can't be read, or is no such file.
+    """
+    try:
+        return safe_open(path, framework="np")
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
 
 
 def _as_system_error(error: SafetensorError, path: Path) -> OSError:

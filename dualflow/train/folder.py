@@ -32,12 +32,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from safetensors import SafetensorError, safe_open
-
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
-from dualflow.train.array_file import ArrayEntry, entries_of, read_array, write_arrays
+from dualflow.train.array_file import ArrayEntry, entries_of, open_arrays, read_array, write_arrays
 from dualflow.train.durable import explaining, make_folder, replace_text, writing_in
 from dualflow.train.encoding import Array
 
@@ -116,7 +114,7 @@ def open_folder(path: Path) -> Folder:
     while True:
         content = _content(path)
         try:
-            arrays = safe_open(path / content["file"], framework="np")
+            arrays = open_arrays(path / content["file"])
             size = os.path.getsize(path / content["file"])
             entries = entries_of(content["arrays"], size, lambda what: damaged(path, f"{INDEX} {what}"))
         except FileNotFoundError as error:
@@ -124,7 +122,7 @@ def open_folder(path: Path) -> Folder:
                 raise damaged(path, f"the file {tried} is missing") from error
             tried = content["file"]  # retry: a writer may have replaced both files
             continue
-        except (SafetensorError, OSError) as error:
+        except OSError as error:
             raise damaged(path, f"the file {content['file']} can't be read: {error}") from error
         return Folder(path, entries, content["nodes"], arrays)
 

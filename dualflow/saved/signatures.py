@@ -1,0 +1,132 @@
+"""Signatures: functions of named tensors that return a dict of tensors, as servers call them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import leaves
+from dualflow.function.bound_method import BoundFunction
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.decorator import Function
+from dualflow.saved.traces import arguments_of
+
+DEFAULT_KEY: Final = "serving_default"
+
+
+def is_function(thing: Any) -> bool:
+    """Whether ``thing`` is a traced function, or one trace of it."""
+    return isinstance(thing, Function | BoundFunction | ConcreteFunction)
+
+
+def signatures_of(signatures: Any, children: Mapping[str, Any]) -> dict[str, ConcreteFunction]:
+    """The signatures of a save, each as a trace with keyword parameters that returns a dict.
+
+    Args:
+        signatures: a function, or a dict of functions; None for the only function of ``children`` if it has
+            an input signature.
+        children: the attributes of the saved object.
+
+    Raises:
+        DTypeError: one of them is no function, or no trace of tensors that returns tensors.
+        InvalidArgumentError: a function has several traces, or none.
+    """
+    if signatures is None:
+        signatures = _only_function(children)
+    if is_function(signatures):
+        signatures = {DEFAULT_KEY: signatures}
+    if not isinstance(signatures, Mapping):
+        raise DTypeError(f"signatures is a function, or a dict of functions by name, not {signatures!r}.")
+    traces = {}
+    for key, function in signatures.items():
+        if not isinstance(key, str) or not is_function(function):
+            raise DTypeError(
+                f"signatures has {key!r}: {function!r}; it maps names to functions of df.function, or to "
+                "what their get_concrete_function returns."
+            )
+        traces[key] = _with_names(key, single_trace(function, f"the signature {key!r}"))
+    return traces
+
+
+def _only_function(children: Mapping[str, Any]) -> Mapping[str, Any]:
+    functions = [child for child in children.values() if is_function(child)]
+    if len(functions) != 1:
+        return {}
+    (function,) = functions
+    if isinstance(function, ConcreteFunction):
+        return {DEFAULT_KEY: function} if _is_of_tensors(function) else {}
+    if function.input_signature is None:
+        return {}
+    trace = function.get_concrete_function()
+    return {DEFAULT_KEY: trace} if _is_of_tensors(trace) else {}
+
+
+def single_trace(function: Any, what: str) -> ConcreteFunction:
+    """The trace that a function stands for.
+
+    Raises:
+        InvalidArgumentError: it has several traces, or none.
+    """
+    if isinstance(function, ConcreteFunction):
+        return function
+    if function.input_signature is not None:
+        trace: ConcreteFunction = function.get_concrete_function()
+        return trace
+    traces = function.concrete_functions
+    if len(traces) != 1:
+        raise InvalidArgumentError(
+            f"{function!r} has {len(traces)} traces, and {what} needs one: pass "
+            "function.get_concrete_function(df.TensorSpec(...)), or give the function an input_signature."
+        )
+    only: ConcreteFunction = traces[0]
+    return only
+
+
+def _is_of_tensors(trace: ConcreteFunction) -> bool:
+    results = trace.structured_outputs
+    return isinstance(results, Mapping | list | tuple | TensorSpec) and all(
+        isinstance(x, TensorSpec) for x in leaves(results)
+    )
+
+
+def _with_names(key: str, trace: ConcreteFunction) -> ConcreteFunction:
+    """A trace of ``trace`` that takes its tensors by name, and returns a dict."""
+    specs = [x for x in leaves(arguments_of(trace)) if isinstance(x, TensorSpec)]
+    named: dict[str, TensorSpec] = {}
+    for spec in specs:
+        name = re.sub(r"\W+", "_", str(spec.name)).strip("_") or "x"
+        while name in named:
+            name += "_"
+        named[name] = TensorSpec(spec.shape, spec.dtype, name)
+    results = _named_results(key, trace)
+
+    def serve(**tensors: Any) -> dict[str, Any]:
+        outputs = leaves(trace.run([tensors[name] for name in named]))
+        return dict(zip(results, outputs, strict=True))
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in named]
+    serve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect reads it
+    function: Function[..., Any] = Function(serve, autograph=False, name=f"signature_{key}")
+    signature: ConcreteFunction = function.get_concrete_function(**named)
+    return signature
+
+
+def _named_results(key: str, trace: ConcreteFunction) -> list[str]:
+    """The name of each result, in the order of the leaves."""
+    results = trace.structured_outputs
+    values = leaves(results)
+    if not all(isinstance(x, TensorSpec) for x in values):
+        raise DTypeError(f"The signature {key!r} returns {results!r}; a signature returns tensors alone.")
+    if not isinstance(results, Mapping):
+        if len(values) > 1 and any(not isinstance(x, TensorSpec) for x in results):
+            raise DTypeError(
+                f"The signature {key!r} returns nested structures; return a dict, or a list of tensors."
+            )
+        return [f"output_{i}" for i in range(len(values))]
+    if not all(isinstance(name, str) and isinstance(x, TensorSpec) for name, x in results.items()):
+        raise DTypeError(f"The signature {key!r} returns a dict whose members are not tensors by name.")
+    return sorted(results)

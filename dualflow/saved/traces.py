@@ -1,0 +1,96 @@
+"""Traces as a saved model stores them: the text of the graph, and the structures of arguments and results."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.core.errors import DTypeError
+from dualflow.core.records import dataclass, field
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import unflatten
+from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.graph.printer import Storage, complete_text
+from dualflow.saved.structures import to_json
+from dualflow.train.encoding import Array
+
+
+@dataclass(slots=True)
+class TraceWriter:
+    """Collects the traces of a save, each once.
+
+    Attributes:
+        node_of: returns the number of the object that is a captured variable or tensor.
+        texts: the texts of the graphs.
+        traces: a description of each trace, as JSON.
+        constants: the constants that the texts refer to, by name.
+    """
+
+    node_of: Callable[[Any], int]
+    texts: list[str] = field(default_factory=list)
+    traces: list[Any] = field(default_factory=list)
+    constants: dict[str, Array] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)
+
+    def number(self, trace: ConcreteFunction) -> int:
+        """The number of a trace, which is added if it is new.
+
+        Raises:
+            InvalidArgumentError: an attribute of its graph has no text.
+            DTypeError: an argument or result is an object that only its own code could create again.
+        """
+        if id(trace) not in self._numbers:
+            what = f"{trace.name} can't be saved: an argument"
+            entry = {
+                "name": trace.name,
+                "parameters": [_parameter(p) for p in trace.parameters],
+                "arguments": to_json(arguments_of(trace), what),
+                "results": to_json(trace.structured_outputs, f"{trace.name} can't be saved: its result"),
+            }
+            self.texts.append(complete_text(trace.graph, Storage(self._constant, self._source)))
+            self.traces.append(entry)
+            self._numbers[id(trace)] = len(self.traces) - 1
+        return self._numbers[id(trace)]
+
+    def _constant(self, array: Array) -> str:
+        name = f"constants/{len(self.constants)}"
+        self.constants[name] = array
+        return name
+
+    def _source(self, source: Any) -> str:
+        return str(self.node_of(source))
+
+
+def arguments_of(trace: ConcreteFunction) -> tuple[Any, ...]:
+    """The value of each parameter of a trace, with specs for tensors.
+
+    Raises:
+        DTypeError: a variable is an argument.
+    """
+    structure, leaves = trace.key
+    values: list[Any] = []
+    for leaf, name in zip(leaves, trace.leaf_names, strict=True):
+        if isinstance(leaf, VariableLeaf):
+            raise DTypeError(
+                f"{trace.name} can't be saved: its argument {name} is a variable. A saved function takes "
+                "tensors, and captures variables: pass the variable's value, or use the variable inside."
+            )
+        if isinstance(leaf, TensorLeaf):
+            values.append(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))
+        else:
+            values.append(leaf.value)
+    arguments: tuple[Any, ...] = unflatten(structure, values)
+    return arguments
+
+
+def _parameter(parameter: inspect.Parameter) -> list[Any]:
+    """The name and kind of a parameter, and its default if that can be saved."""
+    entry: list[Any] = [parameter.name, parameter.kind.name]
+    if parameter.default is not parameter.empty:
+        try:
+            entry.append(to_json(parameter.default, "a default"))
+        except DTypeError:  # then every trace has an argument that can't be saved, or a call passes one
+            return entry
+    return entry
