@@ -15,7 +15,7 @@ from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.string_graphs import WHY, holds_strings, with_strings
+from dualflow.graph.string_graphs import REASON, holds_strings, with_strings
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +43,7 @@ class Interpreted:
         what = f"{len(self.graph.nodes)} nodes, one by one"
         if not holds_strings(self.graph):
             return (PartReport(PartKind.NUMPY, what, "the backend is numpy"),)
-        return (PartReport(PartKind.NUMPY, what, WHY, with_strings(self.graph)),)
+        return (PartReport(PartKind.NUMPY, what, REASON, with_strings(self.graph)),)
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs; variables are written after all nodes have run.

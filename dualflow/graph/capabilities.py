@@ -27,7 +27,7 @@ CPU_CACHES: Final = CacheBytes()
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a program may contain. The default is everything that there is a statement for.
+    """What a program may contain. The default is all that statements can express.
 
     Attributes:
         dtypes: characters of the dtypes that kernels compute with. A kernel of others runs through NumPy.

@@ -1,4 +1,4 @@
-"""Column reductions: reductions over the first axes in memory, whose elements are a row apart.
+"""Column reductions: reductions over the outermost axes in memory, as ``reduce_sum(x, axis=0)`` of a matrix.
 
 A loop down a column reads another cache line at each element. So a large column reduction reads the rows in
 chunks, each of which gives a partial result per column. Consumers of the result are in another loop nest.
@@ -15,7 +15,7 @@ from dualflow.core.symbolic_sizes import typical
 LEAST_ROWS: Final = 64
 """The fewest rows of a chunk."""
 LEAST_ELEMENTS: Final = 1 << 18
-"""The fewest elements of a reduction in chunks: fewer stay in a cache."""
+"""The fewest elements of a reduction that is split into chunks: fewer stay in a cache."""
 MOST_COLUMNS: Final = 1 << 16
 """The largest number of columns: a chunk has a partial result for each."""
 

@@ -51,7 +51,7 @@ class KernelReport(NamedTuple):
 
 
 class CompileStats(NamedTuple):
-    """What a compiled graph consists of.
+    """Counts of the parts of a compiled graph.
 
     Attributes:
         kernels: its loop nests.
@@ -59,7 +59,7 @@ class CompileStats(NamedTuple):
         host_calls: the number of nodes that run through NumPy or in Python.
         arena_bytes: the memory of its intermediates.
         keeps_arena: whether the arena is kept between calls.
-        executed: the work that its loop nests execute, divided by that of their ops without recomputation.
+        executed: the work of its loop nests, recomputations included, divided by that of their ops.
     """
 
     kernels: tuple[KernelReport, ...]
@@ -89,8 +89,8 @@ class MemoryBlock(NamedTuple):
 class Footprint(NamedTuple):
     """The memory that a call of a graph takes, by the plan of its values.
 
-    Arguments, variables and constants exist before and after the call and are not counted; neither are the
-    scratch rows of kernels.
+    Arguments, variables and constants exist before and after the call and are not counted; neither is the
+    scratch memory of kernels.
 
     Attributes:
         steps: the node of the graph that each step runs; None for what the plan adds.
@@ -126,7 +126,7 @@ class CodeSource(StrEnum):
 
 
 class CompileCosts(NamedTuple):
-    """Seconds of compiling a graph whose passes have run.
+    """The seconds that the steps of a compile take, after the passes.
 
     Attributes:
         emission: the memory plan, and writing the code.
@@ -144,7 +144,7 @@ class CompileCosts(NamedTuple):
 
 
 class Compiled(Protocol):
-    """A graph that runs.
+    """The interface of a compiled graph.
 
     Attributes:
         graph: what it computes, after all passes.
@@ -158,7 +158,7 @@ class Compiled(Protocol):
         ...
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
-        """The graph's outputs, for a C-contiguous array of the input's dtype and shape for each input.
+        """The graph's outputs for these inputs: C-contiguous arrays of the inputs' dtypes and shapes.
 
         The arrays of updated variables are written to, after everything in the graph that may fail.
         ``effect_log`` records what runs through NumPy and Python, and what ended the call if it fails.

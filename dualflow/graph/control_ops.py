@@ -1,4 +1,4 @@
-"""The two ops of control flow: ``cond``, which runs one of several graphs, and ``loop``.
+"""The two control-flow ops: ``cond`` runs one of several graphs, and ``loop`` runs a graph repeatedly.
 
 Their nodes have one attribute, a :class:`~dualflow.graph.control_spec.CondSpec` or
 :class:`~dualflow.graph.control_spec.LoopSpec`. Their gradients trace graphs, which only the package
@@ -34,7 +34,7 @@ LOOP_GRADIENT: Final[Slot[JointVjp]] = Slot("the gradient of loop", unfilled("th
 
 
 def _joint_vjp_in(slot: Slot[JointVjp]) -> JointVjp:
-    """A joint vjp that calls the content of ``slot``."""
+    """A joint vjp that calls the function in ``slot``, which is filled later."""
     return lambda *args, **attrs: slot.value(*args, **attrs)
 
 
@@ -71,11 +71,11 @@ COND: Final = in_text(
 
 
 def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
-    rows = [v.spec for v in loop.stacked]
+    row_specs = [v.spec for v in loop.stacked]
     carried = [
         v.spec for v in loop.body.inputs[: loop.carried]
     ]  # iterations may change sizes that it leaves open
-    return (*carried, *[TensorSpec.of(Shape((loop.iterations, *r.shape)), r.dtype) for r in rows])
+    return (*carried, *[TensorSpec.of(Shape((loop.iterations, *r.shape)), r.dtype) for r in row_specs])
 
 
 def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
@@ -147,11 +147,11 @@ LOOP: Final = in_text(
 
 
 def run_cond(index: Any, operands: Sequence[Any], branches: Sequence[Graph]) -> list[Any]:
-    """The results of a cond for tensors, by the current engine."""
+    """Run a cond on tensors by the current engine; returns its results."""
     attrs = {"cond": CondSpec(tuple(branches))}
     return list(dispatch.current().run(COND, (index, *operands), attrs))
 
 
 def run_loop(loop: LoopSpec, inputs: Sequence[Any]) -> list[Any]:
-    """The results of a loop for tensors, by the current engine."""
+    """Run a loop on tensors by the current engine; returns its results."""
     return list(dispatch.current().run(LOOP, tuple(inputs), {"loop": loop}))

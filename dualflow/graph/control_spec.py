@@ -1,6 +1,7 @@
-"""The specs of conds and loops: the attribute with the graphs inside them, and how they run.
+"""``CondSpec`` and ``LoopSpec``: the attribute of a cond or loop, with the graphs inside it.
 
-The graphs have no captures: what they read is among the node's inputs, so that passes see all data flow.
+The graphs have no captures: all values that they read are among the node's inputs, so that passes see all
+data flow.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _STRONGEST_FIRST: Final = (Effect.PYTHON, Effect.PRINT, Effect.RANDOM, Effect.CH
 
 
 def effect_of(graphs: Iterable[Graph]) -> Effect | None:
-    """The effect of a node that runs ``graphs``: the strongest of their nodes' effects."""
+    """The effect of a node that runs ``graphs``: the strongest effect of their nodes."""
     effects = {node.effect for graph in graphs for node in graph.nodes}
     return next((effect for effect in _STRONGEST_FIRST if effect in effects), None)
 
@@ -78,8 +79,8 @@ class LoopSpec(BodySpec):
             iterations is known before the loop.
         reverse: the rows are scanned and stacked from the last to the first.
         recompute: the gradient stores the carried values of each iteration and computes the iteration again.
-        derivation: identifies loops. If the lineage of a loop begins with that of another one over the same
-            inputs, its outputs begin with the other's outputs.
+        derivation: the ids of the loops from which this one was made by adding stacked outputs, in order,
+            then its own id. Over the same inputs, its first outputs are the outputs of these loops.
         effect: the effects of an iteration, other than its results.
     """
 
@@ -103,12 +104,12 @@ class LoopSpec(BodySpec):
 
     @property
     def end(self) -> int:
-        """The number of inputs before the invariants."""
+        """The number of inputs before the loop invariants."""
         return self.carried + self.scanned
 
     @property
     def iterations(self) -> int | None:
-        """The number of iterations if the loop fixes it before it runs, else None."""
+        """The number of iterations if it is known before the loop runs, else None."""
         return self.length if self.condition is None else None
 
     @property
@@ -137,7 +138,7 @@ class LoopSpec(BodySpec):
         return replace(self, body=graphs[-1], condition=graphs[0] if self.condition is not None else None)
 
     def as_new_loop(self, **changes: Any) -> LoopSpec:
-        """This loop with ``changes`` that alter its results: it gets a lineage of its own."""
+        """This loop with ``changes`` that alter its results, so that no derivation connects the two."""
         return replace(self, derivation=new_derivation(), **changes)
 
     def with_more_stacks(self, body: Graph) -> LoopSpec:
@@ -145,7 +146,7 @@ class LoopSpec(BodySpec):
         return replace(self, body=body, recompute=False, derivation=(*self.derivation, *new_derivation()))
 
     def has_outputs_of(self, other: LoopSpec) -> bool:
-        """Whether its outputs begin with those of ``other`` over the same inputs."""
+        """Whether the first outputs of this loop are those of ``other``, for the same inputs."""
         return self.derivation[: len(other.derivation)] == other.derivation
 
 

@@ -1,10 +1,10 @@
 """The cost model: measured figures by which passes, the planner and the schedule choose programs.
 
 A value that a later kernel reads is written to memory and read again, and its reader is one more launch. A
-value that a later stage of the same kernel reads is either computed again or stored in a scratch row, which
-stays in the nearest cache. Scratch rows never cost more than memory, so merging two kernels never adds
-executed work; it adds length. Compilers take more than linear time for long code, and a processor has few
-registers, so the number of stages and ops of a kernel is bounded.
+value that a later stage of the same kernel reads is either computed again or stored in scratch memory, which
+stays in the nearest cache. Scratch memory never costs more than main memory, so merging two kernels never
+adds executed work; it adds length. Compilers take more than linear time for long code, and a processor has
+few registers, so the number of stages and ops of a kernel is bounded.
 
 Numbers that fix the order of a sum are not part of the model: results would differ between machines. The
 blocks of long sums (:mod:`dualflow.schedule.blocking`, :mod:`dualflow.graph.column_reductions`), and the

@@ -1,4 +1,4 @@
-"""Deferred errors: a body that is invalid for the sizes of a call raises when it runs.
+"""Deferred errors: a branch or loop body that is invalid for some sizes raises its error when it runs.
 
 A branch that isn't taken, or a loop without iterations, raises nothing, whatever the sizes of its inputs.
 """
@@ -22,7 +22,7 @@ from dualflow.ops.record import Effect, Op
 
 
 class DeferredError:
-    """A callable that returns the error of a body that can't be traced for the sizes of a call."""
+    """A function that returns a copy of the error of a body that could not be traced for certain sizes."""
 
     __slots__ = ("_error",)
 
@@ -52,7 +52,7 @@ RAISE_DEFERRED: Final = Op(
 
 
 def deferrable(error: DualflowError) -> DualflowError:
-    """``error``, which a body raised for the sizes of a call, if it may be deferred.
+    """``error`` itself, if it may be raised when the body runs instead of now.
 
     Raises:
         InternalError: if ``error`` is one.

@@ -1,4 +1,4 @@
-"""Effect logs: what a call has done in Python before it failed, so that a replay does nothing twice."""
+"""Effect logs: the Python calls and prints of a call that failed, so that a replay doesn't repeat them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Halted(BaseException):
 
 
 class EffectLog:
-    """The effect log of one call: an observer of nodes that run through NumPy and Python.
+    """The effect log of one call, which records the nodes that run through NumPy and Python.
 
     Args:
         generators: the random generators of the call.
@@ -47,7 +47,7 @@ class EffectLog:
         self._states = [(b, b.state) for b in bits]
 
     def follow(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The outputs of ``node``, which is now the running node; nodes inside it are recorded too."""
+        """Run ``node`` as the current node; nodes inside it are recorded too. Returns its outputs."""
         if self._in_loop:
             return self.run(node, arrays)
         self.node, self._in_loop = node, isinstance(node.op.kind, Loop)
@@ -57,7 +57,7 @@ class EffectLog:
             self._in_loop = False
 
     def run(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The outputs of ``node``, recorded if running it again would repeat an effect."""
+        """Run ``node``, and record its outputs if running it again would repeat an effect."""
         if not has_python_effect(node):
             return run_node(node, arrays)
         try:
@@ -84,16 +84,16 @@ Assigned = dict[int, tuple[Any, Array]]
 
 
 def note_assigned(error: BaseException, assigned: Assigned) -> None:
-    """Attach to ``error`` what its node had assigned before it raised."""
+    """Attach to ``error`` the assignments that its node made before it failed."""
     error._assigned = assigned  # type: ignore[attr-defined]  # errors take any attribute
 
 
 def take_assigned(error: BaseException) -> Assigned:
-    """Remove and return what :func:`note_assigned` has attached."""
+    """Remove and return the assignments that :func:`note_assigned` attached to ``error``."""
     assigned: Assigned = error.__dict__.pop("_assigned", {})
     return assigned
 
 
 def has_python_effect(node: Node) -> bool:
-    """Whether ``node`` itself has an effect in Python: it is a call or a print, not a body with one."""
+    """Whether ``node`` is a Python call or a print (not a branch or loop that contains one)."""
     return node.effect in (Effect.PYTHON, Effect.PRINT) and not node.bodies

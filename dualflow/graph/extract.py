@@ -46,7 +46,7 @@ def extract(
 def ancestors(
     values: Iterable[Value], inputs: Iterable[Value], effects: Iterable[Node] = ()
 ) -> tuple[set[Node], set[Value]]:
-    """The nodes between ``inputs`` and ``values`` (and ``effects``), and the other graph inputs they read."""
+    """The nodes that ``values`` and ``effects`` need, up to ``inputs``, and the graph inputs they read."""
     stop = set(inputs)
     needed = set(effects)
     sources: set[Value] = set()

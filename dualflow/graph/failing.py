@@ -1,4 +1,4 @@
-"""Which nodes may fail: because of the values of their operands, out of memory, or by a signal.
+"""Whether a node may fail: because of the values of its operands, for lack of memory, or by a signal.
 
 In machine code, elementwise ops without checks, reductions, views, copies and matrix products can't fail.
 """

@@ -1,4 +1,4 @@
-"""The fused node: a graph that one loop nest computes, and the loops of each of its values."""
+"""The fused node, whose body is a graph that one loop nest computes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dualflow.ops.op_kinds import Gather, Opaque, Reduce, Scan
 from dualflow.ops.record import Op
 
 Axes = tuple[int | None, ...]
-"""For each dim of a value, its loop axis; None for a dim of size 1 or a broadcast one."""
+"""For each axis of a value, the axis of the iteration space; None if the size is 1 or it is broadcast."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IterationSpace:
-    """The iteration space of a loop nest.
+    """The iteration space of a fused node: the axes that its loops run over.
 
     Attributes:
         shape: the size of each axis.
@@ -59,13 +59,13 @@ def body_of(node: Node) -> Graph | None:
 
 
 def index_shape(node: Node) -> Sequence[int]:
-    """The shape that the loops of ``node`` run over: of a reduction's operand, else of the output."""
+    """The shape that the loops of ``node`` run over: that of a reduction's operand, else of the output."""
     value = node.inputs[0] if isinstance(node.op.kind, Reduce) else node.output
     return value.spec.shape  # type: ignore[return-value]  # sizes are static in the passes
 
 
 def input_axes(node: Node, index_axes: Axes) -> tuple[Axes, ...]:
-    """The loop axes of each operand's dims, if the node's index has the axes ``index_axes``."""
+    """For each operand, the loop axis of each of its axes, given those of the node's index."""
     if isinstance(node.op.kind, Gather):
         indices = node.inputs[1].spec
         axis, batch = node.attrs["axis"], node.attrs.get("batch_dims", 0)
@@ -82,7 +82,7 @@ def _broadcast_axes(index_axes: Axes, shape: Shape) -> Axes:
 
 
 def output_axes(node: Node, index_axes: Axes) -> Axes:
-    """The loop axes of the output's dims, if the node's index has the axes ``index_axes``."""
+    """The loop axis of each axis of the output, given those of the node's index."""
     if not isinstance(node.op.kind, Reduce):
         return index_axes
     folded, keepdims = set(node.attrs["axis"]), node.attrs["keepdims"]
@@ -90,7 +90,7 @@ def output_axes(node: Node, index_axes: Axes) -> Axes:
 
 
 def reduced_axes(node: Node, index_axes: Axes) -> frozenset[int]:
-    """The loop axes of a reduction or a scan; empty for any other node."""
+    """The loop axes that a reduction or scan runs along; empty for any other node."""
     kind = node.op.kind
     if not isinstance(kind, Reduce | Scan):
         return frozenset()
@@ -99,7 +99,7 @@ def reduced_axes(node: Node, index_axes: Axes) -> frozenset[int]:
 
 
 def reduction_kind_of(node: Node) -> Reduce:
-    """The reduction that ``node``, a reduction or a scan, applies."""
+    """The op kind of a reduction, or of the reduction that a scan applies to each prefix."""
     kind = node.op.kind
     if isinstance(kind, Scan):
         return kind.exclusive if node.attrs["exclusive"] else kind.inclusive

@@ -1,4 +1,4 @@
-"""The interpreter: runs a graph node by node, as the reference for compiled graphs, or into a trace."""
+"""The interpreter: runs a graph node by node, on arrays through NumPy or on tensors through an engine."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     if body is not None:
         return tuple(evaluate(body, arrays))
     try:
-        if node.op.effect is None:  # else nodes of bodies do this, and are observed
+        if node.op.effect is None:  # the nodes of a branch or loop are run one by one, by this function
             results = quiet().run(node.op.kernel, *arrays, **node.attrs)
         else:
             results = node.op.kernel(*arrays, **node.attrs)
@@ -85,7 +85,7 @@ def _as_output(x: Any) -> Any:
 
 
 def _described_error(error: Exception, node: Node, arrays: Sequence[Array]) -> Exception:
-    """The error of the op's shape and dtype rule, if ``error`` is NumPy's and the rule raises, or ``error``.
+    """The error of the op's shape and dtype rule, if it raises one for these operands; else ``error``.
 
     Errors of users' Python code, and of graphs inside the node, are returned as they are.
     """
@@ -104,7 +104,7 @@ def _described_error(error: Exception, node: Node, arrays: Sequence[Array]) -> E
 
 
 class observed:
-    """``with observed(run):`` calls ``run`` for each node evaluated in the block, also in bodies.
+    """``with observed(run):`` runs each node of the block by ``run``, in branches and loops too.
 
     ``run(node, arrays)`` returns the node's outputs, as :func:`run_node` does; ``observed(None)`` restores
     it. ``on_graph(graph, arrays)`` is called before the first node of each graph: for each branch that is
@@ -157,7 +157,7 @@ def replay(
 
 
 def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
-    """The values whose last consumer each node is, and its outputs without consumers."""
+    """For each node, the values that can be freed after it: no later node reads them."""
     results = set(graph.results)
     last: dict[Value, Node] = {}
     for node in graph.nodes:

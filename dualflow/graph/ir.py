@@ -53,7 +53,7 @@ class Value:
 
 
 class BodySpec:
-    """An attribute that holds the graphs inside a node: a base of frozen dataclasses.
+    """The base of attributes that hold the graphs inside a node (a cond, a loop): frozen dataclasses.
 
     Attributes:
         effect: the strongest effect of the graphs; None for none.
@@ -83,7 +83,7 @@ class Node:
     Attributes:
         effect: the effect of the node; None for none.
         origin: the user's line that called the op.
-        merged_origins: further lines, of nodes that a rewrite has merged into this one.
+        merged_origins: the lines of other nodes, which a rewrite has merged into this one.
     """
 
     __slots__ = ("attrs", "effect", "inputs", "merged_origins", "op", "origin", "outputs")
@@ -115,7 +115,7 @@ class Node:
 
     @property
     def output(self) -> Value:
-        """The output of a node that has one."""
+        """The first output, of a node that has exactly one."""
         return self.outputs[0]
 
     @property
@@ -149,7 +149,7 @@ class Node:
 
 
 def _inside(attrs: Mapping[str, Any]) -> Effect | None:
-    """The effect of a node whose effects are those of its bodies."""
+    """The effect of a node that runs graphs: the strongest effect in them."""
     (spec,) = attrs.values()
     effect: Effect | None = spec.effect
     return effect
@@ -230,7 +230,7 @@ class Graph:
         PICTURE.value(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The nodes as flat rows that refer to values by number, so that pickling doesn't recurse."""
+        """The nodes as tuples that refer to values by number, so that pickling doesn't recurse."""
         computed = (v for node in self.nodes for v in node.outputs)
         number = {value: i for i, value in enumerate((*self.inputs, *computed))}
         nodes = [
@@ -265,7 +265,7 @@ def _loaded(
     captures: Sequence[tuple[Any, bool]],
     updates: Sequence[tuple[int, int]],
 ) -> Graph:
-    """The graph of pickled rows; its captures are the copies that were pickled with it."""
+    """The graph that :meth:`Graph.__reduce__` has pickled; its captures are copies."""
     inputs = tuple([Value(spec) for spec in specs])
     values, new_nodes = list(inputs), []
     for op, read, attrs, results, origin, merged_origins in nodes:

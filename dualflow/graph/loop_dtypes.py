@@ -26,16 +26,16 @@ def in_loops(dtype: DType) -> bool:
 
 
 def computed_in_loops(node: Node) -> bool:
-    """Whether loops support the dtypes of ``node``, whose op kind they support.
+    """Whether loops support the dtypes of ``node``, an op of a kind that they support.
 
     A scan rounds after each element, so float32 can't replace floats of 16 bits.
     """
-    supported, halves, complexes = _kinds(tuple([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
+    supported, has_float16, has_complex = _kinds(tuple([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
     kind = node.op.kind
-    if not supported or (halves and isinstance(kind, Scan)):
+    if not supported or (has_float16 and isinstance(kind, Scan)):
         return False
     only_moves = isinstance(kind, Gather | CopyPieces) or (isinstance(kind, Elementwise) and kind.parts)
-    return only_moves or not complexes
+    return only_moves or not has_complex
 
 
 @functools.lru_cache(1 << 10)

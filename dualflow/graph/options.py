@@ -13,7 +13,7 @@ from dualflow.graph.capabilities import ALL, Capabilities
 from dualflow.graph.cost_model import CPU, CostModel
 
 STACK_BYTES: Final = 64 << 20
-"""The largest memory that a pass allocates for new stacks of a loop."""
+"""The most bytes of new stacks that a pass adds to a loop."""
 
 
 @dataclass(frozen=True, slots=True)

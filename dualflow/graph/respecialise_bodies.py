@@ -1,4 +1,4 @@
-"""Specialisation of bodies of branches and loops, traced with open sizes, to static sizes."""
+"""Specialises the bodies of branches and loops, which were traced with open sizes, for static sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dualflow.ops.op_kinds import Cond, Loop
 
 
 def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
-    """The attributes of ``node`` for inputs of ``specs``: with its bodies specialised to these."""
+    """The attributes of ``node``, with its bodies specialised for inputs of ``specs``."""
     if isinstance(node.op.kind, Cond):
         return {"cond": CondSpec(_resized_branches(branches_of(node), specs[1:]))}
     if isinstance(node.op.kind, Loop):
@@ -81,7 +81,7 @@ def _with_inputs(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
 
 
 def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
-    """``graph``, a body, specialised to inputs of ``specs``."""
+    """The body ``graph``, specialised for inputs of ``specs``."""
     if all(v.spec == spec for v, spec in zip(graph.inputs, specs, strict=True)):
         return graph
     pairs = zip(graph.inputs, specs, strict=True)
@@ -91,7 +91,7 @@ def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
 
 
 def _inferred(node: Node, current: Node) -> Expansion | None:
-    """``current`` with the specs that follow from its inputs."""
+    """``current`` with the specs that its op infers from its new inputs."""
     if current is node:
         return None
     specs = [v.spec for v in current.inputs]

@@ -1,6 +1,6 @@
-"""Rewriting: the walk over the nodes that all passes share.
+"""Rewriting of graphs by rules, node by node, in program order: all passes use it.
 
-It has three entry points. :func:`rewrite` takes rules, small functions whose docstring is the algebra::
+There are three entry points. :func:`rewrite` takes rules, small functions whose docstring is the algebra::
 
     def double_negation(node: Node, make: Make) -> Replacement:
         '''--x = x'''
@@ -57,7 +57,7 @@ class Expansion(NamedTuple):
 
 
 def by(node: Node) -> Expansion:
-    """The expansion to one node with the same number of outputs."""
+    """The expansion that replaces a node by one with the same number of outputs."""
     return Expansion((node,), node.outputs)
 
 
@@ -101,7 +101,7 @@ def rebuild(
 def rebuilt(
     nodes: Iterable[Node], rule: Callable[[Node, Node], Expansion | None], replaced: dict[Value, Value]
 ) -> list[Node]:
-    """The nodes that :func:`rebuild` replaces ``nodes`` by. Earlier entries of ``replaced`` stay."""
+    """The nodes that replace ``nodes``; new replacements of values are added to ``replaced``."""
     new_nodes: list[Node] = []
     for node in nodes:
         current = node
@@ -123,14 +123,17 @@ def rebuilt(
 
 
 def reading(node: Node, replaced: Mapping[Value, Value]) -> Node:
-    """``node`` with its inputs replaced."""
+    """``node``, or a copy that reads the replacements of its inputs."""
     if replaced.keys().isdisjoint(node.inputs):
         return node
     return node.with_inputs([replaced.get(v, v) for v in node.inputs])
 
 
 def copied(nodes: Iterable[Node], replaced: dict[Value, Value]) -> list[Node]:
-    """Copies of nodes for another graph. ``replaced`` maps their operands; their outputs are added to it."""
+    """Copies of nodes for another graph, with operands mapped by ``replaced``.
+
+    Their outputs are added to it.
+    """
 
     def copy(node: Node, current: Node) -> Expansion:
         return by(current if current is not node else node.with_inputs(node.inputs))
@@ -159,7 +162,7 @@ def producer(value: Value, op: Op) -> Node | None:
 
 
 class _Applied:
-    """A rule of :func:`rewrite` as a rule of :func:`rebuild`: it collects the new nodes."""
+    """Adapts a rule of :func:`rewrite` to :func:`rebuild`, and collects the nodes that the rule makes."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
@@ -187,7 +190,7 @@ class _Applied:
         return values[0]
 
     def _merged(self, inputs: Sequence[Value]) -> tuple[Origin, ...]:
-        """The further lines of a new node with ``inputs``: of producers that it replaces with the node."""
+        """The ``merged_origins`` of a new node: the lines of the producers that it replaces."""
         lines = list(self._replaced.merged_origins)
         for value in self._replaced.inputs:
             node = value.node

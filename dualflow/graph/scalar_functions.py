@@ -1,4 +1,4 @@
-"""The scalar functions of nodes: what a kernel computes per element, traced from the op records."""
+"""The scalar functions of nodes, which kernels compute for each element; traced from the op records."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CACHED_FUNCTIONS: Final = 4096
 
 
 class ReductionFunctions(NamedTuple):
-    """The steps of a reduction, over the scalars of an accumulator.
+    """The scalar functions of a reduction, which has an accumulator of one or more scalars.
 
     Attributes:
-        init: the accumulator of no elements.
+        init: the accumulator before the first element.
         update: the accumulator after one more element; its inputs are the accumulator, the element and, if
             ``placed``, the element's position along the reduced axes.
         combine: two accumulators combined to one.
@@ -66,12 +66,12 @@ def scalar_op_of(node: Node) -> ScalarOp | None:
 
 
 def reduction_of(node: Node) -> ReductionFunctions:
-    """The steps of ``node``, a reduction or a scan."""
+    """The scalar functions of ``node``, a reduction or a scan."""
     return _reduction(reduction_kind_of(node), node.inputs[0].spec.dtype, node.output.spec.dtype)
 
 
 class _ElementKey:
-    """The cache key of a scalar function: all that it depends on, compared bit by bit."""
+    """The cache key of a scalar function: op kind, dtypes and attributes, compared bit by bit."""
 
     __slots__ = ("_hash", "_key", "attrs", "inputs", "kind", "output")
 

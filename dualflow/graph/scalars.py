@@ -15,7 +15,7 @@ def in_registers(value: Value) -> bool:
 
 
 def is_scalar_control(node: Node) -> bool:
-    """Whether ``node`` is a branch or loop with only scalars in registers, also in its bodies."""
+    """Whether ``node`` is a branch or loop that reads, computes and returns only scalars."""
     if not isinstance(node.op.kind, Cond | Loop) or node.effect is not None or not node.outputs:
         return False
     if isinstance(node.op.kind, Loop):

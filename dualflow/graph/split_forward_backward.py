@@ -39,21 +39,20 @@ class ForwardBackwardGraphs(NamedTuple):
 
 
 def split_forward_backward(
-    joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequence[Value] = ()
+    joint: Graph, inputs: int, outputs: int, effects: int, kept_inputs: Sequence[Value] = ()
 ) -> ForwardBackwardGraphs:
     """Split ``joint`` into a forward and a backward graph.
 
     The forward graph computes what the first ``outputs``, the updates and the first ``effects`` nodes with an
     effect need, from the first ``inputs``. A residual is a value of the forward graph that the backward graph
     reads. Inputs, constants, and views no smaller than their operand are no residuals: the backward graph
-    reads their source. It computes again what depends on the inputs ``lasting`` alone, and values of unknown
-    size.
+    reads their source. It recomputes values of open size, and values that depend on ``kept_inputs`` alone.
     """
     active = [n for n in joint.nodes if n.effect is not None]
     first, last = active[:effects], active[effects:]
     ahead, _ = ancestors([*joint.outputs[:outputs], *(u.value for u in joint.updates)], (), first)
     gradients = joint.outputs[outputs:]
-    stored = ahead - _computed_again(joint, ahead, lasting)
+    stored = ahead - _recomputed(joint, ahead, kept_inputs)
     read = _read([*gradients, *(v for n in last for v in n.inputs)], stored)
     backward_inputs = [v for v in joint.arguments if v in read]
     saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
@@ -79,19 +78,19 @@ def split_forward_backward(
     )
 
 
-def _computed_again(joint: Graph, ahead: set[Node], lasting: Sequence[Value]) -> set[Node]:
-    """The nodes of ``ahead`` that the backward graph computes again: see :func:`split_forward_backward`."""
-    lasting_values = set(lasting)
+def _recomputed(joint: Graph, ahead: set[Node], kept_inputs: Sequence[Value]) -> set[Node]:
+    """The nodes of the forward graph (``ahead``) that the backward graph recomputes."""
+    kept_values = set(kept_inputs)
     recomputed = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.effect is None}
-    for node in joint.nodes if lasting else ():
-        if node in ahead and node.inputs and lasting_values.issuperset(node.inputs) and node.effect is None:
-            lasting_values.update(node.outputs)
+    for node in joint.nodes if kept_inputs else ():
+        if node in ahead and node.inputs and kept_values.issuperset(node.inputs) and node.effect is None:
+            kept_values.update(node.outputs)
             recomputed.add(node)
     return recomputed
 
 
 def _read(values: Sequence[Value], ahead: set[Node]) -> set[Value]:
-    """The inputs and forward values that the backward graph reads to compute ``values``."""
+    """The inputs and residuals that the backward graph reads to compute ``values``."""
     read: set[Value] = set()
     visited: set[Value] = set()
     pending = list(values)
@@ -101,15 +100,15 @@ def _read(values: Sequence[Value], ahead: set[Node]) -> set[Value]:
             continue
         visited.add(value)
         node = value.node
-        if node is None or (node in ahead and not _free(node)):
+        if node is None or (node in ahead and not _is_free(node)):
             read.add(value)
         else:
             pending += node.inputs
     return read
 
 
-def _free(node: Node) -> bool:
-    """Whether recomputing the node is free, from operands that take no more memory than its value."""
+def _is_free(node: Node) -> bool:
+    """Whether ``node`` costs nothing to recompute: a constant, or a view no smaller than its operand."""
     if isinstance(node.op.kind, Literal):
         return True
     if not isinstance(node.op.kind, View) or not all(

@@ -7,7 +7,7 @@ from typing import Final
 from dualflow.core.dtypes import uncommon_in_use
 from dualflow.graph.ir import Graph, Node
 
-WHY: Final = "strings are Python's objects, which machine code does not read"
+REASON: Final = "strings are Python's objects, which machine code does not read"
 
 
 def holds_strings(graph: Graph) -> bool:

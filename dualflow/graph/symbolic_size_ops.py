@@ -37,7 +37,7 @@ BIND_SIZE: Final = Op(
 
 REQUIRE_SIZE: Final = Op(
     name="require_size",
-    doc="""Stops the program unless ``x`` is ``y``, or 1 where it ``repeats``.
+    doc="""Stops the program unless ``x`` is ``y``, or (with ``repeats``) 1.
 
     ``message`` is that of the error, in which {0} and {1} are replaced by the two ``shapes``. These are
     shapes of the op ``needed_by``.
@@ -59,7 +59,7 @@ WITH_SHAPE: Final = Op(
 
 
 def binds_or_checks_size(node: Node) -> bool:
-    """Whether ``node`` binds a size variable, or compares sizes."""
+    """Whether ``node`` is one of the ops that bind a size variable or compare sizes."""
     return node.op is BIND_SIZE or node.op is REQUIRE_SIZE
 
 
@@ -81,7 +81,7 @@ def is_argument_size(node: Node) -> bool:
 
 
 def argument_sizes(graph: Graph) -> dict[SizeFactor, tuple[Axis, ...]]:
-    """The size variables that are sizes of the graph's inputs, with the axes of which they are."""
+    """The axes of the graph's inputs whose size each size variable is."""
     bound = [n.attrs for n in graph.nodes if is_argument_size(n)]
     axes = {variable_of(attrs["size"]): attrs["argument_axes"] for attrs in bound}
     return {variable: equal for variable, equal in axes.items() if variable is not None}

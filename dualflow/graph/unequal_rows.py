@@ -1,4 +1,4 @@
-"""Stacks of rows that differ in size, of loops that run through NumPy."""
+"""Stacks whose rows differ in size, for loops that run through NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views: which dims, strides and offset of its operand a view has.
+"""Views: the strides and the offset of a view, and the axes of its operand that its axes are.
 
 They are computed by applying the op's NumPy view to an array without memory of its own.
 """
@@ -23,7 +23,7 @@ _ORIGIN = np.zeros(1, np.int8)
 
 
 def sizes(value: Value) -> tuple[int, ...]:
-    """The shape of a value in a graph that is compiled, where no size is open."""
+    """The shape of a value, in a graph without open sizes."""
     return tuple(value.spec.shape)  # type: ignore[arg-type]  # no None is left
 
 
@@ -48,7 +48,10 @@ def is_scalar_literal(value: Value) -> bool:
 
 
 def is_generated(value: Value) -> bool:
-    """Whether ``value`` is computed from positions alone, so that each consumer can compute it again."""
+    """Whether ``value`` has no operands and is computed from its indices, as ``range`` is.
+
+    Consumers inline it.
+    """
     node = value.node
     return node is not None and isinstance(node.op.kind, Elementwise) and not node.inputs
 
@@ -56,7 +59,7 @@ def is_generated(value: Value) -> bool:
 def strided_view(
     view: Any, attrs: Mapping[str, Any], shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """The shape, strides and offset of a view of elements laid out by ``strides``; None if it needs a copy.
+    """The shape, strides and offset of a view of an array with ``strides``; None if the view needs a copy.
 
     The view is applied to an array that has these strides, but no memory of that size.
     """
@@ -84,7 +87,7 @@ def _symbolic_view(
 
 
 def row_major(value: Value) -> Value:
-    """The value that ``value`` is a reshape of: all its elements in the same order; itself if it is none."""
+    """The first value of the chain of reshapes that ends with ``value``: all elements, in the same order."""
     while value.node is not None and is_view(value.node):
         kind = value.node.op.kind
         assert isinstance(kind, View)
@@ -115,7 +118,7 @@ def _virtual(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 
 def dims_through(node: Node) -> tuple[int | None, ...] | None:
-    """For each dim of a view, the operand's dim it is, or None if it has size 1 or is broadcast.
+    """For each axis of a view, the axis of its operand that it is; None if it has size 1 or is broadcast.
 
     None instead of the tuple if the view has an offset, skips elements or joins dims.
     """
@@ -125,7 +128,10 @@ def dims_through(node: Node) -> tuple[int | None, ...] | None:
 
 
 def dims_of_base(value: Value) -> tuple[int | None, ...] | None:
-    """For each dim of ``value``, the dim of ``base_of(value)`` it is; None where :func:`dims_through` is."""
+    """For each axis of ``value``, the axis of ``base_of(value)`` that it is.
+
+    None as for :func:`dims_through`.
+    """
     dims: tuple[int | None, ...] = tuple(range(value.spec.rank))
     while value.node is not None and is_view(value.node):
         view_dims = dims_through(value.node)

@@ -1,4 +1,4 @@
-"""Arrays without memory, whose sizes may be symbolic: the strides of views and slices."""
+"""Arrays without memory, by which the strides of views and slices with symbolic sizes are computed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ class VirtualArray:
         return self._view(new, new_strides)
 
     def by_sizes(self, shape: Sequence[int], *, repeats: bool) -> VirtualArray:
-        """The view under ``shape``, whose sizes are equal, or broadcast from 1 if ``repeats``."""
+        """The view of ``shape``, whose sizes are equal to the array's.
+
+        With ``repeats`` they may repeat size 1.
+        """
         if not repeats:
             return self._view(shape, self.strides)
         axes = zip(shape, self.shape, self.strides, strict=True)
@@ -107,7 +110,7 @@ def spread(array: VirtualArray, shape: Sequence[int]) -> VirtualArray:
 
 
 def completed(old: Sequence[int], new: tuple[int, ...]) -> tuple[int, ...]:
-    """``new`` with -1 replaced by the size that gives as many elements as ``old``."""
+    """``new`` with -1 replaced by the size with which the two shapes have the same number of elements."""
     if -1 not in new:
         return new
     inferred = math.prod(old) // math.prod(d for d in new if d != -1)

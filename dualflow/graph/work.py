@@ -42,7 +42,7 @@ def work(node: Node) -> float:
 
 
 def bytes_moved(node: Node) -> int:
-    """The bytes that a node reads and writes, each value once; of a gather, the selected elements only."""
+    """The bytes that a node reads and writes, each value once; for a gather, the selected elements only."""
     body = body_of(node)
     read: dict[Value, int] = {}
     for part in filter(computes, (node,) if body is None else body.nodes):
@@ -62,7 +62,10 @@ def computes(node: Node) -> bool:
 
 
 def _picked(node: Node) -> TensorSpec | None:
-    """The elements of its first input that a node accesses; None for all."""
+    """The spec of the elements of its first input that a gather or scatter accesses.
+
+    None if it accesses all.
+    """
     kind = node.op.kind
     if isinstance(kind, Gather):
         return node.output.spec

@@ -37,16 +37,16 @@ NOTHING: Region = (0, -1)
 
 
 class Index(NamedTuple):
-    """The index expression of one access.
+    """The affine index of one access: an offset plus ``stride * index`` for each loop.
 
-    ``terms``, ``offset`` and ``loops`` refer to the values of :meth:`AccessBounds.values` by position.
+    Its numbers are positions in :meth:`AccessBounds.values`.
 
     Attributes:
         buffer: the kernel's buffer.
         terms: for each loop a stride and the trip count.
         offset: the offset that is added; None for 0.
-        loops: the trip counts of all loops around the access, which doesn't happen if one is 0.
-        statement: the number of the statement in the order of ``walk``.
+        loops: the trip counts of all loops around the access: if one is 0, nothing is accessed.
+        statement: the number of the statement, in program order.
     """
 
     buffer: int
@@ -67,7 +67,7 @@ class Rule(Enum):
 
 
 class Condition(NamedTuple):
-    """A rule for two values, which :meth:`AccessBounds.values` has, and the number of the statement."""
+    """A rule for two of :meth:`AccessBounds.values`, and the number of the statement that requires it."""
 
     rule: Rule
     left: int
@@ -81,8 +81,8 @@ class AccessBounds(NamedTuple):
     Attributes:
         constants: integers of the statements.
         indices: the different index expressions of the accesses.
-        conditions: the conditions under which the expressions are right.
-        scratch: the kernel's scratch buffers, with the factors of the number of their elements.
+        conditions: the conditions under which the indices are right.
+        scratch: for each scratch buffer of the kernel, the factors of its number of elements.
         from_start: the buffers that are passed from their first element on, since a stride may be negative.
     """
 
@@ -93,7 +93,7 @@ class AccessBounds(NamedTuple):
     from_start: frozenset[int]
 
     def values(self, launch: KernelLaunch) -> tuple[int, ...]:
-        """The values that indices and conditions refer to: launch parameters, range, 1, and constants."""
+        """The values to which indices and conditions refer: launch parameters, range, 1, and constants."""
         return *launch.parameters, launch.total, 1, *self.constants
 
     def check(self, launch: KernelLaunch, regions: Sequence[Region], node: Node) -> None:
@@ -110,7 +110,7 @@ class AccessBounds(NamedTuple):
         self.check_reach(self.reach(launch, node), launch, regions, node)
 
     def reach(self, launch: KernelLaunch, node: Node) -> dict[int, Region]:
-        """The smallest and the largest index that ``launch`` accesses, of each buffer but scratch buffers.
+        """The smallest and the largest index that ``launch`` accesses in each buffer but scratch buffers.
 
         Raises:
             InternalError: an access is outside its scratch buffer, or a condition of the accesses doesn't
@@ -186,7 +186,7 @@ def access_bounds(kernel: Kernel) -> AccessBounds:
 
 
 class _OpenBlock(NamedTuple):
-    """A block of a loop between two edges: the loop's trip count, the block's size, the blocks around it."""
+    """A block around the current statement: the loop's trip count, the block's size, the blocks around it."""
 
     iterations: int
     size: int
@@ -194,7 +194,7 @@ class _OpenBlock(NamedTuple):
 
 
 class _OpenLoop(NamedTuple):
-    """A loop around the current statement: its trip count, and the blocks that it is in."""
+    """A loop around the current statement: its trip count, and the blocks around it."""
 
     iterations: int
     blocks: frozenset[BlockId]
@@ -229,7 +229,7 @@ class _Analysis:
         return self.one + 1 + self.constants.setdefault(number, len(self.constants))
 
     def _refuse(self, why: str) -> InternalError:
-        statement = list(ks.walk(self.kernel.body))[self.statement]
+        statement = list(ks.walk_kernel(self.kernel.body))[self.statement]
         return InternalError(f"a kernel is refused: {why}:\n    {shown(statement)}\nPlease report this.")
 
     def _require(self, rule: Rule, left: int, right: int) -> None:
@@ -389,7 +389,7 @@ class _Analysis:
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
-        """A tile, which is read by rows along ``down``, and written in squares of rows along ``across``."""
+        """The accesses of a tile: it is read along ``down``, and written in squares along ``across``."""
         down, across = (self._range(*edges, blocks) for edges in (tile.down, tile.across))
         loop = tile.down[0].loop
         opened = {**loops, loop: down, tile.across[0].loop: across}
@@ -404,14 +404,14 @@ class _Analysis:
             self._require(Rule.AT_LEAST, side, blocks[edge.loop, edge.level].size)
         self._require(Rule.MULTIPLE, side, self._constant(TILE_SQUARE))
         written_terms = ((side, side), (self.one, side))
-        key = tile.row, written_terms, None, tuple(dict.fromkeys(around))
-        if tile.row not in self.scratch:
+        key = tile.tile, written_terms, None, tuple(dict.fromkeys(around))
+        if tile.tile not in self.scratch:
             raise self._refuse("the kernel has no such buffer")
         self.indices.setdefault(key, Index(*key, self.statement))
 
 
 def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
-    """The registers that hold a checked index: the axis size, and the register with the outcome.
+    """For each register that holds a checked index: the axis size, and the register with the outcome.
 
     A register holds the checked index everywhere if nothing else is written to it. A load from a scratch
     buffer to which only that register is stored restores it.
@@ -419,7 +419,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
     checked: dict[int, tuple[int, int]] = {}
     stored: dict[int, set[int | None]] = {}
     writers: dict[int, list[KernelStatement]] = {}
-    for statement in ks.walk(kernel.body):
+    for statement in ks.walk_kernel(kernel.body):
         if isinstance(statement, ks.BoundsCheck):
             checked[statement.register.number] = statement.extent.number, statement.inside.number
         if isinstance(statement, ks.Store):

@@ -44,9 +44,10 @@ def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
 
 
 def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
-    """The same for blocks some of which have symbolic sizes: those lie in slots after the others.
+    """The result of :func:`assign` for blocks of which some have symbolic sizes, which come after the others.
 
-    A slot is as large as its first block, and is used again for blocks that are never larger.
+    These share slots. A slot is as large as its first block, and is used again for blocks that are never
+    larger.
     """
     static = [i for i, block in enumerate(blocks) if type(block.nbytes) is int]
     symbolic = [i for i, block in enumerate(blocks) if type(block.nbytes) is not int]
@@ -75,7 +76,7 @@ class _SymbolicSlot:
 
 
 def _holds(nbytes: int, other: int) -> bool:
-    """Whether a block of ``nbytes`` is at least as large as one of ``other`` bytes, in every run."""
+    """Whether ``nbytes`` is at least ``other`` for all values of the size variables."""
     if nbytes == other:
         return True
     least, _ = bounds(nbytes - other)
@@ -88,7 +89,7 @@ def aligned(nbytes: int) -> int:
 
 
 class _Gaps:
-    """Free ranges below ``end``, in order of their start, neighbours joined."""
+    """The free ranges of bytes below ``end``, in order of their start; adjacent ranges are merged."""
 
     def __init__(self) -> None:
         self.free: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Blocks of reduction loops: the number of iterations that one accumulator takes in a reduction that rounds.
+"""Blocks of reduction loops: long floating-point reductions have an accumulator for each block of iterations.
 
 The accumulators of blocks are combined in those of larger blocks, and these in the result. Each level takes
 about the same number of steps, so the rounding error grows with a root of the number of elements, as in a
@@ -17,9 +17,9 @@ from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep
 
 MAX_UNBLOCKED_STEPS = 256
-"""The most steps of a reduction without blocks, whose code is shorter and faster for short rows."""
+"""The most iterations of a reduction without blocks, whose code is shorter, and faster if there are few."""
 MIN_BLOCK_STEPS = 64
-"""The fewest steps of a block, compared with which the work between blocks is small."""
+"""The fewest iterations of a block: the work between blocks is small compared with that of a block."""
 CHUNK_ELEMENTS = 1 << 14
 """The elements of one chunk of a full reduction.
 
@@ -30,7 +30,7 @@ MIN_CHUNKS = 8
 
 
 def rounds(step: NestStep) -> bool:
-    """Whether ``step`` is a reduction that rounds, so that its error grows with the number of elements."""
+    """Whether ``step`` is a reduction whose rounding error grows with the number of elements."""
     kind = step.node.op.kind
     return (
         step.reduces
@@ -41,7 +41,7 @@ def rounds(step: NestStep) -> bool:
 
 
 def chunks(nest: Nest, lanes: int) -> tuple[int, int]:
-    """The chunks of the first loop of a full reduction: the iterations of one, and the number of chunks."""
+    """The iterations of a chunk, and the number of chunks, of the first loop of a full reduction."""
     inner = typical(math.prod(loop.extent for loop in nest.loops[1:]))
     size = max(1, CHUNK_ELEMENTS // max(1, inner))
     size += -size % lanes
@@ -94,7 +94,7 @@ def column_chunks(nest: Nest) -> ColumnChunks | None:
 
 
 def join_blocks(count: int) -> tuple[int, ...]:
-    """The block sizes in which ``count`` partial results are combined."""
+    """The sizes of the blocks in which ``count`` partial results are combined."""
     return _levels(1, _assumed(count), 1, 1)
 
 
@@ -120,7 +120,7 @@ def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
 
 
 def _assumed(extent: int) -> int:
-    """The loop extent, or the one that is assumed if it is symbolic, which may be large."""
+    """The loop extent; a large number if it is symbolic."""
     return extent if type(extent) is int else CHUNK_ELEMENTS
 
 

@@ -1,4 +1,4 @@
-"""Reports of calls: the error for a check that failed, and how a node without native code runs."""
+"""The errors of failed checks, and the reports about nodes without native code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OutOfMemory(str):
 
 
 class OutOfBounds(str):
-    """The message of a bounds check of a dynamic size that failed."""
+    """The message of a failed comparison of accesses with a buffer of dynamic size."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ OUT_OF_BOUNDS: Final = OutOfBounds("it would access elements outside of its buff
 
 
 def check_error(node: Node, message: str) -> Exception:
-    """The error for a failed check in the code of ``node``: names the user's ops, and the line."""
+    """The error for a failed check in the code of ``node``, with the names of the user's ops and the line."""
     op_kind = node.op.kind
     error: type[Exception] | None = op_kind.error if isinstance(op_kind, Elementwise) else None
     if isinstance(message, OutOfMemory):
@@ -89,7 +89,7 @@ def check_results(
 
 
 def host_report(node: Node) -> PartReport:
-    """How a node without native code runs, and the reason."""
+    """The report about a node without native code: what runs it instead, and the reason."""
     op_kind = node.op.kind
     kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
     if isinstance(op_kind, Opaque):

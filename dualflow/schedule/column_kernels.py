@@ -42,7 +42,7 @@ class ColumnWriter(KernelWriter):
     """Writes the kernel of a nest of one stage that reduces over columns."""
 
     def write_columns(self, by: ColumnChunks) -> KernelLaunch:
-        """The kernel: each chunk of the first reduction loop gives partial results of all columns."""
+        """The kernel: each chunk of the first reduction loop computes partial results of all columns."""
         nest, self.blocks = self.nest, {}  # a chunk is short
         self._buffers_used()
         reductions, size = self._reductions(0), self.arguments.parameter("chunk", by.iterations)
@@ -68,7 +68,7 @@ class ColumnWriter(KernelWriter):
     def _rows_of_columns(
         self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks
     ) -> tuple[KernelStatement, ...]:
-        """The reduction loops around the columns, from ``at`` on."""
+        """The reduction loops from ``at`` on that run around the columns."""
 
         def inside() -> tuple[KernelStatement, ...]:
             if at + 1 < by.inner:
@@ -93,7 +93,7 @@ class ColumnWriter(KernelWriter):
         )
 
     def _parts_initialised(self) -> Iterator[KernelStatement]:
-        """The initial partial results of a column."""
+        """Store the initial partial results of a column."""
         accumulators = [self._accumulator(s) for s in self._reductions(0)]
         yield from self._inits(0, accumulators)
         yield from self._parts_stored(accumulators)
@@ -101,9 +101,9 @@ class ColumnWriter(KernelWriter):
     def _column(
         self, by: ColumnChunks, ends: tuple[Bound, Bound], *, alone: bool = False
     ) -> Iterator[KernelStatement]:
-        """The inner reduction loops of a column, whose results are combined with its partial results.
+        """Run the inner reduction loops of a column, and combine their results with its partial results.
 
-        If the loops are ``alone``, their results are the partial results.
+        With ``alone``, their results are the partial results.
         """
         nest, reductions = self.nest, self._reductions(0)
         accumulators = [self._accumulator(s) for s in reductions]
@@ -136,7 +136,7 @@ class ColumnWriter(KernelWriter):
             yield Load(register, self._part(i))
 
     def _part(self, number: int) -> Place:
-        """A partial result of this chunk and column."""
+        """The element with partial result ``number`` of the current chunk and column."""
         extents = [loop.extent for loop in self.nest.loops[: self.nest.num_parallel]]
         strides = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
         terms = [(i, None if n == 1 else self._stride(("part", i), n)) for i, n in enumerate(strides)]

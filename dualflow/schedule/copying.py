@@ -1,4 +1,4 @@
-"""Copy nodes: fused nodes, or moves of bytes, whose result is a buffer of its own."""
+"""Nodes that copy a value into another buffer: fused nodes, or moves of bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def is_native(value: Value) -> bool:
 
 
 def move_node(value: Value) -> Node:
-    """A node that copies ``value``, which is contiguous, in machine code, whatever its dtype."""
+    """A node that copies the contiguous ``value`` in machine code, whatever its dtype."""
     return copy_node(value) if is_native(value) else Node(MOVE, [value], {}, [value.spec])
 
 

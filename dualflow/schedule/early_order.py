@@ -13,11 +13,11 @@ from dualflow.ops.op_kinds import Literal
 from dualflow.schedule.operands import CallKind, copy_free_strides, kind_of
 
 FirstReaders = Mapping[Value, Node | None]
-"""Values whose layout follows from their first reader, and that reader, which has to stay the first."""
+"""For each value whose layout is chosen for its first reader, that reader, which must stay the first."""
 
 
 def first_readers(graph: Graph, footprint: Footprint) -> FirstReaders:
-    """The values that are non-contiguous for a reader, or would be if another reader came first."""
+    """The values whose layout depends on which reader is the first, and the first reader of each."""
     fixed: dict[Value, Node | None] = dict.fromkeys(footprint.non_contiguous)
     first: dict[Value, Node] = {}
     for node in graph.nodes:
@@ -31,7 +31,7 @@ def first_readers(graph: Graph, footprint: Footprint) -> FirstReaders:
 
 
 def ordered_early(graph: Graph, footprint: Footprint, fixed: FirstReaders) -> Graph:
-    """``graph`` with each node that frees at least as many bytes as it allocates run as early as possible.
+    """``graph``, in which nodes that free at least as many bytes as they allocate run as early as possible.
 
     Updates of variables by their gradients are such nodes; a program writes them at its end. Nodes that have
     effects or may fail keep their places, and the first readers of ``fixed`` values stay the first.
@@ -72,9 +72,9 @@ def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[No
             continue
         heappush(ready, place[node])
         while ready:
-            now = graph.nodes[heappop(ready)]
-            order[now] = None
-            for other in dependents.get(now, ()):
+            node_to_run = graph.nodes[heappop(ready)]
+            order[node_to_run] = None
+            for other in dependents.get(node_to_run, ()):
                 pending[other] -= 1
                 if not pending[other] and other not in order:
                     heappush(ready, place[other])

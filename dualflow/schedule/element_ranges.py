@@ -1,4 +1,4 @@
-"""Spans of elements of a buffer, and containment of spans; sizes may be symbolic."""
+"""Ranges of elements of a buffer, and tests whether one contains another; sizes may be symbolic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.schedule.refused_accesses import unsafe
 
 
 class ElementRange(NamedTuple):
-    """Elements of a buffer, from ``first`` to ``last``, each of ``size`` bytes.
+    """The elements ``first`` to ``last`` of a buffer, each of ``size`` bytes.
 
     ``counts`` are dynamic sizes; if one of them is 0, there are no elements.
     """
@@ -36,7 +36,7 @@ class ElementRange(NamedTuple):
 
 
 def range_of_layout(layout: Layout, shape: Sequence[int], size: int) -> ElementRange | None:
-    """The elements from the first to the last of a layout; None if there are none.
+    """The range from the first to the last element of a layout; None if it has no elements.
 
     >>> str(range_of_layout(Layout(2, 10, (4, -1)), (3, 4), 8))
     'elements 7 to 18 (8 bytes each) of buffer 2'
@@ -59,7 +59,7 @@ def range_of_layout(layout: Layout, shape: Sequence[int], size: int) -> ElementR
 
 
 def contiguous_range(layout: Layout, counts: Sequence[int], size: int) -> ElementRange | None:
-    """A span of as many elements as the product of ``counts``; None if there are none."""
+    """The range of contiguous elements, as many as the product of ``counts``; None if there are none."""
     if 0 in counts:
         return None
     symbolic = tuple([d for d in counts if isinstance(d, SymInt)])

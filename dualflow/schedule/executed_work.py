@@ -1,4 +1,4 @@
-"""The work that a kernel executes, counted from its loop program: an op counts once per iteration.
+"""The work that a kernel executes, counted from its statements: an op counts once for each iteration.
 
 Divided by the work of the nodes, each counted once, it shows how much a kernel recomputes.
 """
@@ -45,7 +45,7 @@ def executed_work(launch: KernelLaunch) -> float:
 
 
 def distinct_work(nest: Nest) -> float:
-    """The work of a nest's nodes in additions, each computed once; those of other kernels count 0."""
+    """The work of a nest's nodes in additions, each computed once; 0 for nodes of other kernels."""
     return sum(
         getattr(step.node.op.kind, "cost", 1.0)
         * typical(math.prod([nest.loops[a].extent for a in step.axis_loops if a is not None]))

@@ -18,9 +18,11 @@ from dualflow.schedule.operands import CallKind, is_control, kind_of
 def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
     """``graph`` in which each conditional or loop that can't run natively is opaque, with the reason.
 
-    ``moved`` gets the new value for each value that is replaced.
+    The new value of each replaced value is added to ``moved``.
     """
-    reasons = {n: reason for n in graph.nodes if is_control(n) and (reason := why_not(n)) is not None}
+    reasons = {
+        n: reason for n in graph.nodes if is_control(n) and (reason := reason_not_native(n)) is not None
+    }
     reasons |= _separated(graph, reasons)
     if not reasons:
         return graph
@@ -36,12 +38,12 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
     return rebuild(graph, opaque, moved)
 
 
-def why_not(node: Node) -> str | None:
+def reason_not_native(node: Node) -> str | None:
     """The reason why a conditional or loop can't run natively; None if it can."""
     inner = next((n for body in bodies(node) for n in body.nodes if _is_host(n)), None)
     if inner is None:
         return None
-    reason = why_not(inner) if is_control(inner) else None
+    reason = reason_not_native(inner) if is_control(inner) else None
     kind = inner.op.kind
     return (
         reason or f"it runs {inner.op.name}: {kind.reason if isinstance(kind, Opaque) else 'no native code'}"
@@ -51,11 +53,11 @@ def why_not(node: Node) -> str | None:
 def _is_host(node: Node) -> bool:
     if isinstance(node.op.kind, Literal) or is_view(node):
         return False
-    return why_not(node) is not None if is_control(node) else kind_of(node) is CallKind.HOST
+    return reason_not_native(node) is not None if is_control(node) else kind_of(node) is CallKind.HOST
 
 
 def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
-    """The loops that can't run natively since a host call is between them and a loop with the same stack.
+    """The loops that can't run natively, since a host call is between loops that share a stack; with reasons.
 
     A growable buffer belongs to one piece of native code: all loops that write or read it run there, or none
     does.
@@ -64,7 +66,7 @@ def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
     place = {n: i for i, n in enumerate(graph.nodes)}
     barriers = {i for n, i in place.items() if n in hosts or (not is_control(n) and _is_host(n))}
     reasons: dict[Node, str] = {}
-    for group in _joined(graph):
+    for group in _sharing_stacks(graph):
         first, last = min(place[n] for n in group), max(place[n] for n in group)
         if any(first <= i <= last for i in barriers):
             reason = "a host call is between the loop and another one that shares a stack with it"
@@ -72,7 +74,7 @@ def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
     return reasons
 
 
-def _joined(graph: Graph) -> list[set[Node]]:
+def _sharing_stacks(graph: Graph) -> list[set[Node]]:
     """The groups of loops that share stacks of dynamic length."""
     groups: dict[Node, set[Node]] = {}
     for node in graph.nodes:

@@ -30,7 +30,7 @@ def _hoisted(body: Iterable[KernelStatement]) -> Iterator[KernelStatement]:
 
 
 def _invariant(loop: ks.For, body: list[KernelStatement]) -> list[KernelStatement]:
-    """The loads and checks in ``body`` that are the same in every iteration, in order.
+    """The loads and bounds checks in ``body`` that don't depend on ``loop``, in order.
 
     Their memory exists even if the loop has no iteration, since their index depends on other loops only. The
     loop doesn't write it: a kernel writes in place only elements that the same iteration has read.

@@ -1,4 +1,4 @@
-"""Kernels with their arguments: the statements of a loop nest, and one launch of them."""
+"""A kernel, and a launch of it: the kernel with its arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dualflow.schedule.kernel_statements import (
     Once,
     ReduceHorizontal,
     RowGroups,
-    walk,
+    walk_kernel,
 )
 from dualflow.schedule.loop_ids import LoopId
 
@@ -42,12 +42,12 @@ class Kernel(NamedTuple):
     @property
     def lane_loop(self) -> LoopId | None:
         """The loop that may run by lanes; None if no loop may."""
-        return next((s.loop for s in walk(self.body) if _runs_by_lanes(s)), None)
+        return next((s.loop for s in walk_kernel(self.body) if _runs_by_lanes(s)), None)
 
     @property
     def reduces_lanes(self) -> bool:
-        """Whether the lane loop is a reduction loop, whose lanes are combined at the end."""
-        return any(isinstance(statement, ReduceHorizontal) for statement in walk(self.body))
+        """Whether the lanes are combined at the end, as the lane loop is a reduction loop."""
+        return any(isinstance(statement, ReduceHorizontal) for statement in walk_kernel(self.body))
 
     @property
     def outermost(self) -> For | Chunks | RowGroups | None:
@@ -69,7 +69,7 @@ class Argument(NamedTuple):
 
 
 class KernelLaunch(NamedTuple):
-    """A kernel with its arguments.
+    """A launch of a kernel: the kernel with its arguments.
 
     Attributes:
         kernel: the kernel.
@@ -77,7 +77,7 @@ class KernelLaunch(NamedTuple):
         total: the trip count of its outermost loop, or the number of its chunks.
         work: the work of all iterations, in additions.
         partials: the dtypes of the buffers of partial results, which come after ``buffers``.
-        join: the launch that combines the partial results afterwards.
+        join: the launch that combines the partial results afterwards; None if there are none.
         partial_size: the number of elements that each chunk has in a buffer of partial results.
     """
 

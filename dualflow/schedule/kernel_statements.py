@@ -1,4 +1,4 @@
-"""The loop program: a kernel as frozen statements, which renderers write as code.
+"""The statements of a kernel, which renderers write as code.
 
     kernel(lo, hi, buffers, parameters, status):
         For loop0 in lo .. hi
@@ -43,17 +43,17 @@ class LoopKind(Enum):
     Attributes:
         SERIAL: one iteration at a time.
         LANES: several consecutive iterations at once, in the lanes of a vector.
-        SPECULATIVE: as ``LANES``, by a fast path that is right for nearly all operands. If it was wrong for
-            one, the loop runs again by exact code. So its iterations read nothing that they write.
+        GUARDED: as ``LANES``, by fast code that is valid for nearly all operands. If its guard fails for one
+            lane, the loop runs again by exact code. So its iterations read nothing that they write.
     """
 
     SERIAL = "serial"
     LANES = "lanes"
-    SPECULATIVE = "speculative"
+    GUARDED = "guarded"
 
 
 class Register(NamedTuple):
-    """A scalar value: the result of a statement, written once, or an accumulator."""
+    """A scalar variable of the kernel: the result of a statement, written once, or an accumulator."""
 
     number: int
     dtype: DType
@@ -90,7 +90,7 @@ class End(Enum):
 
 
 class Edge(NamedTuple):
-    """The first iteration of the current block of a loop, or its ``end``, which is exclusive."""
+    """An edge of the current block of a loop: its first iteration, or its exclusive ``end``."""
 
     loop: LoopId
     level: Level
@@ -192,9 +192,10 @@ class RowGroups(NamedTuple):
 
 
 class Once(NamedTuple):
-    """``body`` for all indices of ``loop`` at once, 0 to ``extent``, which is at most the number of lanes.
+    """``body`` for all indices of a short ``loop`` at once, in the lanes of one vector.
 
-    It is the number of lanes if ``full``. The values of ``body`` are in registers afterwards.
+    ``extent`` is at most the number of lanes, and equal to it if ``full``. The values of ``body`` are in
+    registers afterwards.
     """
 
     loop: int
@@ -224,7 +225,10 @@ class Branch(NamedTuple):
 
 
 class Choose(NamedTuple):
-    """``registers`` are the results of branch number ``selector``; of the last one if it is out of range."""
+    """Runs branch number ``selector``, or the last one if it is out of range.
+
+    Its results are in ``registers``.
+    """
 
     registers: tuple[Register, ...]
     selector: Operand
@@ -232,7 +236,7 @@ class Choose(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A loop over scalars: ``body`` computes the next ``registers`` while ``condition`` holds.
+    """A while loop over scalars: ``body`` computes the next ``registers`` while ``condition`` holds.
 
     The registers are ``starts`` in the first iteration. The loop ends after ``limit`` iterations, unless that
     is None. ``node`` is the loop of the graph; a signal can interrupt it.
@@ -281,14 +285,14 @@ class MaskedLoad(NamedTuple):
 
 
 class TransposedTile(NamedTuple):
-    """Copies a tile of a buffer to scratch buffer ``row``, with its two axes exchanged.
+    """Copies a tile of a buffer, transposed, to scratch buffer ``tile``.
 
     The tile is of the current blocks of two loops, each from one :class:`Edge` to the other. At ``place`` the
     tile is contiguous along ``down``. In the scratch buffer it is contiguous along ``across``, and ``down``
     has a stride of ``side``.
     """
 
-    row: int
+    tile: int
     place: Place
     down: tuple[Edge, Edge]
     across: tuple[Edge, Edge]
@@ -296,7 +300,7 @@ class TransposedTile(NamedTuple):
 
 
 class ReduceInit(NamedTuple):
-    """The initial accumulator of a reduction, which has one or more registers."""
+    """Initialises the accumulator of a reduction, which has one or more registers."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
@@ -395,12 +399,12 @@ KernelStatement = (
 )
 
 
-def walk(statements: Sequence[KernelStatement]) -> Iterator[KernelStatement]:
-    """All statements, those inside loops and branches too, in order."""
+def walk_kernel(statements: Sequence[KernelStatement]) -> Iterator[KernelStatement]:
+    """All statements in program order, including those inside loops and branches."""
     for statement in statements:
         yield statement
         for body in _inside(statement):
-            yield from walk(body)
+            yield from walk_kernel(body)
 
 
 def _inside(statement: KernelStatement) -> Iterator[tuple[KernelStatement, ...]]:
@@ -414,10 +418,10 @@ def _inside(statement: KernelStatement) -> Iterator[tuple[KernelStatement, ...]]
 
 
 def carried(body: Sequence[KernelStatement]) -> tuple[Register, ...]:
-    """The accumulators that a loop with this body carries: updated in it, and initialised before it."""
+    """The accumulators that a loop with this body carries: it updates them, and doesn't initialise them."""
     updated: dict[Register, None] = {}
     initialised: set[Register] = set()
-    for statement in walk(body):
+    for statement in walk_kernel(body):
         if isinstance(statement, ReduceInit):
             initialised.update(statement.accumulator)
         elif isinstance(statement, ReduceUpdate | ReduceCombine):

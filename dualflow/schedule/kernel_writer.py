@@ -1,4 +1,20 @@
-"""Lowers a loop nest to a kernel: loads, scalar functions, reductions and stores, in the order they run."""
+"""Lowers a loop nest to a kernel: its loops, and in them loads, scalar functions, reductions and stores.
+
+The kernel of softmax over rows, with two stages of reductions (``exp`` is stored in scratch memory)::
+
+    ScratchBuffer exp
+    For row in lo .. hi                           the parallel loops: ``_parallel``
+        ReduceInit r0                             stage 0: ``_stages``, ``_reduction``
+        For column
+            Load x; ReduceUpdate r0               the maximum
+        ReduceHorizontal r0; ReduceFinalize r1 = r0
+        ReduceInit r2                             stage 1
+        For column
+            Load x; Compute r3 = exp(x - r1); Store exp; ReduceUpdate r2
+        ReduceHorizontal r2; ReduceFinalize r4 = r2
+        For column                                stage 2
+            Load exp; Compute r5 = exp / r4; Store out
+"""
 
 from __future__ import annotations
 
@@ -12,7 +28,7 @@ from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
-from dualflow.schedule.blocking import block_sizes, chunks, rounds
+from dualflow.schedule.blocking import block_sizes, rounds
 from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Blocks,
@@ -44,7 +60,7 @@ from dualflow.schedule.kernel_statements import (
     Store,
 )
 from dualflow.schedule.launch_arguments import LaunchArguments
-from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
+from dualflow.schedule.loop_ids import BlockLevel, LoopId
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Access, GatherAxis, Nest, NestOperand, NestStep, NestStore
 
@@ -56,7 +72,7 @@ class KernelWriter:
     """Writes the kernel of one nest.
 
     Attributes:
-        env: the operand for each value and access that is in scope; the body of a loop is a scope.
+        env: the register or scalar of each value, and of each loaded access, in the current loop body.
     """
 
     def __init__(self, nest: Nest, lanes: int) -> None:
@@ -70,8 +86,6 @@ class KernelWriter:
     def write(self) -> KernelLaunch:
         """The kernel, with its arguments."""
         nest = self.nest
-        if nest.is_full_reduction:
-            return self._full_reduction()
         body = (*self._scratch(), *self._steps_at(0), *self._parallel(0))
         total = nest.loops[0].extent if nest.loops else 1
         if self._by_vectors and nest.vector == 0:
@@ -110,7 +124,7 @@ class KernelWriter:
     ) -> tuple[KernelStatement, ...]:
         """The parallel loops from ``at`` inwards."""
         if at == self.nest.num_parallel:
-            return tuple((inside or self._inside)())
+            return tuple((inside or self._stages)())
         if self._by_vectors and at == self.nest.vector:
             return self._vectors(at)
         begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
@@ -120,11 +134,11 @@ class KernelWriter:
 
     @property
     def _by_vectors(self) -> bool:
-        """Whether the lane loop is a parallel loop, and runs vector by vector, each with scratch memory."""
+        """Whether the lane loop is a parallel loop, and each vector of it has scratch memory of its own."""
         return bool(self.nest.scratch_values) and not self.nest.has_scratch_per_iteration
 
     def _vectors(self, at: int) -> tuple[KernelStatement, ...]:
-        """The parallel lane loop in blocks of one vector, each of which has scratch memory of its own."""
+        """The parallel lane loop, in blocks of one vector."""
         edges = self._vector_edge(False), self._vector_edge(True)
         body = (self._loop(at, *edges, lambda: (*self._steps_at(at + 1), *self._parallel(at + 1))),)
         if at == 0:
@@ -149,8 +163,8 @@ class KernelWriter:
     def _extent(self, loop: int) -> LaunchParameter:
         return self.arguments.parameter(("extent", loop), self.nest.loops[loop].extent)
 
-    def _inside(self) -> Iterator[KernelStatement]:
-        """All stages of the reduction loops in an iteration of the parallel loops, and the stores of both."""
+    def _stages(self) -> Iterator[KernelStatement]:
+        """The body of the parallel loops: all stages of the reduction loops, and the stores after each."""
         nest = self.nest
         yield from self._stores(self._outer_stores(0))
         first = nest.num_parallel
@@ -183,10 +197,12 @@ class KernelWriter:
             else:
                 yield from self._reduction(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
 
-        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[KernelStatement, ...]:
+        def one_loop(
+            begin: Bound, end: Bound, accumulators: Sequence[Accumulator]
+        ) -> tuple[KernelStatement, ...]:
             return (self._loop(at, begin, end, lambda: inside(accumulators)),)
 
-        return self._by_blocks(at, begin, end, stage, accumulators, run)
+        return self._by_blocks(at, begin, end, stage, accumulators, one_loop)
 
     def _by_blocks(
         self,
@@ -195,16 +211,36 @@ class KernelWriter:
         end: Bound,
         stage: int,
         accumulators: Sequence[Accumulator],
-        run: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[KernelStatement, ...]],
+        write_loop: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[KernelStatement, ...]],
         level: int = 0,
     ) -> tuple[KernelStatement, ...]:
-        """``run`` for each block of loop ``at``; a block has accumulators, which are combined in order."""
+        """Reduction loop ``at`` between two bounds, with an accumulator for each block of a long loop.
+
+        For a loop with two levels of blocks, the statements are::
+
+            Blocks level 0, from begin to end             each block of size 0
+                ReduceInit a0
+                Blocks level 1, over the block            each block of size 1
+                    ReduceInit a1
+                    write_loop(the block, a1)             For ... ReduceUpdate a1
+                    ReduceCombine a0, a1
+                ReduceCombine accumulators, a0
+
+        Args:
+            at: the loop.
+            begin: its lower bound.
+            end: its upper bound.
+            stage: the stage whose reductions run.
+            accumulators: of these reductions; they are initialised before.
+            write_loop: returns the loop between two bounds, which updates the accumulators that it is passed.
+            level: the level of blocks to write; the levels before it are around the result.
+        """
         reductions, sizes = self._reductions(stage), self.blocks.get(at, ())
         if level == len(sizes) or not any(map(rounds, reductions)):
-            return run(begin, end, accumulators)
+            return write_loop(begin, end, accumulators)
         part = [self._accumulator(s) for s in reductions]
         inner = self._by_blocks(
-            at, Edge(at, level, False), Edge(at, level, True), stage, part, run, level + 1
+            at, Edge(at, level, False), Edge(at, level, True), stage, part, write_loop, level + 1
         )
         combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, part, strict=True)]
         size = self.arguments.parameter(("block", at, level), sizes[level])
@@ -245,57 +281,6 @@ class KernelWriter:
                 yield from self._step(step, stage + 1)
         yield from self._stores(self._outer_stores(stage + 1))
 
-    # A full reduction, by chunks
-
-    def _full_reduction(self) -> KernelLaunch:
-        """Chunks of the first loop give partial results, which are combined in order."""
-        dtypes = [dtype for step in self._reductions(0) for dtype in carried_dtypes(step)]
-        before = tuple(self._steps_at(0))
-        accumulators = [self._accumulator(s) for s in self._reductions(0)]
-        iterations, count = chunks(self.nest, self.lanes)
-        size, extent = self.arguments.parameter("chunk", iterations), self._extent(0)
-        iteration = [*self._inits(0, accumulators)]
-        begin, end = Edge(0, BlockLevel.CHUNK, False), Edge(0, BlockLevel.CHUNK, True)
-        iteration += self._reduction(0, begin, end, 0, accumulators)
-        iteration += self._horizontal(0, accumulators)
-        first = len(self.arguments.buffers)
-        registers = [r for accumulator in accumulators for r in accumulator]
-        iteration += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
-        join = KernelWriter(self.nest, self.lanes)._join(dtypes)
-        launch = self._launch_of((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
-        if type(count) is int:
-            return launch
-        assumed = typical(count) * iterations / max(1, typical(self.nest.loops[0].extent))
-        return launch._replace(work=launch.work * assumed)  # whole chunks, of which there is one at least
-
-    def _buffers_used(self) -> int:
-        """The number of buffers that the nest accesses; partial results come after them."""
-        for step in self.nest.steps:
-            for number, operand in enumerate(step.operands):
-                if operand.access is not None:
-                    self.arguments.buffer(_argument(operand.access, None if number else step.gather_axis))
-        for store in self.nest.stores:
-            self.arguments.buffer(_argument(store.access))
-        return len(self.arguments.buffers)
-
-    def _join(self, dtypes: Sequence[DType]) -> KernelLaunch:
-        """Combine the partial results in order, finalize the reductions, and store what depends on them."""
-        first, reductions = self._buffers_used(), self._reductions(0)
-        accumulators = [self._accumulator(s) for s in reductions]
-
-        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[KernelStatement, ...]:
-            parts = [self._accumulator(s) for s in reductions]
-            loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
-            combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, parts, strict=True)]
-            return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, (*loads, *combined)),)
-
-        body = [*self._steps_at(0), *self._stores(self._outer_stores(0)), *self._inits(0, accumulators)]
-        _, chunk_count = chunks(self.nest, self.lanes)
-        count = self.arguments.parameter("chunks", chunk_count)
-        body += self._by_blocks(KernelLoop.CHUNKS, End.ZERO, count, 0, accumulators, run)
-        body += self._finalize(0, accumulators)
-        return self._launch_of(body, 1, dtypes)
-
     # Steps
 
     def _steps_at(self, depth: int) -> Iterator[KernelStatement]:
@@ -328,7 +313,7 @@ class KernelWriter:
             yield Compute(self._bind(value), function_of(step.node), operands, step.axis_loops, step.node)
 
     def _gather(self, step: NestStep) -> Iterator[KernelStatement]:
-        """An element of the first operand, at an index along the gathered axis; 0 if it is out of bounds."""
+        """The element of the first operand at an index that is loaded; 0 if the index is out of bounds."""
         params, indices = step.operands
         assert params.access is not None
         axis = step.gather_axis
@@ -347,7 +332,10 @@ class KernelWriter:
     def _scalars(
         self, node: Node, operands: Sequence[Operand], env: dict[Any, Operand]
     ) -> Iterator[KernelStatement]:
-        """The statements of a node on scalars; adds its results to ``env``."""
+        """The statements of a node in the body of a scalar branch or loop.
+
+        Its results are added to ``env``.
+        """
         kind = node.op.kind
         if isinstance(kind, Literal):
             env[node.output] = LiteralScalar(node.attrs["value"].reshape(-1)[0])
@@ -383,7 +371,7 @@ class KernelWriter:
     # Operands
 
     def _operand(self, operand: NestOperand) -> tuple[list[KernelStatement], Operand]:
-        """An operand, and the load that its first use needs."""
+        """The register or scalar of an operand, and the load that its first use needs."""
         if operand.value is not None:
             return [], self.env[operand.value]
         if operand.access is None:
@@ -408,10 +396,23 @@ class KernelWriter:
 
     # Memory
 
-    def _scratch(self) -> Iterator[KernelStatement]:
-        """Scratch memory for the values that later stages load.
+    def _buffers_used(self) -> int:
+        """Make arguments of all buffers that the nest accesses; returns their number.
 
-        It is for one iteration of the parallel loops, or for one vector of them.
+        Scratch buffers and partial results are numbered after them.
+        """
+        for step in self.nest.steps:
+            for number, operand in enumerate(step.operands):
+                if operand.access is not None:
+                    self.arguments.buffer(_argument(operand.access, None if number else step.gather_axis))
+        for store in self.nest.stores:
+            self.arguments.buffer(_argument(store.access))
+        return len(self.arguments.buffers)
+
+    def _scratch(self) -> Iterator[KernelStatement]:
+        """The allocations of scratch memory for values that later stages load.
+
+        Each is for one iteration of the parallel loops, or for one vector of them.
         """
         nest = self.nest
         length = tuple([self._extent(i) for i in range(nest.num_parallel, len(nest.loops))])
@@ -423,12 +424,15 @@ class KernelWriter:
             yield ScratchBuffer(first + i, value.spec.dtype, length)
 
     def _scratch_element(self, value: Value) -> Place:
-        """The element of a stored value at the current iteration of the reduction loops."""
+        """The element of scratch memory for ``value`` in the current iteration of the reduction loops."""
         nest, width = self.nest, self.lanes if self._by_vectors else 1
         loops = range(nest.num_parallel, len(nest.loops))
         inner = [width * math.prod(nest.loops[k].extent for k in loops if k > i) for i in loops]
         terms: tuple[tuple[int, LaunchParameter | None], ...] = tuple(
-            [(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)]
+            [
+                (i, None if n == 1 else self._stride(("scratch", i), n))
+                for i, n in zip(loops, inner, strict=True)
+            ]
         )
         if not self._by_vectors:
             return Place(self.scratch[value], terms)
@@ -443,7 +447,7 @@ class KernelWriter:
             yield Store(self._place(store.access), self.env[store.value])
 
     def _place(self, access: Access, gather_axis: GatherAxis | None = None) -> Place:
-        """The element of ``access``; ``gather_axis`` is an axis whose index is loaded."""
+        """The element that ``access`` accesses, without the index along ``gather_axis``, which is loaded."""
         vector, argument = self.nest.vector, _argument(access, gather_axis)
         terms = tuple(
             [
@@ -466,20 +470,14 @@ def _may_be_reversed(access: Access, gather_axis: GatherAxis | None) -> bool:
 
 
 def _argument(access: Access, gather_axis: GatherAxis | None = None) -> Argument:
-    """The buffer of ``access`` from the first element on that it accesses; all of it if a stride may be
-    negative."""
+    """The argument for ``access``: its buffer from the offset on; all of it if a stride may be negative."""
     return Argument(
         access.buffer, 0 if _may_be_reversed(access, gather_axis) else access.offset, access.dtype
     )
 
 
-def _partial(buffer: int) -> Place:
-    """The partial result of a chunk."""
-    return Place(buffer, ((KernelLoop.CHUNKS, None),))
-
-
 def combine(step: NestStep, accumulator: Accumulator, other: Accumulator) -> ReduceCombine:
-    """The statement that combines another accumulator of a reduction with the first."""
+    """The statement that combines accumulator ``other`` of a reduction into ``accumulator``."""
     return ReduceCombine(accumulator, reduction_of(step.node), other, step.node)
 
 

@@ -15,7 +15,10 @@ from dualflow.schedule.nest import NestOperand
 
 @dataclass(slots=True)
 class LaunchArguments:
-    """The arguments of a kernel: equal buffers, parameters and scalars are one argument."""
+    """The arguments of a kernel under construction.
+
+    Equal buffers, parameters and scalars share an argument.
+    """
 
     buffers: dict[Argument, int] = field(default_factory=dict)
     parameters: dict[tuple[object, int], LaunchParameter] = field(default_factory=dict)

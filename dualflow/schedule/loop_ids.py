@@ -11,7 +11,7 @@ class KernelLoop(Enum):
     CHUNKS = "chunks"
     """Over the chunks of a reduction, each of which has partial results."""
     LANES = "lanes"
-    """Over the accumulators of a strip, one for each of its iterations."""
+    """Over the accumulators of a strip: there is one for each iteration of the strip."""
 
     __hash__ = object.__hash__
 
@@ -28,7 +28,7 @@ class BlockLevel(Enum):
 
 
 LoopId = int | KernelLoop
-"""The number of a loop of the nest, or another loop of the kernel."""
+"""A loop of the nest, by its number, or another loop of the kernel."""
 Level = int | BlockLevel
 BlockId = tuple[LoopId, Level]
 """The blocks of one level of a loop."""

@@ -1,4 +1,4 @@
-"""Lowers a fused node to a loop nest: orders and joins loops, and assigns levels and stages to values."""
+"""Lowers a fused node to a loop nest: orders and joins its loops, assigns depths and stages to its steps."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _LoweredBody:
         return GatherAxis(extent, self.layouts[params].strides[axis])
 
     def full(self) -> Iterator[Axes]:
-        """The axes of each value that varies along all axes of the space, in the order of its dims."""
+        """The loop axes of each value that has all of them, in the order of the value's own axes."""
         count = len(self.space.shape)
         yield from (axes for axes in self.axes.values() if len(axis_set(axes)) == count)
         for node in self.nodes:
@@ -121,7 +121,7 @@ def _in_order(
     steps: list[NestStep],
     stores: list[NestStore],
 ) -> Nest:
-    """The nest with axes numbered as loops: parallel loops first, each kind in memory order."""
+    """The nest whose loops are the axes in ``order``, parallel loops first."""
     loops = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
     position = {a: i for i, a in enumerate(loops)}
 
@@ -150,7 +150,7 @@ def _in_order(
 
 
 def _join_loops(nest: Nest) -> Nest:
-    """The nest with adjacent loops joined if all accesses have strides of one loop for both."""
+    """The nest with adjacent loops joined into one, where all accesses have the strides of one loop."""
     at = len(nest.loops) - 1
     while at > 0:
         if _joinable(nest, at - 1, at):
@@ -173,10 +173,10 @@ def _joinable(nest: Nest, outer: int, inner: int) -> bool:
         if access.strides[outer] != access.strides[inner] * loops[inner].extent:
             return False
     for step in nest.steps:
-        named = [p for p in (outer, inner) if p in step.axis_loops]
-        if len(named) == 1 or (named and _reads_position(step)):
+        own_loops = [p for p in (outer, inner) if p in step.axis_loops]
+        if len(own_loops) == 1 or (own_loops and _reads_position(step)):
             return False
-        if named and step.axis_loops.index(outer) + 1 != step.axis_loops.index(inner):
+        if own_loops and step.axis_loops.index(outer) + 1 != step.axis_loops.index(inner):
             return False
     return True
 
@@ -208,7 +208,7 @@ def _joined(nest: Nest, outer: int) -> Nest:
 
 
 def _schedule(nest: Nest) -> Nest:
-    """The nest with the level of every value (the number of loops around it) and its stage."""
+    """The nest with the depth (the number of loops around it) and the stage of each step and store."""
     num_parallel, depth = nest.num_parallel, len(nest.loops)
     depth_of: dict[Value, int] = {}
     ready: dict[Value, int] = {}
@@ -244,10 +244,10 @@ def _at_first_use(nest: Nest) -> Nest:
 
 
 def _scratch_values(nest: Nest) -> dict[Value, int]:
-    """The values of the innermost loop that later stages load instead of recomputing them, numbered.
+    """The values of the innermost loop that later stages load from scratch memory, numbered.
 
-    They are chosen stage by stage in the order of the steps, so that recomputations start from values that
-    are stored already.
+    Other values are recomputed. Values are chosen stage by stage, in the order of the steps, so that
+    recomputations start from values that are already stored.
     """
     inner = {s.node.output: s for s in nest.steps if s.depth == len(nest.loops) and not s.reduces}
     stored: dict[Value, int] = {}
@@ -279,17 +279,19 @@ def _recompute_cost(
 
 def _scratch_cost(nest: Nest, value: Value) -> float:
     """The cost of storing an element of a value in a scratch row and loading it again, in additions."""
-    return nest.costs.scratch(_row_bytes(nest, value), value.spec.dtype.size, nest.near_bytes)
+    return nest.costs.scratch(_scratch_bytes(nest, value), value.spec.dtype.size, nest.near_bytes)
 
 
-def _row_bytes(nest: Nest, value: Value) -> int:
-    """The scratch memory of a value, for one iteration of the parallel loops, or for one vector of them."""
-    row = math.prod(typical(loop.extent) for loop in nest.loops if loop.reduced)
-    return row * value.spec.dtype.size * (1 if nest.has_scratch_per_iteration else nest.costs.vector_lanes)
+def _scratch_bytes(nest: Nest, value: Value) -> int:
+    """The bytes of a value's scratch memory, which is for one iteration or vector of the parallel loops."""
+    elements = math.prod(typical(loop.extent) for loop in nest.loops if loop.reduced)
+    return (
+        elements * value.spec.dtype.size * (1 if nest.has_scratch_per_iteration else nest.costs.vector_lanes)
+    )
 
 
 def stage_steps(nest: Nest, stage: int) -> list[NestStep]:
-    """The steps that ``stage`` runs in the reduction loops: those its reductions and stores need, in order.
+    """The steps that ``stage`` runs in the reduction loops, in order: those that its results depend on.
 
     A value of an earlier stage is recomputed unless the nest stores it.
     """

@@ -1,6 +1,6 @@
 """Bounds of a program's memory: compares the accesses of each statement with the sizes of the buffers.
 
-The elements of an operand is from its first to its last element in its buffer. It must be inside the buffer,
+The range of an operand is from its first to its last element in its buffer. It must be inside the buffer,
 and the accesses of a statement must be inside the ranges of its operands:
 
     Launch                  every access of its kernel (:mod:`dualflow.schedule.access_bounds`)
@@ -33,7 +33,7 @@ from dualflow.schedule.program_statements import (
     LaunchPieces,
     RunLoop,
     Statement,
-    walk,
+    walk_program,
 )
 from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.statement_accesses import accesses_of
@@ -41,12 +41,12 @@ from dualflow.schedule.symbolic_accesses import undecided_accesses
 
 
 class MemoryBounds:
-    """The sizes of a program's buffers, with which accesses are compared.
+    """Compares the accesses of a program with the sizes of its buffers.
 
     Attributes:
         sized: whether the program computes sizes while it runs.
         nbytes: the bytes of each buffer; None if it has several sizes one after another.
-        blocks: the buffers that the program allocates while it runs, since their size is dynamic.
+        blocks: the buffers of dynamic size, which the program allocates while it runs.
 
     Args:
         plan: has the buffer table.
@@ -66,8 +66,8 @@ class MemoryBounds:
         self.nbytes.update((plan.inputs + i, array.nbytes) for i, array in enumerate(plan.constants))
         self.nbytes.update(_static_sizes((*plan.outputs, *plan.temporaries), plan.first_output))
         self.nbytes[plan.arena] = plan.arena_bytes
-        allocating = list(walk(program)) if plan.slots or self.sized else []
-        rows = {row.slot for s in allocating if isinstance(s, RunLoop) for row in s.rows}
+        allocating = list(walk_program(program)) if plan.slots or self.sized else []
+        rows = {row.slot for s in allocating if isinstance(s, RunLoop) for row in s.memory.rows}
         for statement in allocating:
             self._add_allocations(statement, rows)
 
@@ -75,8 +75,8 @@ class MemoryBounds:
         """Record the sizes of the buffers that a statement allocates."""
         blocks: dict[int, list[int]] = {}
         if isinstance(statement, RunLoop):
-            blocks = dict(statement.stacks)
-            self.nbytes.update((row.slot, row.nbytes) for row in statement.rows)
+            blocks = dict(statement.memory.stacks)
+            self.nbytes.update((row.slot, row.nbytes) for row in statement.memory.rows)
             self._count(statement)
         elif not isinstance(statement, ChooseBranch):
             blocks = dynamic_buffers(statement.outputs, statement.node.outputs, self._bound)
@@ -87,29 +87,31 @@ class MemoryBounds:
                 self.nbytes[buffer] = nbytes if self.nbytes.get(buffer, nbytes) == nbytes else None
 
     def _count(self, loop: RunLoop) -> None:
-        """Record which loop's trip count a loop has, which is the number of rows of its growable buffers."""
-        counted = loop.counted if loop.condition is None else None
-        self._counts[loop.counter] = loop.counter if counted is None else self._counts[counted]
-        self._rows.update((row.stack.buffer, self._counts[loop.counter]) for row in loop.growable)
+        """Record the loop whose trip count ``loop`` has: it is the number of rows of its growable buffers."""
+        same_as = loop.trip_count.same_as if loop.condition is None else None
+        self._counts[loop.trip_count.loop] = (
+            loop.trip_count.loop if same_as is None else self._counts[same_as]
+        )
+        self._rows.update((row.stack.buffer, self._counts[loop.trip_count.loop]) for row in loop.growable)
 
     # Statements
 
     def check(self, program: Iterable[Statement]) -> list[tuple[ElementRange, Node]]:
-        """The elements that may be outside of their buffers, with the nodes that access them.
+        """The accesses that must be checked at run time, each with its node. There are none for static sizes.
 
-        Those of kernels are left out; see :meth:`launched`. There are none unless sizes are symbolic.
+        For kernels, see :meth:`launched`.
 
         Raises:
             InternalError: an access is outside its buffer.
         """
         return [
             (elements, statement.node)
-            for statement in walk(program)
+            for statement in walk_program(program)
             for elements in self.undecided(statement)
         ]
 
     def undecided(self, statement: Statement) -> list[ElementRange]:
-        """The accesses of a statement that must be checked at run time: the others are inside their buffers.
+        """The accesses of a statement that must be checked at run time. All others are proved.
 
         For kernels, see :meth:`launched`.
 
@@ -178,14 +180,16 @@ class MemoryBounds:
         """
         values = zip((*loop.inputs, *loop.outputs), (*loop.node.inputs, *loop.node.outputs), strict=True)
         lengths = {layout: value.spec.shape[0] for layout, value in values if value.spec.rank}
-        for row in loop.rows:
+        for row in loop.memory.rows:
             length = lengths.get(row.stack)
             if row.grows:
                 continue
-            if loop.counted is not None and row.stack.buffer in self._rows:
+            if loop.trip_count.same_as is not None and row.stack.buffer in self._rows:
                 continue
-            if loop.length is None or length is None or not at_least(length, loop.length):
-                raise unsafe(loop.node, f"it has {loop.length} iterations, but a stack of {length} rows")
+            if loop.trip_count.limit is None or length is None or not at_least(length, loop.trip_count.limit):
+                raise unsafe(
+                    loop.node, f"it has {loop.trip_count.limit} iterations, but a stack of {length} rows"
+                )
 
     def compared_loops(self, loop: RunLoop) -> list[int]:
         """The loops whose trip counts the program compares with that of ``loop``, which must not be larger.
@@ -193,19 +197,21 @@ class MemoryBounds:
         They wrote stacks that it reads, and its trip count is another loop's: that of a recomputed loop, for
         example.
         """
-        if loop.counted is None:
+        if loop.trip_count.same_as is None:
             return []
         counts = {
-            self._rows[r.stack.buffer] for r in loop.rows if r.stack.buffer in self._rows and not r.grows
+            self._rows[r.stack.buffer]
+            for r in loop.memory.rows
+            if r.stack.buffer in self._rows and not r.grows
         }
-        return sorted(counts - {self._counts[loop.counted]})
+        return sorted(counts - {self._counts[loop.trip_count.same_as]})
 
     # Kernels
 
     def launched(
         self, statement: LaunchNest, launch: KernelLaunch, accesses: AccessBounds, partials: Region
     ) -> list[ElementRange]:
-        """The accesses of a kernel that must be checked at run time: the others are inside their buffers.
+        """The accesses of a kernel that must be checked at run time. All others are proved.
 
         Args:
             statement: the statement.
@@ -260,12 +266,12 @@ def _is_at(elements: ElementRange, argument: Argument) -> bool:
 
 
 def _static_sizes(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int, int]]:
-    """The bytes of buffers, except of tensors whose sizes a host call computes."""
+    """The number and bytes of each buffer of static size; buffers are numbered from ``first`` on."""
     return ((first + i, spec.nbytes) for i, spec in enumerate(specs) if spec.shape.is_static)
 
 
 def _hull(ranges: Sequence[ElementRange], offset: int) -> Region:
-    """The smallest region that contains the operands, relative to an offset into their buffer."""
+    """The smallest region that contains all ``ranges``, relative to an offset into their buffer."""
     if len(ranges) == 1:
         return ranges[0].first - offset, ranges[0].last - offset
     if not ranges:

@@ -76,7 +76,7 @@ class NestOperand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NestStep:
-    """One node of the body.
+    """One node of the body, in the nest.
 
     Attributes:
         node: the node.
@@ -98,7 +98,7 @@ class NestStep:
 
 
 class NestStore(NamedTuple):
-    """A value written to memory."""
+    """A value that is written to memory."""
 
     value: Value
     access: Access
@@ -108,16 +108,16 @@ class NestStore(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nest:
-    """One kernel before emission.
+    """The loop nest of a fused node.
 
     Attributes:
         name: the ops it fuses.
         loops: outermost first, parallel loops before reduction loops.
-        vector: the loop that runs over lanes; None for a nest of scalars.
+        vector: the number of the loop that is vectorised; None for a nest of scalars.
         steps: the body in order.
         stores: the values that are written to memory.
-        stages: the number of runs of the reduction loops. A step that reads a finished reduction is in the
-            next stage.
+        stages: how often the reduction loops run, one after another. A step that reads a finished reduction
+            is in the next stage.
         scratch_values: values inside the reduction loops that a later stage loads from scratch memory instead
             of recomputing them, numbered.
         costs: the cost model by which its kernel is written.
@@ -145,7 +145,10 @@ class Nest:
 
     @property
     def is_full_reduction(self) -> bool:
-        """Whether all loops are reduction loops; partial results of chunks are then combined at the end."""
+        """Whether all loops are reduction loops.
+
+        Then chunks give partial results, which are combined at the end.
+        """
         return bool(self.loops) and self.num_parallel == 0
 
     @property

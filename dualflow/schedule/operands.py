@@ -28,7 +28,7 @@ from dualflow.ops.op_kinds import (
 )
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.scattering import BOUNDS, scatters
+from dualflow.schedule.scattering import BOUNDS, is_scatter_supported
 from dualflow.schedule.sliding import WINDOW_PRODUCT, WINDOW_SUM
 
 PRODUCT_CHARS = "fd"
@@ -102,7 +102,7 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.ASSEMBLY
     if isinstance(kind, MatMul) and dtype is not None and dtype.char in PRODUCT_CHARS:
         return CallKind.PRODUCT
-    if isinstance(kind, Scatter) and dtype is not None and scatters(kind, dtype):
+    if isinstance(kind, Scatter) and dtype is not None and is_scatter_supported(kind, dtype):
         return CallKind.SCATTER
     return CallKind.HOST
 
@@ -123,9 +123,9 @@ def view_layout(node: Node, source: Layout) -> Layout | None:
 
 
 def shows_contiguous(value: Value, of: Value | None = None) -> bool:
-    """Whether a chain of views shows all elements of its source, if that is contiguous, in the same order.
+    """Whether ``value`` has all elements of a contiguous source, in the same order, through a chain of views.
 
-    The source is ``of``, or the first value that is no view.
+    The source is ``of``, or the first value of the chain.
     """
     chain: list[Node] = []
     base = value
@@ -142,9 +142,9 @@ def shows_contiguous(value: Value, of: Value | None = None) -> bool:
 
 
 def strides_to_show(value: Value) -> tuple[int, ...] | None:
-    """The strides of the source of a chain of views with which ``value`` is contiguous; None if none do.
+    """The strides that the source of a chain of views must have for ``value`` to be contiguous.
 
-    They exist if the chain permutes axes, and then reshapes the contiguous result.
+    None if impossible. They exist if the chain permutes axes, and then reshapes the contiguous result.
     """
     at: Value = value
     count = math.prod(sizes(base_of(value)))
@@ -160,7 +160,7 @@ def strides_to_show(value: Value) -> tuple[int, ...] | None:
 
 
 def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value, tuple[int, ...]]:
-    """Strides of kernels' results with which the first reader needs no copy, if contiguous ones need one.
+    """Strides for results of kernels that spare the first reader a copy, where contiguous strides need one.
 
     Values in ``placed`` and values that host calls read are contiguous.
     """
@@ -181,7 +181,7 @@ def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Val
 
 
 def copy_free_strides(value: Value) -> tuple[int, ...] | None:
-    """The source's strides with which reading ``value`` needs no copy; None if none do, or it needs none."""
+    """Strides for the source of ``value`` that spare a copy; None if it needs none, or no strides do."""
     layout: Layout | None = Layout(0, 0, contiguous_strides(base_of(value).spec.shape))
     chain: list[Node] = []
     at = value
@@ -196,7 +196,7 @@ def copy_free_strides(value: Value) -> tuple[int, ...] | None:
 def with_copies(
     nodes: Iterable[Node], strides: Mapping[Value, tuple[int, ...]], capabilities: Capabilities
 ) -> list[StridedNode]:
-    """The steps for ``nodes``, with a copy before the first reader of a view that strides can't express.
+    """``nodes`` with their operands, and a copy before the first reader of a view that strides can't express.
 
     Args:
         nodes: the nodes in order.

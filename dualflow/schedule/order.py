@@ -20,7 +20,7 @@ from dualflow.schedule.scattering import bounds_node
 
 
 class BufferKind(Enum):
-    """What a buffer holds."""
+    """The kinds of buffers."""
 
     INPUT = "an input"
     CONSTANT = "a constant of the graph"
@@ -59,7 +59,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
             its own, and is copied into the variable at the end.
     """
     body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.kind, Literal)]
-    body = _sunk(body, graph.updates)
+    body = _with_late_scatters(body, graph.updates)
     failing: Fails = functools.cache(fails)
     if lasting and graph.updates:
         body = _updates_last(_with_bounds(body, failing), graph.updates, failing)
@@ -110,9 +110,9 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
 
 
 def _computed_value(value: Value) -> tuple[Value, tuple[int, ...] | None]:
-    """The value that a call computes with the elements of ``value``, and its strides in ``value``'s buffer.
+    """The value that a call writes into the buffer for ``value``, and its strides there.
 
-    That is ``value`` itself unless it is a view of all elements of a value that a call writes. None for
+    It is ``value`` itself, or the source of a view of all its elements. None for
     strides means contiguous.
     """
     base = base_of(value)
@@ -127,7 +127,7 @@ def _computed_value(value: Value) -> tuple[Value, tuple[int, ...] | None]:
 
 
 def _contiguous_source(value: Value) -> Value:
-    """The source of the chain of views that ends with ``value`` with the same elements in the same order.
+    """The first value of the chain of views of ``value`` that has the same elements in the same order.
 
     A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape.
     """
@@ -222,7 +222,7 @@ def _with_bounds(body: list[Node], failing: Fails) -> list[Node]:
 
 
 def _updates_last(body: list[Node], updates: Sequence[Update], failing: Fails) -> list[Node]:
-    """``body`` with the producers of updates after all nodes that may fail and do not depend on them."""
+    """``body`` with updates moved after all nodes that may fail, except those that depend on them."""
     end = _last_failure(body, failing) + 1
     needed: set[Node] = set()
     for node in reversed(body[:end]):
@@ -238,8 +238,8 @@ def _updates_last(body: list[Node], updates: Sequence[Update], failing: Fails) -
     return [*early, *(n for n in body[:end] if n in delayed), *body[end:]]
 
 
-def _sunk(body: list[Node], updates: Sequence[Update]) -> list[Node]:
-    """``body`` with each scatter into a variable after the other readers of the old value.
+def _with_late_scatters(body: list[Node], updates: Sequence[Update]) -> list[Node]:
+    """``body`` with each scatter into a variable moved after the other readers of its old value.
 
     The scatter can then work in place. It stays where one of these readers depends on its result.
     """
@@ -255,7 +255,7 @@ def _sunk(body: list[Node], updates: Sequence[Update]) -> list[Node]:
 
 
 def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
-    """The last step that reads each buffer, also through views."""
+    """For each value, the last step that reads it, directly or through views."""
     return {base_of(value): step for step, node in enumerate(body) for value in node.inputs}
 
 

@@ -1,4 +1,4 @@
-"""Values that are computed in the buffer of a value that they are a piece of, so that they are not copied.
+"""Pieces of a concatenation that are computed directly in the buffer of its result, and not copied.
 
     x = multiply(...)     step 3: writes elements 0 to 503 of z
     y = add(...)          step 4: writes elements 504 to 511 of z
@@ -74,7 +74,7 @@ def _may_hold_pieces(allocation: Allocation) -> bool:
 
 
 def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], at: int) -> list[Value]:
-    """The pieces that are computed by the steps right before step ``at``, which compute nothing else."""
+    """The pieces that the steps directly before step ``at`` compute, if these compute nothing else."""
     last: list[Value] = []
     by_step: dict[int, list[Value]] = {}
     for value in pieces:
@@ -85,7 +85,7 @@ def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], 
 
 
 def _places(step: StridedNode) -> dict[Value, int]:
-    """The offsets in the output of inputs that are pieces, and have the strides of contiguous values there.
+    """The offset in the output of each input that is a piece, and contiguous there.
 
     Empty if pieces overlap, since a copy would overwrite a computed piece.
     """

@@ -56,11 +56,13 @@ from dualflow.schedule.pieces_in_place import pieces_in_place
 from dualflow.schedule.planned import (
     NO_SIZES,
     ChangingSize,
+    LoopMemory,
     Plan,
     PlannedBody,
     PlannedCall,
     PlannedLoop,
     StackRow,
+    TripCount,
     dynamic_buffers,
 )
 from dualflow.schedule.window_products import with_window_products
@@ -144,7 +146,7 @@ def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:
 
 
 class _Table:
-    """State shared by all scopes of a plan: the buffers of the buffer table, and counters.
+    """The state that all scopes of a plan share: the buffers of the buffer table, and counters.
 
     Attributes:
         bound: the size variables whose values a call computes before the program runs.
@@ -177,7 +179,7 @@ class _Table:
 
 
 class _Places(NamedTuple):
-    """The layouts of a scope's values.
+    """The layouts of the values of a scope.
 
     Attributes:
         starts: the first index of each kind of buffer in the table.
@@ -228,7 +230,7 @@ class _Scope:
     """A graph whose values are allocated together: the whole graph, or a body inside it.
 
     Args:
-        held: values that are read in place after the last call, as a loop's condition is.
+        held: values that are read after the last call, such as a loop's condition.
         lasting: whether the updates are those of variables.
     """
 
@@ -316,7 +318,7 @@ class _Scope:
         return list(reads.items())
 
     def inner(self) -> list[tuple[int, int]]:
-        """The steps with bodies, and the bytes of the block that their bodies share."""
+        """The steps with bodies, and the bytes of the memory block that the bodies of each share."""
         return [
             (at, functools.reduce(largest, (b.arena_bytes for b in self.bodies[step]), 0))
             for at, step in enumerate(self.steps)
@@ -393,16 +395,16 @@ class _Scope:
                 strict=False,
             )
         ]
-        counted = next((v.node for v in values[:scanned] if not v.spec.shape.is_static), None)
-        iterations = PlannedLoop(
-            tuple(start),
+        stack_writer = next((v.node for v in values[:scanned] if not v.spec.shape.is_static), None)
+        same_as = self.counters[stack_writer] if stack_writer is not None else None
+        memory = LoopMemory(
             tuple(rows),
-            self.counters[node],
-            self.counters[counted] if counted is not None else None,
             _changing(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
             tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.table.bound).items()),
         )
+        trip_count = TripCount(self.counters[node], loop.length, same_as)
+        iterations = PlannedLoop(tuple(start), trip_count, memory)
         return PlannedCall(node, inputs, outputs, tuple(blocks), iterations)
 
     def _following(self, value: Value, places: _Places) -> Layout:
@@ -439,8 +441,7 @@ def _growing(loop: LoopSpec) -> list[int]:
 
 
 def _changing(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
-    """The sizes of loop-carried values that iterations change; ``inputs`` are the specs of the loop's
-    inputs."""
+    """The sizes of loop-carried values that iterations change; ``inputs`` are the loop's input specs."""
     changing: dict[int, ChangingSize] = {}
     for i in _growing(loop):
         before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))

@@ -24,14 +24,14 @@ NO_SIZES: Final[Mapping[SizeFactor, tuple[Axis, ...]]] = MappingProxyType({})
 
 
 class PlannedBody(NamedTuple):
-    """The calls of a body; for a loop's condition, also the layouts of its results."""
+    """The calls of a branch, condition or loop body; for a condition, also the layouts of its results."""
 
     calls: tuple[PlannedCall, ...]
     results: tuple[Layout, ...] = ()
 
 
 class StackRow(NamedTuple):
-    """A row of a stack in a loop, which has one row per iteration.
+    """The current row of a stack in a loop; a stack has one row for each iteration.
 
     Attributes:
         slot: the buffer whose address moves along the rows.
@@ -49,7 +49,7 @@ class StackRow(NamedTuple):
 
 
 class ChangingSize(NamedTuple):
-    """A size variable of a loop-carried value.
+    """A size of a loop-carried value that iterations change.
 
     Attributes:
         variable: the variable.
@@ -62,31 +62,54 @@ class ChangingSize(NamedTuple):
     following: int
 
 
+class TripCount(NamedTuple):
+    """The trip count of a loop.
+
+    Attributes:
+        loop: the loop's id, by which other loops refer to its trip count.
+        limit: the trip count, or its maximum if there is a condition; None if it is dynamic.
+        same_as: the id of the loop whose dynamic trip count this loop has; None if it has its own.
+    """
+
+    loop: int
+    limit: int | None
+    same_as: int | None
+
+
+class LoopMemory(NamedTuple):
+    """The buffers of a loop that its iterations move, exchange or grow.
+
+    Attributes:
+        rows: the rows of stacks, whose addresses move between iterations.
+        changing_sizes: the sizes of loop-carried values that an iteration may change.
+        double_buffers: for each loop-carried value of such a size, the current and the next buffer, which
+            are exchanged after an iteration.
+        stacks: the buffers of stacks whose dynamic size is computed before the first iteration, and the
+            factors of their bytes; see :func:`dynamic_buffers`.
+    """
+
+    rows: tuple[StackRow, ...]
+    changing_sizes: tuple[ChangingSize, ...] = ()
+    double_buffers: tuple[tuple[int, int], ...] = ()
+    stacks: tuple[tuple[int, list[int]], ...] = ()
+
+
 class PlannedLoop(NamedTuple):
     """The parts of a planned loop except its bodies.
 
     Attributes:
         start: copies of the initial values to the buffers of the loop-carried values.
-        rows: the rows of stacks, whose addresses move between iterations.
-        counter: the loop's id, by which other loops refer to its trip count.
-        counted: the id of the loop whose dynamic trip count this loop repeats; None if it has its own.
-        sizes: the sizes of loop-carried values that an iteration may change.
-        exchanged: pairs of buffers of a loop-carried value of such a size: the current and the next one.
-        stacks: the buffers of stacks whose dynamic size is computed before the first iteration; see
-            :func:`dynamic_buffers`.
+        trip_count: the trip count.
+        memory: the buffers that iterations move, exchange or grow.
     """
 
     start: tuple[PlannedCall, ...]
-    rows: tuple[StackRow, ...]
-    counter: int
-    counted: int | None
-    sizes: tuple[ChangingSize, ...] = ()
-    exchanged: tuple[tuple[int, int], ...] = ()
-    stacks: tuple[tuple[int, list[int]], ...] = ()
+    trip_count: TripCount
+    memory: LoopMemory
 
 
 class PlannedCall(NamedTuple):
-    """One step of the program: a node, and the layouts of its inputs and outputs.
+    """One call of the plan: a node, and the layouts of its inputs and outputs.
 
     ``blocks`` are the bodies: one for each branch of a conditional; for a loop, one for its condition, if it
     has one, and one for its body.
@@ -116,7 +139,7 @@ class PlannedCall(NamedTuple):
 def dynamic_buffers(
     layouts: Sequence[Layout], values: Sequence[Value], bound: Collection[SizeFactor] = ()
 ) -> dict[int, list[int]]:
-    """The buffers of dynamic size that hold ``values`` at ``layouts``, and the factors of their bytes.
+    """The buffers of dynamic size that hold ``values``, each with the factors of its bytes.
 
     Sizes over the variables ``bound`` alone are known before the program runs.
     """
@@ -184,6 +207,6 @@ class Plan(NamedTuple):
         return self.first_temporary + len(self.temporaries)
 
     def walk(self) -> Iterator[PlannedCall]:
-        """All calls, those inside conditionals and loops too."""
+        """All calls in order, including those inside conditionals and loops."""
         for call in self.calls:
             yield from call.walk()

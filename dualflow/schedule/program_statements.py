@@ -1,4 +1,4 @@
-"""The program of a plan: frozen statements with buffers and layouts, which don't depend on a machine.
+"""The statements of a program: one for each call of a plan, with layouts; nothing depends on a machine.
 
     LaunchNest: a loop nest                         LaunchPieces: a loop nest for each piece of an output
     Multiply: a matrix product                  ScatterRows: a scatter
@@ -29,7 +29,7 @@ from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.planned import ChangingSize, Plan, PlannedCall, PlannedLoop, StackRow
+from dualflow.schedule.planned import LoopMemory, Plan, PlannedCall, PlannedLoop, StackRow, TripCount
 from dualflow.schedule.scattering import depth_of, join_of, table_of
 from dualflow.schedule.sliding import SlidingWindows
 
@@ -184,16 +184,13 @@ class RunLoop(NamedTuple):
     """A loop: ``start``, then iterations of ``test`` and ``body``.
 
     Attributes:
-        counter: the loop's id, by which other loops refer to its trip count.
-        length: the trip count, or its maximum if there is a condition; None if it is dynamic.
-        counted: the id of the loop whose dynamic trip count this loop has; None if it has its own.
-        backwards: whether the first iteration takes the last row, and so on.
+        start: copies the initial values to the buffers of the loop-carried values.
+        test: computes the condition.
+        body: an iteration.
         condition: the value that must be true for another iteration, after ``test``; None if there is none.
-        rows: the rows of stacks, whose addresses move between iterations.
-        sizes: the sizes of loop-carried values that an iteration may change.
-        exchanged: pairs of buffers of a loop-carried value of such a size: the current and the next one.
-        stacks: the buffers of stacks whose dynamic size is computed before the first iteration, and the
-            factors of their bytes.
+        trip_count: the trip count.
+        backwards: whether the first iteration takes the last row, and so on.
+        memory: the buffers that iterations move, exchange or grow.
     """
 
     node: Node
@@ -202,25 +199,20 @@ class RunLoop(NamedTuple):
     start: tuple[Statement, ...]
     test: tuple[Statement, ...]
     body: tuple[Statement, ...]
-    counter: int
-    length: int | None
-    counted: int | None
-    backwards: bool
     condition: ValueLayout | None
-    rows: tuple[StackRow, ...]
-    sizes: tuple[ChangingSize, ...]
-    exchanged: tuple[tuple[int, int], ...]
-    stacks: tuple[tuple[int, list[int]], ...]
+    trip_count: TripCount
+    backwards: bool
+    memory: LoopMemory
 
     @property
     def growable(self) -> tuple[StackRow, ...]:
         """The rows of growable buffers."""
-        return tuple([row for row in self.rows if row.grows])
+        return tuple([row for row in self.memory.rows if row.grows])
 
     @property
     def growable_bytes(self) -> int:
         """The bytes that an iteration adds to growable buffers."""
-        return sum(row.nbytes for row in self.rows if row.grows)
+        return sum(row.nbytes for row in self.growable)
 
 
 Statement = (
@@ -242,25 +234,25 @@ def statements(plan: Plan) -> tuple[Statement, ...]:
     return _statements(plan.calls, set())
 
 
-def walk(program: Iterable[Statement]) -> Iterator[Statement]:
-    """All statements in order, including those inside conditionals and loops."""
+def walk_program(program: Iterable[Statement]) -> Iterator[Statement]:
+    """All statements in program order, including those inside conditionals and loops."""
     for statement in program:
         yield statement
         if isinstance(statement, RunLoop):
-            yield from walk(statement.start)
+            yield from walk_program(statement.start)
         for body in bodies(statement):
-            yield from walk(body)
+            yield from walk_program(body)
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """The branches of a conditional; the test and body of a loop; else nothing."""
+    """The branches of a conditional, or the test and body of a loop; empty for other statements."""
     if isinstance(statement, ChooseBranch):
         return statement.branches
     return (statement.test, statement.body) if isinstance(statement, RunLoop) else ()
 
 
-def launches(statement: Statement) -> tuple[LaunchNest, ...]:
-    """The loop nests that a statement runs itself."""
+def nests_of(statement: Statement) -> tuple[LaunchNest, ...]:
+    """The loop nests that a statement runs itself, without those of its bodies."""
     match statement:
         case LaunchNest():
             return (statement,)
@@ -380,13 +372,8 @@ def _loop(call: PlannedCall, iterations: PlannedLoop, checked: set[Node]) -> Run
         start=_statements(iterations.start, checked),
         test=_statements(tests[0].calls, checked) if tests else (),
         body=_statements(body.calls, checked),
-        counter=iterations.counter,
-        length=loop.length,
-        counted=iterations.counted,
-        backwards=loop.reverse and (iterations.counted is not None or loop.length is not None),
         condition=condition,
-        rows=iterations.rows,
-        sizes=iterations.sizes,
-        exchanged=iterations.exchanged,
-        stacks=iterations.stacks,
+        trip_count=iterations.trip_count,
+        backwards=loop.reverse and not (iterations.trip_count.same_as is None and loop.length is None),
+        memory=iterations.memory,
     )

@@ -1,4 +1,4 @@
-"""Rewrites a graph so that values are dropped after a node, and recomputed before their next reader."""
+"""Rewrites a graph so that given values are freed after a node, and recomputed before their next reader."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class Parts:
-    """A cache of the nodes that compute values of a graph alone."""
+    """A cache of nodes that compute only some outputs of a node."""
 
     def __init__(self) -> None:
         self._parts: dict[tuple[Value, ...], Part] = {}
@@ -62,7 +62,7 @@ class Parts:
 
 
 def _part(node: Node, values: tuple[Value, ...]) -> Part:
-    """The part of ``node`` that computes ``values``: of a nest without reductions, the nodes they need.
+    """The part of ``node`` that computes ``values``: for a nest without reductions, a smaller nest.
 
     A nest with reductions is not cut, since the order of a sum depends on all accesses of its nest.
     """
@@ -117,7 +117,7 @@ def recomputed(graph: Graph, dropped: Dropped, parts: Parts) -> Recomputed:
 
 
 class _Rewriter:
-    """The nodes of the new graph so far, and the new values of old ones.
+    """Builds the new graph node by node.
 
     Attributes:
         current: for each old value that is available, the new one.

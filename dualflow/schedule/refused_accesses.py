@@ -10,8 +10,8 @@ from dualflow.schedule.kernel_statements import KernelStatement, Place
 
 
 def refused(launch: KernelLaunch, statement: int, node: Node, why: str) -> InternalError:
-    """The error for a statement of a kernel whose accesses are not proved inside their buffers."""
-    return unsafe(node, f"{why}:\n    {shown(list(ks.walk(launch.kernel.body))[statement], launch)}")
+    """The error for a statement of a kernel with an access that is not proved to be inside its buffer."""
+    return unsafe(node, f"{why}:\n    {shown(list(ks.walk_kernel(launch.kernel.body))[statement], launch)}")
 
 
 def unsafe(node: Node, why: str) -> InternalError:
@@ -56,8 +56,8 @@ def shown(statement: KernelStatement, launch: KernelLaunch | None = None) -> str
             return f"Store {element(place)}"
         case ks.MaskedLoad(load, inside):
             return f"{shown(load, launch)} where register {inside.number}"
-        case ks.TransposedTile(row, place):
-            return f"Transpose a tile of {element(place)} to buffer {row}"
+        case ks.TransposedTile(tile, place):
+            return f"Transpose a tile of {element(place)} to buffer {tile}"
         case ks.For(loop, begin, end) | ks.RowGroups(loop, begin, end):
             return f"For loop {loop} from {begin} to {end}"
     return f"{type(statement).__name__} {getattr(statement, 'loop', '')}".rstrip()

@@ -134,7 +134,7 @@ def _nanoseconds(node: Node, costs: CostModel) -> float:
 
 
 class _DropSearch:
-    """A graph, and what the search has computed of it.
+    """The greedy search for values to drop in one graph.
 
     Attributes:
         steps: the number of dropped values at each run of the planner.
@@ -156,7 +156,7 @@ class _DropSearch:
         self._first = set(fixed.values())
 
     def state(self, drops: list[Drop]) -> _SearchState:
-        """The graph without the dropped values, and its footprint."""
+        """The graph in which the values in ``drops`` are recomputed, and its footprint."""
         dropped: dict[int, list[Value]] = {}
         for at, value in drops:
             dropped.setdefault(at, []).append(value)
@@ -211,7 +211,7 @@ class _DropSearch:
 
 
 class _Candidate(NamedTuple):
-    """Values to drop together.
+    """A candidate of the search: values to drop together.
 
     Attributes:
         drops: the values, and where each is freed.
@@ -233,7 +233,7 @@ class _Candidate(NamedTuple):
 
 
 class _Idle(NamedTuple):
-    """A value that is live at the peak and not read there.
+    """A value that is in memory at the peak, and not read there.
 
     Attributes:
         drop: where it may be freed.
@@ -251,7 +251,7 @@ class _Idle(NamedTuple):
 
 
 class _Peak:
-    """The candidates at the peak of a state."""
+    """Finds the candidates at the peak of memory of a state."""
 
     def __init__(self, state: _SearchState, dropped: set[Drop], search: _DropSearch) -> None:
         self._blocks = state.footprint.blocks
@@ -267,7 +267,7 @@ class _Peak:
                 self._versions.setdefault(value, []).append(block)
 
     def candidates(self) -> list[_Candidate]:
-        """Single idle values, and all idle outputs of a node together, since they share their inputs."""
+        """The candidates: each idle value, and all idle outputs of a node together, as they share inputs."""
         idle = [value for block in self._blocks if (value := self._idle(block)) is not None]
         together: dict[Node | None, list[_Idle]] = {}
         for value in idle:

@@ -1,4 +1,4 @@
-"""Kernels of scans: running results, each of which depends on the one before.
+"""Kernels of scans, such as cumulative sums.
 
     For parallel loops, by threads; the contiguous one by lanes
         ReduceInit
@@ -52,25 +52,25 @@ class ScanWriter(KernelWriter):
     def write_scan(self) -> KernelLaunch:
         """The kernel, with its arguments."""
         nest = self.nest
-        body = tuple(self._around(0))
+        body = tuple(self._parallel_loops(0))
         if not nest.num_parallel:
             body = (For(KernelLoop.CHUNKS, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
         empty = any(loop.extent == 0 for loop in nest.loops)
         total = nest.loops[0].extent if nest.num_parallel else 1
         return self._launch_of(body, 0 if empty else total)
 
-    def _around(self, at: int) -> Iterator[KernelStatement]:
-        """The parallel loops from ``at`` inwards, and the running results inside them."""
+    def _parallel_loops(self, at: int) -> Iterator[KernelStatement]:
+        """The parallel loops from ``at`` inwards, around the scanned loop."""
         if at == self.nest.num_parallel:
-            yield from self._running()
+            yield from self._scanned_loop()
             return
         begin: Bound = End.ZERO
         end: Bound = self._extent(at)
         if at == 0:
             begin, end = End.LOW, End.HIGH
-        yield self._loop(at, begin, end, lambda: self._around(at + 1))
+        yield self._loop(at, begin, end, lambda: self._parallel_loops(at + 1))
 
-    def _running(self) -> Iterator[KernelStatement]:
+    def _scanned_loop(self) -> Iterator[KernelStatement]:
         """The scanned loop, or the only element of an axis of size 1."""
         (step,), (store,) = self.nest.steps, self.nest.stores
         exclusive, scanned = self.node.attrs["exclusive"], self.nest.num_parallel
@@ -105,7 +105,7 @@ class ScanWriter(KernelWriter):
 
 
 def _scan_nest(nest: Nest, node: Node) -> Nest:
-    """``nest`` without lanes in the scanned loop, the last one, which runs backwards for a reverse scan."""
+    """``nest`` with a scanned (last) loop that is not vectorised, and runs backwards for a reverse scan."""
     scanned, count = nest.num_parallel, len(nest.loops)
     nest = replace(nest, vector=None if nest.vector == scanned else nest.vector)
     if not node.attrs["reverse"] or scanned == count:

@@ -1,4 +1,4 @@
-"""Scatters in a plan: bounds checks of their indices as separate nodes, and their parameter tables."""
+"""Scatters in a plan: nodes that check their indices first, and the parameters of the scatter routine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bounds_node(scatter: Node) -> Node:
     )
 
 
-def scatters(kind: Scatter, dtype: DType) -> bool:
+def is_scatter_supported(kind: Scatter, dtype: DType) -> bool:
     """Whether the routine for scatters supports elements of ``dtype``."""
     return in_loops(dtype) and not dtype.is_complex and (kind.join == "put" or not dtype.is_bool)
 

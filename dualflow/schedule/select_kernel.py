@@ -1,9 +1,10 @@
-"""Selects how the kernel of a loop nest is written."""
+"""Selects the writer for the kernel of a loop nest: by rows, columns, tiles, or as a scan."""
 
 from __future__ import annotations
 
 from dualflow.schedule.blocking import column_chunks
 from dualflow.schedule.column_kernels import ColumnWriter
+from dualflow.schedule.full_reduction_kernels import FullReductionWriter
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_writer import KernelWriter
 from dualflow.schedule.nest import Nest
@@ -13,13 +14,13 @@ from dualflow.schedule.tiles import TileWriter, tiling
 
 
 def kernel_launch(nest: Nest, lanes: int, rows: int = 0) -> KernelLaunch:
-    """The kernel of ``nest``, and its arguments.
+    """The kernel of ``nest``, with its arguments.
 
     Args:
         nest: the loop nest.
         lanes: the number of iterations of a lane loop that run at once, which blocks of long sums depend on.
-        rows: the number of short rows, of at most ``lanes`` elements, that run side by side; 0 for loops
-            along all rows, which renderers without vectors need.
+        rows: the number of short rows (of at most ``lanes`` elements) that run side by side; 0 for a loop
+            along each row, which renderers without vectors need.
     """
     scan = scan_of(nest)
     if scan is not None:
@@ -27,6 +28,8 @@ def kernel_launch(nest: Nest, lanes: int, rows: int = 0) -> KernelLaunch:
     columns = column_chunks(nest)
     if columns is not None:
         return ColumnWriter(nest, lanes).write_columns(columns)
+    if nest.is_full_reduction:
+        return FullReductionWriter(nest, lanes).write_chunks()
     tiles = tiling(nest)
     if rows and tiles is None and has_short_rows(nest, lanes):
         return ShortRowWriter(nest, lanes, rows).write()

@@ -65,7 +65,7 @@ class ShortRowWriter(KernelWriter):
     def _reduction(
         self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
     ) -> tuple[KernelStatement, ...]:
-        """One stage, for all elements of the row at once."""
+        """One stage of the reduction, for all elements of the row at once."""
         extent = self.nest.loops[at].extent
         body = tuple(self._stage(stage, accumulators))
         return (Once(at, self._extent(at), extent == self.lanes, body),)

@@ -1,4 +1,4 @@
-"""Sliding windows over a tensor as one factor of a matrix product, which reads the tensor itself."""
+"""Ops for convolutions: products and sums of sliding windows, which read the tensor itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_AXES = 3
 
 
 class SlidingAxis(NamedTuple):
-    """An axis with windows.
+    """An axis of a tensor that windows slide along.
 
     Attributes:
         size: the size of the tensor.

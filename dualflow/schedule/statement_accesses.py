@@ -1,4 +1,4 @@
-"""The accesses of statements other than kernels, as ranges of their operands."""
+"""The ranges of elements that statements access, other than kernels."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _windows(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tu
 
 
 def _selectable(scatter: ScatterRows) -> ElementRange | None:
-    """The elements that indices can select."""
+    """The range of all elements that the indices of a scatter can select."""
     indices = scatter.indices
     iterations, count, length, distance, *axes = indices.table
     extents, distances = axes[: indices.depth], axes[indices.depth :]
@@ -129,7 +129,10 @@ def _indices(indices: ScatterIndices) -> ElementRange | None:
 
 
 def _routine(call: CallRoutine) -> dict[int, ElementRange | None]:
-    """The accesses of a backend's routines; NumPy's kernels get views of the operands."""
+    """The ranges that a backend's routine accesses.
+
+    A NumPy kernel has none, as it gets views of the operands.
+    """
     node, values = call.node, (*call.node.inputs, *call.node.outputs)
     layouts, count = (*call.inputs, *call.outputs), len(call.inputs)
     match call.kind:

@@ -8,7 +8,7 @@ scratch, in *slots* with an element for each iteration of the strip. Three kinds
   order.
 * A reduction into several registers, such as an argmax: each iteration of the strip has an accumulator in
   slots, and these are combined after the loop in a fixed order.
-* A loop with speculative code: the strip is computed, and recomputed by exact code if an iteration needs it.
+* A loop with guarded code: the strip is computed, and recomputed by exact code if an iteration needs it.
   Stores and reductions come afterwards.
 """
 
@@ -41,43 +41,46 @@ _SIMPLE = (
 )
 
 
-def in_strips(kernel: Kernel, is_speculative: Callable[[ks.Compute], bool]) -> Kernel:
-    """``kernel`` with strip-mined lane loops; ``is_speculative`` is whether code may have to run again."""
-    writer = _Strips(kernel, is_speculative)
+def in_strips(kernel: Kernel, is_guarded: Callable[[ks.Compute], bool]) -> Kernel:
+    """``kernel`` with strip-mined lane loops.
+
+    ``is_guarded`` is whether exact code may have to run after it.
+    """
+    writer = _Strips(kernel, is_guarded)
     body = writer.statements(kernel.body)
     return kernel._replace(body=(*writer.memory, *body))
 
 
 @dataclass(slots=True)
-class _Run:
-    """Consecutive statements of an iteration that become one lane loop over the strip."""
+class _SimpleStatements:
+    """Consecutive statements without loops, which become one lane loop over the strip."""
 
     kind: LoopKind
     body: Sequence[KernelStatement]
 
 
 @dataclass(slots=True)
-class _Inner:
+class _InnerLoop:
     """A loop inside the lane loop, with the parts of its body."""
 
     loop: ks.For | ks.Blocks
     parts: list[Part]
 
 
-Part = _Run | _Inner
+Part = _SimpleStatements | _InnerLoop
 
 
 class _Strips:
-    """Rewrites one kernel.
+    """Strip-mines the lane loops of one kernel.
 
     Attributes:
         memory: the allocations of the slots.
     """
 
-    def __init__(self, kernel: Kernel, is_speculative: Callable[[ks.Compute], bool]) -> None:
-        self.is_speculative = is_speculative
+    def __init__(self, kernel: Kernel, is_guarded: Callable[[ks.Compute], bool]) -> None:
+        self.is_guarded = is_guarded
         self.memory: list[ks.StackScratch] = []
-        nested = list(ks.walk(kernel.body))
+        nested = list(ks.walk_kernel(kernel.body))
         self.buffers = len(kernel.buffers) + sum(isinstance(s, ks.ScratchBuffer) for s in nested)
         self.registers = 1 + max((r.number for s in nested for r in written(s)), default=-1)
 
@@ -93,19 +96,19 @@ class _Strips:
             yield statement
 
     def _lanes(self, loop: ks.For) -> Iterator[KernelStatement]:
-        inside = list(ks.walk(loop.body))
+        inside = list(ks.walk_kernel(loop.body))
         nested = any(isinstance(s, ks.For | ks.Blocks) for s in inside)
         wide = [s for s in loop.body if isinstance(s, ks.ReduceUpdate) and len(s.accumulator) > 1]
         supported = all(isinstance(s, (*_SIMPLE, ks.For, ks.Blocks)) for s in inside)
         if supported and wide:
             yield from self._side_by_side(loop, wide)
-        elif supported and (nested or any(map(self._may_rerun, inside))):
+        elif supported and (nested or any(map(self._is_guarded_code, inside))):
             yield self._strip(loop, loop.body, {}, STRIP_WIDTH)
         else:
             yield loop
 
-    def _may_rerun(self, statement: KernelStatement) -> bool:
-        return isinstance(statement, ks.Compute) and self.is_speculative(statement)
+    def _is_guarded_code(self, statement: KernelStatement) -> bool:
+        return isinstance(statement, ks.Compute) and self.is_guarded(statement)
 
     # Several accumulators side by side
 
@@ -144,32 +147,33 @@ class _Strips:
         return ks.StripMinedLoop(loop.loop, loop.begin, loop.end, width, iterations)
 
     def _parts(self, body: Sequence[KernelStatement]) -> list[Part]:
-        """Runs of simple statements, and the loops between them."""
+        """The statements without loops, in groups, and the loops between these."""
         parts: list[Part] = []
-        run: list[KernelStatement] = []
+        simple: list[KernelStatement] = []
         for statement in body:
             if isinstance(statement, ks.For | ks.Blocks):
-                parts += [*self._runs(run), _Inner(statement, self._parts(statement.body))]
-                run = []
+                parts += [*self._groups(simple), _InnerLoop(statement, self._parts(statement.body))]
+                simple = []
             else:
-                run.append(statement)
-        return [*parts, *self._runs(run)]
+                simple.append(statement)
+        return [*parts, *self._groups(simple)]
 
-    def _runs(self, run: Sequence[KernelStatement]) -> list[_Run]:
-        """One run, or two if code is speculative: stores and reductions then come after it."""
-        if not any(map(self._may_rerun, run)):
-            return [_Run(LoopKind.LANES, run)] if run else []
+    def _groups(self, statements: Sequence[KernelStatement]) -> list[_SimpleStatements]:
+        """One group, or two if code is guarded: its stores and reductions, which run once, come after it."""
+        if not any(map(self._is_guarded_code, statements)):
+            return [_SimpleStatements(LoopKind.LANES, statements)] if statements else []
         first: list[KernelStatement] = []
         after: list[KernelStatement] = []
         late: set[Register] = set()
-        for statement in run:
+        for statement in statements:
             lasting = isinstance(statement, ks.Store | ks.ReduceUpdate | ks.ReduceCombine)
             if lasting or not late.isdisjoint(read(statement)):
                 after.append(statement)
                 late.update(written(statement))
             else:
                 first.append(statement)
-        return [_Run(LoopKind.SPECULATIVE, first), *([_Run(LoopKind.LANES, after)] if after else [])]
+        groups = [_SimpleStatements(LoopKind.GUARDED, first)]
+        return [*groups, _SimpleStatements(LoopKind.LANES, after)] if after else groups
 
     def _register(self, like: Register) -> Register:
         self.registers += 1
@@ -182,44 +186,44 @@ class _Strips:
         return self.buffers - 1
 
 
-def _all_runs(parts: Iterable[Part]) -> Iterator[_Run]:
+def _all_groups(parts: Iterable[Part]) -> Iterator[_SimpleStatements]:
     for part in parts:
-        if isinstance(part, _Run):
+        if isinstance(part, _SimpleStatements):
             yield part
         else:
-            yield from _all_runs(part.parts)
+            yield from _all_groups(part.parts)
 
 
 def _crossing(parts: Sequence[Part]) -> Iterator[Register]:
-    """The registers that are written in one run and read in another."""
-    runs: dict[Register, set[int]] = {}
+    """The registers that are written in one group of statements and read in another."""
+    groups: dict[Register, set[int]] = {}
     defined: dict[Register, None] = {}
-    for number, run in enumerate(_all_runs(parts)):
-        for statement in run.body:
+    for number, group in enumerate(_all_groups(parts)):
+        for statement in group.body:
             defined.update(dict.fromkeys(written(statement)))
             for register in (*read(statement), *written(statement)):
-                runs.setdefault(register, set()).add(number)
-    yield from (register for register in defined if len(runs[register]) > 1)
+                groups.setdefault(register, set()).add(number)
+    yield from (register for register in defined if len(groups[register]) > 1)
 
 
 def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[KernelStatement]:
-    """Each run as a lane loop over the strip, and the loops between them."""
+    """Each group of statements as a lane loop over the strip, and the loops between these."""
     for part in parts:
-        if isinstance(part, _Run):
+        if isinstance(part, _SimpleStatements):
             yield _lane_loop(loop, part, slots)
         else:
             yield part.loop._replace(body=tuple(_loops(loop, part.parts, slots)))
 
 
-def _lane_loop(loop: LoopId, run: _Run, slots: dict[Register, int]) -> ks.For:
-    """A run as a lane loop over the strip, with loads from slots before it and stores to slots after it."""
+def _lane_loop(loop: LoopId, group: _SimpleStatements, slots: dict[Register, int]) -> ks.For:
+    """A lane loop over the strip, with loads from slots before its statements and stores to slots after."""
     begin, end = Edge(loop, BlockLevel.STRIP, False), Edge(loop, BlockLevel.STRIP, True)
     needed: dict[Register, None] = {}
     defined: dict[Register, None] = {}
-    for statement in run.body:
+    for statement in group.body:
         needed.update({r: None for r in read(statement) if r not in defined})
         defined.update(dict.fromkeys(written(statement)))
     places = {r: Place(slot, terms=((loop, None),), begins=(begin,)) for r, slot in slots.items()}
     loads = [ks.Load(r, places[r]) for r in needed if r in places]
     stores = [ks.Store(places[r], r) for r in defined if r in places]
-    return ks.For(loop, begin, end, run.kind, (*loads, *run.body, *stores))
+    return ks.For(loop, begin, end, group.kind, (*loads, *group.body, *stores))

@@ -1,4 +1,4 @@
-"""Structural equality of kernels: equal statements of equal functions, whatever graphs they come from."""
+"""Structural equality of kernels: their statements and scalar functions are equal."""
 
 from __future__ import annotations
 

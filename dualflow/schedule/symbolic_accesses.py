@@ -20,7 +20,7 @@ def undecided_accesses(
     partials: Region,
     node: Node,
 ) -> list[ElementRange]:
-    """The elements that a kernel accesses and that are not proved to be inside an operand.
+    """The ranges that a kernel accesses and that are not proved to be inside an operand.
 
     Args:
         launch: the kernel with its arguments.

@@ -40,14 +40,14 @@ from dualflow.schedule.nest import Access, Nest
 
 
 class Tiling(NamedTuple):
-    """The loop along which ``accesses`` are contiguous; these are read by tiles."""
+    """The accesses that are read by tiles, and the loop along which they are contiguous."""
 
     loop: int
     accesses: tuple[Access, ...]
 
 
 def tiling(nest: Nest) -> Tiling | None:
-    """The tiling of ``nest``; None if it reads along its vector loop, or steps are at other levels."""
+    """The tiling of ``nest``; None if it reads along its vector loop, or steps are at several depths."""
     vector, last = nest.vector, len(nest.loops) - 1
     if vector is None or vector != last or nest.num_parallel != len(nest.loops) or not last:
         return None
@@ -77,13 +77,13 @@ class TileWriter(KernelWriter):
         nest, vector = self.nest, len(self.nest.loops) - 1
         first = self._buffers_used()
         side = self.arguments.parameter("side", nest.costs.tile_side)
-        rows = {access: first + i for i, access in enumerate(by.accesses)}
-        memory = [ScratchBuffer(row, access.dtype, (side, side)) for access, row in rows.items()]
+        tiles = {access: first + i for i, access in enumerate(by.accesses)}
+        memory = [ScratchBuffer(tile, access.dtype, (side, side)) for access, tile in tiles.items()]
         before = tuple(self._steps_at(0))
         level = BlockLevel.CHUNK if by.loop == 0 else 0
         down = Edge(by.loop, level, False), Edge(by.loop, level, True)
         across = Edge(vector, 0, False), Edge(vector, 0, True)
-        inner = self._tile(rows, down, across, side)
+        inner = self._tile(tiles, down, across, side)
         chunks: tuple[KernelStatement, ...] = (
             Blocks(vector, 0, End.ZERO, self._extent(vector), side, inner),
         )
@@ -102,7 +102,7 @@ class TileWriter(KernelWriter):
 
     def _tile(
         self,
-        rows: dict[Access, int],
+        tiles: dict[Access, int],
         down: tuple[Edge, Edge],
         across: tuple[Edge, Edge],
         side: LaunchParameter,
@@ -110,15 +110,15 @@ class TileWriter(KernelWriter):
         """The copies of one tile, and the nest's loops over it."""
         nest, (first, _), (along, _) = self.nest, down, across
         copies = [
-            TransposedTile(row, self._place(access), down, across, side) for access, row in rows.items()
+            TransposedTile(tile, self._place(access), down, across, side) for access, tile in tiles.items()
         ]
 
         def iteration() -> Iterator[KernelStatement]:
-            for access, row in rows.items():
+            for access, tile in tiles.items():
                 register = self._register(access.dtype)
                 self.env[access] = register
                 terms = (first.loop, side), (along.loop, None)
-                yield Load(register, Place(row, terms, begins=(first, along)))
+                yield Load(register, Place(tile, terms, begins=(first, along)))
             for step in nest.steps:
                 if step.depth:
                     yield from self._step(step, 0)

@@ -1,4 +1,4 @@
-"""Replaces matrix products and sums of sliding windows by nodes that read the tensor itself.
+"""Replaces products and sums of sliding windows (convolutions) by nodes that read the tensor itself.
 
 The matrix whose rows are windows has many times the elements of the tensor. A product by blocks needs only a
 block of it at a time, and doesn't read the zeros around the tensor.
@@ -23,9 +23,9 @@ from dualflow.schedule.window_sums import sliding_windows, sum_of_windows
 def with_window_products(
     graph: Graph, moved: dict[Value, Value] | None = None, costs: CostModel = CPU
 ) -> Graph:
-    """``graph`` in which products of windows read the tensor, without windows and padding that are unused.
+    """``graph`` in which convolutions read their tensor, without the unused windows and padding.
 
-    ``moved`` gets the new value for each value that is replaced.
+    The new value of each replaced value is added to ``moved``.
     """
 
     def product(node: Node, current: Node) -> Expansion | None:

@@ -46,7 +46,7 @@ def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:
 
 
 def _summed_axes(body: Graph) -> tuple[int, ...] | None:
-    """The axes over which a graph sums the product of its two inputs; None if it computes anything else."""
+    """The axes over which a graph sums the product of its two inputs; None for any other graph."""
     if len(body.nodes) != 2 or len(body.inputs) != 2 or len(body.outputs) != 1:
         return None
     product, total = body.nodes
@@ -84,7 +84,7 @@ def sliding_windows(node: Node) -> tuple[Value, SlidingWindows]:
 
 
 def _unpadded(value: Value) -> tuple[Value, Sequence[tuple[int, int]]]:
-    """The tensor that ``value`` is with zeros around it, and their numbers before and after each axis."""
+    """If ``value`` is a tensor padded with zeros: the tensor, and the padding before and after each axis."""
     node = value.node
     kind = None if node is None else node.op.kind
     if node is not None and isinstance(kind, CopyPieces) and kind.surrounds and node.attrs["value"] == 0:

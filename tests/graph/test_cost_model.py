@@ -17,7 +17,7 @@ ROOT = Path(dualflow.__file__).parent
 NO_FIGURES = {
     "graph.passes.algebra._MOST_COMPARED": "bounds what a pass compares",
     "graph.passes.constant_folding.SMALL_BYTES": "bounds the memory of constants",
-    "graph.passes.unroll_trivial_loops.COUNTED_STACK_BYTES": "bounds the memory of stacks",
+    "graph.passes.unroll_trivial_loops.MAX_PREALLOCATED_STACKS": "bounds the memory of stacks",
     "graph.passes.fourier_tables.REGISTER_BYTES": "fixes the order of sums",
     "graph.column_reductions.LEAST_ROWS": "fixes the order of sums",
     "graph.column_reductions.LEAST_ELEMENTS": "fixes the order of sums",

@@ -20,7 +20,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.trip_count import trip_count
-from dualflow.graph.passes.unroll_trivial_loops import count_trips
+from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
 from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import REGISTRY
 
@@ -153,13 +153,13 @@ def test_a_loop_of_no_iteration_or_of_one_is_none(traced, keeps, length, left, r
     specs = [3], [3], [length, 3], [3]
     for known in (length, None):
         graph = looped(traced, iteration, specs, 2, 1, known, reverse=reverse)
-        assert len(loops(keeps(count_trips, graph, X, X, XS[:length], X))) == left
+        assert len(loops(keeps(with_static_trip_counts, graph, X, X, XS[:length], X))) == left
         keeps(simplified, graph, X, X, XS[:length], X)
 
 
 def test_effects_of_a_loop_without_iterations_never_happen(traced):
     graph = looped(traced, lambda a: a + df.random.normal([3]), [[3]], 1, 0, 0)
-    assert not any(n.effect is not None for n in count_trips(graph).nodes)
+    assert not any(n.effect is not None for n in with_static_trip_counts(graph).nodes)
 
 
 def test_a_condition_that_is_false_at_the_start_is_no_loop(traced, keeps):
@@ -217,13 +217,13 @@ def test_stacks_that_would_fill_the_memory_grow_iteration_by_iteration(traced, i
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
     made = loop.with_inputs([zero.output, graph.inputs[1]])
-    (found,) = loops(count_trips(replace(graph, nodes=(zero, made), outputs=made.outputs)))
+    (found,) = loops(with_static_trip_counts(replace(graph, nodes=(zero, made), outputs=made.outputs)))
     assert (loop_of(found).condition is None) is counted
 
 
 def test_effects_of_a_loop_of_one_iteration_happen_once(traced):
     graph = looped(traced, lambda a, x: a + x * df.random.normal([3]), [[3], [1, 3]], 1, 1, 1)
-    found = count_trips(graph)
+    found = with_static_trip_counts(graph)
     assert not loops(found)
     assert sum(n.effect is not None for n in found.nodes) == 1
 
@@ -314,7 +314,7 @@ def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
     body = traced(lambda row: df.stack([row] * 9), [4])
     reader = Node(LOOP, [made.outputs[2]], {"loop": LoopSpec(body, 0, 1, None)}, [TensorSpec([None, 9, 4])])
     whole = replace(graph, nodes=(zero, made, reader), outputs=reader.outputs)
-    assert [loop_of(n).length for n in loops(count_trips(whole))] == [10**7, 10**7]
+    assert [loop_of(n).length for n in loops(with_static_trip_counts(whole))] == [10**7, 10**7]
 
 
 def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_say(traced):

@@ -24,7 +24,7 @@ from dualflow.schedule.kernel_statements import LaunchParameter
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
 from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
-from dualflow.schedule.program_statements import LaunchNest, launches, statements, walk
+from dualflow.schedule.program_statements import LaunchNest, nests_of, statements, walk_program
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.strip_mining import in_strips
 
@@ -37,7 +37,7 @@ def launched(function: Callable[..., Any], *specs: df.TensorSpec) -> list[tuple[
     """The kernels of a function, those that join partial results too."""
     graph = df.function(function).get_concrete_function(*specs).optimised_graph
     program = statements(plan(graph))
-    runs = [(x, kernel_launch(lower(*x), LANES)) for s in walk(program) for x in launches(s)]
+    runs = [(x, kernel_launch(lower(*x), LANES)) for s in walk_program(program) for x in nests_of(s)]
     return [*runs, *((x, run.join) for x, run in runs if run.join is not None)]
 
 

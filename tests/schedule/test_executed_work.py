@@ -24,7 +24,7 @@ from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.plan import plan
-from dualflow.schedule.program_statements import launches, statements, walk
+from dualflow.schedule.program_statements import nests_of, statements, walk_program
 from dualflow.schedule.select_kernel import kernel_launch
 
 MOST = 1.5
@@ -35,7 +35,7 @@ LANES = 16
 def kernels(graph: Graph) -> Iterator[tuple[KernelLaunch, Nest]]:
     """The kernels of an optimised graph, those of loop bodies and branches included."""
     program = statements(plan(graph))
-    for launch in [launch for s in walk(program) for launch in launches(s)]:
+    for launch in [launch for s in walk_program(program) for launch in nests_of(s)]:
         nest = lower(*launch)
         yield kernel_launch(nest, LANES), nest
 

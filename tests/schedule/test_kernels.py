@@ -24,7 +24,7 @@ from dualflow.schedule.kernel_statements import (
     Register,
     Store,
     TransposedTile,
-    walk,
+    walk_kernel,
 )
 from dualflow.schedule.select_kernel import kernel_launch
 
@@ -37,11 +37,11 @@ def run(f: Callable[..., Any], *shapes: list[int]) -> KernelLaunch:
 
 
 def kinds(statements: tuple[KernelStatement, ...]) -> list[type]:
-    return [type(s) for s in walk(statements)]
+    return [type(s) for s in walk_kernel(statements)]
 
 
 def written(statements: tuple[KernelStatement, ...]) -> Iterator[Register]:
-    for statement in walk(statements):
+    for statement in walk_kernel(statements):
         register = getattr(statement, "register", None)
         if isinstance(register, Register):
             yield register
@@ -119,7 +119,7 @@ def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
     assert isinstance(lanes, For)
     assert lanes.kind is LoopKind.LANES
     own, other = (s.place.buffer for s in lanes.body if isinstance(s, Load))
-    assert own == turned.row
+    assert own == turned.tile
     assert other < len(made.kernel.buffers)
 
 

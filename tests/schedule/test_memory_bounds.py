@@ -34,9 +34,9 @@ from dualflow.schedule.program_statements import (
     RunLoop,
     ScatterRows,
     Statement,
-    launches,
+    nests_of,
     statements,
-    walk,
+    walk_program,
 )
 from dualflow.schedule.select_kernel import kernel_launch
 
@@ -93,7 +93,7 @@ def check(layout: Plan, program: tuple[Statement, ...] | None = None) -> None:
     program = statements(layout) if program is None else program
     bounds = MemoryBounds(layout, program)
     bounds.check(program)
-    for launch in (x for s in walk(program) for x in launches(s)):
+    for launch in (x for s in walk_program(program) for x in nests_of(s)):
         run = kernel_launch(lower(*launch), LANES)
         partials = (0, run.total * run.partial_size - 1)
         assert bounds.launched(launch, run, access_bounds(run.kernel), partials) == []
@@ -112,7 +112,7 @@ def refuses(layout: Plan, program: tuple[Statement, ...] | None = None) -> bool:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_proved(name: str) -> None:
     layout = planned(name)
-    assert any(isinstance(s, PROGRAMS[name][2]) for s in walk(statements(layout)))
+    assert any(isinstance(s, PROGRAMS[name][2]) for s in walk_program(statements(layout)))
     check(layout)
 
 
@@ -160,7 +160,7 @@ def test_operands_behind_the_end_are_refused(name: str) -> None:
 def only(name: str) -> tuple[Plan, Any]:
     """The one statement of the kind that a program is about."""
     layout = planned(name)
-    (found,) = [s for s in walk(statements(layout)) if isinstance(s, PROGRAMS[name][2])][:1]
+    (found,) = [s for s in walk_program(statements(layout)) if isinstance(s, PROGRAMS[name][2])][:1]
     return layout, found
 
 
@@ -183,8 +183,11 @@ CHANGED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "more positions": ("a scatter", lambda s: s._replace(indices=_with(s.indices, 1, 4))),
     "longer rows put": ("a scatter", lambda s: s._replace(indices=_with(s.indices, 2, 6))),
     "more iterations": ("a scatter", lambda s: s._replace(indices=_with(s.indices, 0, 2))),
-    "a longer loop": ("rows", lambda s: s._replace(length=41)),
-    "a loop without a number of iterations": ("rows", lambda s: s._replace(length=None)),
+    "a longer loop": ("rows", lambda s: s._replace(trip_count=s.trip_count._replace(limit=41))),
+    "a loop without a number of iterations": (
+        "rows",
+        lambda s: s._replace(trip_count=s.trip_count._replace(limit=None)),
+    ),
 }
 
 
@@ -208,10 +211,10 @@ def test_changed_statements_are_refused(name: str, change: Callable[[Any], Any])
 def test_a_loop_reads_a_stack_only_as_often_as_the_loop_that_has_made_it() -> None:
     layout = planned("a loop")
     program = statements(layout)
-    making, reading = [s for s in walk(program) if isinstance(s, RunLoop)]
-    assert reading.counted == making.counter
+    making, reading = [s for s in walk_program(program) if isinstance(s, RunLoop)]
+    assert reading.trip_count.same_as == making.trip_count.loop
     MemoryBounds(layout, program).check((reading,))
-    other = making._replace(rows=())
+    other = making._replace(memory=making.memory._replace(rows=()))
     changed = tuple([other if s is making else s for s in program])
     with pytest.raises(InternalError, match="iterations, but a stack of"):
         MemoryBounds(layout, changed).check((reading,))

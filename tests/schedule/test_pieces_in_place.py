@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.program_statements import LaunchPieces, statements, walk
+from dualflow.schedule.program_statements import LaunchPieces, statements, walk_program
 
 Function = Callable[..., Any]
 
@@ -29,7 +29,9 @@ def planned(f: Function, *shapes: list[int]) -> Plan:
 
 def copies(f: Function, *shapes: list[int]) -> list[int]:
     """The number of copies that put each output together."""
-    return [len(s.pieces) for s in walk(statements(planned(f, *shapes))) if isinstance(s, LaunchPieces)]
+    return [
+        len(s.pieces) for s in walk_program(statements(planned(f, *shapes))) if isinstance(s, LaunchPieces)
+    ]
 
 
 CASES: dict[str, tuple[Function, list[int]]] = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.schedule.kernel import KernelLaunch
-from dualflow.schedule.kernel_statements import Load, Once, RowGroups, ScratchBuffer, Store, walk
+from dualflow.schedule.kernel_statements import Load, Once, RowGroups, ScratchBuffer, Store, walk_kernel
 from dualflow.schedule.select_kernel import kernel_launch
 
 Function = Callable[[Any], Any]
@@ -63,27 +63,31 @@ def values(rows: int, columns: int, dtype: str = "float32") -> np.ndarray:
 @pytest.mark.parametrize("rows", [1, 4])
 def test_stages_of_a_short_row_share_registers(rows: int) -> None:
     body = run(df.nn.softmax, 64, 10, rows=rows).kernel.body
-    kinds = [type(s) for s in walk(body)]
+    kinds = [type(s) for s in walk_kernel(body)]
     assert ScratchBuffer not in kinds
     assert (kinds.count(Load), kinds.count(Store), kinds.count(Once)) == (1, 1, 3)
 
 
 def test_rows_run_side_by_side_in_the_last_of_the_loops_over_rows() -> None:
     (outer,) = run(lambda x: df.reduce_sum(df.transpose(x, [1, 0, 2]), -1), 6, 7, 10, rows=4).kernel.body
-    (group,) = [s for s in walk((outer,)) if isinstance(s, RowGroups)]
+    (group,) = [s for s in walk_kernel((outer,)) if isinstance(s, RowGroups)]
     assert group.width == 4
-    assert not any(isinstance(s, RowGroups) for s in walk(group.body))
+    assert not any(isinstance(s, RowGroups) for s in walk_kernel(group.body))
 
 
 def test_a_vector_that_a_row_fills_has_no_mask() -> None:
-    (full,) = {s.full for s in walk(run(df.nn.softmax, 64, 16, rows=2).kernel.body) if isinstance(s, Once)}
-    (masked,) = {s.full for s in walk(run(df.nn.softmax, 64, 15, rows=2).kernel.body) if isinstance(s, Once)}
+    (full,) = {
+        s.full for s in walk_kernel(run(df.nn.softmax, 64, 16, rows=2).kernel.body) if isinstance(s, Once)
+    }
+    (masked,) = {
+        s.full for s in walk_kernel(run(df.nn.softmax, 64, 15, rows=2).kernel.body) if isinstance(s, Once)
+    }
     assert (full, masked) == (True, False)
 
 
 @pytest.mark.parametrize("rows", [0, 2])
 def test_longer_rows_have_a_loop(rows: int) -> None:
-    kinds = [type(s) for s in walk(run(df.nn.softmax, 64, 17, rows=rows).kernel.body)]
+    kinds = [type(s) for s in walk_kernel(run(df.nn.softmax, 64, 17, rows=rows).kernel.body)]
     assert Once not in kinds
     assert RowGroups not in kinds
 

@@ -28,9 +28,9 @@ from dualflow.schedule.program_statements import (
     RunLoop,
     ScatterRows,
     Statement,
-    launches,
+    nests_of,
     statements,
-    walk,
+    walk_program,
 )
 
 SPEC = df.TensorSpec((6, 6))
@@ -85,7 +85,7 @@ def stepped(x: Any) -> Any:
 def test_a_kernel_is_a_launch() -> None:
     (statement,) = program(lambda x: df.tanh(x) + 1.0, SPEC)
     assert isinstance(statement, LaunchNest)
-    assert launches(statement) == (statement,)
+    assert nests_of(statement) == (statement,)
 
 
 def test_statements_come_in_the_order_of_the_plan() -> None:
@@ -147,7 +147,7 @@ def test_what_a_product_is_added_to_is_copied_to_its_place_first() -> None:
     assert product.onto is not None
     assert product.onto.inputs == product.inputs[2:]
     assert product.onto.outputs == product.outputs
-    assert launches(product) == (product.onto,)
+    assert nests_of(product) == (product.onto,)
 
 
 def test_a_product_added_to_a_variable_is_added_in_its_place() -> None:
@@ -155,7 +155,7 @@ def test_a_product_added_to_a_variable_is_added_in_its_place() -> None:
     product = only(Multiply, program(lambda x: v.assign_add(x @ x, read_value=False), SPEC))
     assert product.adds
     assert product.onto is None
-    assert launches(product) == ()
+    assert nests_of(product) == ()
 
 
 # Scatters
@@ -219,21 +219,21 @@ def test_a_cond_has_its_branches_in_order() -> None:
 
 def test_a_condition_ends_a_loop_of_unknown_length() -> None:
     loop = only(RunLoop, program(looped(lambda i, h: df.tanh(h @ h)), SPEC, COUNT))
-    assert (loop.length, loop.counted, loop.backwards) == (None, None, False)
+    assert (loop.trip_count.limit, loop.trip_count.same_as, loop.backwards) == (None, None, False)
     layout, value = loop.condition
     assert any(layout in s.outputs for s in loop.test)
     assert value.spec.dtype is df.bool
     assert only(Multiply, loop.body).node.op.name == "matmul"
-    assert not loop.rows
+    assert not loop.memory.rows
 
 
 def test_a_loop_over_rows_has_their_number() -> None:
     loop = only(RunLoop, program(stepped, ROWS))
-    assert loop.length in (49, 50)
+    assert loop.trip_count.limit in (49, 50)
     assert loop.condition is None
     assert loop.test == ()
     assert not loop.backwards
-    assert not any(row.grows for row in loop.rows)
+    assert not any(row.grows for row in loop.memory.rows)
 
 
 def test_a_gradient_takes_the_iterations_that_there_were_from_the_last_to_the_first() -> None:
@@ -243,9 +243,9 @@ def test_a_gradient_takes_the_iterations_that_there_were_from_the_last_to_the_fi
     assert forward.growable_bytes == sum(row.nbytes for row in forward.growable)
     assert not forward.backwards
     assert backward.backwards
-    assert backward.counted == forward.counter
-    assert backward.length is None
-    read = {row.stack.buffer for row in backward.rows}
+    assert backward.trip_count.same_as == forward.trip_count.loop
+    assert backward.trip_count.limit is None
+    read = {row.stack.buffer for row in backward.memory.rows}
     assert read >= {row.stack.buffer for row in forward.growable} & {x.buffer for x in backward.inputs}
 
 
@@ -336,7 +336,7 @@ def follow(found: Sequence[Statement], memory: Memory) -> None:
         elif isinstance(statement, RunLoop):
             follow_loop(statement, memory)
         else:
-            for launch in launches(statement):
+            for launch in nests_of(statement):
                 if launch is not statement:
                     follow([launch], memory)
         for x in made:
@@ -346,13 +346,13 @@ def follow(found: Sequence[Statement], memory: Memory) -> None:
 def follow_loop(loop: RunLoop, memory: Memory) -> None:
     follow(loop.start, memory)
     own = memory.copy()
-    taken = [row for row in loop.rows if row.stack in loop.inputs]
+    taken = [row for row in loop.memory.rows if row.stack in loop.inputs]
     own.whole |= {row.slot for row in taken}
     follow(loop.test, own)
     if loop.condition is not None:
         assert own.holds(*loop.condition)
     follow(loop.body, own)
-    stacked = {row.slot for row in loop.rows if row not in taken}
+    stacked = {row.slot for row in loop.memory.rows if row not in taken}
     assert stacked <= {buffer for buffer, written in own.bytes.items() if written}, "a row is left out"
 
 
@@ -360,7 +360,7 @@ def follow_loop(loop: RunLoop, memory: Memory) -> None:
 def test_each_call_of_a_plan_is_one_statement(name: str) -> None:
     function, specs = PROGRAMS[name]
     found = planned(function, *specs)
-    calls, made = list(found.walk()), list(walk(statements(found)))
+    calls, made = list(found.walk()), list(walk_program(statements(found)))
     assert [s.node for s in made] == [c.node for c in calls]
     assert [(s.inputs, s.outputs) for s in made] == [(c.inputs, c.outputs) for c in calls]
 
@@ -376,13 +376,13 @@ def test_what_is_read_has_been_written(name: str) -> None:
 def test_every_output_is_written(name: str) -> None:
     function, specs = PROGRAMS[name]
     found = planned(function, *specs)
-    written = {layout.buffer for s in walk(statements(found)) for layout in s.outputs}
+    written = {layout.buffer for s in walk_program(statements(found)) for layout in s.outputs}
     assert written >= set(range(found.first_output, found.first_temporary))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_scatter_or_product_begins_where_it_ends(name: str) -> None:
     function, specs = PROGRAMS[name]
-    for statement in walk(program(function, *specs)):
+    for statement in walk_program(program(function, *specs)):
         if isinstance(statement, Multiply | ScatterRows) and statement.onto is not None:
             assert statement.onto.outputs == statement.outputs

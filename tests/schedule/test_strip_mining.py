@@ -25,7 +25,7 @@ from dualflow.schedule.kernel_statements import (
     StackScratch,
     Store,
     StripMinedLoop,
-    walk,
+    walk_kernel,
 )
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.strip_mining import in_strips
@@ -43,11 +43,11 @@ def exact(compute: Compute) -> bool:
 
 
 def loops(body: tuple[KernelStatement, ...]) -> Iterator[For]:
-    yield from (s for s in walk(body) if isinstance(s, For))
+    yield from (s for s in walk_kernel(body) if isinstance(s, For))
 
 
 def strips(found: Kernel) -> list[StripMinedLoop]:
-    return [s for s in walk(found.body) if isinstance(s, StripMinedLoop)]
+    return [s for s in walk_kernel(found.body) if isinstance(s, StripMinedLoop)]
 
 
 MATRIX = df.TensorSpec([300, 400])
@@ -66,7 +66,7 @@ MATRIX = df.TensorSpec([300, 400])
 def test_loops_that_vectors_run_through_stay_as_they_are(f: Callable[..., Any]) -> None:
     found = kernel(f, MATRIX)
     made = in_strips(found, exact)
-    assert [type(s) for s in walk(made.body)] == [type(s) for s in walk(found.body)]
+    assert [type(s) for s in walk_kernel(made.body)] == [type(s) for s in walk_kernel(found.body)]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Calla
     assert strips(made)
     lanes = [loop for loop in loops(made.body) if loop.kind is LoopKind.LANES]
     for loop in lanes:
-        assert not any(isinstance(s, For | Blocks) for s in walk(loop.body))
+        assert not any(isinstance(s, For | Blocks) for s in walk_kernel(loop.body))
         slots = {s.register for s in loop.body if isinstance(s, Load) and s.place.begins}
         for step in loop.body:
             if isinstance(step, ReduceUpdate) and len(step.accumulator) > 1:
@@ -103,7 +103,7 @@ def test_the_rows_of_a_sum_of_columns_are_read_as_they_lie() -> None:
 
 def test_accumulators_side_by_side_are_joined_behind_the_strips() -> None:
     made = in_strips(kernel(lambda x: df.argmax(x, 1), MATRIX), exact)
-    kinds = [type(s) for s in walk(made.body)]
+    kinds = [type(s) for s in walk_kernel(made.body)]
     assert kinds.index(ReduceLanes) > kinds.index(ReduceUpdate)
     assert kinds.count(ReduceLanes) == 1
 
@@ -112,7 +112,7 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
     found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
     made = in_strips(found, lambda compute: compute.node.op.name == "sin")
     slots = {s.buffer for s in made.body if isinstance(s, StackScratch)}
-    speculative = [loop for loop in loops(made.body) if loop.kind is LoopKind.SPECULATIVE]
+    speculative = [loop for loop in loops(made.body) if loop.kind is LoopKind.GUARDED]
     assert len(speculative) == 1
     written = {s.place.buffer for s in speculative[0].body if isinstance(s, Store)}
     read = {s.place.buffer for s in speculative[0].body if isinstance(s, Load)}
@@ -125,8 +125,8 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
 def test_slots_are_buffers_of_their_own() -> None:
     found = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
     made = in_strips(found, exact)
-    first = len(found.buffers) + sum(isinstance(s, ScratchBuffer) for s in walk(found.body))
-    numbers = [s.buffer for s in walk(made.body) if isinstance(s, StackScratch)]
+    first = len(found.buffers) + sum(isinstance(s, ScratchBuffer) for s in walk_kernel(found.body))
+    numbers = [s.buffer for s in walk_kernel(made.body) if isinstance(s, StackScratch)]
     assert sorted(numbers) == list(range(first, first + len(numbers)))
 
 

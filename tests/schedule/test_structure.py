@@ -11,7 +11,7 @@ import pytest
 import dualflow as df
 from dualflow.graph.ir import Node
 from dualflow.schedule.kernel import Kernel
-from dualflow.schedule.kernel_statements import BoundsCheck, Compute, For, Register, carried, walk
+from dualflow.schedule.kernel_statements import BoundsCheck, Compute, For, Register, carried, walk_kernel
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.structure import structure
 
@@ -101,7 +101,7 @@ def test_ops_that_compute_the_same_make_the_same_kernel() -> None:
 
 def test_a_failing_statement_has_its_own_node() -> None:
     made = kernel(lambda x: df.gather(x, [1, 0]), 10)
-    (bounds,) = [s for s in walk(made.body) if isinstance(s, BoundsCheck)]
+    (bounds,) = [s for s in walk_kernel(made.body) if isinstance(s, BoundsCheck)]
     assert bounds.node.op.name == "gather"
 
 

@@ -11,7 +11,7 @@ import dualflow as df
 from benchmarks.growth import STEPS, program
 from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
-from dualflow.schedule.program_statements import launches, statements, walk
+from dualflow.schedule.program_statements import nests_of, statements, walk_program
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.structure import structure
 
@@ -26,7 +26,7 @@ def compiled(name: str, n: int, gradient: bool) -> int:
     """Trace, optimise and plan a program of ``n`` steps; the number of its kernels that differ."""
     concrete = df.function(program(name, n, gradient=gradient)).get_concrete_function(SPEC)
     calls = statements(plan(concrete.optimised_graph))
-    runs = [kernel_launch(lower(*launch), 16) for s in walk(calls) for launch in launches(s)]
+    runs = [kernel_launch(lower(*launch), 16) for s in walk_program(calls) for launch in nests_of(s)]
     return len({structure(run.kernel) for run in runs})
 
 

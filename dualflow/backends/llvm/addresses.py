@@ -39,9 +39,9 @@ class Addresses:
 
     def begin_rows(self, loop: ks.For) -> None:
         """Emit the first indices of rows that a vector loop accesses."""
-        inside = {s.loop for s in ks.walk(loop.body) if isinstance(s, ks.For | ks.Blocks | ks.Chunks)}
+        inside = {s.loop for s in ks.walk_kernel(loop.body) if isinstance(s, ks.For | ks.Blocks | ks.Chunks)}
         outer_loops, self._vector_loop = self._loops.keys() - inside, loop.loop
-        for statement in ks.walk(loop.body):
+        for statement in ks.walk_kernel(loop.body):
             if not isinstance(statement, ks.Load | ks.Store) or statement.place.begins:
                 continue
             place = statement.place

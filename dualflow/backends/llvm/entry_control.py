@@ -40,7 +40,7 @@ from dualflow.schedule.program_statements import (
     ScatterRows,
     Statement,
     ValueLayout,
-    walk,
+    walk_program,
 )
 
 POLL_INTERVAL = 16
@@ -90,10 +90,10 @@ class _Control:
     def begin(self, program: Sequence[Statement]) -> None:
         """Emit the copy of the buffer table, if there are loops."""
         plan, entry = self.entry.unit.plan, self.entry
-        loops = [s for s in walk(program) if isinstance(s, RunLoop)]
+        loops = [s for s in walk_program(program) if isinstance(s, RunLoop)]
         if not loops:
             return
-        self.rows = frozenset(row.slot for loop in loops for row in loop.rows)
+        self.rows = frozenset(row.slot for loop in loops for row in loop.memory.rows)
         b = entry.b
         self.iterations, self.capacity = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
@@ -116,7 +116,7 @@ class _Control:
         if self.entry.function is None:
             return
         b = self.entry.b
-        for row in (row for s in walk(program) if isinstance(s, RunLoop) for row in s.growable):
+        for row in (row for s in walk_program(program) if isinstance(s, RunLoop) for row in s.growable):
             free = b.symbols.declare("free", VOID, [PTR])
             b.call(free, [b.load(self.entry.buffers, row.stack.buffer, PTR)])
         b.ret()
@@ -137,7 +137,7 @@ class _Control:
                     checked = True
                 self._begin(statement)
                 self._write_sized(statement) if self.entry.unit.sized else self._write(statement)
-                if any(isinstance(s, RequireCondition) for s in walk((statement,))):
+                if any(isinstance(s, RequireCondition) for s in walk_program((statement,))):
                     open_blocks.enter_context(self.entry.b.if_then(self._ok()))
                     checked = True
                 elif fails(statement.node):
@@ -252,15 +252,15 @@ class _Control:
         outer, self.outermost = self.outermost, self.outermost or loop.node
         unit.messages.append(("a signal was received", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
-        for size in loop.sizes:
+        for size in loop.memory.changing_sizes:
             dynamic_sizes.bind_size(self.entry, size.variable, self.entry.param(size.start))
-        for buffer, sizes in loop.stacks:
+        for buffer, sizes in loop.memory.stacks:
             self.entry.allocate(buffer, sizes, loop.node)
         if not is_static(
             row.nbytes for row in loop.growable
         ):  # rows may be longer than in the last run of the loop
             assert self.capacity is not None
-            b.store(b.constant(I64, 0), self.capacity, loop.counter)
+            b.store(b.constant(I64, 0), self.capacity, loop.trip_count.loop)
         self.run(loop.start)
         before = unit.work_ns
         count, last = self._count(loop), start_timer(b)
@@ -272,7 +272,7 @@ class _Control:
             if loop.growable:
                 proceed = self._grow(loop, iteration, proceed)
             iterations.test(proceed)
-            for row in loop.rows:
+            for row in loop.memory.rows:
                 self._move(row, count - 1 - iteration if loop.backwards and count is not None else iteration)
             self.run(loop.body)
             self._exchange(loop)
@@ -280,36 +280,38 @@ class _Control:
                 poll_signals(unit.module, b, last, self.entry.status, stopped)
             iterations.next(iteration + 1)
         self.outermost = outer
-        b.store(iterations.results[0], self.iterations, loop.counter)
-        trip_count = unit.costs.unknown_iterations if loop.length is None else typical(loop.length)
+        b.store(iterations.results[0], self.iterations, loop.trip_count.loop)
+        trip_count = (
+            unit.costs.unknown_iterations if loop.trip_count.limit is None else typical(loop.trip_count.limit)
+        )
         unit.work_ns = before + (unit.work_ns - before) * trip_count
 
     def _exchange(self, loop: RunLoop) -> None:
         """Swap the buffers of loop-carried values, and bind their new sizes."""
-        if not loop.sizes:
+        if not loop.memory.changing_sizes:
             return
         b, entry = self.entry.b, self.entry
         with b.if_then(self._ok()):
-            for pair in loop.exchanged:
+            for pair in loop.memory.double_buffers:
                 size_params = [entry.unit.block_size_param(buffer) for buffer in pair]
                 for table, indices, type in ((entry.buffers, pair, PTR), (entry.params, size_params, I64)):
                     first, second = (b.load(table, index, type) for index in indices)
                     b.store(second, table, indices[0])
                     b.store(first, table, indices[1])
-            following = [entry.param(size.following) for size in loop.sizes]
-            for size, number in zip(loop.sizes, following, strict=True):
+            following = [entry.param(size.following) for size in loop.memory.changing_sizes]
+            for size, number in zip(loop.memory.changing_sizes, following, strict=True):
                 dynamic_sizes.bind_size(entry, size.variable, number)
 
     def _count(self, loop: RunLoop) -> EmittedValue | None:
         """The maximum number of iterations; None for no limit."""
-        if loop.counted is not None:
+        if loop.trip_count.same_as is not None:
             assert self.iterations is not None
             b = self.entry.b
-            count = b.load(self.iterations, loop.counted, I64)
+            count = b.load(self.iterations, loop.trip_count.same_as, I64)
             for other in self.entry.unit.bounds.compared_loops(loop):
                 self.entry.fail_if(b.load(self.iterations, other, I64) < count, OUT_OF_BOUNDS, loop.node)
             return count
-        return None if loop.length is None else self.entry.param(loop.length)
+        return None if loop.trip_count.limit is None else self.entry.param(loop.trip_count.limit)
 
     def _ok(self) -> EmittedValue:
         """Whether no check has failed."""
@@ -343,7 +345,7 @@ class _Control:
         """Grow buffers for the rows of ``iteration``; returns whether the loop proceeds."""
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.capacity is not None
-        capacity, row_bytes = b.load(self.capacity, loop.counter, I64), loop.growable_bytes
+        capacity, row_bytes = b.load(self.capacity, loop.trip_count.loop, I64), loop.growable_bytes
         max_capacity = entry.param(unit.memory_bytes // largest(row_bytes, 1))
         unit.messages.append((memory_message(row_bytes), loop.node))
         failure = b.constant(I64, len(unit.messages))
@@ -361,5 +363,5 @@ class _Control:
                         b.store(failure, entry.status, 0)
                     with b.if_then(~failed):
                         b.store(new, entry.buffers, row.stack.buffer)
-                b.store(new_capacity, self.capacity, loop.counter)
+                b.store(new_capacity, self.capacity, loop.trip_count.loop)
         return proceed & self._ok()

@@ -13,7 +13,7 @@ from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, access_bounds
 from dualflow.schedule.kernel import Kernel, KernelLaunch
-from dualflow.schedule.kernel_statements import BoundsCheck, Compute, Repeat, walk
+from dualflow.schedule.kernel_statements import BoundsCheck, Compute, Repeat, walk_kernel
 from dualflow.schedule.structure import structure
 
 MAX_CACHED = 512
@@ -43,7 +43,7 @@ class KernelText:
         """The checks of ``kernel``, which has the same structure, with its own nodes."""
         if not self.checks:
             return []
-        statements = list(walk(kernel.body))
+        statements = list(walk_kernel(kernel.body))
         failing = [(message, statements[number]) for message, number in self.checks]
         return [(message, s.node) for message, s in failing if isinstance(s, Compute | BoundsCheck | Repeat)]
 
@@ -64,7 +64,9 @@ def _emitted(launch: KernelLaunch, lanes: int, bits: int) -> KernelText:
     emitter = KernelEmitter(LlvmModule(bits), launch, _NAME, lanes)
     emitter.emit()
     indices = (
-        {id(statement): i for i, statement in enumerate(walk(launch.kernel.body))} if emitter.checks else {}
+        {id(statement): i for i, statement in enumerate(walk_kernel(launch.kernel.body))}
+        if emitter.checks
+        else {}
     )
     checks = tuple([(check.message, indices[id(check.statement)]) for check in emitter.checks])
     source = named_by_content(emitter.module.text(), _NAME)

@@ -169,7 +169,7 @@ class KernelValues:
         (across, end), (down, last) = ([self._bound(edge) for edge in e] for e in (tile.across, tile.down))
         loops = tile.across[0].loop, tile.down[0].loop
         type, side = self._memory_type(tile.place), self._arguments.parameters[tile.side.number]
-        width, pointer = 128 // type.bits, self._arguments.pointers[tile.row]
+        width, pointer = 128 // type.bits, self._arguments.pointers[tile.tile]
 
         def square(column: EmittedValue, row: EmittedValue, mask: EmittedValue | None) -> None:
             pieces = []

@@ -40,7 +40,7 @@ from dualflow.schedule.program_statements import (
     ScatterRows,
     Statement,
     ValueLayout,
-    launches,
+    nests_of,
 )
 from dualflow.schedule.scattering import OUTSIDE
 from dualflow.schedule.select_kernel import kernel_launch
@@ -123,7 +123,7 @@ class ProgramContext:
 
     def nests(self, statement: Statement) -> list[NumbaNest]:
         """The loop nests that a statement runs, without those of its bodies."""
-        return list(map(self.nest, launches(statement)))
+        return list(map(self.nest, nests_of(statement)))
 
 
 def has_arrays(node: Node) -> bool:
@@ -350,7 +350,7 @@ class CallWriter(ABC):
             self.statements(last)
 
     def _loop(self, loop: RunLoop) -> None:
-        iteration = self.begin_iterations(loop.counter)
+        iteration = self.begin_iterations(loop.trip_count.loop)
         self.statements(loop.start)
         for row in loop.growable:
             self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
@@ -361,7 +361,7 @@ class CallWriter(ABC):
         with self.lines.block("while True:" if limit is None else f"while {iteration} < {limit}:"):
             if loop.condition is not None:
                 self._tested(loop.test, loop.condition)
-            for row in loop.rows:
+            for row in loop.memory.rows:
                 if row.grows and row.nbytes:
                     self._grow(loop, row, iteration)
                 self._point(row, f"({limit} - 1 - {iteration})" if loop.backwards else iteration)
@@ -370,9 +370,9 @@ class CallWriter(ABC):
             self.end_iteration(loop, iteration)
 
     def _limit(self, loop: RunLoop) -> str | None:
-        if loop.counted is not None:
-            return self.iterations_of(loop.counted)
-        return None if loop.length is None else self.number(loop.length)
+        if loop.trip_count.same_as is not None:
+            return self.iterations_of(loop.trip_count.same_as)
+        return None if loop.trip_count.limit is None else self.number(loop.trip_count.limit)
 
     def begin_iterations(self, loop: int) -> str:
         """The name of a loop's counter, which the next line assigns."""

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dualflow.backends.numba.call_source import NO_KERNEL, ProgramContext, has_arrays
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.program_statements import CallRoutine, Multiply, RunLoop, Statement, bodies, walk
+from dualflow.schedule.program_statements import (
+    CallRoutine,
+    Multiply,
+    RunLoop,
+    Statement,
+    bodies,
+    walk_program,
+)
 
 SHARED_WORK = 5e6
 """Work, in additions, from which on a kernel's range is shared between threads."""
@@ -26,7 +33,7 @@ def unavailable_reason(context: ProgramContext, statement: Statement) -> str | N
 
     Only functions that Python calls may use threads, of Numba or of BLAS.
     """
-    for inner in walk((statement,)):
+    for inner in walk_program((statement,)):
         nests = context.nests(inner)
         if any(nest.run is None for nest in nests) or not has_arrays(inner.node):
             return NO_KERNEL
@@ -50,7 +57,9 @@ def _work(context: ProgramContext, statement: Statement) -> float:
     inside = sum(work(context, body) for body in bodies(statement))
     if isinstance(statement, RunLoop):
         inside *= (
-            context.plan.costs.unknown_iterations if statement.length is None else max(statement.length, 1)
+            context.plan.costs.unknown_iterations
+            if statement.trip_count.limit is None
+            else max(statement.trip_count.limit, 1)
         )
     own = sum(nest.run.work + _CALL_WORK for nest in context.nests(statement) if nest.run is not None)
     return _CALL_WORK + inside + own + (statement.multiplications if isinstance(statement, Multiply) else 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dualflow.schedule.program_statements import Statement, walk
+from dualflow.schedule.program_statements import Statement, walk_program
 
 LONG: Final = 100
 """The number of statements, with those inside branches and loops, from which on a function is divided."""
@@ -21,7 +21,7 @@ FEW: Final = 3
 
 def length(program: Sequence[Statement]) -> int:
     """The number of statements, with those inside branches and loops."""
-    return sum(1 for _ in walk(program))
+    return sum(1 for _ in walk_program(program))
 
 
 def is_long(program: Sequence[Statement]) -> bool:

@@ -34,7 +34,7 @@ from dualflow.schedule.program_statements import (
     RunLoop,
     Statement,
     ValueLayout,
-    walk,
+    walk_program,
 )
 
 POLL_WORK = 2e7
@@ -159,15 +159,17 @@ class _FunctionWriter(CallWriter):
 
     def _results(self, statement: Statement) -> None:
         """Initialise what later loops read, so that it exists wherever the function returns."""
-        for loop in walk((statement,)):
+        for loop in walk_program((statement,)):
             if not isinstance(loop, RunLoop) or not loop.growable:
                 continue
             for row in loop.growable:
                 if any(row.stack.buffer == x.buffer for x in statement.outputs):
                     self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
                     self.results += (self.begin_stack(row),)
-                    self.begin_iterations(loop.counter)
-            if (iteration := f"iteration{loop.counter}") in self.local and iteration not in self.results:
+                    self.begin_iterations(loop.trip_count.loop)
+            if (
+                iteration := f"iteration{loop.trip_count.loop}"
+            ) in self.local and iteration not in self.results:
                 self.lines.add(f"{iteration} = 0")
                 self.results += (iteration,)
 

@@ -25,7 +25,7 @@ from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
 MAX_SPECULATIVE = 32
-"""The largest number of speculative maths functions that a kernel computes in lanes. Each is some thirty
+"""The largest number of guarded maths functions that a kernel computes in lanes. Each is some thirty
 lines, which take 0.2 s to compile; with more of them a kernel calls functions, element by element."""
 POLL_INTERVAL = 1 << 16
 """Iterations of a loop over scalars between two checks for a signal."""
@@ -73,13 +73,13 @@ def {name}_parallel(total, chunk, {arguments}):
 
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
-    partial = sum(isinstance(s, ks.Compute) and is_partial(s.function) for s in ks.walk(kernel.body))
+    partial = sum(isinstance(s, ks.Compute) and is_partial(s.function) for s in ks.walk_kernel(kernel.body))
     speculates = partial <= MAX_SPECULATIVE
 
-    def is_speculative(compute: ks.Compute) -> bool:
+    def is_guarded(compute: ks.Compute) -> bool:
         return speculates and is_partial(compute.function)
 
-    return _Writer(in_strips(invariants_first(kernel), is_speculative)).source()
+    return _Writer(in_strips(invariants_first(kernel), is_guarded)).source()
 
 
 class _KernelMaths(SourceMaths):
@@ -174,7 +174,7 @@ class _Writer:
             _WRITERS[type(statement)](self, statement)
 
     def _for(self, loop: ks.For) -> None:
-        if loop.kind is LoopKind.SPECULATIVE:
+        if loop.kind is LoopKind.GUARDED:
             self._speculative(loop)
             return
         outer = self.carried
@@ -203,7 +203,7 @@ class _Writer:
         self.index_names = outer
 
     def _speculative(self, loop: ks.For) -> None:
-        """A speculative loop, which is right in most lanes, then the fallback loop if some lane is wrong."""
+        """A guarded loop, which is valid in most lanes, then the exact loop if the guard fails in one."""
         wrong = self.lines.name()
         self.lines.add(f"{wrong} = False")
         with self._each(loop):
@@ -288,7 +288,7 @@ class _Writer:
     def _transposed_tile(self, turned: ks.TransposedTile) -> None:
         """The tile, element by element, in the order of its own memory."""
         (across, end), (down, last) = turned.across, turned.down
-        target = Place(turned.row, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
+        target = Place(turned.tile, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
         heads = [
             f"for {_index(edge.loop)} in range({self._bound(edge)}, {self._bound(stop)}):"
             for edge, stop in ((across, end), (down, last))

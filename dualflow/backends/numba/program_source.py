@@ -46,7 +46,7 @@ from dualflow.schedule.program_statements import (
     Statement,
     ValueLayout,
     statements,
-    walk,
+    walk_program,
 )
 
 CHUNKS = 8
@@ -239,7 +239,7 @@ class ProgramSource(CallWriter):
             if isinstance(statement, ChooseBranch):
                 super().control(statement)
                 return
-        outermost = not self._inside and any(isinstance(s, RunLoop) for s in walk((statement,)))
+        outermost = not self._inside and any(isinstance(s, RunLoop) for s in walk_program((statement,)))
         if outermost:
             self._mark(statement.node)
             self._inside = True

@@ -28,7 +28,7 @@ from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes.assignments import acting, with_variables
+from dualflow.graph.passes.assignments import nodes_with_effects, with_variables
 from dualflow.graph.passes.random_streams import with_streams_of
 
 _NONE: Final[Mapping[int, int]] = {}
@@ -74,7 +74,7 @@ class TracedGraph:
         self.pack = pack
         self._inputs = tuple(graph.inputs if inputs is None else inputs)
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
-        self._effects = tuple(acting(graph.nodes) if effects is None else effects)
+        self._effects = tuple(nodes_with_effects(graph.nodes) if effects is None else effects)
         self._history = AssignmentHistory(graph, partial(_variable_of_call, variable_arguments))
         self.compiled = CompiledGraph(graph, options, history=self._history, pack=pack, equal_axes=equal_axes)
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
@@ -194,7 +194,7 @@ class TracedGraph:
         inputs_with_cotangent = [i for i, flow in zip(places, gradients, strict=True) if flow is not None]
         flows = [flow for flow in gradients if flow is not None]
         after = tracer.builder.finish(())
-        effects = acting(after.nodes[len(before.nodes) :])
+        effects = nodes_with_effects(after.nodes[len(before.nodes) :])
         effect_results = self._effect_results(flows, cotangents)
         joint = extract(
             after,

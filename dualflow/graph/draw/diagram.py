@@ -47,7 +47,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """From output ``port`` of box ``source`` to input ``slot`` of box ``target``."""
+    """A wire from output ``port`` of box ``source`` to input ``slot`` of box ``target``."""
 
     source: int
     port: int
@@ -123,8 +123,7 @@ class _Drawing:
         self._add(Box(kind, title, shown, len(wired), tuple(labels), panels, names), wired, node.outputs)
 
     def _body(self, node: Node, body: Graph) -> Diagram:
-        """The diagram of a body, whose inputs are the last of the node's; in a loop, those of the first
-        iteration."""
+        """The diagram of a body, whose inputs correspond to the last inputs of ``node``."""
         outer = node.inputs[len(node.inputs) - len(body.inputs) :]
         outer_names = {inner: self._label(value) for inner, value in zip(body.inputs, outer, strict=False)}
         own = value_names(body)
@@ -134,7 +133,7 @@ class _Drawing:
         return _Drawing(body, own, titles).diagram()
 
     def _label(self, value: Value) -> str:
-        """The name of a value that has a box, or else the value of the constant."""
+        """The name of a value; a constant's value instead."""
         if value.node is None or value in self._places:
             return self._names[value]
         return ", ".join(attributes(value.node)).removeprefix("value=")

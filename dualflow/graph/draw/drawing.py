@@ -100,7 +100,7 @@ def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
 
 
 class _Painter:
-    """A figure with one picture, in points."""
+    """Paints one picture on a matplotlib figure, in points."""
 
     def __init__(self, picture: Picture, title: str) -> None:
         self._library: ModuleType = import_module("matplotlib")

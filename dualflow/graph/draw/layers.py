@@ -1,4 +1,4 @@
-"""Layered layout: the row of each item of a drawing, its order in the row, and its x.
+"""Layered layout of a drawing: the row of each item, its place in the row, and its x.
 
 Rows and x positions are both minimal weighted distances of linked items under minimal gaps. That is a linear
 program, and its dual is a minimum-cost flow, for which networkx has the network simplex. The order comes from
@@ -103,7 +103,7 @@ def crossings(rows: Rows, links: Iterable[Link]) -> int:
     return count
 
 
-def move_to_sides(rows: Rows, links: Sequence[Link]) -> None:
+def set_x_positions(rows: Rows, links: Sequence[Link]) -> None:
     """Set the x of each item: neighbours have a gap between them, and links run straight down if possible.
 
     Links between wires have the largest weight, so that long wires are straight lines.
@@ -196,7 +196,7 @@ def _bands(rows: Rows) -> Iterator[Rows]:
 
 
 def _neighbours(links: Iterable[Link]) -> tuple[dict[RowItem, list[tuple[RowItem, float]]], ...]:
-    """For each item, those linked from above and from below; ports of a box have different positions."""
+    """The neighbours of each item in the rows above and below, with the positions of their ports."""
     above: dict[RowItem, list[tuple[RowItem, float]]] = defaultdict(list)
     below: dict[RowItem, list[tuple[RowItem, float]]] = defaultdict(list)
     for k in links:

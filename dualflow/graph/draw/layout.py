@@ -14,7 +14,7 @@ from math import ceil
 
 from dualflow.core.records import dataclass, replace
 from dualflow.graph.draw.diagram import Box, Diagram
-from dualflow.graph.draw.layers import Link, RowItem, Rows, move_to_sides, order, rows_of
+from dualflow.graph.draw.layers import Link, RowItem, Rows, order, rows_of, set_x_positions
 
 FONT = 8.0
 SMALL = 6.5
@@ -34,7 +34,7 @@ _WIRE = 8
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture inside a box, at ``left`` and ``top``, and the rectangle around it and its title."""
+    """A picture inside a box, with its place, and the rectangle around it and its title."""
 
     title: str
     x: float
@@ -115,7 +115,7 @@ class _Layout:
 
     def picture(self) -> Picture:
         self._rows = order(self._rows, self._links)
-        move_to_sides(self._rows, self._links)
+        set_x_positions(self._rows, self._links)
         left = min((p.x for row in self._rows for p in row), default=0)
         for row in self._rows:
             for p in row:

@@ -33,7 +33,7 @@ from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.passes.unroll_trivial_loops import count_trips
+from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
 
 PassFunction = Callable[[Graph, CompileOptions], Graph]
 
@@ -79,13 +79,13 @@ SIMPLIFICATIONS: Final = (
     Pass(
         "stacks", "later passes need the sizes of a loop's results", _plain(loop_over_stacks), in_bodies=True
     ),
-    Pass("unused", "later passes need not read unused nodes", _plain(eliminate_dead_code), in_bodies=True),
+    Pass("unused", "saves the later passes work", _plain(eliminate_dead_code), in_bodies=True),
     Pass("constants", "computed at compile time, not at each call", _plain(fold_constants), in_bodies=True),
     Pass("branches", "the index of a branch may be a constant by now", _plain(take_branches), in_bodies=True),
     Pass(
         "iterations",
         "inlines loops of one iteration for the passes below",
-        _plain(count_trips),
+        _plain(with_static_trip_counts),
         in_bodies=True,
     ),
     Pass("algebra", "each removed identity saves a loop or a copy", _plain(simplify_algebra), in_bodies=True),

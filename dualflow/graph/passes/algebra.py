@@ -71,12 +71,12 @@ def _is(value: Value, number: float, *, negative_zero: bool = False) -> bool:
 
 
 def _real(value: Value) -> bool:
-    """Whether ``value`` is real. Complex products and quotients mix parts: (inf + 0j) * 1 has a nan part."""
+    """Whether ``value`` is not complex: complex products mix parts, and (inf + 0j) * 1 has a nan part."""
     return not value.spec.dtype.is_complex
 
 
 def _spread(value: Value, node: Node, make: Make) -> Replacement:
-    """``value`` broadcast to the shape of ``node``'s output."""
+    """The replacement of ``node`` by ``value``, broadcast to the shape of the node's output."""
     shape = node.output.spec.shape
     if value.spec.shape == shape:
         return (value,)

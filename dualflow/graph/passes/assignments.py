@@ -1,4 +1,4 @@
-"""Assignment nodes of a trace, in program order, and the pass that drops them.
+"""The assignment nodes of a trace, and the pass that removes them.
 
 A compiled graph writes the last value of each variable, at the end. If a call fails before, the trace is
 replayed up to the failing line, and these nodes have the value of each variable there. Nothing else reads
@@ -33,9 +33,9 @@ ASSIGNMENT: Final = in_text(
 
 
 class AssigningSpec:
-    """An attribute with the variables that a node assigns while it runs: a base of frozen dataclasses.
+    """The base of attributes with the variables that a node assigns while it runs: frozen dataclasses.
 
-    A node that fails attaches to the error what it has assigned
+    A node that fails attaches its assignments to the error
     (:func:`dualflow.graph.effect_log.note_assigned`).
     """
 
@@ -60,8 +60,8 @@ def _assigning(node: Node) -> dict[str, AssigningSpec]:
     return {name: value for name, value in node.attrs.items() if isinstance(value, AssigningSpec)}
 
 
-def acting(nodes: Iterable[Node]) -> list[Node]:
-    """The ``nodes`` with an effect other than an assignment, which :func:`drop_assignments` removes."""
+def nodes_with_effects(nodes: Iterable[Node]) -> list[Node]:
+    """The ``nodes`` that have an effect, except assignments, which :func:`drop_assignments` removes."""
     return [n for n in nodes if n.effect not in (None, Effect.ASSIGN)]
 
 
@@ -100,7 +100,7 @@ def assigns_before_failure(graph: Graph) -> bool:
                 return True
             assigned = True
         elif bodies(node):
-            inside = [*_inside(node)]
+            inside = [*_node_and_bodies(node)]
             if any(map(assigned_by, inside)):
                 if any(map(may_fail, inside)):
                     return True
@@ -108,9 +108,9 @@ def assigns_before_failure(graph: Graph) -> bool:
     return False
 
 
-def _inside(node: Node) -> Iterator[Node]:
+def _node_and_bodies(node: Node) -> Iterator[Node]:
     """``node``, and the nodes of its bodies."""
     yield node
     for body in bodies(node):
         for inner in body.nodes:
-            yield from _inside(inner)
+            yield from _node_and_bodies(inner)

@@ -37,13 +37,13 @@ def batch_products(graph: Graph, budget: int, costs: CostModel = CPU) -> Graph:
     """
 
     def batched(graph: Graph) -> Graph:
-        rewritten = expand(graph, lambda node: _without_products(node, budget, costs), (Loop,))
+        rewritten = expand(graph, lambda node: _with_batched_products(node, budget, costs), (Loop,))
         return rewritten if rewritten is graph else trim_control(rewritten)
 
     return inside_out(batched)(graph)
 
 
-def _without_products(node: Node, budget: int, costs: CostModel) -> Expansion | None:
+def _with_batched_products(node: Node, budget: int, costs: CostModel) -> Expansion | None:
     if node.effect is not None:
         return None
     body, iterations = loop_of(node).body, loop_of(node).iterations
@@ -56,14 +56,14 @@ def _without_products(node: Node, budget: int, costs: CostModel) -> Expansion | 
 
 
 class _LoopRewriter:
-    """Writes the new loop and the nodes around it.
+    """Builds the new loop, and the products before and after it.
 
     Attributes:
         batchable: the products to batch.
         node: the loop.
         nodes: the new nodes.
-        outer: values outside the loop, by values of the body: initial values of carried ones, stacks of rows,
-            and invariants.
+        outer: for values of the body, the values outside of the loop: the initial value of a carried value,
+            the stack of a row, an invariant.
     """
 
     def __init__(self, batchable: Batchable) -> None:
@@ -95,8 +95,8 @@ class _LoopRewriter:
         end = batchable.loop.end
         new = [Value(p.node.output.spec) for p in batchable.before]
         replaced = {p.node.output: v for p, v in zip(batchable.before, new, strict=True)}
-        gone = {p.node for p in batchable.before}
-        nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in gone else None, replaced)
+        removed = {p.node for p in batchable.before}
+        nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in removed else None, replaced)
         outputs = list(body.outputs)
         for s in batchable.sums:
             outputs[s.place], more = _sum([replaced.get(v, v) for v in s.kept], outputs[s.place].node)
@@ -118,7 +118,7 @@ class _LoopRewriter:
         return Node(LOOP, inputs, attrs, specs, self.node.origin, self.node.merged_origins)
 
     def _lifted(self, value: Value) -> Value:
-        """The value outside the loop of an invariant, or of a view of one."""
+        """The value outside of the loop that an invariant of the body, or a view of one, has."""
         chain: list[Node] = []
         current = value
         while current not in self.outer and current.node is not None and current.node not in chain:

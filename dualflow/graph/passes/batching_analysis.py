@@ -58,7 +58,7 @@ class Sum(NamedTuple):
 
 @dataclass(slots=True)
 class Batchable:
-    """The products of a loop that can be batched.
+    """The products of one loop that can be batched: :meth:`find` fills the lists.
 
     Attributes:
         node: the loop, whose trip count is static.
@@ -145,7 +145,7 @@ class Batchable:
         return value in self.invariants or _is_literal(value)
 
     def _stack(self, *values: Value) -> bool:
-        """Whether the loop stacks ``values``, or has the memory to; if so, they are marked for stacking."""
+        """Stack ``values``, if the budget allows; returns whether the loop stacks all of them."""
         new = [v for v in dict.fromkeys(values) if not self._is_stacked(v)]
         if any(v in self.invariants or _is_literal(v) for v in new) or not self._reserve(*new):
             return False
@@ -157,14 +157,14 @@ class Batchable:
         return value in self.rows or value in self.stacked or any(i not in self.after for i in places)
 
     def _reserve(self, *values: Value) -> bool:
-        """Reserve memory for stacks of ``values``; whether there was enough."""
+        """Reserve memory for stacks of ``values``; returns whether the budget has enough."""
         nbytes = sum(v.spec.nbytes for v in values) * self.iterations
         enough = nbytes <= self.budget
         self.budget -= nbytes if enough else 0
         return enough
 
     def _sum(self, place: int, uses: Counter[Value]) -> Sum | None:
-        """The carried sum with index ``place``, if it is one and no iteration reads it otherwise."""
+        """The carried value with index ``place`` as a sum; None if it is no sum, or an iteration reads it."""
         initial, output = self.body.inputs[place], self.body.outputs[place]
         if uses[initial] != 1 or uses[output] != 1 or output.spec.dtype.char not in _DTYPES:
             return None
@@ -213,7 +213,7 @@ def _is_literal(value: Value) -> bool:
 
 
 def _addends(value: Value, uses: Counter[Value]) -> list[Value]:
-    """The terms of the sum ``value``, all of its shape; nothing else reads the partial sums."""
+    """The terms of the sum ``value``, through additions whose results nothing else reads."""
     pending, terms = [value], []
     while pending:
         current = pending.pop()
@@ -230,7 +230,7 @@ def _addends(value: Value, uses: Counter[Value]) -> list[Value]:
 
 
 def _rows_multiplied(node: Node, costs: CostModel) -> tuple[Value, Value, int] | None:
-    """``x``, ``y`` and the number of their rows, if ``node`` is ``x.T @ y`` of few rows."""
+    """``x``, ``y`` and their number of rows, if ``node`` is ``x.T @ y`` with few rows; else None."""
     if not _is_product(node) or any(v.spec.rank != 2 for v in node.inputs):
         return None
     x, y = node.inputs

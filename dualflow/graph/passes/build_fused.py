@@ -1,4 +1,4 @@
-"""Builds the graph in which each group of nodes is a fused node."""
+"""Builds the result of fusion: the graph in which each group of nodes is one fused node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
 class Stages(NamedTuple):
-    """The stages of a node in its group.
+    """The stages that a node of a group needs.
 
     Attributes:
         available_from: the stage from which on its value is available.
@@ -87,11 +87,13 @@ class Group:
 
 
 def regroup(graph: Graph, groups: Sequence[Group], costs: CostModel) -> Graph:
-    """``graph`` with each group as one fused node, in the order of their positions."""
+    """``graph`` with each group replaced by a fused node, in the order of positions."""
     rebuild = _Rebuild(graph, groups, costs)
     units: list[tuple[int, Node | Group]] = [(g.position, g) for g in groups]
     units += [
-        (i, n) for i, n in enumerate(graph.nodes) if n not in rebuild.group_of and rebuild.stands_alone(n)
+        (i, n)
+        for i, n in enumerate(graph.nodes)
+        if n not in rebuild.group_of and rebuild.is_copied_in_order(n)
     ]
     for _, unit in sorted(units, key=lambda u: u[0]):
         rebuild.copy(unit) if isinstance(unit, Node) else rebuild.fuse(unit)
@@ -101,7 +103,7 @@ def regroup(graph: Graph, groups: Sequence[Group], costs: CostModel) -> Graph:
 
 
 class _Rebuild:
-    """The nodes of the new graph, and the new value of each old one."""
+    """The nodes of the new graph so far, and the new value of each value of the old graph."""
 
     def __init__(self, graph: Graph, groups: Sequence[Group], costs: CostModel) -> None:
         self.group_of = {n: g for g in groups for n in g.nodes}
@@ -111,8 +113,8 @@ class _Rebuild:
         self.computed: set[Value] = set()
         self.escaping = _escaping(graph, self.group_of, self.repeated)
 
-    def stands_alone(self, node: Node) -> bool:
-        """Whether a node outside all groups is copied in order; views and literals are copied on demand."""
+    def is_copied_in_order(self, node: Node) -> bool:
+        """Whether a node outside all groups is copied in order; views and constants are copied on demand."""
         return bool(node.inputs or node.effect) and not is_view(node)
 
     def value(self, old: Value) -> Value:
@@ -148,7 +150,7 @@ class _Rebuild:
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
         )
-        space = IterationSpace(group.shape, group.reduced, body.index_axes, frozenset(body.again))
+        space = IterationSpace(group.shape, group.reduced, body.index_axes, frozenset(body.recomputing))
         outside = [self.value(v) for v in body.inputs]
         origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
         fused = Node(FUSED, outside, {"body": graph, "space": space}, [v.spec for v in results], origin)
@@ -157,13 +159,13 @@ class _Rebuild:
 
 
 class _Body:
-    """The body of one fused node."""
+    """Builds the body of one fused node."""
 
     def __init__(
         self, group: Group, group_of: dict[Node, Group], repeated: set[Value], computed: set[Value]
     ) -> None:
         self.group, self.group_of, self.repeated, self.computed = group, group_of, repeated, computed
-        self.again: set[Node] = set()
+        self.recomputing: set[Node] = set()
         self.inputs: dict[Value, Value] = {}
         self.nodes: list[Node] = []
         self.index_axes: dict[Node, Axes] = {}
@@ -183,7 +185,7 @@ class _Body:
         """Record the loop axes of the copy of a node, and whether another copy computes the same value."""
         self.index_axes[copy] = axes
         if not self.computed.isdisjoint(node.outputs):
-            self.again.add(copy)
+            self.recomputing.add(copy)
         self.computed.update(node.outputs)
 
     def _append(self, node: Node, inputs: list[Value]) -> Node:
@@ -247,28 +249,28 @@ class _Body:
 
 
 def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -> set[Value]:
-    """The values with a consumer outside their group, also through views."""
+    """The values that a node outside their group reads, directly or through views."""
     escaping = {base_of(v) for v in graph.results}
 
-    def note(value: Value, consumer_group: Group | None) -> None:
+    def add_read(value: Value, consumer_group: Group | None) -> None:
         base = base_of(value)
         if base.node is None or group_of.get(base.node) is consumer_group:
             return
         if value in repeated and value.node is not None:
             for source in value.node.inputs:
-                note(source, consumer_group)
+                add_read(source, consumer_group)
         else:
             escaping.add(base)
 
     for node in graph.nodes:
         if not is_view(node):
             for value in node.inputs:
-                note(value, group_of.get(node))
+                add_read(value, group_of.get(node))
     return escaping
 
 
 def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> set[Value]:
-    """The values that each consuming group recomputes, since that is no slower than memory traffic.
+    """The values that each consuming group recomputes, where that is no slower than reading them from memory.
 
     They are cheap elementwise functions of one array of the same size, which is in memory anyway, and of
     smaller ones. If several such values have one expensive source, the source is written to memory instead.
@@ -305,7 +307,7 @@ class _Recipe(NamedTuple):
 def _recipes(
     graph: Graph, group_of: dict[Node, Group], candidates: set[Value], costs: CostModel
 ) -> dict[Value, _Recipe]:
-    """The candidates that are cheap functions of one array that is no candidate."""
+    """How each candidate can be recomputed: from one array that is no candidate, at low cost."""
     recipes: dict[Value, _Recipe] = {}
     for node in graph.nodes:
         if node not in group_of or node.output not in candidates:
@@ -333,7 +335,7 @@ def _is_cheap(node: Node) -> bool:
 
 
 def _large(node: Node, costs: CostModel) -> set[Value]:
-    """The operands of a node without those that are negligibly small."""
+    """The operands of a node that are not negligibly small compared with its result."""
     size = typical(math.prod(sizes(node.output)))
     return {v for v in node.inputs if typical(math.prod(sizes(v))) * costs.negligible > size}
 

@@ -50,7 +50,7 @@ JOINED = _part_op("joined", "Numbers of these parts.", COMPLEX.infer, join, lamb
 
 
 def part_complex(graph: Graph) -> Graph:
-    """``graph`` with ops on complex numbers lowered to their parts, as far as loops support it."""
+    """``graph`` with ops on complex numbers lowered to ops on their parts, where loops support these."""
     parted = _part_everywhere(graph)
     return graph if parted is graph else hoist_invariants(parted)
 
@@ -75,11 +75,12 @@ class _SplitRule:
         new_nodes: list[Node] = []
         if node.op is REDUCE_SUM and node.output.spec.dtype.is_complex:
             parts = [
-                _for_parts(node, [x], new_nodes) for x in self._parts(current.inputs[0], node, new_nodes)
+                _append_part_node(node, [x], new_nodes)
+                for x in self._parts(current.inputs[0], node, new_nodes)
             ]
         else:
             is_complex = tuple([v.spec.dtype.is_complex for v in node.inputs])
-            reads = _reads(node)
+            reads = _inputs_of_parts(node)
             if reads is None:
                 return None
             inputs = [
@@ -88,10 +89,12 @@ class _SplitRule:
                 for x in (self._parts(value, node, new_nodes) if split else (value,))
             ]
             parts = [
-                _for_parts(
+                _append_part_node(
                     node, [inputs[i] for i in read], new_nodes, part_op(node.op, is_complex, part, read)
                 )
-                for part, read in ((part, _of_shape(inputs, read, node)) for part, read in reads.items())
+                for part, read in (
+                    (part, _with_result_shape(inputs, read, node)) for part, read in reads.items()
+                )
             ]
         return Expansion(new_nodes, [self._joined(parts, node, new_nodes)])
 
@@ -104,7 +107,10 @@ class _SplitRule:
         return value
 
     def _parts(self, value: Value, reader: Node, new_nodes: list[Node]) -> Parts:
-        """The parts of a value; those of a view are views of the parts of its operand, if these exist."""
+        """The real and the imaginary part of a value.
+
+        Of a view, views of the parts of its operand if there are any.
+        """
         parts = self._parts_of.get(value)
         if parts is None:
             node, spec = value.node, _real_spec(value.spec)
@@ -130,16 +136,19 @@ def _code(op: Op) -> Callable[..., Any] | None:
     return _ELEMENTS.get(op)
 
 
-def _reads(node: Node) -> dict[str, tuple[int, ...]] | None:
-    """The inputs of each part of the result; None if loops can't compute it, or nothing is complex."""
+def _inputs_of_parts(node: Node) -> dict[str, tuple[int, ...]] | None:
+    """For each part of the result, the numbers of the inputs that it depends on.
+
+    None if loops can't compute it, or nothing is complex.
+    """
     code = _code(node.op)
     if code is None or not any(v.spec.dtype.is_complex for v in (*node.inputs, *node.outputs)):
         return None
     return reads_of(code, [v.spec.dtype for v in node.inputs], node.attrs)
 
 
-def _of_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:
-    """``read``, and if none of them has the result's shape, an input that has."""
+def _with_result_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:
+    """The input numbers ``read``, and one whose input has the shape of the result, if none of these has."""
     shape = node.output.spec.shape
     if any(inputs[i].spec.shape == shape for i in read):
         return read
@@ -147,8 +156,10 @@ def _of_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tup
     return tuple(sorted({*read, *largest}))
 
 
-def _for_parts(node: Node, inputs: Sequence[Value], new_nodes: list[Node], op: Op | None = None) -> Value:
-    """Append to ``new_nodes`` the node's op, or ``op``, applied to real and imaginary parts; its output."""
+def _append_part_node(
+    node: Node, inputs: Sequence[Value], new_nodes: list[Node], op: Op | None = None
+) -> Value:
+    """Append a node that applies ``op``, by default that of ``node``, to parts; returns its output."""
     new_nodes.append(
         Node(op or node.op, inputs, node.attrs, [_real(node.output.spec)], node.origin, node.merged_origins)
     )
@@ -173,7 +184,7 @@ def part_op(op: Op, is_complex: tuple[bool, ...], part: str, read: tuple[int, ..
     assert code is not None
 
     def joined(operands: Sequence[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
-        """The inputs of ``op``; another operand replaces those that the part does not depend on."""
+        """The inputs of ``op``; an arbitrary operand replaces those that the part does not depend on."""
         operand_of, index, inputs = dict(zip(read, operands, strict=True)), 0, []
         for split in is_complex:
             re = operand_of.get(index, operand_of.get(index + split, operands[-1]))

@@ -62,7 +62,7 @@ def _repeats_one(array: Array) -> bool:
 
 
 def _is_constant(value: Value) -> bool:
-    """Whether ``value`` is a constant, or a view of one that is not large."""
+    """Whether ``value`` is a constant, or a small view of one."""
     if value.node is None or not isinstance(value.node.op.kind, Literal | View):
         return False
     base = base_of(value)

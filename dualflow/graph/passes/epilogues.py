@@ -60,7 +60,7 @@ def _match(node: Node, single: set[Value]) -> _Sum | None:
 
 
 def _scaled_product(value: Value, single: set[Value]) -> tuple[float, Node, tuple[Node, ...]] | None:
-    """The scale and the product of which ``value`` is the scaled result, and the nodes in between."""
+    """If ``value`` is ``scale * (a @ b)``: the scale, the product, and the nodes that become unused."""
     scale, unused = 1.0, []
     while value in single and value.node is not None:
         node = value.node
@@ -75,7 +75,7 @@ def _scaled_product(value: Value, single: set[Value]) -> tuple[float, Node, tupl
 
 
 def _scalar_factor(node: Node) -> tuple[float, Value] | None:
-    """The constant by which a multiplication scales its other operand, and this operand."""
+    """If ``node`` is ``constant * x``: the constant and ``x``."""
     for constant, other in (node.inputs, node.inputs[::-1]):
         scale = uniform(constant)
         if scale is not None and other.spec == node.output.spec:

@@ -26,7 +26,7 @@ def widen_float16(graph: Graph) -> Graph:
 
 
 def _widen(graph: Graph) -> Graph:
-    if not any(map(_computes_with_halves, graph.nodes)):
+    if not any(map(_computes_in_float16, graph.nodes)):
         return graph
     return fold_constants(rebuild(graph, _Widened()))
 
@@ -34,7 +34,7 @@ def _widen(graph: Graph) -> Graph:
 _widen_everywhere = inside_out(_widen)
 
 
-def _computes_with_halves(node: Node) -> bool:
+def _computes_in_float16(node: Node) -> bool:
     kind = node.op.kind
     if not isinstance(kind, Elementwise | Reduce | MatMul) or node.op is CAST:
         return False
@@ -50,7 +50,7 @@ class _Widened:
         self._wide: dict[Value, Value] = {}
 
     def __call__(self, node: Node, current: Node) -> Expansion | None:
-        if not _computes_with_halves(node):
+        if not _computes_in_float16(node):
             return None
         new_nodes: list[Node] = []
         inputs = [self._in_float32(value, current, new_nodes) for value in current.inputs]

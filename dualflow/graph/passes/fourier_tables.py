@@ -1,4 +1,4 @@
-"""Fourier transforms of long rows by tables: roots of unity, and the order of results."""
+"""The pass that gives Fourier transforms of long rows their tables: roots of unity, and bit reversal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 REGISTER_BYTES: Final = 64
-"""Bytes of the lanes that each compute a transform: the same on every machine, so that results are."""
+"""The bytes of a vector, each lane of which computes a transform: fixed, as results depend on it."""
 
 
 def _kernel(x: Array, *tables: Array, transform: Node) -> Array:
@@ -75,7 +75,7 @@ def lanes_of(part: DType) -> int:
 
 
 def sides(length: int) -> tuple[int, int]:
-    """The length of columns and of rows of a row as a matrix, as square as powers of two allow.
+    """The shape of a row of ``length`` numbers as a matrix that is as square as powers of two allow.
 
     >>> sides(1 << 17)
     (256, 512)

@@ -36,7 +36,7 @@ def fuse(graph: Graph, costs: CostModel = CPU) -> Graph:
 
 
 def partition(graph: Graph, costs: CostModel = CPU) -> list[Group]:
-    """The groups of nodes that become the loop nests of ``graph``. Other nodes belong to no group."""
+    """The groups of nodes of ``graph`` that become its loop nests; other nodes belong to no group."""
     return _Partition(graph, costs).groups()
 
 
@@ -48,7 +48,7 @@ def fusable(node: Node) -> bool:
 
 
 class _Partition:
-    """Finds the groups of one graph, in one walk."""
+    """Partitions the nodes of one graph into groups, in one walk."""
 
     def __init__(self, graph: Graph, costs: CostModel) -> None:
         self.graph, self.costs = graph, costs
@@ -108,7 +108,7 @@ class _Partition:
         self._record_reads(node, group.position, group)
 
     def _group_for(self, node: Node, index: int) -> Group | None:
-        """The group that ``node`` joins: one that computes an operand, or else one that reads it, too."""
+        """The group that ``node`` joins: one that computes an operand, or else one that reads it too."""
         producer_groups = dict.fromkeys(g for g in map(self._producer_group, node.inputs) if g is not None)
         for group in sorted(producer_groups, key=lambda g: -len(g.nodes)):
             if self._join(group, node, index):
@@ -123,7 +123,7 @@ class _Partition:
         return None
 
     def _has_other_reduction(self, group: Group, node: Node) -> bool:
-        """Whether a reduction that reads ``node`` can't join ``group``, whose reductions have other axes."""
+        """Whether a reduction reads ``node``, and can't join ``group``, whose reductions have other axes."""
         reductions = [n for n in self.users.get(node.output, ()) if isinstance(n.op.kind, Reduce)]
         index_axes = self._fit_axes(group, node) if reductions and group.reduced else None
         if index_axes is None or isinstance(node.op.kind, Reduce):
@@ -153,21 +153,24 @@ class _Partition:
     def _stages_of(
         self, node: Node, index_axes: Axes, parallel_axes: frozenset[int], stage: Mapping[Node, int]
     ) -> Stages:
-        """The stages of ``node`` in a group, if other nodes are available from ``stage`` on."""
+        """The stages of ``node`` in a group.
+
+        ``stage`` has the stage from which on each other node is available.
+        """
         available_from = max([stage.get(base, 0) for v in node.inputs if (base := self.bases[v])], default=0)
         if reduced_axes(node, index_axes):
             return Stages(available_from + 1, available_from + 1)
         return Stages(available_from, available_from + (not axis_set(index_axes) <= parallel_axes))
 
     def _common_position(self, groups: Sequence[Group], node: Node, index: int) -> int | None:
-        """A position at which ``groups`` and ``node`` can be one group, or None."""
+        """A position at which ``groups`` and ``node`` can run as one group; None if there is none."""
         top = max(g.position for g in groups)
         if self._last_dependency(node, groups) < top and all(g.first_consumer > top for g in groups):
             return top
         return index if all(g.first_consumer > index for g in groups) else None
 
     def _last_dependency(self, node: Node, inside: Sequence[Group]) -> int:
-        """The largest position of what ``node`` depends on, outside of the groups ``inside``."""
+        """The largest position of the nodes and groups that ``node`` depends on, except groups ``inside``."""
         last = -1
         if self.size_bindings:  # its sizes, or those of views it reads, may be bound there
             last = max([last, *self.size_bindings[: bisect(self.size_bindings, self.index[node])][-1:]])
@@ -182,7 +185,7 @@ class _Partition:
         return last
 
     def _fit_axes(self, group: Group, node: Node) -> Axes | None:
-        """The loop axes of ``group`` for the index of ``node``; None if they don't fit."""
+        """The loop axes of ``group`` that the axes of ``node`` can run along; None if they don't fit."""
         shape = index_shape(node)
         loops: list[int | None] = [None] * len(shape)
         operand_axes = [
@@ -216,7 +219,7 @@ class _Partition:
         return isinstance(node.op.kind, Gather) and self._producer_group(node.inputs[0]) is group
 
     def _produced_axes(self, group: Group, value: Value) -> Axes | None:
-        """The loop axes of a value that ``group`` computes, or of a view of one; None if it has none."""
+        """The loop axes of a value that ``group`` computes, or a view of one; None if the view mixes axes."""
         dims = dims_of_base(value)
         if dims is None:
             return None
@@ -224,7 +227,7 @@ class _Partition:
         return tuple(None if d is None else axes[d] for d in dims)
 
     def _fits(self, group: Group, node: Node, index_axes: Axes) -> bool:
-        """Whether ``group`` with ``node`` is one loop nest."""
+        """Whether one loop nest can compute ``group`` and ``node``."""
         output = axis_set(output_axes(node, index_axes))
         reduced = reduced_axes(node, index_axes)
         if reduced:
@@ -292,7 +295,7 @@ class _Partition:
         return staged
 
     def _match(self, target: Group, other: Group, node: Node) -> dict[int, int] | None:
-        """The axis of ``target`` for each axis of ``other``; None if they can't be one nest."""
+        """The axis of ``target`` that each axis of ``other`` becomes; None if they can't be one nest."""
         if sorted(target.shape, key=hash) != sorted(other.shape, key=hash) or self._gathers_from(other, node):
             return None
         operands = zip(node.inputs, input_axes(node, target.index_axes[node]), strict=True)
@@ -319,7 +322,7 @@ class _Partition:
 
 
 def _bases(graph: Graph) -> dict[Value, Node | None]:
-    """The producer of each value or, of a view, of its base; None for inputs."""
+    """For each value, the node that computes its elements, through views; None for inputs."""
     bases: dict[Value, Node | None] = dict.fromkeys(graph.inputs)
     for node in graph.nodes:
         base = bases[node.inputs[0]] if is_view(node) else node
@@ -345,14 +348,14 @@ def _new_group(node: Node, index: int) -> Group:
 
 
 def _is_expanding(node: Node) -> bool:
-    """Whether a node has more elements than all its operands: a reduction of it need not write them."""
+    """Whether the result of a node has more elements than its operands, as a broadcast has."""
     bases = {base_of(v) for v in node.inputs}
     read = sum(typical(math.prod(sizes(v))) for v in bases)
     return typical(math.prod(sizes(node.output))) > max(read, 1)
 
 
 def _assign_axes(loops: list[int | None], axes: Axes) -> bool:
-    """Set the dims of ``loops``, counted from the last, to ``axes``; False on a conflict."""
+    """Set the last entries of ``loops`` to ``axes``; returns False on a conflict."""
     for i, axis in enumerate(axes, start=len(loops) - len(axes)):
         if axis is not None:
             if loops[i] not in (None, axis) or (loops[i] is None and axis in loops):
@@ -362,7 +365,7 @@ def _assign_axes(loops: list[int | None], axes: Axes) -> bool:
 
 
 def _complete(group: Group, loops: list[int | None], shape: Sequence[int]) -> bool:
-    """Assign free axes of equal size to the remaining dims; False if there is none."""
+    """Assign free loop axes of equal size to the remaining entries; returns False if one has none."""
     free = [a for a in range(len(group.shape)) if a not in loops]
     for i, size in enumerate(shape):
         if size == 1:
@@ -390,7 +393,7 @@ def _pair(mapping: dict[int, int], theirs: Axes, ours: Axes) -> bool:
 
 
 def _fill(mapping: dict[int, int], theirs: Sequence[int], ours: Sequence[int]) -> dict[int, int]:
-    """``mapping`` with the remaining axes paired in order, by equal size if possible."""
+    """``mapping``, with the remaining axes mapped in order, to axes of equal size if possible."""
     free = [b for b in range(len(ours)) if b not in mapping.values()]
     for a in range(len(theirs)):
         if a not in mapping:

@@ -58,13 +58,13 @@ def faults(graph: Graph, groups: Sequence[Group]) -> list[str]:
     """
     all_faults = [*_misplaced(graph, groups)]
     if not all_faults:
-        all_faults += [*_waiting(graph, groups)]
+        all_faults += [*_misordered(graph, groups)]
         all_faults += [fault for group in groups for fault in _disagreeing(group)]
     return all_faults
 
 
 def quotient(graph: Graph, groups: Sequence[Group]) -> nx.DiGraph:
-    """The dependencies between the units of ``graph``: an edge from each unit to those that depend on it.
+    """The dependency graph of units: an edge from each unit to the units that depend on it.
 
     Views belong to their consumers. The attribute ``why`` of an edge is the reason.
     """
@@ -95,7 +95,7 @@ def quotient(graph: Graph, groups: Sequence[Group]) -> nx.DiGraph:
 
 
 def _misplaced(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
-    """Faults of nodes in several groups, of another graph, or before their operands."""
+    """The faults of nodes that are in several groups, in another graph, or before their operands."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     count = Counter(node for group in groups for node in group.nodes)
     yield from (f"{named(n)} is computed {times} times" for n, times in count.items() if times > 1)
@@ -106,8 +106,8 @@ def _misplaced(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
                 yield f"{named(other)} is computed after {named(one)}, which may read it"
 
 
-def _waiting(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
-    """Faults of units that depend on each other, or run before what they depend on."""
+def _misordered(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
+    """The faults of units that depend on each other, or run before a unit that they depend on."""
     units = quotient(graph, groups)
     position: dict[Unit, int] = {node: i for i, node in enumerate(graph.nodes)}
     position |= {group: group.position for group in groups}
@@ -124,7 +124,7 @@ def _waiting(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _disagreeing(group: Group) -> Iterator[str]:
-    """Faults of nodes whose index, results or operands don't fit the loops of ``group``."""
+    """The faults of nodes whose axes don't fit the loops of ``group``."""
     inside = set(group.nodes)
     for node in group.nodes:
         index_axes, shape = group.index_axes[node], index_shape(node)

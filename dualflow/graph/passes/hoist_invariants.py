@@ -24,20 +24,21 @@ from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul
 def hoist_invariants(graph: Graph) -> Graph:
     """``graph`` with loop invariants hoisted out of loops.
 
-    Views, literals and what is computed from positions alone stay in the loop, where they are free. In a loop
-    that may have no iteration, nodes that may fail stay, too.
+    Views, constants, and values that are computed from indices alone stay in the loop, where they are free.
+    If the loop may have no iteration, nodes that may fail stay too.
     """
-    hoisted = expand(graph, _lightened, (Loop,))
+    hoisted = expand(graph, _hoist_from, (Loop,))
     return hoisted if hoisted is graph else trim_control(merge_common_subexpressions(hoisted))
 
 
-def _lightened(node: Node) -> Expansion | None:
+def _hoist_from(node: Node) -> Expansion | None:
+    """The loop ``node`` without invariant nodes, after copies of these; None if nothing can be hoisted."""
     loop = loop_of(node)
     if any(map(has_symbolic_sizes, loop.graphs)):  # each iteration has sizes of its own
         return None
-    parts = [_hoistable(loop.body, loop.end, sure=_has_iterations(loop) and node.effect is None)]
+    parts = [_hoistable(loop.body, loop.end, always_runs=_has_iterations(loop) and node.effect is None)]
     if loop.condition is not None:
-        parts.append(_hoistable(loop.condition, loop.end, sure=loop.length != 0))
+        parts.append(_hoistable(loop.condition, loop.end, always_runs=loop.length != 0))
     if not any(p.values for p in parts):
         return None
     nodes: list[Node] = []
@@ -46,7 +47,7 @@ def _lightened(node: Node) -> Expansion | None:
         outer = dict(zip(part.graph.inputs, node.inputs, strict=True))
         nodes += copied(part.nodes, outer)
         new += [outer[v] for v in part.values]
-    body, *tests = [_without(i, parts) for i in range(len(parts))]
+    body, *tests = [_with_hoisted_as_inputs(i, parts) for i in range(len(parts))]
     lighter = loop.as_new_loop(body=body, condition=tests[0] if tests else None)
     new_loop = Node(
         LOOP, (*node.inputs, *new), {"loop": lighter}, node.specs, node.origin, node.merged_origins
@@ -59,23 +60,23 @@ def _has_iterations(loop: LoopSpec) -> bool:
     return type(loop.iterations) is int and loop.iterations > 0
 
 
-class _Hoisted(NamedTuple):
-    """The nodes of a loop's body or condition that are hoisted, and their values that the loop reads."""
+class _HoistableNodes(NamedTuple):
+    """The nodes to hoist out of the body or condition of a loop, and their values that it reads."""
 
     graph: Graph
     nodes: Sequence[Node]
     values: Sequence[Value]
 
 
-def _hoistable(graph: Graph, start: int, *, sure: bool) -> _Hoisted:
-    """What can be hoisted out of a graph with invariants from ``start`` on; ``sure`` if it always runs."""
+def _hoistable(graph: Graph, start: int, *, always_runs: bool) -> _HoistableNodes:
+    """The nodes that can be hoisted out of ``graph``, whose inputs from ``start`` on are invariant."""
     invariant_values = set(graph.inputs[start:])
     hoisted: set[Node] = set()
     for node in graph.nodes:
         if node.effect is None and invariant_values.issuperset(node.inputs):
             if _costs_nothing(node):
                 invariant_values.update(node.outputs)
-            elif (sure or _never_fails(node)) and _is_no_larger(node):
+            elif (always_runs or _never_fails(node)) and _is_no_larger(node):
                 invariant_values.update(node.outputs)
                 hoisted.add(node)
     hoisted_values = [v for n in graph.nodes if n in hoisted for v in n.outputs]
@@ -84,7 +85,7 @@ def _hoistable(graph: Graph, start: int, *, sure: bool) -> _Hoisted:
     read = {v for n in staying for v in n.inputs} | set(graph.outputs)
     values = [v for v in hoisted_values if v in read]
     needed, _ = ancestors(values, ())
-    return _Hoisted(graph, [n for n in graph.nodes if n in needed], values)
+    return _HoistableNodes(graph, [n for n in graph.nodes if n in needed], values)
 
 
 def _costs_nothing(node: Node) -> bool:
@@ -92,7 +93,7 @@ def _costs_nothing(node: Node) -> bool:
 
 
 def _never_fails(node: Node) -> bool:
-    """Whether ``node`` can't fail for any values: only element code of integers has checks."""
+    """Whether ``node`` can't fail for any operands: only elementwise ops on integers have checks."""
     if isinstance(node.op.kind, Elementwise):
         return node.op.kind.error is None and all(
             v.spec.dtype.is_inexact or v.spec.dtype.is_bool for v in node.inputs
@@ -110,8 +111,8 @@ def _is_no_larger(node: Node) -> bool:
     return typical(node.output.spec.size) <= max(typical(v.spec.size) for v in bases)
 
 
-def _without(place: int, parts: Sequence[_Hoisted]) -> Graph:
-    """The graph ``place`` of a loop, with hoisted values as inputs. All graphs have the same inputs."""
+def _with_hoisted_as_inputs(place: int, parts: Sequence[_HoistableNodes]) -> Graph:
+    """Graph number ``place`` of a loop, with all hoisted values as inputs after its own."""
     graph = parts[place].graph
     inputs = list(graph.inputs)
     replaced: dict[Value, Value] = {}
@@ -120,6 +121,6 @@ def _without(place: int, parts: Sequence[_Hoisted]) -> Graph:
             inputs.append(Value(value.spec))
             if i == place:
                 replaced[value] = inputs[-1]
-    gone = {v.node for v in replaced}
-    lighter = rebuild(graph, lambda node, _: without(node) if node in gone else None, replaced)
+    removed = {v.node for v in replaced}
+    lighter = rebuild(graph, lambda node, _: without(node) if node in removed else None, replaced)
     return eliminate_dead_code(replace(lighter, inputs=tuple(inputs)))

@@ -16,7 +16,7 @@ from dualflow.ops.record import Effect
 
 
 def draw_before_loops(graph: Graph, budget: int) -> Graph:
-    """A loop whose only effect is a draw per iteration = one draw for all iterations, and the loop.
+    """``graph`` with one random draw before each loop that has a draw in each iteration, and no other effect.
 
     Without a host call in its body, the loop is machine code. The numbers take at most ``budget`` bytes.
     """
@@ -38,7 +38,7 @@ def _drawn_before(node: Node, budget: int) -> Expansion | None:
 
 
 def only_draw(body: Graph, length: int, budget: int) -> Node | None:
-    """The only effect of a body, if it is a draw of at most ``budget`` bytes for ``length`` iterations."""
+    """The draw of a body, if it is the only effect, and all iterations draw at most ``budget`` bytes."""
     effects = [n for n in body.nodes if n.effect not in (None, Effect.ASSIGN)]
     if len(effects) != 1:
         return None

@@ -11,7 +11,7 @@ from dualflow.ops.op_kinds import Cond
 
 
 def take_branches(graph: Graph) -> Graph:
-    """``graph`` with conds of constant index, or with one branch, replaced by the branch."""
+    """``graph`` with each cond that has a constant index, or one branch, replaced by the branch."""
     while (inlined := expand(graph, _taken, (Cond,))) is not graph:
         graph = fold_constants(inlined)  # the index of another cond may be a constant now
     return graph

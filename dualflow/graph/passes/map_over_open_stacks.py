@@ -1,4 +1,4 @@
-"""Elementwise ops on stacks of dynamic length become loops over their rows."""
+"""Replaces elementwise ops on stacks of dynamic length by loops over their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merges loops: a loop with more outputs replaces one with fewer."""
+"""Merges loops: a loop replaces another one that computes a part of its outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.ops.op_kinds import Loop
 
 
 def merge_loops(graph: Graph) -> Graph:
-    """``graph`` with each loop that another one extends, over the same inputs, replaced by that one.
+    """``graph`` with each loop replaced by one with the same inputs that has all of its outputs, if possible.
 
     The gradient of a loop runs the loop again and stacks the residuals of the backward pass. This pass merges
     the two.
@@ -35,7 +35,7 @@ def merge_loops(graph: Graph) -> Graph:
 
 
 def _longest(node: Node, loops: Sequence[Node]) -> Node:
-    """The first of the loops that extend ``node`` the most; itself if none does."""
+    """The loop with the most outputs that begin with those of ``node``; itself if there is no other."""
     loop = loop_of(node)
     extensions = [n for n in loops if n.inputs == node.inputs and loop_of(n).has_outputs_of(loop)]
     return max(extensions, key=lambda n: len(loop_of(n).derivation))

@@ -1,4 +1,4 @@
-"""Passes over the bodies of branches and loops."""
+"""Applies passes to the bodies of branches and loops."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Transform = Callable[[Graph], Graph]
 
 
 def inside_out(transform: Transform) -> Transform:
-    """The pass that applies ``transform`` to the bodies of branches and loops first, then to the graph."""
+    """The pass that applies ``transform`` to all bodies, the innermost first, and then to the graph."""
 
     def run(graph: Graph) -> Graph:
-        """Bodies first: what they hoist is in the outer graph before that is transformed."""
+        """Bodies first: nodes that these hoist are in the outer graph before it is transformed."""
         return transform(map_bodies(graph, run))
 
     return run

@@ -17,7 +17,7 @@ _DTYPES = "fd"
 
 
 class _PartialProduct(NamedTuple):
-    """The ``rows`` and ``columns`` of a product that are read, as begin and end."""
+    """A slice of a matrix product: the begin and end of its ``rows`` and ``columns``."""
 
     product: Node
     rows: tuple[int, int]
@@ -47,7 +47,7 @@ def cut_products(graph: Graph) -> Graph:
 
 
 def _match(node: Node) -> _PartialProduct | None:
-    """The slice of a product that ``node`` is, unless it is all of it, or a single row or column.
+    """``node`` as a slice of a product; None if it is no slice, or is all of it, or a single row or column.
 
     The products of single rows and columns add in another order.
     """

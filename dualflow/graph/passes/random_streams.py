@@ -1,4 +1,4 @@
-"""Random streams of graphs that are inlined: each copy draws from the beginning of new streams."""
+"""Gives each copy of an inlined graph new random streams, which start from the beginning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of a tensor and a scatter: ``c + scatter(i, rows)`` adds the rows to ``c`` in place."""
+"""Replaces sums of a tensor and a scatter: ``c + scatter(i, rows)`` adds the rows to ``c`` in place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def add_in_scatters(graph: Graph) -> Graph:
 
 
 def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
-    """The addend and the scatter that ``node`` adds."""
+    """If ``node`` is ``onto + scatter(...)``: ``onto`` and the scatter."""
     if scalar_op_of(node) is not ScalarOp.ADD:
         return None
     for onto, term in (node.inputs, node.inputs[::-1]):

@@ -42,7 +42,7 @@ def step_on_rows(graph: Graph, costs: CostModel = CPU) -> Graph:
 
 
 class _Step(NamedTuple):
-    """A difference whose second term is ``scatter``, times ``factor`` if there is one."""
+    """An update ``v - factor * scatter``; ``factor`` is None if there is none."""
 
     scatter: Node
     factor: Value | None

@@ -58,7 +58,7 @@ def _pruned_attrs(node: Node, live: Container[Value]) -> dict[str, Any] | None:
 
 
 def _part_of(node: Node, attrs: dict[str, Any], outputs: Sequence[int]) -> Expansion:
-    """The node with other attributes, which computes only ``outputs``."""
+    """The expansion of ``node`` to a node with ``attrs``, which computes only ``outputs``."""
     pruned = Node(
         node.op, node.inputs, attrs, [node.outputs[i].spec for i in outputs], node.origin, node.merged_origins
     )
@@ -127,7 +127,7 @@ def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
 
 
 def _read(graph: Graph, values: Iterable[Value]) -> set[int]:
-    """The indices of the inputs on which ``values`` and the effects of ``graph`` depend."""
+    """The indices of the inputs of ``graph`` on which ``values`` and its effects depend."""
     _, sources = ancestors(values, (), [n for n in graph.nodes if n.effect is not None])
     return {i for i, v in enumerate(graph.inputs) if v in sources}
 
@@ -147,7 +147,7 @@ def _trimmed(node: Node, needs: _Needs) -> Node:
 
 
 def _loop(loop: LoopSpec, needs: _Needs, outputs: int) -> LoopSpec:
-    """A trimmed loop, with a lineage of its own if it has fewer outputs than ``outputs``."""
+    """The trimmed loop; a new loop if it has fewer than ``outputs`` outputs."""
     body, test = loop.body, loop.condition
     trimmed = replace(
         loop,

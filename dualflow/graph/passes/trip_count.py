@@ -1,4 +1,4 @@
-"""The trip count of a loop, if it follows from its inputs."""
+"""The trip count of a loop, if constants determine it."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
 
 
 class _Comparison(NamedTuple):
-    """The comparison of ``counter + offset`` with ``bound``; in iteration ``k``, the counter is
-    ``begin + k * step``."""
+    """The test of ``begin + k * step + offset`` against ``bound`` in iteration ``k``."""
 
     test: ScalarOp
     begin: int
@@ -94,7 +93,7 @@ class _Comparison(NamedTuple):
 
 
 class _LoopConstants(NamedTuple):
-    """The constant values in a loop with a condition."""
+    """The values of a loop with a condition that are the same constants in all iterations."""
 
     body: Graph
     test: Graph
@@ -138,20 +137,20 @@ class _LoopConstants(NamedTuple):
         return None if further is None else 1 + further
 
     def _compared(self, graph: Graph, node: Node) -> _Comparison | None:
-        """The comparison of a counter with a bound that ``node`` is, if it is one."""
+        """``node`` as a comparison of a counter with a bound; None if it is none."""
         comparison = scalar_op_of(node)
         if comparison not in _TESTS:
             return None
         mirrored = _MIRRORED[comparison]
         for (counter, other), test in ((node.inputs, comparison), (node.inputs[::-1], mirrored)):
             bound = self.value(graph, other, first=False)
-            counted = self._counter(graph, counter)
-            if bound is not None and bound.size == 1 and counted is not None:
-                return _Comparison(test, *counted, int(bound.item()), counter.spec.dtype.dtype)
+            begin_offset_step = self._counter(graph, counter)
+            if bound is not None and bound.size == 1 and begin_offset_step is not None:
+                return _Comparison(test, *begin_offset_step, int(bound.item()), counter.spec.dtype.dtype)
         return None
 
     def _counter(self, graph: Graph, value: Value) -> tuple[int, int, int] | None:
-        """The begin of the counter in ``value = counter + offset``, the offset, and the step."""
+        """If ``value`` is ``counter + offset``: the first value of the counter, the offset and the step."""
         place, offset = self._sum(graph, value)
         if place is None or value.spec.dtype.name not in ("int32", "int64"):
             return None
@@ -160,7 +159,7 @@ class _LoopConstants(NamedTuple):
         return (int(start.item()), offset, step) if next_place == place and start is not None else None
 
     def _sum(self, graph: Graph, value: Value) -> tuple[int | None, int]:
-        """The index of the carried scalar in ``value = scalar + constant``, and the constant."""
+        """If ``value`` is ``carried scalar + constant``: the index of the carried value, and the constant."""
         offset, node = 0, value.node
         op = None if node is None else scalar_op_of(node)
         if node is not None and op in (ScalarOp.ADD, ScalarOp.SUBTRACT):

@@ -20,16 +20,16 @@ from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal, Loop
 from dualflow.ops.record import Op
 
-COUNTED_STACK_BYTES: Final = 1 << 28
-"""Larger stacks of a loop with a condition stay growable buffers."""
+MAX_PREALLOCATED_STACKS: Final = 1 << 28
+"""The most bytes of stacks of a loop with a condition that are allocated at once; others stay growable."""
 
 
-def count_trips(graph: Graph) -> Graph:
-    """``graph`` with static trip counts of loops, and loops that run zero times or once inlined."""
-    return expand(graph, _counted, (Loop,))
+def with_static_trip_counts(graph: Graph) -> Graph:
+    """``graph`` with the trip counts of loops that are static, and loops of no or one iteration inlined."""
+    return expand(graph, _simplified_loop, (Loop,))
 
 
-def _counted(node: Node) -> Expansion | None:
+def _simplified_loop(node: Node) -> Expansion | None:
     loop = loop_of(node)
     iterations = _iterations(node)
     if has_symbolic_sizes(loop.body):  # carried values may change their size
@@ -40,7 +40,7 @@ def _counted(node: Node) -> Expansion | None:
         return _single_iteration(node)
     if iterations is None or iterations == loop.iterations:
         return None
-    if is_scalar_control(node) or not _takes_little(node, iterations):
+    if is_scalar_control(node) or not _may_preallocate(node, iterations):
         return None  # scalars stay in registers; large stacks grow with the iterations
     attrs = {"loop": loop.as_new_loop(condition=None, length=iterations)}
     specs = LOOP.specs([v.spec for v in node.inputs], attrs)
@@ -48,7 +48,7 @@ def _counted(node: Node) -> Expansion | None:
 
 
 def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
-    """The loop over stacks whose length is static by now; only this size of its outputs changes."""
+    """The loop with the number of rows of its stacks, which is static by now, as its length."""
     if iterations is None:
         return None
     loop = loop_of(node)
@@ -60,15 +60,15 @@ def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
     return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
 
 
-def _takes_little(node: Node, iterations: int) -> bool:
-    """Whether the loop's stacks may be allocated at once: a condition can end it after few iterations."""
+def _may_preallocate(node: Node, iterations: int) -> bool:
+    """Whether the loop's stacks are allocated at once, though a condition may end it after few iterations."""
     loop = loop_of(node)
     if loop.condition is None:
         return True  # it scans as many rows
     rows = [v.spec for v in loop.stacked]
     return (
         all(r.shape.is_static for r in rows)
-        and iterations * sum(r.nbytes for r in rows) <= COUNTED_STACK_BYTES
+        and iterations * sum(r.nbytes for r in rows) <= MAX_PREALLOCATED_STACKS
     )
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise, permutations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualflow.graph.draw.layers import GAP, Link, RowItem, crossings, move_to_sides, nearest, order, rows_of
+from dualflow.graph.draw.layers import GAP, Link, RowItem, crossings, nearest, order, rows_of, set_x_positions
 
 
 @st.composite
@@ -103,14 +103,14 @@ def test_crossings_that_can_be_avoided_are() -> None:
 @settings(max_examples=60, deadline=None)
 def test_neighbours_have_a_gap_between_them(given_rows) -> None:
     rows, links = given_rows
-    move_to_sides(rows, links)
+    set_x_positions(rows, links)
     for row in rows:
         assert all(b.x - a.x >= a.width + GAP for a, b in pairwise(row))
 
 
 def test_a_box_with_two_readers_stands_between_them() -> None:
     top, left, right = RowItem(0, 20, 9.0), RowItem(1, 20, 9.0), RowItem(1, 20, 9.0)
-    move_to_sides([[top], [left, right]], [Link(top, left, 10, 10, True), Link(top, right, 10, 10, True)])
+    set_x_positions([[top], [left, right]], [Link(top, left, 10, 10, True), Link(top, right, 10, 10, True)])
     assert left.x < top.x < right.x
     assert right.x - top.x == top.x - left.x
 
@@ -119,5 +119,5 @@ def test_rows_in_several_bands_hang_together() -> None:
     """A long chain is moved part by part, and stays one line."""
     chain = [RowItem(i, 20 + i % 7, 9.0) for i in range(1000)]
     links = [Link(a, b, a.width // 2, b.width // 2, True) for a, b in pairwise(chain)]
-    move_to_sides([[place] for place in chain], links)
+    set_x_positions([[place] for place in chain], links)
     assert {place.x + place.width // 2 for place in chain} == {chain[0].x + chain[0].width // 2}
