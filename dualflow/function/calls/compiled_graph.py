@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.garbage_collection import collection_paused
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, span
@@ -181,9 +182,10 @@ class CompiledGraph:
         ):
             return None
         try:
-            graph = optimise(self._sized, self.options)
-            with unforkable():
-                return graph, self.backend.build(graph, self.options)
+            with collection_paused():
+                graph = optimise(self._sized, self.options)
+                with unforkable():
+                    return graph, self.backend.build(graph, self.options)
         except UndecidedSize:
             return None
 
@@ -219,7 +221,7 @@ class CompiledGraph:
         Raises:
             NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
-        with span("compile", self.graph.name):
+        with span("compile", self.graph.name), collection_paused():
             backend, graph = self.backend, self.optimised
             if self._data_sized_node is not None and self._symbolic is not None:
                 executable = self._symbolic[1]
