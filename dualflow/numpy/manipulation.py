@@ -140,23 +140,7 @@ def transpose(a: TensorLike, axes: AxisLike | None = None) -> Tensor:
     return arrangement.transpose(x, operands.axes_in_order(axes, len(x.shape), "axes"))
 
 
-def permute_dims(a: TensorLike, axes: AxisLike | None = None) -> Tensor:
-    """The axes in another order, reversed by default; the same as :func:`transpose`.
-
-    Args:
-        axes: all axes in their new order; reversed by default.
-
-    Returns:
-        A tensor with the sizes of ``a`` in that order, and its dtype.
-
-    Raises:
-        InvalidArgumentError: ``axes`` is not a permutation of the axes.
-
-    >>> import dualflow as df
-    >>> df.numpy.permute_dims([[1, 2], [3, 4]], (1, 0)).numpy().tolist()
-    [[1, 3], [2, 4]]
-    """
-    return transpose(a, axes)
+permute_dims = transpose
 
 
 def matrix_transpose(x: TensorLike, /) -> Tensor:

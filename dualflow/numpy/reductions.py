@@ -119,6 +119,9 @@ def max(
     return extreme(x, axes_of(x, axis), keepdims, largest=True, initial=initial, where=where)
 
 
+amax = max
+
+
 def min(
     a: TensorLike,
     axis: AxisLike | None = None,
@@ -144,50 +147,7 @@ def min(
     return extreme(x, axes_of(x, axis), keepdims, largest=False, initial=initial, where=where)
 
 
-def amax(
-    a: TensorLike,
-    axis: AxisLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: TensorLike | None = None,
-    where: TensorLike = True,
-) -> Tensor:
-    """The largest element over ``axis``; the same as :func:`max`.
-
-    Returns:
-        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
-
-    Raises:
-        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
-
-    >>> import dualflow as df
-    >>> df.numpy.amax([[1, 5], [7, 2]], axis=0).numpy()
-    array([7, 5])
-    """
-    return max(a, axis, out, keepdims, initial, where)
-
-
-def amin(
-    a: TensorLike,
-    axis: AxisLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: TensorLike | None = None,
-    where: TensorLike = True,
-) -> Tensor:
-    """The smallest element over ``axis``; the same as :func:`min`.
-
-    Returns:
-        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
-
-    Raises:
-        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
-
-    >>> import dualflow as df
-    >>> df.numpy.amin([[1, 5], [7, 2]], axis=0).numpy()
-    array([1, 2])
-    """
-    return min(a, axis, out, keepdims, initial, where)
+amin = min
 
 
 def ptp(a: TensorLike, axis: AxisLike | None = None, out: None = None, keepdims: bool = False) -> Tensor:

@@ -292,23 +292,7 @@ def round(a: TensorLike, decimals: TensorLike = 0, out: None = None) -> Tensor:
     return rounding.round(x * unit) / unit if digits > 0 else rounding.round(x / unit) * unit
 
 
-def around(a: TensorLike, decimals: TensorLike = 0, out: None = None) -> Tensor:
-    """The elements rounded to ``decimals`` decimal places; the same as :func:`round`.
-
-    Args:
-        decimals: the number of decimal places, an integer; a negative one rounds to tens, hundreds and so on.
-
-    Returns:
-        A tensor with the shape and dtype of ``a``; float16 for bools.
-
-    Raises:
-        DTypeError: ``a`` is of bools and ``decimals`` isn't 0, or ``decimals`` is no integer.
-
-    >>> import dualflow as df
-    >>> df.numpy.around([1.5, 2.5]).numpy()
-    array([2., 2.])
-    """
-    return round(a, decimals, out)
+around = round
 
 
 def fix(x: TensorLike, out: None = None) -> Tensor:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.static import known_value
@@ -60,15 +59,3 @@ def as_ints(array: Any) -> Any:
 def like(place: int = 0) -> Result:
     """The rule for results that have the spec of an input."""
     return lambda *specs: TensorSpec.of(specs[place].shape, specs[place].dtype)
-
-
-def open_like(place: int = 0, *axes: int) -> Result:
-    """The rule for results that have the spec of an input, except for unknown sizes of ``axes``."""
-
-    def result(*specs: TensorSpec) -> TensorSpec:
-        shape: list[int | None] = list(specs[place].shape)
-        for axis in axes:
-            shape[axis] = None
-        return TensorSpec.of(Shape(shape), specs[place].dtype)
-
-    return result
