@@ -7,7 +7,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Unpack, overload
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
 from dualflow.function.calls.status import status
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.options import bytes_of, checked_backend, checked_first_call
+from dualflow.function.options import FunctionOptions, bytes_of, checked_backend, checked_first_call
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import FALLBACKS
 from dualflow.function.trace_cache import MAX_TRACES, CacheInfo, TraceCache
@@ -372,25 +372,11 @@ class Function(Copied, Generic[P, R]):
         return f"<dualflow function {self._name}>"
 
 
-class _FunctionOptions(TypedDict, total=False):
-    """The options of :func:`function`, which don't affect the type of its result."""
-
-    input_signature: Sequence[Any] | None
-    autograph: bool
-    jit_compile: bool | None
-    reduce_retracing: bool | Literal["batch"]
-    experimental_relax_shapes: bool
-    strict: bool
-    memory_budget: int | str | None
-    first_call: Literal["compile", "interpret"]
-    name: str | None
-
-
 @overload
-def function(func: Callable[P, R], **options: Unpack[_FunctionOptions]) -> Function[P, R]: ...
+def function(func: Callable[P, R], **options: Unpack[FunctionOptions]) -> Function[P, R]: ...
 @overload
 def function(
-    func: None = None, **options: Unpack[_FunctionOptions]
+    func: None = None, **options: Unpack[FunctionOptions]
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, Literal, TypedDict
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.memory import available_bytes
@@ -18,6 +19,26 @@ REFERENCE: Final = BACKENDS[-1]
 """The backend that compiles nothing: NumPy runs node by node."""
 EAGER_KERNELS: Final = ("compiled", "numpy")
 FIRST_CALLS: Final = ("compile", "interpret")
+
+
+class FunctionOptions(TypedDict, total=False):
+    """The options of ``df.function``, which don't affect the type of its result."""
+
+    input_signature: Sequence[Any] | None
+    autograph: bool
+    jit_compile: bool | None
+    reduce_retracing: bool | Literal["batch"]
+    experimental_implements: object
+    experimental_autograph_options: object
+    experimental_attributes: object
+    experimental_relax_shapes: bool | None
+    experimental_compile: bool | None
+    experimental_follow_type_hints: bool | None
+    strict: bool
+    backend: str | None
+    memory_budget: int | str | None
+    first_call: Literal["compile", "interpret"]
+    name: str | None
 
 
 class _Settings:

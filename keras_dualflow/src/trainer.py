@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.eager import initial_values
 from keras_dualflow.all_or_none import all_or_none
 from keras_dualflow.src.core.conversion import convert_to_numpy, shape
+from keras_dualflow.src.core.variable import Variable
 from keras_dualflow.src.training import loops
 from keras_dualflow.src.training.batches import batches_of, without_validation
 
@@ -253,7 +255,21 @@ def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, trainin
 
 def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
     """The step as one graph; after the second batch size it has an open batch size."""
-    return step if model.run_eagerly else df.function(step, autograph=False, reduce_retracing="batch")
+    if model.run_eagerly:
+        return step
+
+    @functools.wraps(step)
+    def traced(data: Batch) -> Any:
+        return _values(step(data))
+
+    return df.function(traced, autograph=False, reduce_retracing="batch")
+
+
+def _values(logs: Any) -> Any:
+    """The results of a step, with the values of variables that it returns."""
+    if isinstance(logs, dict):
+        return {name: _values(value) for name, value in logs.items()}
+    return logs.value if isinstance(logs, Variable) else logs
 
 
 def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:

@@ -275,3 +275,38 @@ def test_a_checkpoint_holds_a_model_and_its_optimizer(keras: Any, tmp_path: Any)
     found = [*parameters(model), *[v.numpy() for v in model.optimizer.variables]]
     for a, b in zip(found, kept, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_metrics_and_steps_may_return_variables(keras: Any, run_eagerly: bool) -> None:
+    class Counted(keras.metrics.Metric):  # type: ignore[misc,name-defined]  # Keras has no types
+        """A metric whose result is its variable, as in Keras's documentation."""
+
+        def __init__(self, name: str = "counted") -> None:
+            super().__init__(name=name)
+            self.total = self.add_variable(shape=(), initializer="zeros", name="total")
+
+        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+            self.total.assign_add(float(len(y_pred)))
+
+        def result(self) -> Any:
+            return self.total
+
+    class Counting(keras.Sequential):  # type: ignore[misc,name-defined]  # Keras has no types
+        """A model whose step returns a variable."""
+
+        def __init__(self, layers: Any) -> None:
+            super().__init__(layers)
+            self.steps = self.add_weight(shape=(), initializer="zeros", trainable=False)
+
+        def train_step(self, data: Any) -> Any:
+            logs = super().train_step(data)
+            self.steps.assign_add(1.0)
+            return {**logs, "steps": self.steps}
+
+    model = Counting([keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[Counted()], run_eagerly=run_eagerly)
+    history = model.fit(np.ones((8, 4)), np.ones((8, 1)), batch_size=2, epochs=2, verbose=0).history
+    assert list(history) == ["counted", "loss", "steps"]
+    assert history["counted"] == [8.0, 8.0]
+    assert history["steps"] == [4.0, 8.0]

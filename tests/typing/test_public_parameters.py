@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
+import dualflow as df
+from dualflow.function.options import FunctionOptions
+
 _PACKAGE = "dualflow"
 _SPECIAL = ("__init__", "__call__")
 
@@ -64,6 +67,11 @@ def _untyped(function: FunctionType) -> list[str]:
     method = "." in function.__qualname__ and names[:1] in (("self",), ("cls",))
     types = function.__annotations__
     return [name for name in names[method:] if types.get(name, "Any") in ("Any", "Any | None")]
+
+
+def test_type_checkers_see_each_option_of_a_function() -> None:
+    options = list(inspect.signature(df.function).parameters)[1:]
+    assert list(FunctionOptions.__annotations__) == options
 
 
 def test_parameters_of_public_functions_have_types() -> None:
