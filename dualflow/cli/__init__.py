@@ -1,4 +1,4 @@
-"""The command line, ``python -m dualflow``: run, compare, graph, export, keras and info."""
+"""The command line, ``python -m dualflow``: run, compare, graph, export, show, keras and info."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import dualflow
 from dualflow.cli.call import ARGUMENTS, Arguments, CommandError, named_call, take_call, user_lines
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
+from dualflow.cli.show import DESCRIPTION, show, take_show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
 from dualflow.core.atomic_files import AtomicFile
@@ -155,6 +156,14 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--force", action="store_true", help="replace a file that dualflow has not written")
     export.add_argument("--to", choices=["numba"], default="numba", help="what compiles the file's kernels")
     export.set_defaults(run=_export)
+    shown = commands.add_parser(
+        "show",
+        help="what a saved model has, and the results of its signatures",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    take_show(shown)
+    shown.set_defaults(run=show)
     keras = commands.add_parser(
         "keras",
         help="let a plain import of Keras take dualflow as its backend",

@@ -10,7 +10,9 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_ops import COND, LOOP
 from dualflow.graph.control_spec import CondSpec, LoopSpec, new_derivation
+from dualflow.graph.graph_gradient import GraphGradient
 from dualflow.graph.ir import Graph, Value
+from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.record import Op
 
 
@@ -40,9 +42,32 @@ def spec_of_bodies(
         return {**settings, "cond": _cond(inputs, bodies)}
     if op is LOOP:
         return {"loop": _loop(inputs, settings, bodies, loops)}
+    if op is CUSTOM and bodies:
+        return _gradient(inputs, settings, bodies)
     if bodies:
         raise InvalidArgumentError(f"{op.name} has no graphs inside")
     return settings
+
+
+def _gradient(
+    inputs: Sequence[Value], settings: dict[str, Any], bodies: Mapping[str, Graph]
+) -> dict[str, Any]:
+    """The attributes of a custom gradient that is a graph."""
+    count, flows = settings.get("outputs"), settings.get("flows")
+    if list(bodies) != ["gradient"] or settings.keys() != {"outputs", "flows"}:
+        raise InvalidArgumentError("a custom gradient has the graph gradient, outputs and flows")
+    if type(count) is not int or not 0 < count < len(inputs):
+        raise InvalidArgumentError(f"a custom gradient has outputs={count!r} for {len(inputs)} inputs")
+    if type(flows) is not tuple or len(flows) != len(inputs) - count or {*map(type, flows)} != {bool}:
+        raise InvalidArgumentError(f"a custom gradient has flows={flows!r} for {len(inputs) - count} inputs")
+    specs = [v.spec for v in inputs]
+    graph = bodies["gradient"]
+    _check_inputs("gradient", graph, [*specs[:count], *specs[:count], *specs[count:]])
+    expected = [spec for spec, flow in zip(specs[count:], flows, strict=True) if flow]
+    returned = [v.spec for v in graph.outputs]
+    if len(returned) != len(expected) or not all(map(_fits, returned, expected)):
+        raise InvalidArgumentError("a custom gradient returns tensors of the specs of its inputs")
+    return {"grad": GraphGradient(graph, flows), "outputs": count}
 
 
 def _cond(inputs: Sequence[Value], bodies: Mapping[str, Graph]) -> CondSpec:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -138,12 +138,14 @@ class ObjectWriter:
         if isinstance(thing, Asset):
             return {"kind": "asset", "path": self.number(thing.variable)}
         if isinstance(thing, list | deque):
-            return {"kind": "list", "items": [self._item(x) for x in thing]}
+            return {"kind": "list", "items": self._items(thing)}
         if isinstance(thing, tuple):
-            return {"kind": "tuple", "items": [self._item(x) for x in thing]}
+            return {"kind": "tuple", "items": self._items(thing)}
         if isinstance(thing, Mapping):
+            members = self._members.get(id(thing), {})
             keys = [key for key in thing if isinstance(key, str | int)]
-            return {"kind": "dict", "items": [[key, self._item(thing[key])] for key in keys]}
+            items = [[key, self._item(members.get(str(key), thing[key]))] for key in keys]
+            return {"kind": "dict", "items": items}
         return self._object(thing)
 
     def _object(self, thing: Any) -> dict[str, Any]:
@@ -157,6 +159,10 @@ class ObjectWriter:
                 except DTypeError:
                     continue  # as in TensorFlow, other attributes are not part of a saved model
         return {"kind": "object", "class": type(thing).__name__, "children": children, "values": values}
+
+    def _items(self, things: Iterable[Any]) -> list[Any]:
+        members = self._members.get(id(things), {})
+        return [self._item(members.get(str(i), x)) for i, x in enumerate(things)]
 
     def _item(self, item: Any) -> Any:
         item = _underlying(item)

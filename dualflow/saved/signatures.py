@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import leaves
+from dualflow.core.tree import flatten, leaves
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import Function
+from dualflow.saved.gradients import with_traced_gradients
+from dualflow.saved.loaded import LoadedTrace
 from dualflow.saved.traces import arguments_of
 
 DEFAULT_KEY: Final = "serving_default"
@@ -95,18 +97,22 @@ def _is_of_tensors(trace: ConcreteFunction) -> bool:
 
 def _with_names(key: str, trace: ConcreteFunction) -> ConcreteFunction:
     """A trace of ``trace`` that takes its tensors by name, and returns a dict."""
-    specs = [x for x in leaves(arguments_of(trace)) if isinstance(x, TensorSpec)]
+    arguments = arguments_of(trace)
+    saved = leaves(arguments)
     named: dict[str, TensorSpec] = {}
-    for spec in specs:
+    for spec in [x for x in saved if isinstance(x, TensorSpec)]:
         name = re.sub(r"\W+", "_", str(spec.name)).strip("_") or "x"
         while name in named:
             name += "_"
         named[name] = TensorSpec(spec.shape, spec.dtype, name)
     results = _named_results(key, trace)
+    structure = flatten(trace.structured_outputs)[1]
+    evaluated = LoadedTrace(trace.name, with_traced_gradients(trace), (), arguments, structure)
 
     def serve(**tensors: Any) -> dict[str, Any]:
-        outputs = leaves(trace.run([tensors[name] for name in named]))
-        return dict(zip(results, outputs, strict=True))
+        remaining = iter([tensors[name] for name in named])
+        values = [next(remaining) if isinstance(x, TensorSpec) else x for x in saved]
+        return dict(zip(results, leaves(evaluated.run(values)), strict=True))
 
     parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in named]
     serve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect reads it

@@ -13,6 +13,7 @@ from dualflow.core.tree import unflatten
 from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.graph.printer import Storage, complete_text
+from dualflow.saved.gradients import with_traced_gradients
 from dualflow.saved.structures import to_json
 from dualflow.train.encoding import Array
 
@@ -49,7 +50,9 @@ class TraceWriter:
                 "arguments": to_json(arguments_of(trace), what),
                 "results": to_json(trace.structured_outputs, f"{trace.name} can't be saved: its result"),
             }
-            self.texts.append(complete_text(trace.graph, Storage(self._constant, self._source)))
+            self.texts.append(
+                complete_text(with_traced_gradients(trace), Storage(self._constant, self._source))
+            )
             self.traces.append(entry)
             self._numbers[id(trace)] = len(self.traces) - 1
         return self._numbers[id(trace)]

@@ -1,28 +1,129 @@
-"""Export of models to files of other libraries, which is not implemented."""
+"""``model.export(folder)`` and ``keras.export.ExportArchive``: models as saved models of dualflow."""
 
-from typing import Any, NoReturn
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from keras.src import layers, tree
+from keras.src.utils import io_utils
+
+import dualflow as df
 
 
 class SavedModelExportArchive:
-    """TensorFlow's SavedModel, which only TensorFlow can write; each method raises an error."""
+    """Collects functions of models, and writes them as a saved model, which ``df.saved_model.load`` reads.
 
-    def track(self, resource: Any) -> NoReturn:
-        """Raise NotImplementedError."""
-        _refuse()
+    As with TensorFlow's backend, each endpoint is a function of the loaded object and a signature; the first
+    one is also the signature "serving_default".
+    """
 
-    def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> NoReturn:
-        """Raise NotImplementedError."""
-        _refuse()
+    def __init__(self) -> None:
+        self._root: Any = df.Module(name="exported")
+        self._endpoints: dict[str, Any] = {}
+        self._variables: dict[int, Any] = {}
 
-    def track_and_add_endpoint(
-        self, name: str, resource: Any, input_signature: Any, **kwargs: Any
-    ) -> NoReturn:
-        """Raise NotImplementedError."""
-        _refuse()
+    @property
+    def variables(self) -> list[Any]:
+        """The variables of all tracked layers."""
+        return list(self._variables.values())
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The trainable ones among :attr:`variables`."""
+        return [v for v in self.variables if v.trainable]
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The non-trainable ones among :attr:`variables`."""
+        return [v for v in self.variables if not v.trainable]
+
+    def track(self, resource: Any) -> None:
+        """Save the variables of a layer or model.
+
+        Raises:
+            ValueError: it is not built yet, or no layer.
+        """
+        if not isinstance(resource, layers.Layer):
+            raise ValueError(f"Expected a Keras `Layer` or `Model`, received {resource!r}.")
+        if not resource.built:
+            raise ValueError("The layer provided has not yet been built. It must be built before export.")
+        self._variables.update({id(v): v for v in resource.variables})
+
+    def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> Any:
+        """Add a function under a name.
+
+        Args:
+            name: the name in the loaded object, and that of the signature.
+            fn: a function; without an ``input_signature`` one of ``df.function`` that has one trace.
+            input_signature: for each argument a structure of ``keras.InputSpec``, or of tensors or specs.
+            **kwargs: none.
+
+        Returns:
+            The traced function.
+
+        Raises:
+            ValueError: the name is used already, or the function has no signature.
+        """
+        if name in self._endpoints:
+            raise ValueError(f"Endpoint name '{name}' is already taken.")
+        if kwargs:
+            raise ValueError(f"{sorted(kwargs)} are options of other backends; omit them.")
+        if input_signature is None:
+            if not hasattr(fn, "get_concrete_function"):
+                raise ValueError(
+                    "If the `fn` argument provided is not a `df.function`, you must provide an "
+                    "`input_signature` argument to specify the shape and dtype of the function arguments."
+                )
+            traced = fn
+        else:
+            traced = _traced(fn, input_signature, name)
+        self._endpoints[name] = traced
+        return traced
+
+    def track_and_add_endpoint(self, name: str, resource: Any, input_signature: Any, **kwargs: Any) -> Any:
+        """Save the variables of a layer, and add its call under a name."""
+        self.track(resource)
+        return self.add_endpoint(name, resource.__call__, input_signature, **kwargs)
+
+    def add_variable_collection(self, name: str, variables: Sequence[Any]) -> None:
+        """Save a list of variables as an attribute of the loaded object."""
+        setattr(self._root, name, list(variables))
+
+    def write_out(self, filepath: str | os.PathLike[str], options: Any = None, verbose: bool = True) -> None:
+        """Write the saved model.
+
+        Raises:
+            ValueError: there is no endpoint.
+        """
+        if not self._endpoints:
+            raise ValueError("No endpoints have been set yet. Call add_endpoint().")
+        root = self._root
+        root.all_variables = self.variables
+        for name, function in self._endpoints.items():
+            setattr(root, name, function)
+        first = next(iter(self._endpoints.values()))
+        df.saved_model.save(root, filepath, {"serving_default": first, **self._endpoints}, options)
+        if verbose:
+            names = ", ".join(self._endpoints)
+            io_utils.print_msg(f"Saved model at '{filepath}'. Its endpoints are: {names}.")
 
 
-def _refuse() -> NoReturn:
-    raise NotImplementedError(
-        "`export_saved_model` only currently supports the tensorflow, jax and torch backends. Save the model "
-        "with model.save('model.keras'), load it with KERAS_BACKEND=tensorflow, and export it there."
-    )
+def _traced(fn: Callable[..., Any], input_signature: Any, name: str) -> Any:
+    """``fn`` as a traced function with an input signature."""
+    specs = tree.map_structure(_spec, input_signature)
+
+    def serve(*inputs: Any) -> Any:
+        return fn(*inputs)
+
+    traced = df.function(serve, input_signature=list(specs), autograph=False, name=name)
+    traced.get_concrete_function()
+    return traced
+
+
+def _spec(value: Any) -> Any:
+    """The spec of an ``InputSpec``, a Keras tensor or a tensor."""
+    if value.shape is None or value.dtype is None:
+        raise ValueError(f"{value!r} has no shape or no dtype, and an exported function needs both.")
+    return df.TensorSpec(tuple(value.shape), value.dtype, getattr(value, "name", None))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -236,3 +240,34 @@ def test_deep_parentheses_are_an_error():
     text = TWICE.replace("add(%x, %x)", f"add(%x, %x, a={'(' * 5000})")
     with pytest.raises(InvalidArgumentError, match="64 parentheses"):
         parse(text)
+
+
+EXAMPLES = sorted((Path(df.__file__).parents[1] / "examples").glob("*.py"))
+LISTENING = """
+import runpy, sys
+sys.path.insert(0, {tests!r})
+import test_parser
+from dualflow.function.trace_function import TRACE_LISTENERS
+graphs = []
+TRACE_LISTENERS.append(lambda trace: graphs.append(trace.graph))
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+for graph in graphs:
+    try:
+        test_parser.read_back(graph)
+    except df.errors.InvalidArgumentError as error:
+        assert "can't be saved" in str(error), error
+print("graphs read back:", len(graphs))
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_graphs_of_the_examples_are_read_back(path, tmp_path):
+    program = "import dualflow as df\n" + LISTENING.format(tests=str(Path(__file__).parent))
+    command = [sys.executable, "-c", program, str(path)]
+    environment = os.environ | {"PYTHONPATH": str(path.parents[1])}
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert "graphs read back:" in ended.stdout, ended.stderr[-2000:]

@@ -240,11 +240,6 @@ def test_a_saved_model_goes_on_where_it_was(keras: Any, trained: Any, tmp_path: 
         np.testing.assert_array_equal(found.numpy(), own.numpy())
 
 
-def test_a_saved_model_of_tensorflow_is_refused(keras: Any, trained: Any, tmp_path: Any) -> None:
-    with pytest.raises(NotImplementedError, match=r"Save the model with model.save\('model.keras'\)"):
-        trained[0].export(tmp_path / "exported", format="tf_saved_model")
-
-
 def test_the_tensorboard_callback_writes_by_dualflow(keras: Any, trained: Any, tmp_path: Any) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

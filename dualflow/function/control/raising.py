@@ -7,6 +7,7 @@ branch continues without a conditional.
 from __future__ import annotations
 
 import linecache
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,8 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import int32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.exception_names import exception_named, portable_name
 from dualflow.core.records import dataclass, replace
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import USER_CODE
@@ -29,7 +32,7 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.ir import Origin, Value
-from dualflow.ops.attribute_values import in_text
+from dualflow.ops.attribute_values import AttributeForm, declare, in_text
 from dualflow.ops.comparison import logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -74,6 +77,28 @@ class Raising:
         return "an exception" if self.place is None else f"the exception of line {self.place.line}"
 
 
+def _fields_of(raising: Raising) -> dict[str, Any]:
+    """The class, message and line of the exception; for a message with values of tensors, the statement."""
+    count = sum(type(leaf) is _RuntimeTensor for leaf in raising.leaves)
+    try:
+        error = raising([np.zeros(()) for _ in range(count)])
+    except Exception:  # an expression that needs the tensors as they are at run time
+        error = InvalidArgumentError("")
+    message = str(error.args[0]) if len(error.args) == 1 else str(error)
+    place = raising.place
+    if count and place is not None:
+        statement = linecache.getline(place.file, place.line).strip()
+        message = f"raised by {statement or raising}"
+    line = None if place is None else (os.path.basename(place.file), place.line, place.function)
+    return {"error": portable_name(type(error)), "message": message, "line": line}
+
+
+def _restored(error: str, message: str, line: tuple[str, int, str] | None) -> Raising:
+    kind = exception_named(error)
+    place = None if line is None else Origin(str(line[0]), int(line[1]), str(line[2]))
+    return Raising(lambda: kind(message), flatten([])[1], (), place)
+
+
 class _RuntimeTensor:
     """A placeholder for a tensor whose value is known at run time."""
 
@@ -81,6 +106,7 @@ class _RuntimeTensor:
 
 
 _AT_RUN_TIME: Final = _RuntimeTensor()
+declare(Raising, AttributeForm("exception", _fields_of, _restored))
 
 
 class Ended(BaseException):
