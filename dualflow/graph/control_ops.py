@@ -17,9 +17,11 @@ from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.shape import Shape
 from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import bind_sizes, is_static
 from dualflow.graph.control_spec import CondSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
+from dualflow.graph.symbolic_evaluation import present_sizes
 from dualflow.graph.unequal_rows import UnequalRows
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Cond, Loop
@@ -84,7 +86,7 @@ def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
     carried, scanned, invariants = loop.parts(arrays)
     count = loop.length if loop.length is not None else len(scanned[0])
     stacks: list[Any] = [
-        np.empty((count, *v.spec.shape), v.spec.dtype.dtype) if v.spec.shape.is_static else [None] * count
+        np.empty((count, *v.spec.shape), v.spec.dtype.dtype) if is_static(v.spec.shape) else [None] * count
         for v in loop.stacked
     ]
     for t in reversed(range(count)) if loop.reverse else range(count):
@@ -118,7 +120,8 @@ def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tup
 def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Any:
     """The rows stacked to one array, also if there are none; :class:`UnequalRows` if they differ in size."""
     if not rows:
-        return np.empty((0, *[size or 0 for size in spec.shape]), spec.dtype.dtype)
+        shape = bind_sizes(tuple(spec.shape), present_sizes() or {})
+        return np.empty((0, *[size or 0 for size in shape]), spec.dtype.dtype)
     if any(row.shape != rows[0].shape for row in rows):
         return UnequalRows(rows)
     return np.stack(rows)

@@ -20,6 +20,7 @@ from dualflow.graph.error_notes import call_site, note_place
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
+from dualflow.graph.symbolic_evaluation import bind_inputs, bind_size, binds, present_sizes, with_numbers
 from dualflow.graph.unequal_rows import UnequalRows
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Effect
@@ -44,8 +45,16 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     run, on_graph = _observer.get()
     if on_graph is not None:
         on_graph(graph, arrays)
+    sizes = present_sizes()
+    if sizes is not None:
+        bind_inputs(sizes, graph, arrays)
     for node in graph.nodes:
-        arrays_of.update(zip(node.outputs, run(node, [arrays_of[v] for v in node.inputs]), strict=True))
+        inputs = [arrays_of[v] for v in node.inputs]
+        if sizes is not None and binds(node):
+            bind_size(sizes, node, inputs)
+            continue
+        numbered = node if sizes is None else with_numbers(node, sizes)
+        arrays_of.update(zip(node.outputs, run(numbered, inputs), strict=True))
         for value in last.get(node, ()):
             del arrays_of[value]
     return [arrays_of[v] for v in graph.results]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dualflow.core.errors import InternalError
+import numpy as np
+
+from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeFactor, size_variables, variable_of
+from dualflow.core.symbolic_sizes import SizeFactor, variable_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.op_kinds import Check, View
 from dualflow.ops.record import Effect, Op
@@ -16,8 +18,16 @@ Axis = tuple[int, int]
 """The number of an argument, and of one of its axes."""
 
 
-def _compiled_only(*inputs: Any, **attrs: Any) -> Any:
-    raise InternalError("graphs with symbolic sizes are compiled, not interpreted")
+def _bound_elsewhere(*inputs: Any, **attrs: Any) -> Any:
+    raise InternalError("the interpreter binds size variables, without the kernel of an op")
+
+
+def _require(
+    x: int, y: int, message: str, shapes: tuple[Any, Any], repeats: bool, needed_by: str = ""
+) -> tuple[()]:
+    if x != y and not (repeats and x == 1):
+        raise InvalidArgumentError(f"{needed_by}: {message.format(*shapes)}")
+    return ()
 
 
 BIND_SIZE: Final = Op(
@@ -29,7 +39,7 @@ BIND_SIZE: Final = Op(
     equal sizes. ``needed_by`` is the name of the op that needs the size.
     """,
     infer=lambda *inputs, size, value=None, index=0, least=None, argument_axes=None, needed_by="": (),
-    kernel=_compiled_only,
+    kernel=_bound_elsewhere,
     kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
@@ -43,7 +53,7 @@ REQUIRE_SIZE: Final = Op(
     shapes of the op ``needed_by``.
     """,
     infer=lambda x, y, message, shapes, repeats, needed_by="": (),
-    kernel=_compiled_only,
+    kernel=_require,
     kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
@@ -53,7 +63,7 @@ WITH_SHAPE: Final = Op(
     name="with_shape",
     doc="The input with ``shape``, whose sizes have been checked to equal its own, or 1 if it ``repeats``.",
     infer=lambda x, shape, repeats: TensorSpec.of(Shape(shape), x.dtype),
-    kernel=_compiled_only,
+    kernel=lambda x, shape, repeats: np.broadcast_to(x, shape),
     kind=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
 )
 
@@ -93,9 +103,3 @@ def computes_sizes(graph: Graph) -> bool:
         (n.op is BIND_SIZE and not is_argument_size(n)) or any(computes_sizes(body) for _, body in n.bodies)
         for n in graph.nodes
     )
-
-
-def depends_on_symbolic_sizes(node: Node) -> bool:
-    """Whether a size of ``node`` is known only at run time."""
-    values = (*node.inputs, *node.outputs)
-    return any(size_variables(tuple(v.spec.shape)) for v in values) or bool(size_variables(dict(node.attrs)))

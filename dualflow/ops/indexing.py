@@ -134,8 +134,13 @@ def _place(g: Any, x: Any, key: Key) -> Any:
     return dispatch.current().apply(PLACE, (g,), {"key": key, "shape": x.shape})
 
 
+def part_shape(x: TensorSpec, key: Key) -> Shape:
+    """The shape of ``x[key]``."""
+    return _getitem_infer(x, key).shape
+
+
 def _replace_infer(x: TensorSpec, part: TensorSpec, key: Key) -> TensorSpec:
-    place = _getitem_infer(x, key).shape
+    place = part_shape(x, key)
     if not broadcast([place, part.shape]).is_compatible_with(place):
         raise InvalidArgumentError(
             f"a value of shape {part.shape} does not broadcast to the part's shape {place}; reshape it first."

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dualflow.core.records import replace
-from dualflow.core.symbolic_sizes import UndecidedSize
+from dualflow.core.symbolic_sizes import SizeVariable, UndecidedSize, size_variables
+from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.graph.scalars import bodies
-from dualflow.graph.symbolic_size_ops import binds_sizes, depends_on_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import BIND_SIZE
 from dualflow.graph.views import is_view
-from dualflow.ops.op_kinds import Literal, Opaque
+from dualflow.ops.op_kinds import Literal, Loop, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
 
 
@@ -26,8 +27,8 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
     reasons |= _separated(graph, reasons)
     if not reasons:
         return graph
-    if any(map(binds_sizes, reasons)) or any(map(depends_on_symbolic_sizes, reasons)):
-        raise UndecidedSize("NumPy runs a branch or loop whose sizes depend on data")
+    if any(map(_computes_size_of_result, reasons)):
+        raise UndecidedSize("NumPy runs a branch or loop that computes the size of a result")
 
     def opaque(node: Node, current: Node) -> Expansion | None:
         if node not in reasons:
@@ -36,6 +37,28 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
         return by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
 
     return rebuild(graph, opaque, moved)
+
+
+def _computes_size_of_result(node: Node) -> bool:
+    """Whether a size of a result of a conditional or loop is a size variable that is bound inside it."""
+    sizes = size_variables([d for v in node.outputs for d in v.spec.shape])
+    return not sizes.isdisjoint(_bound_inside(node))
+
+
+def _bound_inside(node: Node) -> set[SizeVariable]:
+    """The size variables that graphs inside ``node`` bind, and those of carried values whose sizes change."""
+    bound: set[SizeVariable] = set()
+    if isinstance(node.op.kind, Loop):
+        loop = loop_of(node)
+        for before, value in zip(node.inputs[: loop.carried], loop.body.inputs, strict=False):
+            if before.spec != value.spec:
+                bound |= size_variables(tuple(value.spec.shape)) - size_variables(tuple(before.spec.shape))
+    for body in bodies(node):
+        for inner in body.nodes:
+            bound |= _bound_inside(inner)
+            if inner.op is BIND_SIZE:
+                bound |= size_variables(inner.attrs["size"])
+    return bound
 
 
 def reason_not_native(node: Node) -> str | None:

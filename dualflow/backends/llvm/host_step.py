@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.sized_call import run_host_kernel, with_bound_sizes
+from dualflow.backends.llvm.sized_call import run_host_kernel
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.strided import strided
 from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.ir import Node
+from dualflow.graph.symbolic_evaluation import with_numbers
 from dualflow.ops.record import Effect
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout, contiguous_strides
@@ -38,13 +39,14 @@ class HostOutput(NamedTuple):
 
 
 class HostStep(NamedTuple):
-    """A node that runs as a NumPy kernel between native parts."""
+    """A node that runs as a NumPy kernel between native parts; ``sizes`` are those of graphs inside it."""
 
     call: CallRoutine
     node: Node
     inputs: tuple[HostInput, ...]
     outputs: tuple[HostOutput, ...]
     shapes: tuple[Shape | None, ...]
+    sizes: Mapping[SizeVariable, int] | None = None
 
     @classmethod
     def of(cls, call: CallRoutine) -> HostStep:
@@ -63,17 +65,17 @@ class HostStep(NamedTuple):
 
     def with_sizes(self, bound: Mapping[SizeVariable, int]) -> HostStep:
         """The step for size variables of the values ``bound``."""
-        node = with_bound_sizes(self.node, bound)
+        node = with_numbers(self.node, bound)
         inputs = [
             _input(node, _bound_layout(x.layout, bound), bind_sizes(x.shape, bound)) for x in self.inputs
         ]
         shapes = [None if x is None else Shape(bind_sizes(tuple(x), bound)) for x in self.shapes]
-        return self._replace(node=node, inputs=tuple(inputs), shapes=tuple(shapes))
+        return self._replace(node=node, inputs=tuple(inputs), shapes=tuple(shapes), sizes=bound)
 
     def run(self, buffers: list[Array], effect_log: EffectLog | None) -> None:
         """Run the kernel, and store its results in the buffer table."""
         inputs = [_view(buffers, x) for x in self.inputs]
-        results = run_host_kernel(self.node, inputs, effect_log)
+        results = run_host_kernel(self.node, inputs, effect_log, self.sizes)
         check_results(self.node, self.shapes, results)
         for (buffer, dtype), result in zip(self.outputs, results, strict=True):
             buffers[buffer] = _own(result, dtype, inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from dualflow.core.symbolic_sizes import (
     bind_sizes,
     evaluate_size,
     is_static,
-    size_variables,
 )
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
+from dualflow.graph.symbolic_evaluation import evaluated_with, with_numbers
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan
@@ -110,7 +111,7 @@ class SizedCall:
             self.input_of_host(self._view(layout, v.spec, bound_sizes))
             for layout, v in zip(call.inputs, node.inputs, strict=True)
         ]
-        results = run_host_kernel(with_bound_sizes(node, bound_sizes), inputs, effect_log)
+        results = run_host_kernel(with_numbers(node, bound_sizes), inputs, effect_log, bound_sizes)
         check_results(
             node, [Shape(bind_sizes(tuple(v.spec.shape), bound_sizes)) for v in node.outputs], results
         )
@@ -140,17 +141,18 @@ class SizedCall:
         return strided(flat, shape, [s // dtype.itemsize for s in strides])
 
 
-def with_bound_sizes(node: Node, bound: Mapping[SizeVariable, int]) -> Node:
-    """``node`` with numbers in place of the symbolic sizes in its attributes."""
-    if not any(size_variables(value) for value in node.attrs.values()):
-        return node
-    attrs = {name: bind_sizes(value, bound) for name, value in node.attrs.items()}
-    return Node(node.op, node.inputs, attrs, node.specs, node.origin, node.merged_origins)
+def run_host_kernel(
+    node: Node,
+    inputs: Sequence[Array],
+    effect_log: EffectLog | None,
+    sizes: Mapping[SizeVariable, int] | None = None,
+) -> Sequence[Array]:
+    """The results of a host kernel; ``effect_log`` records side effects, which must not run twice.
 
-
-def run_host_kernel(node: Node, inputs: Sequence[Array], effect_log: EffectLog | None) -> Sequence[Array]:
-    """The results of a host kernel; ``effect_log`` records side effects, which must not run twice."""
-    if effect_log is None:
-        return run_node(node, inputs)
-    with observed(effect_log.follow):
-        return effect_log.follow(node, inputs)
+    ``sizes`` are the numbers of the size variables in graphs inside the node.
+    """
+    with evaluated_with(sizes) if sizes is not None and node.bodies else nullcontext():
+        if effect_log is None:
+            return run_node(node, inputs)
+        with observed(effect_log.follow):
+            return effect_log.follow(node, inputs)

@@ -9,9 +9,10 @@ import numpy as np
 
 from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import SizeVariable, size_variables
 from dualflow.graph.control_spec import effect_of, loop_of
 from dualflow.graph.interpret import evaluate
-from dualflow.graph.ir import BodySpec, Graph, Node, Update
+from dualflow.graph.ir import BodySpec, Graph, Node, Update, Value
 from dualflow.ops.op_kinds import Decompose, Elementwise, Loop, Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -122,3 +123,18 @@ def _infer(*specs: TensorSpec, interpreted: InterpretedSpec) -> tuple[TensorSpec
 
 def _run(*arrays: Array, interpreted: InterpretedSpec) -> tuple[Array, ...]:
     return tuple(evaluate(interpreted.body, arrays))
+
+
+def changed_sizes(
+    carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
+) -> list[tuple[int, int]]:
+    """The carried values, by number, and axes whose sizes an iteration changes.
+
+    ``changing`` ones excluded.
+    """
+    differing = []
+    for place, spec in enumerate(carry):
+        for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):
+            if before != after and not size_variables((before,)) & changing:
+                differing.append((place, axis))
+    return differing

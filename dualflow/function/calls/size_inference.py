@@ -26,6 +26,7 @@ from dualflow.core.symbolic_sizes import (
     size_variables,
     variable_of,
 )
+from dualflow.function.calls.data_dependent_sizes import changed_sizes
 from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.calls.required_sizes import required_shapes, with_shapes
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -41,6 +42,7 @@ from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE, Axis
 from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
+from dualflow.ops.indexing import REPLACE, part_shape
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED
 
@@ -155,7 +157,11 @@ class _SizeInference:
                 return [self.tracer.lift(reshaped)._value]
             if node.op is ENSURED:
                 return [self._ensured(inputs[0], node.attrs["sizes"])]
-            if shapes is not None:
+            if node.op is REPLACE:
+                place = part_shape(inputs[0].spec, node.attrs["key"])
+                part = self._with_shape(inputs[1], place[len(place) - inputs[1].spec.rank :])
+                recorded = add(node.op, [inputs[0], part], node.attrs, node.origin)
+            elif shapes is not None:
                 recorded = with_shapes(self.tracer.builder, node, inputs, shapes)
             else:
                 recorded = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
@@ -259,7 +265,7 @@ class _SizeInference:
             except DualflowError as error:
                 failing = failing_loop_body(loop.body, specs, loop.carried, deferrable(error))
                 body = self._body(failing, specs, sources)
-            differing = _differing(carry, body.outputs, changing)
+            differing = changed_sizes(carry, body.outputs, changing)
             if not differing:
                 break
             for place, axis in differing:
@@ -480,18 +486,3 @@ class _RecordedBody:
     def graph(self) -> Graph:
         """The recorded graph, without dead code."""
         return eliminate_dead_code(self.inference.finished(self._name, self._inputs, self.outputs))
-
-
-def _differing(
-    carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
-) -> list[tuple[int, int]]:
-    """The carried values, by number, and axes whose sizes an iteration changes.
-
-    ``changing`` ones excluded.
-    """
-    differing = []
-    for place, spec in enumerate(carry):
-        for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):
-            if before != after and not size_variables((before,)) & changing:
-                differing.append((place, axis))
-    return differing

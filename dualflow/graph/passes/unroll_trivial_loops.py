@@ -8,6 +8,7 @@ import numpy as np
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
@@ -68,7 +69,7 @@ def _may_preallocate(node: Node, iterations: int) -> bool:
     rows = [v.spec for v in loop.stacked]
     return (
         all(r.shape.is_static for r in rows)
-        and iterations * sum(r.nbytes for r in rows) <= MAX_PREALLOCATED_STACKS
+        and typical(iterations * sum(r.nbytes for r in rows)) <= MAX_PREALLOCATED_STACKS
     )
 
 

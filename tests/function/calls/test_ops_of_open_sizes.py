@@ -10,6 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow import array_api
+from dualflow.graph.compiled import PartKind
 
 N = None
 Case = tuple[Callable[..., Any], tuple[tuple[int | None, ...], ...]]
@@ -47,6 +48,22 @@ CASES: dict[str, Case] = {
     "an orthogonal basis": (lambda x: df.abs(df.linalg.qr(x)[0]), ((N, 2),)),
     "least squares": (lambda x, y: df.linalg.lstsq(x, y), ((N, 2), (N, 1))),
     "a pseudoinverse": (lambda x: df.linalg.pinv(x), ((N, 2),)),
+    "a scan": (lambda x: df.scan(lambda a, row: a * 0.5 + row, x), ((N, 3),)),
+    "a map that sorts": (lambda x: df.map_fn(lambda row: df.sort(row) * 2.0, x), ((N, N),)),
+    "a loop that sorts": (
+        lambda x: df.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, df.sort(df.sin(y) + x)), (df.constant(0), x)
+        )[1],
+        ((N,),),
+    ),
+    "a branch that sorts": (
+        lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: df.sort(x) ** 2, lambda: x * 2.0),
+        ((N,),),
+    ),
+    "a branch that sorts zeros of an open size": (
+        lambda x: x * df.cond(df.reduce_sum(x) > 0.0, lambda: df.sort(df.zeros_like(x) + 1.0), lambda: x),
+        ((N,),),
+    ),
     "largest elements": (lambda x: df.sort(x, -1, "DESCENDING")[:, :2], ((N, N),)),
 }
 SIZES = (2, 3, 4, 7)
@@ -94,6 +111,26 @@ def test_the_median_of_an_open_number_of_elements() -> None:
     for n in (5, 4, 1, 2):
         x = np.random.default_rng(n).permutation(n).astype(np.float32)
         assert float(median(df.constant(x))) == np.median(x)
+
+
+@pytest.mark.llvm
+def test_a_loop_that_sorts_rows_of_a_size_from_data_is_the_only_part_that_numpy_runs() -> None:
+    @df.function
+    def rows(x: Any) -> Any:
+        positive = df.exp(df.boolean_mask(x, x > 0.0))
+        for _ in df.range(3):
+            positive = df.sort(positive * 0.5 - df.reduce_mean(positive))
+        return df.tanh(positive)
+
+    for n in (3, 8, 1):
+        x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+        expected = np.exp(x[x > 0])
+        for _ in range(3):
+            expected = np.sort(expected * 0.5 - expected.mean()) if expected.size else expected
+        np.testing.assert_allclose(rows(df.constant(x)), np.tanh(expected), rtol=1e-5)
+    kinds = [part.kind for part in rows.concrete_functions[0].parts]
+    assert kinds.count(PartKind.NATIVE) == 2
+    assert len(kinds) == 3
 
 
 @pytest.mark.parametrize("place", [2, -3])

@@ -1,0 +1,82 @@
+"""Numbers for the symbolic sizes of graphs that the interpreter evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import replace
+from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes, evaluate_size, size_variables, variable_of
+from dualflow.graph.control_spec import LoopSpec
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.symbolic_size_ops import BIND_SIZE
+
+Array = np.ndarray[Any, Any]
+Sizes = dict[SizeVariable, int]
+
+
+@contextmanager
+def evaluated_with(sizes: Mapping[SizeVariable, int]) -> Iterator[None]:
+    """Evaluate graphs in the block with these numbers for size variables, and those that the graphs bind."""
+    token = _sizes.set(dict(sizes))
+    try:
+        yield
+    finally:
+        _sizes.reset(token)
+
+
+def present_sizes() -> Sizes | None:
+    """The numbers of size variables; None outside of :func:`evaluated_with`."""
+    return _sizes.get()
+
+
+def bind_inputs(sizes: Sizes, graph: Graph, arrays: Sequence[Array]) -> None:
+    """Bind the size variables that are sizes of the inputs of ``graph``, such as of carried values."""
+    for value, array in zip(graph.inputs, arrays, strict=True):
+        for axis, size in enumerate(value.spec.shape):
+            variable = None if size is None else variable_of(size)
+            if variable is not None:
+                sizes[variable] = array.shape[axis]
+
+
+def bind_size(sizes: Sizes, node: Node, arrays: Sequence[Array]) -> None:
+    """Bind the variable of a :data:`BIND_SIZE` node.
+
+    Raises:
+        InvalidArgumentError: the size is below its least value.
+    """
+    attrs = node.attrs
+    number = int(arrays[0].reshape(-1)[attrs["index"]]) if arrays else evaluate_size(attrs["value"], sizes)
+    if attrs["least"] is not None and number < attrs["least"]:
+        raise InvalidArgumentError(f"{attrs['needed_by']}: a size is negative")
+    variable = variable_of(attrs["size"])
+    assert variable is not None, "a bound size is a size variable"
+    sizes[variable] = number
+
+
+def binds(node: Node) -> bool:
+    """Whether :func:`bind_size` runs ``node``."""
+    return node.op is BIND_SIZE
+
+
+def with_numbers(node: Node, sizes: Mapping[SizeVariable, int]) -> Node:
+    """``node`` with numbers for symbolic sizes in its attributes; those of graphs inside it stay."""
+    attrs = {name: _with_numbers(value, sizes) for name, value in node.attrs.items()}
+    if all(value is node.attrs[name] for name, value in attrs.items()):
+        return node
+    return Node(node.op, node.inputs, attrs, node.specs, node.origin, node.merged_origins)
+
+
+def _with_numbers(value: Any, sizes: Mapping[SizeVariable, int]) -> Any:
+    if isinstance(value, LoopSpec):
+        symbolic = value.length is not None and size_variables(value.length)
+        return replace(value, length=evaluate_size(value.length, sizes)) if symbolic else value  # type: ignore[arg-type]  # it is symbolic
+    return bind_sizes(value, sizes)
+
+
+_sizes: Final[ContextVar[Sizes | None]] = ContextVar("dualflow_sizes", default=None)
