@@ -90,6 +90,7 @@ class _SizeInference:
 
     def __init__(self, tracer: Tracer, outer: _SizeInference | None = None) -> None:
         self.tracer = tracer
+        self._outer = outer
         self.integers = IntegerValues()
         self.bound: set[SizeVariable] = set() if outer is None else set(outer.bound)
         self.checked_sizes: dict[SymInt, int] = {} if outer is None else dict(outer.checked_sizes)
@@ -148,7 +149,7 @@ class _SizeInference:
             return self._cond(node, inputs)
         if isinstance(kind, Loop):
             return self._loop(node, inputs)
-        shapes = required_shapes(node, inputs, self._require)
+        shapes = required_shapes(node, inputs, self._require_outside)
         try:
             recorded = add(node.op, inputs, node.attrs, node.origin)
         except (InvalidArgumentError, UndecidedSize):
@@ -403,6 +404,11 @@ class _SizeInference:
         attrs = {"x": x, "y": y, "message": message, "shapes": shapes, "repeats": repeats}
         attrs["needed_by"] = self.op_name
         self.tracer.builder.add(REQUIRE_SIZE, [], attrs, origin.caller())
+
+    def _require_outside(self, x: int, y: int, message: str, shapes: tuple[Any, Any]) -> None:
+        if self._outer is not None:  # a branch that isn't taken must not fail
+            raise UndecidedSize("whether sizes fit is known only at run time, inside a branch or loop")
+        self._require(x, y, message, shapes)
 
     def _fitting(self, node: Node, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` with sizes that ``node`` accepts, which the program checks to be their own."""
