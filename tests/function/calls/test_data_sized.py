@@ -80,16 +80,29 @@ def test_results_share_no_memory():
 
 def sorted_in_a_branch(x):
     if df.reduce_sum(x) > 5.0:
-        return df.reduce_sum(df.sort(df.boolean_mask(x, x > 1.5)))
-    return df.reduce_sum(x)
+        return df.sort(df.boolean_mask(x, x > 1.5))
+    return x
 
 
 def test_status_says_why_a_branch_runs_op_by_op_and_strict_refuses():
     f = df.function(sorted_in_a_branch)
     f(X)
-    assert "the size of the result of boolean_mask" in f.status()
-    with pytest.raises(df.errors.FailedPreconditionError, match="boolean_mask"):
+    assert "the size of the result of cond" in f.status()
+    with pytest.raises(df.errors.FailedPreconditionError, match="the result of cond"):
         df.function(sorted_in_a_branch, strict=True)(X)
+
+
+@pytest.mark.llvm
+def test_a_branch_that_sorts_rows_of_a_size_from_data_is_the_only_part_that_numpy_runs():
+    @df.function
+    def largest_or_sum(x):
+        if df.reduce_sum(x) > 5.0:
+            return df.reduce_max(df.sort(df.boolean_mask(x, x > 1.5)))
+        return df.reduce_sum(x)
+
+    assert [float(largest_or_sum(X * by)) for by in (1.0, 0.5, 2.0)] == [3.0, 3.0, 6.0]
+    assert "all_ops" not in largest_or_sum.status()
+    assert "it runs sort" in largest_or_sum.status()
 
 
 @pytest.mark.llvm  # the one backend that compiles sizes which the data tell
