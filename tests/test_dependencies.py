@@ -15,10 +15,11 @@ from typing import NamedTuple
 import pytest
 
 import dualflow
+from dualflow.backends.runtime import switches
 
 ROOT = Path(dualflow.__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").partition("\n## ")[0]
+PAGE, _, PARTS_PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").partition("\n## ")
 FEATURES = ("draw", "keras", "summary", "images")
 """The extras for users; the others are for tests and examples."""
 
@@ -39,10 +40,15 @@ class Row(NamedTuple):
     importers: tuple[str, ...]
 
 
+def cells(page: str) -> list[list[str]]:
+    """The rows of a page's tables, without their heads."""
+    lines = [line for line in page.splitlines() if line.startswith("|")]
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    return [row for row in table if row[0] not in ("package", "part") and not row[0].startswith(":")]
+
+
 def rows() -> dict[str, Row]:
-    lines = [line for line in PAGE.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    packages = [row for row in cells if row[0] != "package" and not row[0].startswith(":")]
+    packages = cells(PAGE)
     return {row[0]: Row(row[1].strip("`"), tuple(re.findall(r"`([^`]+)`", row[-1]))) for row in packages}
 
 
@@ -106,3 +112,27 @@ def test_a_private_interface_is_used_and_there(package: str) -> None:
     path = importlib.import_module(module).__file__
     assert path is not None
     assert prefix in Path(path).read_text(encoding="utf-8")
+
+
+PARTS = [row for row in cells(PARTS_PAGE) if len(row) > 2]
+"""The rows of the parts that a library could provide."""
+FILES = {row[0]: re.findall(r"`([^`]+)`", row[1]) for row in cells(PARTS_PAGE) if len(row) == 2}
+"""The files of each part, as patterns."""
+
+
+def test_each_part_has_files() -> None:
+    assert [row[0] for row in PARTS] == list(FILES)
+
+
+@pytest.mark.parametrize(("part", "lines"), [row[:2] for row in PARTS], ids=[row[0] for row in PARTS])
+def test_a_part_has_about_the_lines_of_its_row(part: str, lines: str) -> None:
+    package = ROOT / "dualflow"
+    paths = [path for pattern in FILES[part] for path in package.glob(pattern)]
+    assert all(list(package.glob(pattern)) for pattern in FILES[part])
+    written = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+    assert int(lines.replace(",", "")) == pytest.approx(written, rel=0.05)
+
+
+def test_the_parts_name_the_switches_that_there_are() -> None:
+    named = {name for row in PARTS for name in re.findall(r"^`(\w+)`:", row[2])}
+    assert named == set(switches.PARTS) - {"cache"}

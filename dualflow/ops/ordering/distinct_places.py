@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.ops.sorting import NAN_KEY, order, sorted_pairs
+from dualflow.ops.stable_order import NAN_KEY, order, sorted_pairs
 
 _BLOCK: Final = 1 << 15
 """The number of elements compared at a time, which fit into a processor's cache."""

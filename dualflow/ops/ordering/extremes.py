@@ -18,7 +18,8 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.sorting import order, take_along_axis
+from dualflow.ops.sorting import take_along_axis
+from dualflow.ops.stable_order import order
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 

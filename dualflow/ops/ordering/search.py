@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.sorting import Pairs, order, pairs
+from dualflow.ops.stable_order import Pairs, order, pairs
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
