@@ -5,7 +5,7 @@ value                       text
 ==========================  ===================================================
 None, bool, int, float      as Python writes them; ``inf``, ``-inf`` and ``nan``
 str, bytes                  Python's literals
-tuple                       ``(1, (2, 3))``, ``(1,)``
+tuple, list                 ``(1, (2, 3))``, ``(1,)``: read as a tuple
 dtype                       ``float32``
 shape                       ``[8, ?]``; of unknown rank ``[...]``
 spec                        ``float32[8, ?]``
@@ -53,7 +53,7 @@ def literal(value: Any, name_of: Callable[[Any], str | None]) -> str:
         return repr(value)
     if kind is Shape:
         return "[...]" if value is UNKNOWN_RANK else f"[{', '.join(map(_size, value))}]"
-    if kind is tuple:
+    if kind in (tuple, list):
         items = [literal(x, name_of) for x in value]
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     if isinstance(value, DType):

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 from dualflow.core import dispatch
+from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.attribute_values import written_as
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.static import known_value
 
@@ -54,6 +56,17 @@ def as_ints(array: Any) -> Any:
     """An array of integers as an int, or as nested lists of ints of which the outermost is a tuple."""
     values = array.tolist()
     return tuple(values) if isinstance(values, list) else values
+
+
+@written_as("fixed_spec", "spec")
+@dataclass(frozen=True, slots=True)
+class FixedSpec:
+    """The rule for a result of one spec, in which sizes may be open."""
+
+    spec: TensorSpec
+
+    def __call__(self, *specs: TensorSpec) -> TensorSpec:
+        return self.spec
 
 
 def like(place: int = 0) -> Result:

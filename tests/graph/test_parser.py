@@ -242,7 +242,8 @@ def test_deep_parentheses_are_an_error():
         parse(text)
 
 
-EXAMPLES = sorted((Path(df.__file__).parents[1] / "examples").glob("*.py"))
+EXAMPLES = sorted((Path(df.__file__).parents[1] / "examples").glob("[b-z]*.py"))
+"""All but add_an_op.py, which registers an op that a family, loaded here, has as well."""
 LISTENING = """
 import runpy, sys
 sys.path.insert(0, {tests!r})
@@ -251,7 +252,10 @@ from dualflow.function.trace_function import TRACE_LISTENERS
 graphs = []
 TRACE_LISTENERS.append(lambda trace: graphs.append(trace.graph))
 sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as ended:
+    assert not ended.code
 for graph in graphs:
     try:
         test_parser.read_back(graph)

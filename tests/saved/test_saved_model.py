@@ -227,6 +227,55 @@ def test_convolutions_of_open_batches_are_kept_with_their_gradients(tmp_path):
         np.testing.assert_array_equal(*gradients)
 
 
+def test_convolutions_of_open_images_are_kept_with_their_gradients(tmp_path):
+    module = df.Module()
+    module.w = df.Variable(np.random.default_rng(0).normal(size=(3, 3, 1, 2)).astype("f"))
+
+    @df.function(input_signature=[df.TensorSpec([None, None, None, 1])])
+    def net(x: Any) -> Any:
+        return df.nn.max_pool2d(df.nn.conv2d(x, module.w, 2, [[0, 0], [1, 1], [1, 1], [0, 0]]), 2, 2, "VALID")
+
+    module.net = net
+    loaded = saved_and_loaded(module, tmp_path)
+    for size in (8, 13):
+        x = df.constant(np.random.default_rng(size).normal(size=(2, size, size, 1)).astype("f"))
+        gradients = []
+        for model in (module, loaded):
+            with df.GradientTape() as tape:
+                y = df.reduce_sum(model.net(x) ** 2)
+            gradients.append(tape.gradient(y, model.w).numpy())
+        np.testing.assert_array_equal(*gradients)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: df.nn.dropout(x, 0.5, seed=3),
+        lambda x: df.random.normal(df.shape(x), seed=3),
+        lambda x: df.random.truncated_normal(df.shape(x), seed=3),
+        lambda x: df.random.uniform(df.shape(x), 2, 9, df.int32, seed=3),
+    ],
+    ids=["dropout", "normal", "truncated normal", "integers"],
+)
+def test_draws_of_open_sizes_are_kept(tmp_path, draw):
+    module = df.Module()
+    module.draw = df.function(draw, input_signature=[df.TensorSpec([None, 4])])
+    loaded = saved_and_loaded(module, tmp_path)
+    drawn = []
+    for model in (module, loaded):
+        df.random.set_seed(5)
+        drawn.append([model.draw(df.ones([rows, 4])).numpy() for rows in (3, 7)])
+    for mine, expected in zip(*drawn, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_a_call_that_needs_other_open_sizes_is_refused_with_its_line(tmp_path):
+    module = df.Module()
+    module.f = df.function(lambda x: df.split(x, 2), input_signature=[df.TensorSpec([None])])
+    with pytest.raises(InvalidArgumentError, match=r"give it known sizes(.|\n)*test_saved_model.py"):
+        df.saved_model.save(module, tmp_path)
+
+
 def test_a_loaded_model_is_saved_again(tmp_path):
     loaded = saved_and_loaded(Line(), tmp_path / "one")
     again = saved_and_loaded(loaded, tmp_path / "two")

@@ -13,11 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
+from dualflow.ops.attribute_values import in_text
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import identity
 from dualflow.ops.late_sizes import as_ints, drawing_from
@@ -31,6 +33,8 @@ Compute = Callable[..., Any]
 def _infer(
     *specs: TensorSpec, compute: Compute, result: Compute, integers: int, generator: Any = None
 ) -> Any:
+    if not callable(compute) or not callable(result):
+        raise DTypeError(f"computes nothing with {compute!r} and {result!r}")
     results = result(*specs)
     return results if isinstance(results, tuple) else (results,)
 
@@ -108,17 +112,19 @@ def _joint_vjp(
     return flows
 
 
-LATE_SIZES: Final = Op(
-    name="late_sizes",
-    doc="""``compute(*inputs)``; ``result`` returns its specs for those of the inputs.
+LATE_SIZES: Final = in_text(
+    Op(
+        name="late_sizes",
+        doc="""``compute(*inputs)``; ``result`` returns its specs for those of the inputs.
 
-    The last ``integers`` inputs are passed as Python integers.
-    """,
-    infer=_infer,
-    kernel=_kernel,
-    kind=Decompose(_resolved),
-    joint_vjp=_joint_vjp,
-    outputs=None,
+        The last ``integers`` inputs are passed as Python integers.
+        """,
+        infer=_infer,
+        kernel=_kernel,
+        kind=Decompose(_resolved),
+        joint_vjp=_joint_vjp,
+        outputs=None,
+    )
 )
 
 
@@ -143,12 +149,14 @@ def deferred_op(name: str | None, *, checked: bool) -> Op:
     )
 
 
-LATE_DRAW: Final = Op(
-    name="late_draw",
-    doc="""Like "late_sizes", for a computation that draws from ``generator``.""",
-    infer=_infer,
-    kernel=_kernel,
-    kind=Decompose(_resolved),
-    outputs=None,
-    effect=Effect.RANDOM,
+LATE_DRAW: Final = in_text(
+    Op(
+        name="late_draw",
+        doc="""Like "late_sizes", for a computation that draws from ``generator``.""",
+        infer=_infer,
+        kernel=_kernel,
+        kind=Decompose(_resolved),
+        outputs=None,
+        effect=Effect.RANDOM,
+    )
 )

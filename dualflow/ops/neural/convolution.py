@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.attribute_values import written_as
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.neural.correlation import correlated
@@ -96,19 +98,56 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilation
         x = channels_last(x)
     check_kind(x, "fciu", "a convolution")
 
-    def correlation(x: Any, w: Any) -> Any:
-        x, batch = one_batch(x, axes)
-        layout = geometry(x.shape, w.shape[:-2], strides, padding, dilations, first=first)
-        return batches(correlated(x, w, layout), batch)
-
-    def result(x: TensorSpec, w: TensorSpec) -> TensorSpec:
-        return TensorSpec.of(Shape([*x.shape[: -axes - 1], *[None] * axes, w.shape[-1]]), x.dtype)
-
+    correlation = OpenCorrelation(
+        axes,
+        per_axis(strides, axes, "strides", first),
+        padding,
+        None if dilations is None else per_axis(dilations, axes, "dilations", first),
+        first,
+    )
     # one open size can be computed with where it is not divided by strides
     strided = max(per_axis(strides, axes, "strides", first)) > 1
     late = None in x.shape[-axes - 1 : -1] and (strided or x.shape.count(None) > 1)
-    result_tensor = once_sized(correlation, result, x, w) if late else correlation(x, w)
+    result_tensor = once_sized(correlation, OpenWindows(axes), x, w) if late else correlation(x, w)
     return channels_second(result_tensor) if first else result_tensor
+
+
+@written_as("open_correlation", "axes", "strides", "padding", "dilations", "first")
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenCorrelation:
+    """A convolution of images whose sizes may be open until it runs.
+
+    Attributes:
+        axes: the number of spatial axes.
+        strides, padding, dilations: as the arguments of :func:`convolution`.
+        first: whether the padding is for tensors whose channels are the second axis.
+    """
+
+    axes: int
+    strides: tuple[int, ...]
+    padding: Any
+    dilations: tuple[int, ...] | None
+    first: bool
+
+    def __call__(self, x: Any, w: Any) -> Any:
+        x, batch = one_batch(x, self.axes)
+        layout = geometry(x.shape, w.shape[:-2], self.strides, self.padding, self.dilations, first=self.first)
+        return batches(correlated(x, w, layout), batch)
+
+
+@written_as("open_windows", "axes")
+@dataclass(frozen=True, slots=True)
+class OpenWindows:
+    """The rule for results of windows over ``axes`` spatial axes: those sizes are open.
+
+    The channels are those of the filters, or without filters the input's.
+    """
+
+    axes: int
+
+    def __call__(self, x: TensorSpec, *filters: TensorSpec) -> TensorSpec:
+        channels = filters[0].shape[-1] if filters else x.shape[-1]
+        return TensorSpec.of(Shape([*x.shape[: -self.axes - 1], *[None] * self.axes, channels]), x.dtype)
 
 
 def _over(

@@ -9,14 +9,14 @@ import numpy as np
 
 from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape
-from dualflow.core.spec import TensorSpec
+from dualflow.core.records import dataclass
 from dualflow.ops.arrangement import reshape
+from dualflow.ops.attribute_values import written_as
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
 from dualflow.ops.late_sizes import once_sized
-from dualflow.ops.neural.convolution import refuse_both
+from dualflow.ops.neural.convolution import OpenWindows, refuse_both
 from dualflow.ops.neural.window_options import (
     batches,
     channels_first,
@@ -71,15 +71,34 @@ def _pooled(
     check_kind(x, "fc" if mean else "fiu", "avg_pool" if mean else "max_pool")
     x = channels_last(x) if first else x
 
-    def pooled(x: Any) -> Any:
-        layout = geometry(x.shape, per_axis(size, axes, "ksize", first), strides, padding, dilations, first)
-        return means(x, layout) if mean else maxima(x, layout)
-
-    def result(x: TensorSpec) -> TensorSpec:
-        return TensorSpec.of(Shape([x.shape[0], *[None] * axes, x.shape[-1]]), x.dtype)
-
-    result_tensor = once_sized(pooled, result, x) if None in x.shape[1:-1] else pooled(x)
+    pooled = OpenPooling(
+        per_axis(size, axes, "ksize", first),
+        None if strides is None else per_axis(strides, axes, "strides", first),
+        padding,
+        None if dilations is None else per_axis(dilations, axes, "dilations", first),
+        first,
+        mean,
+    )
+    late = None in x.shape[1:-1]
+    result_tensor = once_sized(pooled, OpenWindows(axes), x) if late else pooled(x)
     return channels_second(result_tensor) if first else result_tensor
+
+
+@written_as("open_pooling", "size", "strides", "padding", "dilations", "first", "mean")
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenPooling:
+    """The maximum or mean of windows of a tensor whose spatial sizes may be open until it runs."""
+
+    size: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    padding: Any
+    dilations: tuple[int, ...] | None
+    first: bool
+    mean: bool
+
+    def __call__(self, x: Any) -> Any:
+        layout = geometry(x.shape, self.size, self.strides, self.padding, self.dilations, self.first)
+        return means(x, layout) if self.mean else maxima(x, layout)
 
 
 def _ranked(input: Any, axes: int | None, what: str) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -18,15 +17,17 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply
+from dualflow.ops.attribute_values import written_as, written_value
 from dualflow.ops.batching_rules import LEADING, OF_SHAPE, BatchingRule
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
-from dualflow.ops.late_sizes import once_sized
+from dualflow.ops.late_sizes import FixedSpec, once_sized
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.distributions import (
@@ -220,13 +221,34 @@ def _once_sized(draw: Draw, generator: Source, shape: Any, dtype: DType) -> Any:
     if None not in sizes_now:
         return draw(generator, static_shape(sizes_now), dtype)
 
-    def drawn(source: Source, *sizes: int) -> Any:
-        check_size(sizes)
-        return draw(source, sizes, dtype)
-
     sizes_given = [convert_to_tensor(size) for size in ints_or_symbols(shape, "shape")]
-    spec = TensorSpec.of(Shape(sizes_now), dtype)
-    return once_sized(drawn, lambda *_: spec, integers=sizes_given, generator=generator)
+    result = FixedSpec(TensorSpec.of(Shape(sizes_now), dtype))
+    return once_sized(OpenDraw(draw, dtype), result, integers=sizes_given, generator=generator)
+
+
+@written_as("open_draw", "draw", "dtype")
+@dataclass(frozen=True, slots=True)
+class OpenDraw:
+    """A draw whose sizes are arguments: ``draw(generator, sizes, dtype)``."""
+
+    draw: Draw
+    dtype: DType
+
+    def __call__(self, source: Source, *sizes: int) -> Any:
+        check_size(sizes)
+        return self.draw(source, sizes, self.dtype)
+
+
+@written_as("integers_draw", "low", "high")
+@dataclass(frozen=True, slots=True)
+class _IntegersDraw:
+    """A :data:`Draw` of integers in ``[low, high)``."""
+
+    low: int
+    high: int
+
+    def __call__(self, source: Source, sizes: tuple[int, ...], dtype: DType) -> Any:
+        return _draw(INTEGERS, source, sizes, dtype, low=self.low, high=self.high)
 
 
 def _standard_normal(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
@@ -246,6 +268,15 @@ def _fraction(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
     return minimum(cast(drawn, dtype), np.nextafter(one, dtype.dtype.type(0)))
 
 
+def _truncated_numbers(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
+    return _draw(TRUNCATED_NORMAL, generator, shape, dtype)
+
+
+written_value("normal_draw", _standard_normal)
+written_value("truncated_normal_draw", _truncated_numbers)
+written_value("uniform_draw", _fraction)
+
+
 def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Tensor:
     """Normal numbers of the given mean and standard deviation, which broadcast to ``shape``."""
     drawn = _once_sized(_standard_normal, generator, shape, _floating(dtype, "normal"))
@@ -256,8 +287,8 @@ def truncated_normal(
     generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
 ) -> Tensor:
     """Normal numbers within two standard deviations of the mean."""
-    draw = partial(_draw, TRUNCATED_NORMAL)
-    return _placed(_once_sized(draw, generator, shape, _floating(dtype, "normal")), mean, stddev)
+    drawn = _once_sized(_truncated_numbers, generator, shape, _floating(dtype, "normal"))
+    return _placed(drawn, mean, stddev)
 
 
 def _placed(x: Any, mean: Any, stddev: Any) -> Any:
@@ -300,7 +331,7 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
     if low >= high and 0 not in open_shape(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
-    return _once_sized(partial(_draw, INTEGERS, low=low, high=high), generator, shape, dtype)
+    return _once_sized(_IntegersDraw(low, high), generator, shape, dtype)
 
 
 def shuffle(generator: Source, value: Any) -> Tensor:
