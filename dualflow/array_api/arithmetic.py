@@ -1,4 +1,4 @@
-"""Quotients and exponentials whose rules are the standard's own."""
+"""floor_divide and expm1 by the standard's rules for infinities."""
 
 from __future__ import annotations
 

@@ -373,7 +373,7 @@ def operands(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 def _other_operand(value: Any, tensor: Tensor) -> Any:
-    """The operand that is combined with ``tensor``."""
+    """``value`` as an operand next to ``tensor``: Python numbers adapt to its dtype."""
     if isinstance(value, _NUMPY):
         return value
     if isinstance(value, _SCALARS):

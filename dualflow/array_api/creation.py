@@ -78,14 +78,14 @@ def _converted(tensor: Tensor, dtype: DType | None) -> Tensor:
 
 
 def _widened(rows: Any) -> Any:
-    """Nested lists that hold arrays, with Python's numbers as tensors of the default dtypes."""
+    """Nested lists with their arrays and Python numbers as tensors; numbers get the default dtypes."""
     if isinstance(rows, list | tuple):
         return [_widened(row) for row in rows]
     return asarray(rows).tensor
 
 
 def _values(obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    """Values without tensors among them, in ``dtype`` or the default one of their kind."""
+    """``obj``, which holds no tensors, as a NumPy array of ``dtype``, or of the default dtype of its kind."""
     if isinstance(obj, memoryview | bytearray | array.array):
         obj = np.asarray(obj)  # whose elements have a dtype
     if dtype is not None:

@@ -41,7 +41,7 @@ Sizes = Sequence[int] | None
 
 
 def _real(x: Any) -> Any:
-    """Real floats.
+    """``x`` as a tensor of real floats.
 
     Raises:
         DTypeError: complex numbers.
@@ -58,7 +58,7 @@ def _along(transform: Callable[..., Any], x: Any, n: int | None, axis: int, norm
 
 
 def _over(transform: Callable[..., Any], x: Any, s: Sizes, axes: Sizes, norm: str) -> Array:
-    """A transform over several axes: with sizes alone, over as many last ones."""
+    """A transform over several axes; sizes ``s`` without ``axes`` apply to the last axes."""
     rank = len(x.shape)
     chosen = range(rank - len(s), rank) if axes is None and s is not None else axes
     return Array(transform(x, s, axes_of(chosen, rank), norm))

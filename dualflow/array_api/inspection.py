@@ -1,4 +1,4 @@
-"""What the namespace can do: its dtypes, defaults, devices and capabilities."""
+"""The standard's inspection functions: dtypes, defaults, devices and capabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes and places of elements: joining, splitting, moving, repeating, broadcasting."""
+"""The standard's manipulation functions: joining, splitting, moving, repeating, broadcasting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where elements are: picking, searching, sorting."""
+"""The standard's indexing, searching and sorting functions."""
 
 from __future__ import annotations
 

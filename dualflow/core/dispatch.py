@@ -35,7 +35,7 @@ class AbstractTensor:
 
 
 class AbstractVariable:
-    """The base of variables: state that an engine reads and assigns; ``created`` numbers them by creation."""
+    """The base of variables; ``created`` is the number of the variable in the order of creation."""
 
     __slots__ = ()
     shape: Shape

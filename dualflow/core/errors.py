@@ -65,7 +65,7 @@ class NotRestoredError(DualflowError, AssertionError):
 
 
 class DTypeError(DualflowError, TypeError):
-    """A Python object or dtype of the wrong kind."""
+    """An argument of the wrong Python type or dtype."""
 
     error_code = 3
 

@@ -105,7 +105,7 @@ class Shape(tuple[Dim, ...]):
         return Shape(a if a == b else None for a, b in zip(self, shape, strict=True))
 
     def with_rank(self, rank: int) -> Shape:
-        """This shape, once it is known to have ``rank`` axes.
+        """This shape, which must have ``rank`` axes; an unknown rank becomes ``rank`` unknown sizes.
 
         Raises:
             InvalidArgumentError: it has more or fewer.

@@ -1,4 +1,4 @@
-"""Slots: what a package needs from one above it, which it can't import."""
+"""Slots: functions that a package calls and a higher package, which it can't import, provides."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Slot(Generic[T]):
         return value
 
     def fill_from(self, module: str) -> None:
-        """Let the first call of the value, a function, import ``module``, which fills the slot."""
+        """Make the first call of the slot's function import ``module``, which fills the slot."""
 
         def load(*args: Any, **kwargs: Any) -> Any:
             imported(module)

@@ -24,7 +24,7 @@ _serial = itertools.count()
 
 
 class UndecidedSize(Exception):
-    """A symbolic size is used where its number, or a comparison of numbers, is needed before the run."""
+    """The error for a decision that needs the value of a symbolic size, which is known at run time only."""
 
 
 class SizeFactor(NamedTuple):

@@ -178,7 +178,7 @@ def row_count(item: Item, method: str, where: str) -> int:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnbatchStage(UnaryStage):
-    """The rows of each element, as elements."""
+    """A stage whose elements are the rows of its source's elements."""
 
     @property
     def layout(self) -> ElementLayout:

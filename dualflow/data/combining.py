@@ -65,7 +65,7 @@ def _filled(structure: Structure, parts: Iterator[Structure]) -> Structure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZippedRows:
-    """The rows of several :class:`IndexedRows` zipped."""
+    """Several :class:`IndexedRows` as one: a row consists of the leaves of the row of each."""
 
     parts: tuple[IndexedRows, ...]
 

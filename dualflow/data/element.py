@@ -93,7 +93,7 @@ def _packed_leaf(item: Item) -> Any:
 
 
 def wrapped(leaf: Any) -> Any:
-    """A leaf as users see it: a tensor for an array, or a dataset."""
+    """A leaf as users get it: a tensor instead of an array; a dataset as it is."""
     return wrap(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 

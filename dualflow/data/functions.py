@@ -103,7 +103,7 @@ class ElementFunction:
         return self._found
 
     def trial(self) -> Any:
-        """The function's result for symbolic tensors of the elements' specs."""
+        """The function's result for symbolic tensors of the elements' specs, from a trace that is not run."""
         leaves = list(self._specs())
         if any(isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK for s in leaves):
             raise DTypeError(

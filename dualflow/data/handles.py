@@ -33,7 +33,7 @@ def handle_of(source: Any) -> EagerTensor:
 
 
 def source_of_handle(number: int) -> Any:
-    """The dataset or iterator of a handle."""
+    """The dataset or iterator that the handle ``number`` represents."""
     source = _objects.get(number)
     if source is None:
         raise FailedPreconditionError(

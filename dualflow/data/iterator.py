@@ -297,6 +297,6 @@ def _copied(state: State) -> State:
 
 
 def _smallest(spec: TensorSpec) -> TensorSpec:
-    """The spec with 0 for unknown sizes, for when there is no next element."""
+    """``spec`` with 0 for unknown sizes; used at the end, where no element has actual sizes."""
     sizes = [] if spec.shape is UNKNOWN_RANK else [size or 0 for size in spec.shape]
     return TensorSpec(sizes, spec.dtype)

@@ -120,7 +120,7 @@ class UniqueIterator(ReplayedIterator):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RebatchStage(UnaryStage):
-    """The rows of batches in batches of other sizes.
+    """A stage that splits and joins batches to batches of other sizes.
 
     Attributes:
         sizes: the sizes, which are used cyclically.

@@ -36,7 +36,7 @@ class MapStage(UnaryStage):
 
 @dataclass(slots=True)
 class _LeftElement:
-    """An element of a block in which the function failed for another element.
+    """An element that is left over from a block in which the function failed for another element.
 
     Attributes:
         before: the source's state before the block.

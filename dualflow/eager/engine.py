@@ -208,7 +208,7 @@ def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
 
 
 def alike(op: Op, x: Any, y: Any) -> bool:
-    """:func:`ready` for two inputs; faster."""
+    """Whether two inputs are eager tensors that ``op`` needn't promote: :func:`ready`, but faster."""
     if type(x) is not EagerTensor or type(y) is not EagerTensor:
         return False
     dtype = x._array.dtype
@@ -253,7 +253,7 @@ def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def fit(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A Python number or array that adapts to ``dtype`` as a tensor of it; other values unchanged.
+    """``value`` as a tensor of ``dtype`` if it is a Python number or adapting array; otherwise ``value``.
 
     Tensors of numbers are cached, in one table for each type of number, since 2 == 2.0.
     """
@@ -277,7 +277,7 @@ def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTenso
 
 
 def run_apart(error: Exception, op: Op, inputs: tuple[EagerTensor, ...]) -> Any:
-    """The op's result if another call was using the shared quiet context; otherwise raises the error."""
+    """The op's result in a context of its own, if the shared one was in use; otherwise raises ``error``."""
     if type(error) is RuntimeError:
         try:
             return quiet().run(op.kernel, *[x._array for x in inputs])

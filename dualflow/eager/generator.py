@@ -75,7 +75,7 @@ class Generator:
     @classmethod
     @entry
     def from_state(cls, state: TensorLike, alg: AlgorithmLike = "philox") -> Generator:
-        """A generator with the initial state ``state``, as of :attr:`state`.
+        """A generator with the initial state ``state``.
 
         Args:
             state: three integers, a counter of two and a key, as of :attr:`state`; a variable is used itself.

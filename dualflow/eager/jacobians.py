@@ -23,7 +23,7 @@ _MOST_SWEEPS: Final = 8
 def gradient_columns(
     tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_once: bool
 ) -> Sequence[Any]:
-    """For each source the gradients of the elements of a row of ``target`` of ``shape``, stacked.
+    """The Jacobian of ``target``, whose rows have the shape ``shape``, for each source: stacked gradients.
 
     None for a source that the target doesn't depend on.
     """
@@ -43,7 +43,7 @@ def gradient_columns(
 
 
 def _units(target: Any, shape: Any) -> Any:
-    """Unit cotangents for the elements of a row of ``target`` of ``shape``, stacked."""
+    """The unit cotangents, one for each element of a row of ``target``, stacked."""
     if not target.shape.is_static:
         raise InvalidArgumentError(
             f"A jacobian needs a target of static shape, not {target.shape}; give static shapes."

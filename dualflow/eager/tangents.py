@@ -51,7 +51,7 @@ def push_forward(
 def _linear_in_each(
     op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], tangents: Tangents, flowing: Sequence[int]
 ) -> Any:
-    """``op(dx, y) + op(x, dy)``."""
+    """The tangent of an op that is linear in each of two inputs: ``op(dx, y) + op(x, dy)``."""
     parts = [dispatch.current().run(op, (*inputs[:i], tangents[i], *inputs[i + 1 :]), attrs) for i in flowing]
     return reduce(add, parts)
 
@@ -89,7 +89,7 @@ def _transposed(
     tangents: Tangents,
     flowing: Sequence[int],
 ) -> Tangents:
-    """The gradient, by the outputs' cotangents, of the inner product of the inputs' cotangents and tangents.
+    """The outputs' tangents by two backward passes: the vjp of the vjp, which is linear, is the jvp.
 
     The inner product is the real part of the sum of products, by the convention of the sweep's cotangents.
     """

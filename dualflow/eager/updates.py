@@ -117,7 +117,7 @@ class UpdateStep:
             self._tensors = []
 
     def left(self) -> bool:
-        """Whether the step's thread is missing in this process, which was forked."""
+        """Whether the thread of the step does not exist in this process, since it was forked."""
         return self._thread != get_ident()
 
     def _take(self) -> bool:

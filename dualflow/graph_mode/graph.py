@@ -193,7 +193,7 @@ class ExplicitGraph:
     def as_graph_element(
         self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> SymbolicTensor | Operation:
-        """The tensor or operation of this graph that ``obj`` is, or names; for a variable its value.
+        """The tensor or operation for ``obj``: an element of this graph, its name, or a variable.
 
         Raises:
             InvalidArgumentError: ``obj`` belongs to another graph.

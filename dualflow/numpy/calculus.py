@@ -357,7 +357,7 @@ def unwrap(
 
 
 def _convolved(a: Any, v: Any, mode: str) -> Tensor:
-    """The sums of products of one vector with another, turned round, at each offset at which they overlap."""
+    """The convolution of two vectors: sums of products with the reversed second one, in ``mode``."""
     x, w = agreed(a, v)
     if len(x.shape) != 1 or len(w.shape) != 1 or 0 in (x.shape[0], w.shape[0]):
         raise InvalidArgumentError(
@@ -430,7 +430,7 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
 
 
 def _same_of_shorter(x: Any, turned: Any) -> Tensor:
-    """The middle of a correlation whose second vector is longer, which NumPy takes from the other end."""
+    """The middle of a correlation whose second vector is longer, where NumPy has it."""
     n, m = turned.shape[0], x.shape[0]
     start = m // 2
     return _convolved(x, turned, "full")[start : start + n]

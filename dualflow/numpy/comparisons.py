@@ -26,7 +26,7 @@ def _as_bool(x: Any) -> Any:
 
 
 def _lexical(strict: Any) -> Any:
-    """A comparison of complex numbers by their real parts, and where these are equal by the others."""
+    """A comparison of complex numbers by real parts, then by imaginary parts."""
 
     def compare(x: Any, y: Any) -> Any:
         if not x.dtype.is_complex:
@@ -61,7 +61,7 @@ def _isinf(x: Any) -> Any:
 
 
 def _exactly(compare: Any, mixed: Any) -> Any:
-    """A comparison that NumPy also makes of int64 with uint64, of which no dtype holds all."""
+    """``compare``, exact also for int64 with uint64, whose values no common dtype holds."""
 
     def call(x: Any, y: Any) -> Any:
         if x.dtype is y.dtype:

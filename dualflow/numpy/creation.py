@@ -279,7 +279,7 @@ def full(
 
 
 def _shape(shape: Any) -> Any:
-    """A size alone is a shape of one axis."""
+    """``shape`` as a sequence: one integer is the shape of a vector."""
     single = not isinstance(shape, list | tuple) and not getattr(shape, "shape", ())
     return [shape] if single else shape
 

@@ -92,7 +92,7 @@ def iinfo(type: object) -> Any:
 
 
 def _of(value: Any) -> np.dtype[Any]:
-    """The dtype of a tensor, or the one that is named."""
+    """The dtype of a tensor or array, or the dtype that ``value`` names."""
     if isinstance(value, (*TENSORS, list)):
         return tensor(value).dtype.dtype
     return numpy_dtype(value if isinstance(value, type) else getattr(value, "dtype", value))

@@ -39,7 +39,7 @@ class EigenPairs(NamedTuple, Generic[Value]):
 
 
 class OrthogonalFactors(NamedTuple, Generic[Value]):
-    """Orthonormal columns, and an upper triangle."""
+    """The factors of a QR decomposition: orthonormal columns, and an upper triangular matrix."""
 
     Q: Value
     R: Value

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class DistinctAll(NamedTuple, Generic[Value]):
-    """Distinct elements, where each was first, which one each element is, and how often it occurs."""
+    """Distinct elements, their first positions, the inverse indices, and their counts."""
 
     values: Value
     indices: Value
@@ -39,21 +39,21 @@ class DistinctAll(NamedTuple, Generic[Value]):
 
 
 class DistinctCounts(NamedTuple, Generic[Value]):
-    """Distinct elements, and how often each occurs."""
+    """Distinct elements and their counts."""
 
     values: Value
     counts: Value
 
 
 class DistinctInverse(NamedTuple, Generic[Value]):
-    """Distinct elements, and which one each element is."""
+    """Distinct elements, and the index of each element of the input among them."""
 
     values: Value
     inverse_indices: Value
 
 
 def _differs(x: Any, equal_nan: bool) -> Any:
-    """Whether each element of a sorted vector is another than the one before."""
+    """A mask of the elements of a sorted vector that differ from the previous one."""
     later, earlier = x[1:], x[:-1]
     other = not_equal(later, earlier)
     if equal_nan and x.dtype.is_inexact:
@@ -135,7 +135,7 @@ def undone(order: Any) -> list[int]:
 
 
 def _of_rows(rows: Any) -> tuple[Any, Any]:
-    """The order of a matrix's rows, and which of them differ from the one before."""
+    """The permutation that sorts the rows of a matrix, and a mask of the first of equal sorted rows."""
     count = rows.shape[1]
     if not rows.shape[0]:
         return tensor(np.zeros(0, np.int32)), tensor(np.zeros(0, bool))

@@ -1,4 +1,4 @@
-"""Elements put into a tensor, taken out of it, and put around it."""
+"""insert, delete, pad and trim_zeros."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb", axis: int | None = None) -> T
 
 
 def _running(x: Any) -> Tensor:
-    """Whether an element up to here holds."""
+    """A mask of the elements at or after the first true one of ``x``."""
     return cumsum(cast(x, np.int64), 0) > 0
 
 
@@ -214,12 +214,12 @@ wrap
 empty
 """
 _PAD_OPTIONS = {row.split()[0]: row.partition(" ")[2] for row in _MODES.strip().splitlines()}
-"""The modes of :func:`pad`, each with the option that it has."""
+"""The modes of :func:`pad`, and the option of each."""
 _PLACES = ("edge", "reflect", "symmetric", "wrap")
 
 
 def _places(mode: str, size: Any, before: int, after: int, options: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """Which element of an axis stands in each place of the longer one."""
+    """The index of the source element for each element of the padded axis."""
     known_sizes([size], f"pad's mode {mode!r}")
     if options.get("reflect_type", "even") != "even":
         raise InvalidArgumentError(

@@ -70,7 +70,7 @@ def _spelt(arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 
 def _known_sizes(x: Any) -> tuple[int, ...]:
-    """The sizes, which have to be known."""
+    """The sizes of ``x``, which must be static."""
     return tuple(static_int(size, "a size") for size in tensor(x).shape)
 
 

@@ -39,7 +39,7 @@ def _multiply(x: Any, y: Any) -> Any:
 
 
 def _nonzero(y: Any) -> tuple[Any, Any]:
-    """Whether integers can be divided by, and the integers with 1 for the others."""
+    """A mask of the integers that are not 0, and the integers with 0 replaced by 1."""
     ok = comparison.not_equal(y, 0)
     return ok, where(ok, y, ones_like(y))
 
@@ -120,7 +120,7 @@ def _ignoring_nan(extreme: Any, x: Any, y: Any) -> Any:
 
 
 def _gcd(x: Any, y: Any) -> Any:
-    """Euclid's algorithm, on all elements until none is left."""
+    """The greatest common divisor by Euclid's algorithm, for all elements at once."""
     a, b = arithmetic.abs(x), arithmetic.abs(y)
     shape = (a + b).shape
     if shape.is_static:
@@ -225,7 +225,7 @@ def _logaddexp2(x: Any, y: Any) -> Any:
 
 
 def _cbrt(x: Any) -> Any:
-    """The root of the magnitude, and a step of Newton's; the sign is put back."""
+    """The cube root: by logarithm and exponential of the magnitude, then one Newton step."""
     size = arithmetic.abs(x)
     ok = comparison.isfinite(x) & comparison.not_equal(x, 0)
     safe = where(ok, size, ones_like(size))
@@ -324,7 +324,7 @@ def _modf(x: Any) -> Any:
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
-    """``x * 2**exponent`` in steps, none of which leaves the floats where the result doesn't."""
+    """``x * 2**exponent`` in three steps, so that no intermediate result overflows unless the result does."""
     for step in (3, 2, 1):
         part = exponent if step == 1 else arithmetic.floordiv(exponent, zeros_like(exponent) + step)
         x = multiply_no_nan(exponentials.exp2(cast(part, x.dtype)), x)

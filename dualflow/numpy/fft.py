@@ -41,7 +41,7 @@ _NARROW: Final = (float16, float32, complex64)
 
 
 def _signal(a: Any, of_reals: bool) -> Any:
-    """``a`` in the dtype that a transform takes."""
+    """``a`` in a dtype of transforms: float32 or float64, or complex64 or complex128."""
     x = tensor(a)
     narrow = x.dtype in _NARROW
     if of_reals:
@@ -213,7 +213,7 @@ def ihfft(
 
 
 def _swapped(norm: Any) -> Any:
-    """The norm that divides the other one of a transform and its inverse."""
+    """The ``norm`` that scales the inverse transform as ``norm`` scales the transform."""
     return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
 
 

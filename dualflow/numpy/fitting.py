@@ -1,4 +1,4 @@
-"""The roots of polynomials, and polynomials through points: what takes linear algebra."""
+"""roots and polyfit: the functions of polynomials that need linear algebra."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def rfftfreq(n: IntLike, d: TensorLike = 1.0, device: object = None) -> Tensor:
 
 
 def _frequencies(function: Callable[[int], Any], n: Any) -> Tensor:
-    """The frequencies of ``n`` samples that are 1 apart, by a function of NumPy.
+    """The result of ``function``, such as ``np.fft.fftfreq``, for ``n`` samples of distance 1.
 
     Raises:
         DTypeError: ``n`` is no integer.

@@ -13,7 +13,7 @@ from dualflow.ops.joining import stack
 
 
 class Grid:
-    """Positions of a grid, by slices of start, stop and step.
+    """``mgrid`` or ``ogrid``: the coordinates of a grid, by slices of start, stop and step.
 
     An imaginary step such as ``5j`` is the number of positions, the last of which is ``stop``.
     """
@@ -36,7 +36,7 @@ def _row(part: slice) -> Any:
 
 
 class Concatenation:
-    """The indices in the brackets, slices as ranges, joined along an axis."""
+    """``r_`` or ``c_``: joins the indices in the brackets, with slices as ranges, along an axis."""
 
     def __init__(self, columns: bool) -> None:
         self._columns = columns
@@ -53,7 +53,7 @@ class Concatenation:
 
 
 class IndexExpression:
-    """The key in the brackets, as Python passes it."""
+    """``s_`` or ``index_exp``: returns the key in the brackets."""
 
     def __init__(self, as_tuple: bool) -> None:
         self._as_tuple = as_tuple

@@ -1,4 +1,4 @@
-"""How many elements fall into bins."""
+"""Histograms: the numbers of elements in bins."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def histogram(
 
 
 def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
-    """How much falls into each cell of a grid."""
+    """The total weight of the points in each cell of a grid of bins."""
     inside: Any = None
     place: Any = 0
     shape = []

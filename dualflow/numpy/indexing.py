@@ -1,4 +1,4 @@
-"""Elements picked by their places, and places of elements."""
+"""Elements selected by indices or conditions, and the indices of elements."""
 
 from __future__ import annotations
 

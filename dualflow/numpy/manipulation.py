@@ -94,7 +94,7 @@ def reshape(a: TensorLike, /, shape: ShapeLike, order: str = "C", *, copy: bool 
 
 
 def _listed(shape: Any) -> Any:
-    """A size alone is a shape of one axis."""
+    """``shape`` as a list: one integer is the shape of a vector."""
     return shape if has_axes(shape) else [shape]
 
 

@@ -79,7 +79,7 @@ def of_vectors(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Tenso
 
 
 def _extreme(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool = False) -> Tensor:
-    """The largest elements over ``axis``, the smallest where ``ord`` is negative; 0 of no elements."""
+    """The maximum over ``axis``, or the minimum for a negative ``ord``; 0 without elements."""
     if any(x.shape[a] == 0 for a in axis):
         return reduce_sum(x, axis, keepdims)
     return (reduce_max if ord > 0 else reduce_min)(x, axis, keepdims)

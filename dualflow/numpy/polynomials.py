@@ -53,7 +53,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
 
 
 def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
-    """Both with as many coefficients, zeros in front."""
+    """Both coefficient vectors, the shorter one padded with leading zeros."""
     x, y = agreed(_row(a1), _row(a2))
     size = builtins.max(x.shape[0], y.shape[0])
     x, y = (concat([tensor(np.zeros(size - v.shape[0]), v.dtype), v], 0) for v in (x, y))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _product(a: Any, b: Any, of_numbers: Any, dtype: Any = None) -> Tensor:
-    """A product of two tensors in the dtype in which they meet; of bools, whether there is one that holds."""
+    """``of_numbers(a, b)`` in the common dtype; for bools, whether the product of integers is not 0."""
     x, y = agreed(tensor(a), tensor(b), dtype=dtype)
     if not x.dtype.is_bool:
         return of_numbers(x, y)
@@ -274,7 +274,7 @@ def cross(
 
 
 def _minus(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """``a * b - c * d``, where a factor that is None makes its product 0, whatever the other one is."""
+    """``a * b - c * d``; a product with a factor None is left out."""
     if a is None or b is None:
         return -(c * d)
     return a * b if c is None or d is None else a * b - c * d

@@ -215,7 +215,7 @@ def _is_recorded(value: Any) -> bool:
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Nested lists and dicts with their leaves changed."""
+    """Nested lists and dicts with ``change`` applied to their leaves."""
     if isinstance(value, _LISTS):
         changed = [_mapped(x, change) for x in value]
         return changed if type(value) is list else tuple(changed)

@@ -40,7 +40,7 @@ _CONTINUOUS = {
 
 
 def _place(method: str, q: Any, count: Any) -> Any:
-    """Where among ``count`` sorted elements the quantile lies, counted from 0."""
+    """The position of the quantile among ``count`` sorted elements, a float counted from 0."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
         return count * q + (alpha + q * (1 - alpha - beta)) - 1
@@ -79,7 +79,7 @@ _STEPS = (
 
 
 def _to_last(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
-    """``x`` with the axes to reduce joined as the last one, and these axes."""
+    """``x`` with the axes to reduce merged into a last axis, and these axes."""
     rank = len(x.shape)
     axes = tuple(range(rank)) if axis is None else normalize_axes(ints(axis, "axis"), rank)
     kept_axes = [i for i in range(rank) if i not in axes]
@@ -115,7 +115,7 @@ def _quantile(
 
 
 def _of_rows(rows: Any, shares: Any, method: str, ignore_nan: bool) -> Tensor:
-    """The quantiles of each row, the shares' axes first."""
+    """The quantiles of each row; the axes of ``shares`` come first."""
     ordered = sorting.sort(rows, -1)
     if ignore_nan:
         count: Any = to(reduce_sum(to(logical_not(isnan(rows)), np.int64), -1), shares.dtype)[..., None]
@@ -141,7 +141,7 @@ def _of_rows(rows: Any, shares: Any, method: str, ignore_nan: bool) -> Tensor:
 
 
 def _marked(quantiles: Any, ordered: Any, shares: Any, count: Any) -> Tensor:
-    """The quantiles with the shares' axes first, nan where there is one, or where nothing but nan was."""
+    """``quantiles`` with the axes of ``shares`` first, and nan for rows with nan or without numbers."""
     if quantiles.dtype.is_inexact:
         spoilt = isnan(ordered[..., -1:]) if count is None else count <= 0
         quantiles = choose(spoilt, tensor(np.nan, quantiles.dtype), quantiles)
@@ -150,7 +150,7 @@ def _marked(quantiles: Any, ordered: Any, shares: Any, count: Any) -> Tensor:
 
 
 def _at(ordered: Any, index: Any) -> Any:
-    """The elements of each row at these places, which are those of all rows, or each row's own."""
+    """The elements of each row at ``index``, which is common to all rows or has a row for each."""
     index = maximum(to(index, np.int64), 0)
     if len(index.shape) == 1:
         return gather(ordered, index, axis=len(ordered.shape) - 1)

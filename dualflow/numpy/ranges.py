@@ -210,7 +210,7 @@ def geomspace(
 
 
 def _floating(x: Any) -> Any:
-    """A limit as floats; a Python number stays one, which adapts to the other limit."""
+    """``x`` in a floating dtype; a Python number is returned as it is, and adapts to the other limit."""
     return x * 1.0 if type(x) in (int, float, complex) else inexact(x)
 
 

@@ -1,4 +1,4 @@
-"""Sums, products, extremes, means and running sums, over axes, in NumPy's dtypes."""
+"""Sums, products, extremes and their positions over axes, in NumPy's dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorting, searching in what is sorted, and sets."""
+"""Sorting, partitioning and binary search."""
 
 from __future__ import annotations
 

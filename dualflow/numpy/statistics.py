@@ -97,7 +97,7 @@ def cov(
 
 
 def _observations(fweights: Any, aweights: Any) -> Any:
-    """How much each observation counts, or None where all count the same."""
+    """The weight of each observation; None if all are equal."""
     weights = [to(tensor(w), np.float64) for w in (fweights, aweights) if w is not None]
     if not weights:
         return None

@@ -1,4 +1,4 @@
-"""The same elements under another shape: reshape, transpose, and axes of size 1 coming and going."""
+"""Ops that change the shape but not the elements: reshape, transpose, expand_dims, squeeze."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _reshape_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
 
 
 def _resolved(old: Shape, new: Sequence[int]) -> Shape:
-    """``new`` with its -1 replaced by what the number of elements leaves."""
+    """``new`` with its -1 replaced by the size that follows from the number of elements."""
     count, new_count = math.prod(d for d in old if d is not None), math.prod(d for d in new if d != -1)
     free = len([d for d in new if d == -1])
     _check_sizes(new)
@@ -129,7 +129,7 @@ def _reshape_like(g: Any, x: Any) -> Any:
 
 
 def _with_one_free(shape: Sequence[Dim]) -> Shape:
-    """A shape with one unknown size as reshape takes it."""
+    """``shape`` with -1 for its unknown size, of which there may be one."""
     _check_sizes(shape)
     if len([d for d in shape if d is None or d == -1]) > 1:
         raise InvalidArgumentError(

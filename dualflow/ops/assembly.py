@@ -1,4 +1,4 @@
-"""The kernel of ops that put their output together from pieces."""
+"""The NumPy kernel of ops whose output consists of copies of parts of their inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pieces = Callable[..., list[tuple[Any, Any]]]
 
 
 def assembling(infer: Callable[..., TensorSpec], pieces: Pieces) -> Callable[..., Array]:
-    """The NumPy kernel that makes the output ``infer`` foresees and copies ``pieces`` into it, in order."""
+    """A NumPy kernel that allocates the output by ``infer``, and copies ``pieces`` into it in order."""
 
     def kernel(*inputs: Array, **attrs: Any) -> Array:
         spec = infer(*[TensorSpec.of(Shape(a.shape), as_dtype(a.dtype)) for a in inputs], **attrs)

@@ -51,17 +51,17 @@ class BatchingRule(NamedTuple):
 
 
 def _moved(axis: Any) -> Any:
-    """An axis, or each of several, counted with one more before it; from the end it is the same."""
+    """``axis``, one or several, after a new first axis: one more if it is not negative."""
     if isinstance(axis, int):
         return axis + 1 if axis >= 0 else axis
     return tuple([a + 1 if a >= 0 else a for a in axis])
 
 
 ALONG: Final = BatchingRule(axes=("axis",))
-"""The op works along the axes that ``axis`` names."""
+"""For ops with an attribute ``axis``, which is shifted by one."""
 LEADING: Final = BatchingRule(broadcasts=True)
-"""The op works on the last axes, or on elements: those before them are rows already."""
+"""For ops on the last axes and elementwise ops, whose leading axes broadcast."""
 APART: Final = BatchingRule(apart=True)
-"""What the op computes depends on places in its result, or on all of it."""
+"""For ops that can't be batched by their attributes: they run once for each batch element."""
 OF_SHAPE: Final = BatchingRule(sizes=("shape",))
-"""The op makes what has the shape ``shape``."""
+"""For ops whose result has the shape of the attribute ``shape``, which gets the batch size."""

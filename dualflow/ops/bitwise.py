@@ -38,7 +38,7 @@ invert: UnaryFunction = _bitwise(
 
 
 def _fits(m: Any, y: Any) -> Any:
-    """Whether ``y`` is a number of places that the machine's shift can move by."""
+    """Whether ``y`` is from 0 to the number of bits - 1; machine shifts are undefined otherwise."""
     return (y >= 0) & (y < 8 * m.dtype(y).size)
 
 

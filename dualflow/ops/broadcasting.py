@@ -1,4 +1,4 @@
-"""Repeating along axes, and summing over them: each is the other's gradient."""
+"""Broadcasting and sums over axes: each is the gradient of the other."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _broadcast_by_infer(x: TensorSpec, sizes: TensorSpec, shape: tuple[int, ...]
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """A view, or a filled array while that is small, for np.broadcast_to takes long to make its view."""
+    """``x`` broadcast to ``shape``: a copy if small, which is faster than np.broadcast_to, else a view."""
     if not x.ndim:
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
     if math.prod(shape) > _SMALL:
@@ -115,7 +115,7 @@ BROADCAST_BY = register(
 
 
 def broadcast_by(x: Any, shape: Any) -> Any:
-    """``x`` repeated up to ``shape``, whose sizes may be symbolic."""
+    """``x`` broadcast to ``shape``, whose sizes may be symbolic."""
     sizes = Shape(open_shape(shape))
     if sizes.is_static:
         return dispatch.current().apply(BROADCAST_TO, (x,), {"shape": sizes})
@@ -144,7 +144,7 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
 
 
 def sum_like(x: Any, like: Any) -> Tensor:
-    """``x`` summed over the axes along which ``like`` was repeated to its shape."""
+    """``x`` summed to the shape of ``like``: over the axes along which ``like`` broadcasts to ``x``."""
     shape = like.shape
     if shape.is_static:
         return sum_to(x, shape)
@@ -152,7 +152,7 @@ def sum_like(x: Any, like: Any) -> Tensor:
 
 
 def sum_to(x: Any, shape: Shape) -> Tensor:
-    """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it.
+    """``x`` summed to ``shape``: over the axes along which ``shape`` broadcasts to the shape of ``x``.
 
     A dynamic size is assumed not to be 1.
     """
@@ -201,7 +201,7 @@ def reduction_axes(x: Any, axis: Any) -> tuple[int, ...]:
 
 
 def spread(g: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Tensor:
-    """``g``, of the shape of a reduction of ``x``, repeated to the shape of ``x``."""
+    """``g``, which has the shape of a reduction of ``x``, broadcast to the shape of ``x``."""
     shape = x.shape
     if not keepdims and 0 < len(axis) < len(shape):
         g = expand_dims(g, axis)

@@ -1,4 +1,4 @@
-"""Values that are returned if a bool holds; otherwise their use is an error.
+"""Ops that return their input if a condition is true, and raise an error otherwise.
 
 As ops without an effect, they fail only where their results are used.
 """
@@ -54,7 +54,7 @@ ASSIGNED: Final[Op] = register(
 
 
 def assigned(x: Any, ran: Any, name: str) -> Any:
-    """``x``, or an UnassignedError about the variable ``name`` unless the bool scalar ``ran`` holds."""
+    """``x``; raises an UnassignedError for the variable ``name`` unless the bool scalar ``ran`` is true."""
     return dispatch.current().apply(ASSIGNED, (x, ran), {"name": name})
 
 
@@ -87,10 +87,10 @@ REQUIRED: Final[Op] = register(
 
 
 def required(x: Any, ok: Any, message: str) -> Any:
-    """``x``, or an InvalidArgumentError with ``message`` unless the bool scalar ``ok`` holds."""
+    """``x``; raises an InvalidArgumentError with ``message`` unless the bool scalar ``ok`` is true."""
     return dispatch.current().apply(REQUIRED, (x, ok), {"message": message})
 
 
 def required_size(x: Any, message: str = "a shape has no negative sizes.") -> Any:
-    """The symbolic scalar ``x``; an InvalidArgumentError at run time if it is negative."""
+    """The symbolic scalar ``x``; raises an InvalidArgumentError at run time if it is negative."""
     return required(x, greater_equal(x, 0), message)

@@ -1,4 +1,4 @@
-"""Comparisons, tests and logic: everything whose results are bools."""
+"""Comparisons, tests such as isnan, and logic: the elementwise ops with bool results."""
 
 from __future__ import annotations
 

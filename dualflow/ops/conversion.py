@@ -1,4 +1,4 @@
-"""Ops that pass their input on: another dtype, no gradient, or nothing at all."""
+"""cast, stop_gradient, identity and other ops that keep the values of their input."""
 
 from __future__ import annotations
 

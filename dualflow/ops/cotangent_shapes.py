@@ -1,4 +1,4 @@
-"""Cotangents with the shape of their values, where that shape is known at run time only.
+"""Reshaping of cotangents to the shape of their value where that is known at run time only.
 
 ``SUM_LIKE`` sums a cotangent back to a tensor that may have been repeated; ``MATCHED`` checks one that user
 code has computed. Both are no code at all where the sizes are the same expressions.
@@ -29,7 +29,7 @@ _NOT_BACK: Final = "a cotangent of shape {0} doesn't sum back to shape {1}"
 
 
 def _broadcasts(shape: Shape, target: Shape) -> bool:
-    """Whether a tensor of ``shape`` may be repeated to one of shape ``target``."""
+    """Whether ``shape`` may broadcast to ``target``."""
     leading = len(target) - len(shape)
     return leading >= 0 and all(
         size in (1, None) or goal in (size, None) for size, goal in zip(shape, target[leading:], strict=True)
@@ -54,7 +54,7 @@ def _sum_kernel(flow: Any, like: Any) -> Any:
 
 
 def _summed(read: Any, flow: Any, like: Any) -> Any:
-    """The sum along axes of size 1; along one that may have that size, the sum or the cotangent itself."""
+    """``flow`` summed to the shape of ``like``; along axes of symbolic size, decided at run time."""
     shape = tuple(like.shape)
     flow = sum_to(flow, Shape(shape))
     for axis, size in enumerate(shape):

@@ -1,4 +1,4 @@
-"""The constructor of elementwise ops: shape by broadcasting, dtype by a rule, one element's code."""
+"""The constructor of elementwise ops from a dtype rule and the scalar code of one element."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ integral = DTypeRule(Promotion.TOGETHER, "iu", "integers")
 
 
 class _Rules(TypedDict, total=False):
-    """The arguments of :func:`elementwise` that don't decide the type of the function."""
+    """The keyword arguments of :func:`elementwise` on which the type of its result does not depend."""
 
     dtype: Required[DTypeRule]
     code: Required[Callable[..., Any]]
@@ -216,7 +216,7 @@ def elementwise(
 
 
 def _guarded(kernel: Callable[..., Any], rule: DTypeRule) -> Callable[..., Any]:
-    """A kernel that refuses, as a ufunc does, the dtypes that the rule refuses."""
+    """``kernel`` with a check: it raises a TypeError, as a ufunc does, for dtypes that ``rule`` excludes."""
 
     def guarded(*arrays: Any) -> Any:
         if arrays[0].dtype.kind not in rule.kinds:

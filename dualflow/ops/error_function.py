@@ -57,7 +57,7 @@ _BLOCK: Final = 1 << 14  # elements computed at a time, so that what is between 
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
-    """Horner's rule in one array."""
+    """The polynomial by Horner's rule, computed in one array."""
     value = np.full_like(x, coefficients[-1])
     for c in coefficients[-2::-1]:
         value *= x
@@ -89,7 +89,7 @@ def _by_blocks(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
 
 
 def _tail(size: Array) -> Array:
-    """erfc of 1.25 and more."""
+    """``erfc`` for ``size`` of 1.25 or more."""
     inverse = 1 / (size * size)
     ratio = np.where(size < 1 / 0.35, _rational(_LARGE, inverse), _rational(_HUGE, inverse))
     high = (size.view(np.int64) & -(1 << 32)).view(np.float64)  # its square is exact
@@ -140,7 +140,7 @@ def _narrow_ndtr(x: Array) -> Array:
 
 @_by_blocks
 def _ndtr(x: Array) -> Array:
-    """Where erfc is small, its argument needs extra precision: the remainder is added times the slope."""
+    """``ndtr`` in double precision: where erfc is small, the rounding error of its argument is corrected."""
     x = np.clip(x, -40.0, 40.0)
     turned = x * (_TURN[0] + _TURN[1])
     high = (x.view(np.int64) & -(1 << 27)).view(np.float64)  # its products are exact

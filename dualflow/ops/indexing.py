@@ -281,7 +281,7 @@ def _masked(x: Any, mask: Any) -> Any:
 
 
 def _is_open(item: slice) -> bool:
-    """Whether an end of a slice is known only when it runs."""
+    """Whether a bound of a slice is known at run time only."""
     ends = (item.start, item.stop)
     return any(isinstance(p, AbstractTensor | AbstractVariable) and known_value(p) is None for p in ends)
 

@@ -1,4 +1,4 @@
-"""Several tensors into one, and one into several."""
+"""Ops that join tensors or split one: concat, stack, unstack, split."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _concat_pieces(out: Any, *inputs: Any, axis: int) -> list[tuple[Any, Any]]:
 
 
 def _along(axis: int, shape: Shape, entry: Any) -> Key:
-    """The key that takes ``entry`` on ``axis`` and all of the other axes."""
+    """The indexing key with ``entry`` for ``axis`` and full slices for the other axes."""
     return tuple(entry if a == axis else (0, d, 1) if d != 0 else (0, 0, 1) for a, d in enumerate(shape))
 
 

@@ -1,4 +1,4 @@
-"""Computations that run once sizes are known."""
+"""Computations that are deferred until all sizes are known."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ class FixedSpec:
 
 
 def like(place: int = 0) -> Result:
-    """The rule for results that have the spec of an input."""
+    """A function of the input specs that returns the spec of input ``place``."""
     return lambda *specs: TensorSpec.of(specs[place].shape, specs[place].dtype)

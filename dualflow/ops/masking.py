@@ -92,7 +92,7 @@ def _number_of(counts: Any) -> Any:
 
 
 def all_positions(read: Any, counts: Any) -> Any:
-    """The positions of ``counts``, each repeated as often as its count."""
+    """Each index of ``counts``, repeated as often as its element."""
     if counts.dtype.kind == "i":
         counts = required(counts, equal(_number_of(less(counts, 0)), 0), _FEWER)
     if counts.dtype.kind != "b":  # the sum of integers may be more than an integer holds
@@ -115,7 +115,7 @@ REPEATED = register(
 
 
 def _flat(x: Any, rank: int) -> Any:
-    """``x`` with its first ``rank`` axes as one."""
+    """``x`` with its first ``rank`` axes merged into one."""
     if rank == 1:
         return x
     return reshape(x, Shape((math.prod(x.shape[:rank]), *x.shape[rank:])))
@@ -135,7 +135,7 @@ def _put(read: Any, values: Any, mask: Any) -> Any:
 
 
 def _places(read: Any, mask: Any) -> Any:
-    """Positions in all elements as positions on each axis."""
+    """The indices of the true elements, one column for each axis."""
     at = all_positions(read, not_equal(mask, np.zeros((), mask.dtype.dtype)))
     columns = []
     for size in reversed(mask.shape[1:]):

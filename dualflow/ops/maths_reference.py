@@ -54,7 +54,7 @@ def pow(x: Any, y: Any) -> Any:
 
 
 _CORNERS = {char: (np.array(0, char), np.array(-np.inf, char)) for char in "efdg"}
-"""0 and -inf of each kind of float, which as Python's numbers NumPy would convert in each call."""
+"""0 and -inf as NumPy scalars of each float dtype: NumPy would convert Python's in each call."""
 
 
 def _root(x: Any) -> Any:
@@ -113,7 +113,7 @@ def dtype(x: Any) -> DType:
 
 
 def check(ok: Any, message: str) -> None:
-    """Stop with ``message`` unless every element of ``ok`` holds.
+    """Raise an error with ``message`` unless all elements of ``ok`` are true.
 
     Raises:
         InvalidArgumentError: an element of ``ok`` is false.

@@ -1,4 +1,4 @@
-"""The sizes of a tensor as integers of another tensor."""
+"""The shape of a tensor as an integer tensor."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Reduce(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What a fold results in after each element along ``attrs["axis"]``, an int.
+    """A cumulative reduction along ``attrs["axis"]``, an int: its result after each element.
 
     ``attrs["reverse"]`` goes from the end. Where ``attrs["exclusive"]`` is set, each element is left out of
     its own result, and ``exclusive`` is the fold: the two may begin with other values.
@@ -62,7 +62,7 @@ class Scan(NamedTuple):
 
 
 class View(NamedTuple):
-    """The input's elements under another shape: ``view(array, **attrs)`` is a NumPy view or a ValueError.
+    """The input's elements in another layout: ``view(array, **attrs)`` is a NumPy view or a ValueError.
 
     A ``sliding`` view shows windows over the axes between the first and the last: ``attrs["size"]``,
     ``attrs["strides"]`` between them and ``attrs["dilations"]`` between their elements, for each such axis.
@@ -74,7 +74,7 @@ class View(NamedTuple):
 
 
 class CopyPieces(NamedTuple):
-    """An output put together from copies of its inputs.
+    """An output that consists of copies of parts of the inputs, such as of concat and pad.
 
     ``pieces(out, *inputs, **attrs)`` returns ``(destination, source)`` pairs of views of equal shape, which
     together cover ``out``; a source may be a Python number. They are copied in order: where two overlap, the
@@ -94,7 +94,7 @@ class Gather(NamedTuple):
 
 
 class RepeatIndices(NamedTuple):
-    """The places of the elements of input 0, in order, each repeated by the element: a bool is 0 or 1.
+    """The index of each element of input 0, in order, repeated as often as the element: a bool is 0 or 1.
 
     There are ``attrs["size"]`` of them.
     """
@@ -105,7 +105,7 @@ class SizeVector(NamedTuple):
 
 
 class Decompose(NamedTuple):
-    """An op that is other ops, once the integers that decide its sizes are known as sizes.
+    """An op that is replaced by other ops, for which integers computed by the program become symbolic sizes.
 
     ``resolve(read, *inputs, **attrs)`` returns what those make of the inputs, or a tuple of results.
     ``read(tensor, least)`` returns the elements of a tensor of integers, for attributes: numbers, or symbolic
@@ -117,7 +117,7 @@ class Decompose(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """Slices of the last input put, in order, to positions that the integers before it name.
+    """Writes slices of the last input, in order, to the positions in the integer input before it.
 
     Each names a place on ``attrs["axis"]``; or, where there is no such attribute, the integers' last axis has
     one for each of the first axes. They go ``onto`` the first input or onto zeros. ``join`` is the update:
@@ -164,7 +164,7 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Stops the program unless input 0, a bool scalar, holds; it has no results.
+    """Raises an error unless input 0, a bool scalar, is true; it has no results.
 
     ``attrs["error"](arrays)`` makes the exception that is raised, of the other inputs.
     """

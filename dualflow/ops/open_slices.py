@@ -20,7 +20,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, shape_of
 
 _FAR: Final = 1 << 62
-"""Beyond the end of every axis."""
+"""A bound beyond the end of every axis."""
 
 
 def _number(value: int) -> Domain:

@@ -336,7 +336,7 @@ def one_hot(
 
 
 def _in_width(x: Any, dtype: DType) -> Any:
-    """A Python float as an array that a cast to ``dtype`` doesn't round twice."""
+    """A Python float as float64 if ``dtype`` is a float, so that a cast rounds only once."""
     return np.float64(x) if type(x) is float and dtype.is_inexact else x
 
 

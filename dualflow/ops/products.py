@@ -1,4 +1,4 @@
-"""Products of tensors by the axes they share, all through the matrix product."""
+"""tensordot, einsum and other products over shared axes, all computed by matrix products."""
 
 from __future__ import annotations
 

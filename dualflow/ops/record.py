@@ -268,7 +268,7 @@ def operand(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
 
 
 def _check_range(array: Any, dtype: DType) -> None:
-    """Refuse integers that would be others in ``dtype``; an array of the same dtype costs nothing."""
+    """Raise an error for integers that ``dtype`` can't represent."""
     if array.dtype is dtype.dtype or np.can_cast(array.dtype, dtype.dtype) or not array.size:
         return
     low, high = int(array.min()), int(array.max())
@@ -306,7 +306,7 @@ _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
 
 
 def _adapt(target: DType | None, own: DType) -> DType:
-    """The dtype where a raw value of dtype ``own`` meets ``target``, which only a higher kind changes."""
+    """The common dtype of a ``target`` tensor and a raw value: ``target``, unless ``own`` is a higher kind."""
     if target is not None and target.is_string is not own.is_string:
         promote(target, own)
     if target is None or _RANK[own.kind] > _RANK[target.kind]:

@@ -65,7 +65,7 @@ def _reduction(
     vjp: Callable[..., Any] | None,
     samples: Any,
 ) -> Op:
-    """The record of the reduction that ``ufunc`` repeats; of no elements it is what the fold begins with."""
+    """The op record of the reduction by ``ufunc``; its result without elements is the start of ``fold``."""
     reduce: Callable[..., Any] = ufunc.reduce
 
     def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
@@ -105,14 +105,14 @@ def _highest(dtype: DType) -> Any:
 
 
 def _extreme_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """Elements that share the extreme share its gradient."""
+    """The cotangent of an extreme, divided equally among the elements that attain it."""
     share = cast(equal(x, spread(out, x, axis, keepdims)), x.dtype)
     count = reduce_sum(share, axis, keepdims)
     return share * spread(g / count, x, axis, keepdims)
 
 
 def _first_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The first element that is the extreme, or nan, has its whole gradient."""
+    """The cotangent of an extreme, all of it for the first element that attains it or is nan."""
     count, place = 1, convert_to_tensor(0)
     for a in reversed(axis):
         size = x.shape[a]
@@ -124,7 +124,7 @@ def _first_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) 
 
 
 def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """Each element's is the product of all others, those before and those after it: zeros do no harm."""
+    """The cotangent of a product: products of all other elements, without a division by zeros."""
     kept = tuple(a for a in range(len(x.shape)) if a not in axis)
     flat = transpose(x, (*kept, *axis))
     moved = flat.shape
@@ -297,7 +297,7 @@ def reduce_any(
 def _position(
     name: str, doc: str, kernel: Callable[..., Any], worst: Callable[[DType], Any], sense: int
 ) -> Op:
-    """The record of the search for the first extreme; a nan counts as more extreme than any number."""
+    """The op record of argmax or argmin; nan counts as the extreme."""
 
     def infer(x: TensorSpec, axis: tuple[int, ...], keepdims: bool) -> TensorSpec:
         if x.dtype.kind not in "biuf":

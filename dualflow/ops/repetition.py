@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _MUCH: Final = 1 << 14
-"""The number of elements from which it pays not to write them twice."""
+"""The number of elements from which the inside of a padded array is written only once."""
 
 
 def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
@@ -53,7 +53,7 @@ def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: floa
 def _pad_pieces(
     out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float
 ) -> list[tuple[Any, Any]]:
-    """The inside, after ``value`` everywhere or, if the inside is large, after the pieces around it."""
+    """The pieces of a padded array: ``value`` around the input, which is copied last."""
     inside = tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True)])
     copied = out[(*inside, ...)], x
     if not isinstance(x, np.ndarray) or x.size < _MUCH:

@@ -1,4 +1,4 @@
-"""Rows joined, in order, with those that integers name: ``ufunc.at`` on flat arrays, where it is fast."""
+"""Scatter of rows by a ufunc, in order: ``ufunc.at`` on flat arrays, where it is fast."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 
 
 def accumulated(ufunc: np.ufunc, start: float, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    """The running results of ``ufunc`` along ``axis``; ``start`` is the first of ``exclusive`` ones."""
+    """The cumulative results of ``ufunc`` along ``axis``; ``exclusive`` ones begin with ``start``."""
     before = (slice(None),) * axis
     backwards = (*before, slice(None, None, -1))
     source = x[backwards] if reverse else x
@@ -50,7 +50,7 @@ def accumulated(ufunc: np.ufunc, start: float, x: Any, axis: int, exclusive: boo
 
 
 def running(join: Callable[[Any, Any], Any], neutral: float, first: float) -> Scan:
-    """The form of running results of ``join``; they begin with ``neutral``, exclusive ones with ``first``."""
+    """The op kind of a cumulative ``join`` that starts from ``neutral``, or from ``first`` if exclusive."""
 
     def fold(start: float) -> Reduce:
         return Reduce(

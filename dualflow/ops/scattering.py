@@ -1,4 +1,4 @@
-"""Reading and writing at positions that span several axes."""
+"""gather_nd, scatter_nd and tensor updates: indices that span several axes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _position(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def _join(ufunc: np.ufunc, out: Any, indices: Any, updates: Any) -> None:
-    """Join ``updates`` with what is in ``out`` at the positions; those that name no axis are of all of it."""
+    """Combine ``updates`` with the elements of ``out`` at ``indices`` by ``ufunc``, in place."""
     depth = indices.shape[-1]
     _check_fit(out, indices, updates)
     places = np.zeros(indices.shape[:-1], np.intp)
@@ -115,7 +115,7 @@ def update_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec) -
 
 
 def updated(tensor: Any, indices: Any, updates: Any, ufunc: np.ufunc | None = None) -> Any:
-    """A copy of ``tensor`` with ``updates`` at the positions, or joined by ``ufunc`` with what is there."""
+    """A copy of ``tensor`` with ``updates`` assigned at ``indices``, or combined by ``ufunc``."""
     if updates.dtype != tensor.dtype:
         raise TypeError("updates have the dtype of the tensor")
     out = tensor.copy()

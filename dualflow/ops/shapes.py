@@ -1,4 +1,4 @@
-"""The shape, size and rank of a tensor, as tensors; and checks of shapes."""
+"""The shape, size and rank of a tensor as tensors, and checks of shapes."""
 
 from __future__ import annotations
 

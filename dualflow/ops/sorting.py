@@ -1,4 +1,4 @@
-"""Sorting, through the positions that sort."""
+"""Sorting and argsort."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _take_along(x: Any, indices: Any, axis: int) -> Any:
 
 
 def _along_sizes(indices: Any, shape: Shape) -> Shape:
-    """``shape``, whose open sizes are those of the indices: along the axis itself it has to be known."""
+    """``shape`` with its unknown sizes taken from the indices; the size along the axis must be known."""
     return Shape(
         own if own is not None else index_size for own, index_size in zip(shape, indices.shape, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Arguments that must be known before an op can run: shapes, axes, sizes and other plain numbers."""
+"""Arguments that must have static values: shapes, axes, sizes and other plain numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means, spreads and counts: compositions of sums and extremes."""
+"""Means, variances and counts, composed of sums and extremes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reduce_mean(
 
 
 def _integer_mean(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: DType) -> Any:
-    """The quotient of sum and count, cut off towards zero; of no elements 0."""
+    """The integer mean: sum by count, truncated towards zero; 0 without elements."""
     wide = uint64 if dtype.is_unsigned else int64
     total = reduce_sum(cast(x, wide), axes, keepdims)
     count = _count(x, axes, wide)

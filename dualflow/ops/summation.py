@@ -16,13 +16,13 @@ _add_reduce: Callable[..., Any] = np.add.reduce
 _HALF = "e"
 _SINGLE = np.dtype(np.float32)
 _FEW = 256
-"""The number of elements up to which they are added one after another."""
+"""The number of elements up to which a plain sequential sum is used."""
 
 _BLOCK = 64
-"""Rows of a block."""
+"""The number of rows of a block."""
 
 _WIDTH = 1024
-"""Elements that a row should have: shorter ones are taken several at a time."""
+"""The least length of a row; shorter rows are processed several at a time."""
 
 _BUFFERED = 1 << 12
 """Elements of one block where NumPy converts them on the way, and adds pairwise only within its buffer."""
@@ -65,7 +65,7 @@ def _in_blocks(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _joined(x: Any, summed: Sequence[bool]) -> tuple[Any, list[bool]]:
-    """A view of ``x`` where neighbouring axes, both summed or both not, are one wherever memory allows it."""
+    """A view of ``x`` with neighbouring axes, both summed or both kept, merged where strides allow it."""
     sizes: list[int] = []
     steps: list[int] = []
     kinds: list[bool] = []

@@ -1,4 +1,4 @@
-"""Circular and hyperbolic functions and their inverses. Angles are in radians."""
+"""Trigonometric and hyperbolic functions and their inverses; angles in radians."""
 
 from __future__ import annotations
 

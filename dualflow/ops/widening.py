@@ -23,7 +23,7 @@ _MOVES: Final = (CopyPieces, Literal, Gather, View)
 
 
 def carries(op: Op) -> bool:
-    """Whether an op takes elements of any dtype as they are: it moves them, or hands them to Python."""
+    """Whether an op only moves elements, or passes them to Python, so that it supports every dtype."""
     return isinstance(op.kind, _MOVES) or op.effect is not None or op.outputs is None
 
 

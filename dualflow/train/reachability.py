@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def parents_of(children: Iterable[Iterable[int]]) -> dict[int, list[int]]:
-    """The parents of each node that has any; ``children`` has the children of node 0, 1, ..."""
+    """The parents of each node that has any, by its number; ``children`` lists the children of each node."""
     parents = defaultdict(list)
     for number, own in enumerate(children):
         for child in own:

@@ -44,7 +44,7 @@ def _running(
     domain: Domain,
     promotion: Promotion,
 ) -> Op:
-    """The record of the running results of ``ufunc``; ``start`` is the first where they are exclusive."""
+    """The op record of a cumulative ``ufunc``; ``start`` is the first element of exclusive results."""
 
     def infer(x: TensorSpec, axis: int, exclusive: bool, reverse: bool) -> TensorSpec:
         if x.dtype.kind not in kinds:
@@ -75,7 +75,7 @@ def _running(
 
 
 def _product_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    """``others[i] * sum(g[j] * product of x between i and j)``, without dividing: zeros do no harm.
+    """The cotangent of a cumulative product, without a division, which zeros would make nan.
 
     ``others`` is the product of all before ``i``. The sums follow ``s[i] = g[i] + x[i + 1] s[i + 1]``, which
     doubling solves: after each round a sum covers twice as many terms.
@@ -93,7 +93,7 @@ def _product_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: 
 
 
 def _moved(x: Any, axis: int, by: int, value: float) -> Any:
-    """Each element ``by`` places further along an axis of known size, with ``value`` where there was none."""
+    """``x`` shifted by ``by`` along an axis of known size; ``value`` fills the start."""
     size, count = x.shape[axis], min(abs(by), x.shape[axis])
     parts = split(x, [size - count, count] if by > 0 else [count, size - count], axis=axis)
     around = [[0, 0] for _ in x.shape]

@@ -1,1 +1,1 @@
-"""More functions of numbers, element by element: quotients, neighbours, angles, polynomials, conversions."""
+"""More elementwise functions: quotients, neighbouring floats, angles, polynomials, conversions."""

@@ -1,4 +1,4 @@
-"""Quotients: towards zero, and of zero."""
+"""Quotients: rounded towards zero, and with a result for a division by zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbours of floats, angles, polynomials, and conversions that keep bits or saturate."""
+"""Neighbouring floats, angles, polynomials, and conversions that keep the bits or saturate."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _neighbour_infer(x1: TensorSpec, x2: TensorSpec) -> TensorSpec:
 
 
 def _neighbour(m: Any, x: Any, y: Any) -> Any:
-    """Rump, Zimmermann, Boldo, Melquiond: Computing Predecessor and Successor in Rounding to Nearest."""
+    """The float after ``x`` towards ``y``; Rump et al., "Computing Predecessor and Successor" (2009)."""
     info = np.finfo(m.dtype(x).dtype)
     unit, least = float(info.eps) / 2, float(info.smallest_subnormal)
     phi = unit * (1 + 2 * unit)
@@ -216,7 +216,7 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
 
 def _within(x: Any, target: DType) -> Any:
-    """``x`` between the ends of ``target``, where a cast would not keep it there."""
+    """``x`` clipped to the range of ``target``, unless a cast can't leave that range."""
     own = x.dtype
     if own.is_bool or (own.is_floating and target.is_integer):
         return x

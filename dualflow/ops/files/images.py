@@ -90,7 +90,7 @@ def _own_channels(image: Any) -> int:
 
 
 def _in_dtype(pixels: Array, dtype: DType) -> Array:
-    """Elements in another dtype, whose whole range they fill; of floats that is from 0 to 1."""
+    """Pixels in another dtype, scaled so that white is its largest value, or 1 for floats."""
     wide = pixels.dtype == np.uint16
     if dtype.is_floating:
         return (pixels * np.float32(1 / (65535 if wide else 255))).astype(dtype.dtype)

@@ -87,7 +87,7 @@ def _by(seed: Any) -> Draw:
 
 
 def _flipped(image: Any, axis: int, draw: Draw) -> Tensor:
-    """One image is mirrored if the number drawn is below a half, those of a batch if it is not."""
+    """Images mirrored at random; as in TensorFlow, a batch mirrors those whose number is above 0.5."""
     images, single = as_batch(image)
     mirrored = reverse(images, [axis])
     if len(convert_to_tensor(image).shape) == 3:

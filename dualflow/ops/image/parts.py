@@ -77,7 +77,7 @@ def extract_patches(
 
 
 def _around(have: int, size: int, step: int, rate: int) -> tuple[int, int]:
-    """The zeros before and after an axis, so that patches begin at each step of it."""
+    """The zeros to add before and after an axis for patches at each multiple of ``step``."""
     beyond = max(0, (-(-have // step) - 1) * step + (size - 1) * rate + 1 - have)
     return beyond // 2, beyond - beyond // 2
 

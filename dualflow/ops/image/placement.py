@@ -64,7 +64,7 @@ def size_of(images: Any) -> tuple[int, int]:
 def once_known(
     change: Callable[[Any], Any], images: Any, height: int | None, width: int | None, dtype: Any = None
 ) -> Any:
-    """``change(images)``, which reads the sizes of the images; in a trace they may be unknown.
+    """``change(images)``, deferred until the sizes of the images, which it requires, are known.
 
     Args:
         change: computes the result, of the same rank.

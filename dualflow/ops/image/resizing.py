@@ -104,20 +104,20 @@ def _checked(size: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _within(size: tuple[int, ...], old: tuple[int, ...]) -> tuple[int, ...]:
-    """The largest size within ``size`` of the ratio of ``old``."""
+    """The largest size within ``size`` that has the aspect ratio of ``old``."""
     scale = min(np.float32(n) / np.float32(max(o, 1)) for n, o in zip(size, old, strict=True))
     return _checked(tuple(int(np.rint(scale * np.float32(o))) for o in old))
 
 
 def _rows_resized(images: Any, of: Taps, method: str) -> Any:
-    """The heights of a batch as the sums of ``of``: rows of all pixels and channels are added."""
+    """A batch with its height resized by the taps ``of``: weighted sums of whole rows."""
     batch, height, width, channels = _sizes(images)
     flat = reshape(images, [batch, height, width * channels])
     return reshape(_summed(flat, 1, of, method), [batch, len(of.places), width, channels])
 
 
 def _columns_resized(images: Any, of: Taps, method: str) -> Any:
-    """The widths of a batch resized by the taps ``of``: channels are gathered one by one, along long rows."""
+    """A batch with its width resized by the taps ``of``: channel by channel, so that rows are long."""
     batch, height, width, channels = _sizes(images)
     new, taps_of_each = of.places.shape
     if taps_of_each > _MOST_PICKED:
@@ -129,7 +129,7 @@ def _columns_resized(images: Any, of: Taps, method: str) -> Any:
 
 
 def _sizes(images: Any) -> tuple[int, int, int, int]:
-    """The sizes of a batch, of which the first may be left open."""
+    """The sizes of a batch for ``reshape``, with -1 for an unknown batch size."""
     batch, *others = images.shape
     height, width, channels = (static_int(n, "the height, width and channels of images") for n in others)
     return -1 if batch is None else batch, height, width, channels

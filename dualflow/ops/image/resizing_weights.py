@@ -130,7 +130,7 @@ def _sampled(kernel: ResamplingKernel, old: int, new: int, antialias: bool) -> T
 
 
 def _normalised(places: Array, weights: Array, old: int) -> Taps:
-    """Weights of the pixels inside of the image, whose sum is 1."""
+    """``weights`` set to 0 for pixels outside of the image, and divided by their sum."""
     weights = np.where((places >= 0) & (places < old), weights, 0)
     total = weights.sum(1, keepdims=True)
     normalised = np.divide(weights, total, out=weights, where=abs(total) > 1e-30)

@@ -1,4 +1,4 @@
-"""Initializers that draw numbers."""
+"""Initializers with random numbers."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class VarianceScaling(Initializer):
 
 @dataclass(frozen=True)
 class _Scaled(Initializer):
-    """Numbers of a variance that the class decides."""
+    """The base of initializers whose variance depends on the fans."""
 
     seed: int | None = None
     dtype: DTypeLike = float32

@@ -30,7 +30,7 @@ def lapack_lu(x: Any) -> tuple[Any, Any, int]:
 
 
 def _eliminated(matrix: Any) -> tuple[Any, Any, int]:
-    """The factors take the place of the matrix; rows count from 1."""
+    """Overwrite ``matrix`` by its LU factors; returns it, the row exchanges from 1, and LAPACK's ``info``."""
     size = len(matrix)
     exchanged = integers(size)
     info = call("getrf", matrix.dtype, size, size, matrix, size, exchanged)

@@ -181,7 +181,7 @@ def lapack_eigvalsh(x: Any) -> Any:
 
 
 def _eigh(job: str, matrix: Any, values: Any) -> None:
-    """Eigenvectors take the place of the matrix."""
+    """Overwrite ``matrix`` by its eigenvectors, and ``values`` by its eigenvalues."""
     size, kinds = len(matrix), "xri" if matrix.dtype.kind == "c" else "xi"
     if call_with_work("heevd", matrix.dtype, job, "L", size, matrix, size, values, kinds=kinds):
         raise np.linalg.LinAlgError

@@ -17,7 +17,7 @@ from dualflow.ops.reduction import reduce_max
 from dualflow.ops.selection import masked, where
 
 _WIDTH: Final = 1e-20
-"""The square of what counts as none, where the largest value is 1."""
+"""The square of the difference, relative to the largest value, below which values count as equal."""
 
 
 def _relative(values: Any) -> tuple[Any, Any]:
@@ -27,7 +27,7 @@ def _relative(values: Any) -> tuple[Any, Any]:
 
 
 def _reciprocal(x: Any) -> Any:
-    """``1 / x``, but ``x / (x ** 2 + width)``; constant where ``x`` is 0."""
+    """``1 / x`` without a pole: ``x / (x ** 2 + _WIDTH)``, with gradient 0 where ``x`` is 0."""
     some = not_equal(x, 0)
     safe = where(some, x, cast(1, x.dtype))
     size = safe * safe if not x.dtype.is_complex else real(safe * conj(safe))

@@ -105,7 +105,7 @@ def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
 
 
 def _determinant_joint_vjp(needed: Any, g: Any, out: Any, x: Any, log: bool) -> tuple[Any, ...]:
-    """The real part of the trace of ``inv(x) @ dx`` changes the logarithm, its imaginary part the sign."""
+    """The vjp by Jacobi's formula: the logarithm changes by the trace of ``inv(x) @ dx``."""
     if not log:
         back = g * out
     else:

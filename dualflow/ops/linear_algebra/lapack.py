@@ -16,7 +16,7 @@ import numpy as np
 from dualflow.core import blas
 
 SMALLEST: Final = 64
-"""Matrices of fewer rows or columns are left to NumPy."""
+"""The least number of rows and columns for which LAPACK is called directly; NumPy handles smaller ones."""
 
 _PREFIXES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _REAL_NAMES: Final = {"heevd": "syevd", "ungqr": "orgqr"}
@@ -24,7 +24,7 @@ _REAL_NAMES: Final = {"heevd": "syevd", "ungqr": "orgqr"}
 
 
 def serves(x: Any, *names: str) -> bool:
-    """Whether matrices are large enough, and all these routines are there for their dtype."""
+    """Whether matrices are large enough, and the BLAS has all these routines for their dtype."""
     library = blas.find()
     return (
         library is not None
@@ -77,12 +77,12 @@ def integers(count: int) -> Any:
 
 
 def columns(x: Any) -> Any:
-    """A copy of a matrix in the order of its columns, as routines take it."""
+    """A column-major copy of a matrix, as LAPACK requires it."""
     return np.array(x, order="F")
 
 
 def clear_below(x: Any) -> None:
-    """Set to 0 what is below the diagonal of a matrix in the order of its columns; it uses ``laset``."""
+    """Set the elements below the diagonal of a column-major matrix to 0, by LAPACK's ``laset``."""
     rows, width = x.shape
     zero = np.zeros(1, x.dtype)
     if rows > 1:

@@ -60,7 +60,7 @@ def lstsq(
 
 
 def _gram_factor(a: Any, of_columns: bool, weight: Any) -> Any:
-    """The Cholesky factor of the products of all columns of ``a`` with each other, or of all rows."""
+    """The Cholesky factor of the Gram matrix of the columns of ``a``, or of its rows."""
     gram = matmul(a, a, adjoint_a=of_columns, adjoint_b=not of_columns)
     if not (isinstance(weight, int | float) and weight == 0):
         gram = gram + cast(weight, a.dtype) * eye(gram.shape[-1], dtype=a.dtype)

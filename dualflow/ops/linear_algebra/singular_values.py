@@ -99,7 +99,7 @@ def _joint_vjp(
 
 
 def _turned(basis: Any, g: Any, rank: int) -> tuple[Any, Any]:
-    """The part of ``g`` along the first vectors of a basis, and the part orthogonal to their span.
+    """The components of ``g`` within the span of the first ``rank`` vectors of a basis, and orthogonal to it.
 
     A rotation of the basis moves its other vectors against the first ones.
     """

@@ -48,7 +48,7 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
 
 
 def _row_by_row(a: Any, b: Any, lower: bool, shape: tuple[int, ...]) -> Any:
-    """Many small systems, solved together, one row of the results after another."""
+    """The solutions of many small systems, computed together row by row."""
     out = np.empty(shape, b.dtype)
     size = shape[-2]
     for i in range(size) if lower else range(size - 1, -1, -1):

@@ -38,7 +38,7 @@ from dualflow.ops.neural.windows import (
 from dualflow.ops.repetition import pad, reverse
 
 _FEW: Final = 16
-"""The most pairs of an input's and an output's channel in a group that is no matrix product."""
+"""The most pairs of input and output channels of a group for which no matrix product is used."""
 _LANES: Final = 16
 """The least columns of a matrix product that fill a vector."""
 
@@ -166,7 +166,7 @@ def _few(groups: int, inner: int, outer: int) -> bool:
 
 
 def _repeated(x: Any, times: int) -> Any:
-    """Each channel of ``x`` ``times`` in a row."""
+    """``x`` with each channel repeated ``times`` times."""
     if times == 1:
         return x
     sizes = sizes_of(x.shape)
@@ -237,7 +237,7 @@ def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
 
 
 def _better_by_columns(inner: int, geometry: Geometry) -> bool:
-    """Whether a product of windows would fill no vector, or would mostly multiply by zeros.
+    """Whether :func:`_columns_summed` is faster: products of windows would be narrow, or mostly with zeros.
 
     Over strides, the filter covers whole strides and the places between the elements of a window.
     """
@@ -247,7 +247,7 @@ def _better_by_columns(inner: int, geometry: Geometry) -> bool:
 
 
 def _columns_summed(y: Any, w: Any, geometry: Geometry, spatial: Any) -> Any:
-    """:func:`_transposed` by way of each window's share of its elements: less work where these are few."""
+    """:func:`_transposed` as a matrix product, whose rows are windows that are added where they overlap."""
     inner, outer = w.shape[-2:]
     count = math.prod(geometry.size)
     rows = reshape(y, [_rows(sizes_of(y.shape)), outer])

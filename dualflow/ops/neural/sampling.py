@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 _HIT: Final = -1e37
-"""What is added to the logit of a sampled class that is a true one: its share vanishes."""
+"""A large negative number, added to the logits of sampled classes that are true, to exclude them."""
 
 
 def nce_loss(

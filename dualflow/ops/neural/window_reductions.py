@@ -26,7 +26,7 @@ from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.selection import masked, where
 
 _NOWHERE: Final = -1
-"""The index of the chosen element of padding windows, which no element has."""
+"""The index of the chosen element for windows that consist of padding: equal to no element's index."""
 
 
 @written_as("window_maximum_gradient", "layout")
@@ -90,7 +90,7 @@ def lowest(x: Any) -> float:
 
 
 def chosen(x: Any, out: Any, layout: Geometry) -> Any:
-    """The row-major index in each window of the first element that is ``out``, the maximum, or nan."""
+    """The index, within each window, of the first element that equals the maximum ``out`` or is nan."""
     patches = windows(x, layout, lowest(x))
     is_maximum = logical_or(equal(patches, expand_dims(out, layout.inner)), not_equal(patches, patches))
     for within in inside(layout, x.shape[1:-1]):
@@ -103,7 +103,7 @@ def _places(layout: Geometry) -> Any:
 
 
 def inside(layout: Geometry, spatial: Any) -> list[Any]:
-    """For each padded axis, which elements of its windows are inside of the tensor."""
+    """A mask for each padded axis: the elements of windows that are inside of the tensor."""
     conditions = []
     axes = len(layout.size)
     for axis, (n, count) in enumerate(zip(spatial, layout.counts(spatial), strict=True)):
@@ -123,7 +123,7 @@ def _positions(layout: Geometry, axis: int, count: Any) -> Any:
 
 
 def _routed(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
-    """Each window's ``g`` at the place of its chosen element, added up in a tensor of ``shape``."""
+    """A tensor of ``shape``: the sum of ``g`` of the windows whose chosen element is at each position."""
     return custom_vjp(_OfRouted(layout), lambda g, choice: _route(g, choice, layout, shape), g, choice)
 
 
@@ -138,7 +138,7 @@ def _route(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
 
 
 def _elements(layout: Geometry, reach: Geometry) -> Any:
-    """For each position of a stride and each window that may hold it, the number of the element that does.
+    """The index within a window, for each offset of a stride and each window that may cover that position.
 
     Of shape ``(*strides, *windows, 1)``; -2 where none does.
     """
@@ -174,7 +174,7 @@ def sums(x: Any, layout: Geometry) -> Any:
 
 
 def _shared(g: Any, layout: Geometry, shape: Shape) -> Any:
-    """For each position of a tensor of ``shape`` the sum of ``g`` over the windows that hold it."""
+    """A tensor of ``shape``: the sum of ``g`` over the windows that cover each position."""
     return custom_vjp(_OfShared(layout), lambda g: _share(g, layout, shape), g)
 
 

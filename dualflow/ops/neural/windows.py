@@ -160,7 +160,7 @@ def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: 
 
 
 def _apart(x: Any, first: int, size: Sizes, distances: Sizes) -> Any:
-    """``x`` with its axes from ``first`` on, of ``size``, spread out by zeros."""
+    """``x`` dilated by zeros: elements of its axes from ``first`` on are ``distances`` apart."""
     for axis, (k, d) in enumerate(zip(size, distances, strict=True), first):
         if d > 1:
             before, after = x.shape[:axis], x.shape[axis + 1 :]
@@ -188,7 +188,7 @@ def spread_filter(w: Any, geometry: Geometry) -> tuple[Any, Geometry]:
 
 
 def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:
-    """The windows over ``counts`` windows that see, from each stride of ``spatial``, those that see it.
+    """The layout of windows over the window axis: for each stride of the input, the windows that cover it.
 
     Element ``e`` of such a window is a window whose element ``stride * (size - 1 - e) + r`` is at position
     ``r`` of the stride, if it has one.

@@ -16,7 +16,7 @@ Places = tuple[Any, ...]
 
 
 def distinct_places(x: Any, results: int) -> Places:
-    """The first ``results`` of three vectors of int32.
+    """The first ``results`` of: first positions, inverse indices, and counts of the distinct elements.
 
     These are where each distinct element is first, in ascending order; the place of each element among them;
     and how often each of them occurs.
@@ -36,7 +36,7 @@ def distinct_places(x: Any, results: int) -> Places:
 
 
 def _by_table(x: Any, least: int, size: int, results: int) -> Places:
-    """The same of integers, each of which is ``least`` or one of the ``size - 1`` next."""
+    """:func:`distinct_places` for integers from ``least`` to ``least + size - 1``, by a table."""
     place, is_known = np.empty(size, np.int32), np.zeros(size, bool)
     new_positions, count = [], 0
     for block in _blocks(x):
@@ -63,14 +63,14 @@ def _by_table(x: Any, least: int, size: int, results: int) -> Places:
 
 
 def _from(least: int, x: Any) -> Any:
-    """Integers counted from ``least``; those beyond the range of int64 too, since both wrap around."""
+    """``x - least``, exact also where int64 overflows, since both wrap around."""
     keys = x.astype(np.int64)
     keys -= np.int64(least if least < 1 << 63 else least - (1 << 64))
     return keys
 
 
 def _by_sorting(x: Any, results: int) -> Places:
-    """The same of neighbours in sorted order, where equal elements keep theirs."""
+    """:func:`distinct_places` by a stable sort and the comparison of neighbours."""
     ordered, ascending = _sorted(x)
     starts = np.empty(len(x), bool)
     starts[:1] = True
@@ -101,7 +101,7 @@ def _by_sorting(x: Any, results: int) -> Places:
 
 
 def _sorted(x: Any) -> tuple[Any, Any]:
-    """The elements in order, or integers that compare as they do, and the positions that sort."""
+    """The sorted elements, or sorted integer keys, and the permutation that sorts."""
     keyed = sorted_pairs(x, 0)
     if keyed is not None:
         return keyed.keys(), keyed.positions()
@@ -120,12 +120,12 @@ def _true(bools: Any, count: int) -> Any:
 
 
 def _blocks(x: Any) -> Iterator[slice]:
-    """Slices of a vector whose temporary arrays are small: large ones cost more than what fills them."""
+    """Slices of a vector that are so short that temporary arrays stay in the cache."""
     return (slice(start, start + _BLOCK) for start in range(0, len(x), _BLOCK))
 
 
 def _by_hash(x: Any) -> Places:
-    """The same of strings."""
+    """:func:`distinct_places` for strings, by a dict."""
     place: dict[bytes, int] = {}
     places = np.array([place.setdefault(s, len(place)) for s in x.tolist()], np.int32)
     _, first, counts = np.unique(places, return_index=True, return_counts=True)

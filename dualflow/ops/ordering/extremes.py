@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _BLOCKS = 8
 """The number of blocks into which a row is divided, for each element of the result."""
 _SHORT = 4
-"""Blocks of fewer elements are not worth it: the row is sorted."""
+"""The least number of elements of a block; rows with shorter blocks are sorted as a whole."""
 
 
 def _infer(x: TensorSpec, count: int, descending: bool) -> TensorSpec:
@@ -53,7 +53,7 @@ def _places(x: Any, count: int, descending: bool) -> Any:
 
 
 def _of_candidates(rows: Any, count: int, descending: bool) -> Any:
-    """Only elements that are not beyond the ``count`` best of blocks can be among the best: these are sorted.
+    """The positions of the ``count`` best elements of each row; sorts only those above a bound from blocks.
 
     A comparison with nan does not hold, so that a nan, and every element if the limit is nan, is kept.
     """

@@ -1,4 +1,4 @@
-"""Whether numbers are in order, and the inverse of a permutation."""
+"""Tests for increasing order, and the inverse of a permutation."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Grid(NamedTuple):
-    """The ends of a grid, the distance of its points, how many make 1, and whether it is 0 alone."""
+    """A quantization grid: its bounds, its step, points per unit, and whether 0 is its only point."""
 
     low: Any
     high: Any

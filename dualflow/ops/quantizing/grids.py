@@ -37,13 +37,13 @@ written_value("straight_through_gradient", _to_the_second)
 
 
 def half_away(x: Any) -> Any:
-    """The nearest integers; halves go away from 0."""
+    """The nearest integers, halves rounded away from 0."""
     whole = trunc(x)
     return where(greater_equal(magnitude(x - whole), 0.5), whole + sign(x), whole)
 
 
 def half_up(x: Any) -> Any:
-    """The nearest integers; halves go up."""
+    """The nearest integers, halves rounded up."""
     return floor(x + 0.5)
 
 
@@ -92,7 +92,7 @@ def choice(value: str, what: str, choices: tuple[str, ...]) -> str:
 
 
 def along(x: Any, values: Any, axis: int | None, what: str) -> Any:
-    """The end of a range in the dtype of ``x``: one number, or one for each place of an axis.
+    """A bound of a range in the dtype of ``x``: one number, or one for each index of ``axis``.
 
     Raises:
         InvalidArgumentError: another shape.
@@ -114,7 +114,7 @@ def along(x: Any, values: Any, axis: int | None, what: str) -> Any:
 
 
 def clamped(x: Any, low: Any, high: Any) -> Any:
-    """``x`` between two ends, to which the gradients of what is outside go; nan stays."""
+    """``x`` clipped to two bounds, which get the gradients of elements outside; nan stays."""
     return where(less(x, low), low, where(greater(x, high), high, x))
 
 

@@ -1,4 +1,4 @@
-"""Floats rounded to a grid around 0, as integers of few bits would hold them."""
+"""Floats quantized to few bits and dequantized again, on a grid around 0."""
 
 from __future__ import annotations
 

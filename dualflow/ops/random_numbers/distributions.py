@@ -36,7 +36,7 @@ _MANTISSAS: Final = {"float16": 10, "bfloat16": 7, "float32": 23}
 """The bits of a word that make a uniform number of this dtype."""
 _HALF: Final = np.uint64(32)
 _LEAST: Final = 1e-7
-"""What takes the place of smaller numbers under the logarithm of the Box-Muller transform."""
+"""The lower bound of the uniform numbers whose logarithm the Box-Muller transform takes."""
 
 
 def floating(dtype: Any) -> DType:

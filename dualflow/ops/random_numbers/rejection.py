@@ -165,7 +165,7 @@ _DRAWS: Final[dict[str, Callable[..., Array]]] = {
 
 
 def _sampled(low: Any, high: Any, key: Any, *parameters: Any, kind: str, dtype: DType) -> Array:
-    """NumPy's generator begins at the state."""
+    """Numbers by NumPy's generator, started at the given counter and key."""
     if any(x.dtype.kind not in "iu" for x in (low, high, key)) or parameters[0].dtype.kind not in "iuf":
         raise TypeError("takes integers and real numbers")
     words = [int(x) & 0xFFFFFFFFFFFFFFFF for x in (low, high, key)]

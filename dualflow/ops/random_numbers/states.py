@@ -42,7 +42,7 @@ AlgorithmLike: TypeAlias = "Algorithm | int | str"
 
 
 class DrawState(NamedTuple):
-    """The begin of draws: the two halves of a counter, and a key, integers of 64 bits."""
+    """The state from which numbers are drawn: the two halves of a counter, and a key, integers of 64 bits."""
 
     low: Any
     high: Any

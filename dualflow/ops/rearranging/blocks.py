@@ -1,4 +1,4 @@
-"""Blocks of space moved into the batch, and back."""
+"""space_to_batch and batch_to_space: blocks of spatial axes moved to the batch axis and back."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def _joint_vjp(
 def _ties(
     needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any
 ) -> tuple[Any, None, Any]:
-    """Equal extremes of one position share its gradient."""
+    """The cotangents of a scattered extreme, divided equally among the elements that attain it."""
     kept, won = equal(tensor, out), equal(updates, gather_nd(out, indices))
     count = tensor_scatter_nd_add(cast(kept, g.dtype), indices, cast(won, g.dtype))
     share = g / maximum(count, 1)
@@ -66,7 +66,7 @@ def _ties(
 def _factors(
     needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any
 ) -> tuple[Any, None, Any]:
-    """Each factor's is the product of the others: of all that are not 0, divided by it unless it is 0."""
+    """The cotangents of a scattered product: for each factor the product of the others, also of zeros."""
     none, nothing = equal(tensor, 0), equal(updates, 0)
     zeros = tensor_scatter_nd_add(cast(none, int32), indices, cast(nothing, int32))
     product = join_at(where(none, 1, tensor), indices, where(nothing, 1, updates), "multiply")
@@ -111,7 +111,7 @@ JOIN_ND = register(
 
 
 def join_at(tensor: Any, indices: Any, updates: Any, join: str) -> Any:
-    """``tensor`` with ``updates`` joined to what is there by "multiply", "maximum" or "minimum"."""
+    """``tensor`` with ``updates`` combined with its rows by "multiply", "maximum" or "minimum"."""
     return dispatch.current().apply(JOIN_ND, (tensor, indices, adapted(updates, tensor)), {"join": join})
 
 

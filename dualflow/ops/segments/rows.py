@@ -1,4 +1,4 @@
-"""Rows in which others are collected; their number may be a tensor."""
+"""Sums of rows by integer indices; the number of rows of the result may be a tensor."""
 
 from __future__ import annotations
 

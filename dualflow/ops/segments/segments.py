@@ -99,7 +99,7 @@ def _numbers(data: Any, kinds: str = "iufc") -> Any:
 
 
 def _sorted(data: Any, segment_ids: Any, kinds: str = "iufc") -> _Segments:
-    """Segments in order; their number follows from the last id."""
+    """Segments with ascending ids; their number follows from the last id."""
     data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
     if len(ids.shape) != 1 or not len(data.shape):
         raise InvalidArgumentError(
@@ -190,7 +190,7 @@ def _or_zero(segments: _Segments, extremes: Any) -> Any:
 
 
 def _unsorted(data: Any, segment_ids: Any, num_segments: Any, kinds: str = "iufc") -> _Segments:
-    """Segments after a first one for the rows with negative ids."""
+    """Segments with ids in any order; an additional first segment gets the rows with negative ids."""
     data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
     check_leading(data, ids.shape, "segment_ids")
     count = as_count(num_segments, "num_segments")

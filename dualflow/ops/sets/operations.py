@@ -42,7 +42,7 @@ _JOINED: Final[dict[str, Callable[[Array, Array], Array]]] = {
 
 
 class _Sets(NamedTuple):
-    """Elements, the set that each is of, and the sizes of the axes along which the sets are."""
+    """Sets of numbers: the elements, the index of the set of each, and the sizes of the axes of sets."""
 
     sets: Any
     elements: Any

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Window = Callable[..., Any] | None
 _INVERSE: Final = {1: 1, 2: 3, 3: 2, 4: 4}
-"""The type of the transform that undoes one, but for a factor."""
+"""The type of the inverse transform, up to a factor, by type."""
 
 
 def _infer(x: TensorSpec, kind: int, norm: str | None) -> TensorSpec:

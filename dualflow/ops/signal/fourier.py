@@ -83,7 +83,7 @@ def _kernel(x: Array, kind: str, axes: Axes, lengths: Lengths) -> Array:
 
 
 def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> Any:
-    """The transposed transform, of what was cut off or added too.
+    """The transposed transform; it also reverses the truncation or padding of the input.
 
     The matrix of a complex transform is symmetric. A real one leaves out what it can mirror: coefficients
     with a mirror image count twice.
@@ -102,7 +102,7 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
 
 
 def _mirrored(length: int, weight: float) -> Tensor:
-    """1 for the coefficients of a real signal that are their own mirror images, ``weight`` for the others."""
+    """The weights of a real signal's coefficients: 1 for self-conjugate ones, else ``weight``."""
     weights = np.full(length // 2 + 1, weight)
     weights[0] = 1.0
     if length % 2 == 0:
@@ -111,7 +111,7 @@ def _mirrored(length: int, weight: float) -> Tensor:
 
 
 def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:
-    """``x`` cut off or followed by zeros along the axes, so that they have the sizes in ``shape``."""
+    """``x`` truncated or zero-padded along ``axes`` to the sizes in ``shape``."""
     for axis in axes:
         size, now = shape[axis], x.shape[axis]
         if now > size:

@@ -121,7 +121,7 @@ def overlap_and_add(signal: TensorLike, frame_step: IntLike, name: str | None = 
 
 
 def _skewed_sum(signal: Any, outer: list[Dim], frames: int, length: int, step: int) -> Any:
-    """Each frame is cut into parts of one step; rows of parts, each shifted by one more step, are added.
+    """The sum of overlapping frames: of rows of parts of length ``step``, each shifted by one step more.
 
     Reading rows with a length that is shorter by one shifts each by one more.
     """

@@ -180,7 +180,7 @@ def concat(
 
 
 def _joint(axis: int, all_sizes: list[Any], expand: bool) -> Any:
-    """The size of an axis along which nothing is joined."""
+    """The size of an axis other than the one along which tensors are joined."""
     static_sizes = {size for size in all_sizes if isinstance(size, int)}
     if len(static_sizes) > 1 and not expand:
         raise InvalidArgumentError(

@@ -149,7 +149,7 @@ def _reduced(
     output_is_sparse: bool,
     segments: Callable[[Any, Any, Any], Any],
 ) -> Any:
-    """Elements of the same place without some axes, joined to one each."""
+    """The reduction of a SparseTensor: elements that differ only along ``axis`` are combined."""
     x = sparse(sp_input)
     rank = len(x.shape)
     gone = normalize_axes(None if axis is None else ints(axis, "axis"), rank)

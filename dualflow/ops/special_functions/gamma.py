@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _polygamma(special: Any, a: Any, x: Any) -> Any:
-    """In float64, since the gamma function soon leaves what float32 can hold."""
+    """The polygamma function, computed in float64, since its factorials overflow float32."""
     order, at = a.astype(np.float64), x.astype(np.float64)
     sign = np.where(order % 2 == 0, -1, 1)
     values = sign * special.gamma(order + 1) * special.zeta(order + 1, at)
@@ -55,7 +55,7 @@ _POSITIVE = between(0.5, 5)
 
 
 def _lgamma(x: Any) -> Any:
-    """SciPy's, but where it has few digits: at its roots, and of numbers without an exponent."""
+    """SciPy's ``gammaln``, with more precise values near its roots and for subnormal numbers."""
     values = computed(lambda special, x: special.gammaln(x), x)
     size = np.abs(x)
     few = (np.abs(size - 1.75) < 1.25) | (size < np.finfo(x.dtype).tiny) | (x == -np.inf)

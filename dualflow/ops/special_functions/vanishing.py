@@ -1,4 +1,4 @@
-"""Products and quotients that are 0 where their first factor is, also if the other is inf or nan."""
+"""Products and quotients that are 0 where the first operand is 0, also if the other is inf or nan."""
 
 from __future__ import annotations
 

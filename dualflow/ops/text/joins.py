@@ -1,4 +1,4 @@
-"""Strings concatenated, elementwise, along axes, by templates and by segments."""
+"""Concatenation of strings: elementwise, along axes, by templates and by segments."""
 
 from __future__ import annotations
 

@@ -138,5 +138,5 @@ def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Te
 
 
 def in_characters(unit: str) -> bool:
-    """Whether a unit is that of characters."""
+    """Whether ``unit`` is "UTF8_CHAR": lengths count characters, not bytes."""
     return one_of(unit, _UNITS, "unit") == "UTF8_CHAR"

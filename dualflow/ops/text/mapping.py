@@ -28,13 +28,13 @@ WORDS: Final = Domain(kinds="O")
 
 
 def words(*values: Any) -> Domain:
-    """These very strings, as a vector."""
+    """A sample domain of exactly these strings, as a vector."""
     array = as_array(list(values), string)
     return Domain(kinds="O", shape=array.shape, values=array)
 
 
 def one_word(value: bytes) -> Domain:
-    """This very string, as a scalar."""
+    """A sample domain of exactly this string, as a scalar."""
     return Domain(kinds="O", shape=(), values=np.array(value, object))
 
 
@@ -112,7 +112,7 @@ def text_op(
 
 
 def common_shape(shapes: Sequence[Shape], what: str) -> Shape:
-    """The shape that all have which have axes: scalars go with any.
+    """The common shape of all values that are not scalars.
 
     Raises:
         InvalidArgumentError: two of them differ.
@@ -129,7 +129,7 @@ def common_shape(shapes: Sequence[Shape], what: str) -> Shape:
 
 
 def one_of(value: Any, names: Sequence[str], what: str) -> str:
-    """``value``, if it is one of the names that ``known`` lists.
+    """``value``, checked to be one of ``names``.
 
     Raises:
         InvalidArgumentError: another one.

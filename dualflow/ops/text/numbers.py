@@ -1,4 +1,4 @@
-"""Numbers of strings, and strings of numbers, as C reads and prints them."""
+"""Conversion of strings to numbers and back, in the formats of C."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HEXADECIMAL: Final = re.compile(rb"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-
 
 
 def number_in(text: bytes, dtype: DType) -> Any:
-    """The number that a string is, without the white space around it; None where it is none of ``dtype``.
+    """The number of ``dtype`` that a string spells, white space around it ignored; None for other strings.
 
     Floats are what C's ``strtod`` reads: also in hexadecimal, inf and nan. Those too large are infinite.
     """

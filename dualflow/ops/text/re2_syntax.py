@@ -31,7 +31,7 @@ _POSIX: Final = {
     "xdigit": "0-9A-Fa-f",
 }
 _BROKEN: Final = r"\udc80-\udcff"
-"""Bytes that are no UTF-8, as they are decoded."""
+"""The characters to which ``surrogateescape`` decodes bytes that are not UTF-8."""
 _PLAIN_ESCAPES: Final = {"a": r"\x07", "f": r"\f", "t": r"\t", "n": r"\n", "r": r"\r", "v": r"\x0b"}
 _AT_ENDS: Final = {"A": r"\A", "z": r"\Z"}
 _EDGE: Final = f"(?:(?<![{_WORD}])(?=[{_WORD}])|(?<=[{_WORD}])(?![{_WORD}]))"
@@ -42,7 +42,7 @@ _MOST: Final = 1000
 
 
 def in_pythons_syntax(pattern: str) -> str:
-    """The expression that matches the same.
+    """The equivalent expression in Python's syntax.
 
     Raises:
         re.error: the pattern is none of RE2, or has a class by a property of Unicode.
@@ -51,7 +51,7 @@ def in_pythons_syntax(pattern: str) -> str:
 
 
 class _Translation:
-    """One walk over a pattern.
+    """The state of the translation of one pattern, from left to right.
 
     For each open parenthesis ``_flags`` are those in force, and ``_scopes`` what opens the groups that stand
     for flags which hold to its end.
@@ -130,7 +130,7 @@ class _Translation:
         self._repeatable = "("
 
     def _set_flags(self, match: re.Match[str]) -> None:
-        """``(?i)`` holds to the end of the group it is in, ``(?i:...)`` in its own."""
+        """Translate flags: ``(?i)`` applies to the end of the enclosing group, ``(?i:...)`` to its own."""
         flags = (self._flags[-1] | set(match[1])) - set(match[2] or "")
         python = "i" if "i" in flags else ""
         opening = f"(?{python}:" if python else "(?-i:" if "i" in self._flags[-1] else "(?:"
