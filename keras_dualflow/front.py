@@ -19,7 +19,7 @@ def tf_keras() -> ModuleType:
 
     Raises:
         MissingNameError: Keras is not installed.
-        ImportError: Keras is too old or differs from what is expected, or runs on another backend already.
+        ImportError: Keras is too old, has an unexpected structure, or already runs on another backend.
     """
     if _is_missing("keras"):
         raise MissingNameError(

@@ -78,7 +78,7 @@ class Array(AbstractComposite):
     as an array.
 
     Args:
-        tensor: what the array holds at first. Of anything that is no tensor, ``Array(x)`` is ``x``: the
+        tensor: the initial tensor. If ``x`` is no tensor, ``Array(x)`` is ``x``: the
             gradient of an array that nothing depends on is None.
 
     >>> import dualflow.array_api as xp

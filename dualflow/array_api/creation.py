@@ -51,7 +51,7 @@ def asarray(
     Raises:
         InvalidArgumentError: ``copy=False`` where there must be a copy, rows of different lengths, an integer
             that the dtype can't hold, or another device.
-        DTypeError: what is no number, or numbers of a higher kind than ``dtype``.
+        DTypeError: an element is no number, or is of a higher kind than ``dtype``.
 
     >>> import dualflow.array_api as xp
     >>> xp.asarray([[1, 2], [3, 4]])

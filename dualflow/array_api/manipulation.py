@@ -162,7 +162,7 @@ def reshape(x: AnyArray, /, shape: Sequence[int], *, copy: bool | None = None) -
 
     Args:
         x: an array.
-        shape: the sizes; one of them may be -1, which is what is left.
+        shape: the sizes; one of them may be -1, for the size that the number of elements requires.
         copy: whether assignments to the result must not be seen in ``x``; they never are, and the elements
             are only copied where they have to be.
 

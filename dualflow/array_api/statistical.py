@@ -115,7 +115,7 @@ def var(
     Args:
         x: numbers; integers count as float64.
         axis: one axis or several; all by default.
-        correction: what is taken from the number of elements; 1 for the unbiased variance of a sample.
+        correction: subtracted from the number of elements; 1 for the unbiased variance of a sample.
         keepdims: keep the reduced axes, as size 1.
 
     Returns:

@@ -264,7 +264,7 @@ def _fields(record: Any) -> Mapping[str, _Field]:
 
 
 def _owner(cls: type, attribute: str) -> Any:
-    """The class that defines ``attribute``: ``cls``, or what it is derived from."""
+    """The class that defines ``attribute``: ``cls`` or one of its base classes."""
     return next(base for base in cls.__mro__ if attribute in vars(base))
 
 

@@ -49,7 +49,7 @@ def normalized_index(position: int, size: int) -> int:
 
 
 def inferred_size(size: int, remaining: int) -> int:
-    """``size``, an entry of a new shape; ``remaining``, what the other sizes leave, where it is -1."""
+    """``remaining`` where ``size``, an entry of a new shape, is -1; otherwise ``size``."""
     least, _ = bounds(size)
     return (
         remaining

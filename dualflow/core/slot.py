@@ -15,7 +15,7 @@ class Slot(Generic[T]):
     """A value, usually a function, that a package above provides when it is imported.
 
     Args:
-        purpose: what the value is for, as errors call it.
+        purpose: the purpose of the value, for error messages.
         default: the value until another is provided.
 
     Attributes:
@@ -64,7 +64,7 @@ class Slot(Generic[T]):
 
 
 def unfilled(purpose: str) -> Callable[..., NoReturn]:
-    """The default of a slot without which a call can't go on: a function that raises."""
+    """The default of a slot that is required: a function that raises an error."""
 
     def fail(*args: object, **kwargs: object) -> NoReturn:
         raise InternalError(f"no package that is imported provides {purpose}")

@@ -190,7 +190,7 @@ def hide_frames_of(function: Callable[..., Any], error: Exception) -> None:
 
 
 def named_error(error: Exception, function: Callable[..., Any]) -> None:
-    """Let the message of an error of dualflow's begin with the name of ``function``, unless it has it.
+    """``error``, one of dualflow's, with the name of ``function`` at the start of its message.
 
     Rules of gradients, whose names aren't public, stay unnamed.
     """
@@ -222,7 +222,7 @@ def make_entries(namespace: dict[str, Any], *, with_name: bool = False) -> None:
 
 
 def _has_name(function: FunctionType) -> bool:
-    """Whether ``name`` is a parameter, but not the first of several: that is what the function is about."""
+    """Whether ``name`` is a parameter that names the op: not the first of several, which is an input."""
     code = function.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return "name" in parameters[1:] or parameters == ("name",)

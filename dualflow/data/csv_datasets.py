@@ -135,7 +135,7 @@ def make_csv_dataset(
         column_names: the names of all columns; by default those in the first file's first line.
         column_defaults: for each column that is read its dtype or a default; by default inferred from the
             first lines.
-        label_name: the column that is taken out of the dict.
+        label_name: the column to return separately from the dict.
         select_columns: the names or numbers of the columns to read, including the label's; all by default.
         field_delim, use_quote_delim, na_value, header: as in :class:`CsvDataset`.
         num_epochs: how often the files are read; None for endlessly.

@@ -47,7 +47,7 @@ class ElementReader:
 
     Args:
         layout: the elements' layout.
-        producer: what the objects come from, for error messages.
+        producer: the generator or sequence that yields the objects, for error messages.
     """
 
     def __init__(self, layout: ElementLayout, producer: str) -> None:

@@ -18,7 +18,7 @@ from dualflow.data.states import numbers, parts, wrong_state
 
 _TIMED: Final = 4
 _WORTH: Final = 1e-4
-"""The duration in seconds from which a call pays in another thread, which adds about 20 us."""
+"""The duration in seconds from which a call runs in another thread, which costs about 20 us."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

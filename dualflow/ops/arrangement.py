@@ -99,7 +99,7 @@ def reshaped_by(read: Any, x: Any, new_shape: Sequence[int]) -> Any:
 RESHAPE_BY = register(
     Op(
         name="reshape_by",
-        doc="""The elements of ``x`` under the shape ``sizes``, of which ``shape`` is what is known.""",
+        doc="""``x`` with the shape ``sizes``, an integer tensor; ``shape`` has its static sizes.""",
         infer=_reshape_by_infer,
         kernel=lambda x, sizes, shape: x.reshape(_resolved(Shape(x.shape), sizes.tolist())),
         kind=Decompose(lambda read, x, sizes, shape: reshaped_by(read, x, read(sizes))),

@@ -57,7 +57,7 @@ _SHIFTS = (Domain(-50, 50, "i"), Domain(0, 10, "i"))
 
 left_shift = elementwise(
     "left_shift",
-    """The bits of ``x`` moved up by ``y`` places; 0 when none is left.""",
+    """``x`` shifted left by ``y`` bits; 0 if ``y`` is the number of bits or more.""",
     example=("df.bitwise.left_shift([3], 2)", "[12]"),
     dtype=integral,
     eager=lambda x, y: np.left_shift(x, y),  # the ufunc itself takes bools

@@ -94,7 +94,7 @@ BROADCAST_TO = register(
 BROADCAST_BY = register(
     Op(
         name="broadcast_by",
-        doc="""``x`` repeated up to the shape ``sizes``, of which ``shape`` is what is known.""",
+        doc="""``x`` broadcast to the shape ``sizes``, an integer tensor; ``shape`` has its static sizes.""",
         infer=_broadcast_by_infer,
         kernel=_spread_by,
         kind=Decompose(

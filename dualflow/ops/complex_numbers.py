@@ -1,7 +1,7 @@
 """Complex numbers and their parts.
 
 Cotangents in a sweep are those of holomorphic calculus: ``g`` of ``y`` means ``dL = Re(g dy)``, so that rules
-need no conjugates. The tape conjugates what goes in and what comes out, as TensorFlow's gradients are.
+need no conjugates. The tape conjugates cotangents at the start and the end, as TensorFlow's gradients are.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _product_add_infer(
 PRODUCT_ADD = register(
     Op(
         name="product_add",
-        doc="""``c + scale * (a @ b)``: what the compiler makes of a sum with a product.""",
+        doc="""``c + scale * (a @ b)``: the compiler replaces a sum with a product by it.""",
         infer=_product_add_infer,
         kernel=lambda a, b, c, scale, **transposes: c + c.dtype.type(scale) * _matmul(a, b, **transposes),
         kind=MatMul(),

@@ -68,7 +68,7 @@ def _summed(read: Any, flow: Any, like: Any) -> Any:
 SUM_LIKE: Final = register(
     Op(
         name="sum_like",
-        doc="""``flow`` summed over the axes along which a tensor of the shape of ``like`` was repeated.""",
+        doc="""``flow`` summed to the shape of ``like``.""",
         infer=_sum_infer,
         kernel=_sum_kernel,
         kind=Decompose(_summed),
@@ -106,7 +106,7 @@ def _matched(read: Any, x: Any, like: Any, message: str, repeats: bool) -> Any:
 MATCHED: Final = register(
     Op(
         name="checked_gradient",
-        doc="""``x`` in the shape of ``like``, which it must have, or be repeated to; else an error.""",
+        doc="""``x`` broadcast to the shape of ``like``; an error if that is not possible.""",
         infer=lambda x, like, message, repeats: TensorSpec.of(like.shape, x.dtype),
         kernel=_match_kernel,
         kind=Decompose(_matched),

@@ -55,7 +55,7 @@ def constant(
         A tensor with the shape of ``value``, or ``shape``.
 
     Raises:
-        DTypeError: ``value`` is not made of numbers or strings, or ``dtype`` can't hold it.
+        DTypeError: an element of ``value`` is neither a number nor a string, or ``dtype`` can't represent it.
         InvalidArgumentError: lists have different lengths, or ``shape`` another number of elements.
 
     >>> import dualflow as df

@@ -178,8 +178,8 @@ def elementwise(
 
     Args:
         name: the op's name, and the function's.
-        doc: one line of what it computes.
-        dtype: how inputs agree and what the result has.
+        doc: one line: the result.
+        dtype: the rule for the common dtype of the inputs and the dtype of the result.
         code: ``code(m, *elements)``: one element, see :class:`~dualflow.ops.op_kinds.Elementwise`.
         samples: the domain of each input; their number is the number of inputs.
         eager: the NumPy kernel; ``code`` run on arrays when not given.

@@ -53,7 +53,7 @@ _HUGE: Final = (
 # -sqrt(1/2) as the sum of two numbers of 26 bits and a small one
 _TURN: Final = (-0.7071067839860916, 2.7995440410322203e-09, 4.833646656726457e-17)
 
-_BLOCK: Final = 1 << 14  # elements computed at a time, so that what is between stays in the cache
+_BLOCK: Final = 1 << 14  # elements computed at a time: their temporary arrays stay in the cache
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:

@@ -180,9 +180,9 @@ def _replace(x: Any, part: Any, key: Key) -> Any:
 
 
 def replace(x: Any, key: Any, part: Any) -> Any:
-    """``x`` with ``part``, broadcast to ``x[key]``, in its place: what ``x[key] = part`` does to an array.
+    """A copy of ``x`` after ``x[key] = part``; ``part`` broadcasts to the shape of ``x[key]``.
 
-    ``key`` is made of integers, slices, ``...`` and ``None``.
+    ``key`` consists of integers, slices, ``...`` and ``None``.
 
     Raises:
         InvalidArgumentError: ``part`` does not broadcast to ``x[key]``.
@@ -287,7 +287,7 @@ def _is_open(item: slice) -> bool:
 
 
 def _open_slices(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """``x`` after the slices with symbolic ends, and the items with full slices in their place."""
+    """``x`` after its slices with symbolic bounds, and the items with full slices instead of these."""
     left = list(items)
     axis = 0
     for i, item in enumerate(items):

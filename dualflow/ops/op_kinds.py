@@ -121,7 +121,7 @@ class Scatter(NamedTuple):
 
     Each names a place on ``attrs["axis"]``; or, where there is no such attribute, the integers' last axis has
     one for each of the first axes. They go ``onto`` the first input or onto zeros. ``join`` is the update:
-    "put" where they take the place of what is there, else the function of both that stays, one of "add",
+    "put" to replace the elements there, or the function that combines them, one of "add",
     "multiply", "maximum" and "minimum"; None if the attribute of this name has it.
     """
 

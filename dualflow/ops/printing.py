@@ -1,4 +1,4 @@
-"""Printing at run time: a compiled function prints on each call, in its place among the effects."""
+"""Printing at run time: a compiled function prints on each call, in the order of its effects."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Op:
         return engine.run(self, tensors, attrs)
 
     def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:
-        """The output specs; errors name the op and what it was given."""
+        """The output specs; errors name the op and its inputs."""
         try:
             outputs = self.infer(*inputs, **attrs)
         except (InvalidArgumentError, DTypeError) as error:
@@ -306,7 +306,7 @@ _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
 
 
 def _adapt(target: DType | None, own: DType) -> DType:
-    """The common dtype of a ``target`` tensor and a raw value: ``target``, unless ``own`` is a higher kind."""
+    """The common dtype of a tensor and a raw value: ``target``, unless ``own`` is of a higher kind."""
     if target is not None and target.is_string is not own.is_string:
         promote(target, own)
     if target is None or _RANK[own.kind] > _RANK[target.kind]:

@@ -35,7 +35,7 @@ def known_value(x: Any) -> Array | None:
 def known_elements(x: Any) -> tuple[Dim, ...] | None:
     """The integers of a symbolic tensor of known size in one axis, None for symbolic ones.
 
-    None for what is no such tensor.
+    None for other values.
     """
     if not isinstance(x, AbstractTensor) or not x.dtype.is_integer or known_value(x) is not None:
         return None
@@ -199,7 +199,7 @@ def ints_or_symbols(x: Any, what: str) -> tuple[Any, ...]:
     """Integers as Python ints, symbolic ones as scalars: of a sequence, an array or a tensor of one axis.
 
     Raises:
-        DTypeError: what is no integer, or a symbolic tensor of unknown size.
+        DTypeError: an element is no integer, or a symbolic tensor has an unknown size.
     """
     if isinstance(x, list | tuple):
         return tuple([int_or_symbol(i, what) for i in x])

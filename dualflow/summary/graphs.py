@@ -31,7 +31,7 @@ def graph(graph_data: object, name: str | None = None) -> bool:
         name: ignored; an event file has one graph.
 
     Returns:
-        Whether it was written: there is a default writer, and :func:`record_if` lets it.
+        Whether it was written: if there is a default writer, and the condition of :func:`record_if` is true.
 
     Raises:
         DTypeError: ``graph_data`` is of another type.

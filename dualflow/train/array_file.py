@@ -27,7 +27,7 @@ from dualflow.train.durable import sync_file
 from dualflow.train.encoding import Array, bytes_of, decoded, encoded
 
 Damaged = Callable[[str], DataLossError]
-"""Returns the error for a damaged file, for what is wrong."""
+"""Returns the error for a damaged file, whose message is the argument."""
 
 
 @dataclass(frozen=True, slots=True)

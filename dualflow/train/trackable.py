@@ -3,7 +3,7 @@
 =====================================  ==================================================================
 object                                 children and state
 =====================================  ==================================================================
-a variable                             its value; also of a variable that another library's holds
+a variable                             its value; also of a variable that an object of another library wraps
 with ``_trackable_children()``         what that returns: a mapping of names to objects
 a list, tuple or deque                 the elements, by their places
 a mapping                              the values, by keys that are strings or integers

@@ -1,1 +1,1 @@
-"""The methods of datasets, by what they are for."""
+"""The methods of datasets, grouped by purpose."""

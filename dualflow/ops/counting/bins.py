@@ -87,7 +87,7 @@ def bincount(
     places = required(integers, reduce_all(integers >= 0), "the integers that bincount counts are 0 or more.")
     size = _length(places, minlength, maxlength)
     rows = size
-    if maxlength is not None:  # what is left out is counted in one more place
+    if maxlength is not None:  # integers that are left out are counted in an additional place
         places, rows = minimum(places, cast(size, places.dtype)), size + 1
     totals = (_counts_by_row if axis == -1 and len(places.shape) > 1 else _total_counts)(
         places, counted, rows

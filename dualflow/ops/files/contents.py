@@ -28,7 +28,7 @@ _ON_DISK: Final = Opaque("files are read and written by Python")
 
 
 def write_whole(path: str | bytes, contents: bytes) -> None:
-    """Replace what is in a file atomically: a reader, or a crash, leaves the old or the new contents.
+    """Replace a file's contents atomically: readers, also after a crash, see the old or the new contents.
 
     Folders are made where they are missing. The new file has the old one's permissions.
     """
@@ -68,7 +68,7 @@ def _matching(pattern: Array) -> Array:
 _READ: Final = register(
     Op(
         name="read_file",
-        doc="All that is in a file.",
+        doc="The contents of a file.",
         infer=lambda filename: TensorSpec.of(Shape(), string),
         kernel=_read,
         kind=_ON_DISK,
@@ -79,7 +79,7 @@ _READ: Final = register(
 _WRITE: Final = register(
     Op(
         name="write_file",
-        doc="Replaces what is in a file.",
+        doc="Replaces the contents of a file.",
         infer=lambda filename, contents: (),
         kernel=_write,
         kind=_ON_DISK,

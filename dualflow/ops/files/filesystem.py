@@ -134,7 +134,7 @@ class GFile:
 
     @entry
     def flush(self) -> None:
-        """Hand what was written to the operating system."""
+        """Write buffered content to the file."""
         if self._file is not None:
             with system_errors(self.name):
                 self._file.flush()
@@ -298,7 +298,7 @@ def mkdir(path: Path) -> None:
         None.
 
     Raises:
-        NotFoundError: what it is to be in is not there.
+        NotFoundError: the parent folder does not exist.
 
     >>> import dualflow as df, tempfile
     >>> folder = tempfile.mkdtemp() + "/a"

@@ -201,7 +201,7 @@ def _number(value: float) -> Domain:
 SUPPRESSED: Final = register(
     Op(
         name="non_max_suppression",
-        doc="""The places of the best boxes that overlap no better one, their scores, and their number.""",
+        doc="""The indices of the boxes that non-maximum suppression selects, their scores and number.""",
         infer=_suppressed_infer,
         kernel=_suppressed,
         kind=Opaque("each choice of a box depends on those before it"),

@@ -117,7 +117,7 @@ def _interpolated(kernel: ResamplingKernel, old: int, new: int) -> Taps:
 
 
 def _sampled(kernel: ResamplingKernel, old: int, new: int, antialias: bool) -> Taps:
-    """The kernel over the pixels around each centre, in float32: rounding decides what is in its radius."""
+    """The kernel's weights for the pixels around each centre, in float32 as in TensorFlow."""
     half, one = np.float32(0.5), np.float32(1)
     scale = one / (np.float32(new) / np.float32(old))
     centres = ((np.arange(new, dtype=np.float32) + half) * scale)[:, None]

@@ -1,4 +1,4 @@
-"""The Cholesky factor of positive definite matrices, and what is computed with it."""
+"""The Cholesky factor of positive definite matrices, and solutions and inverses by it."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _name(dtype: Any, name: str) -> str:
 
 @functools.cache
 def _routine(name: str, pointers: int, texts: int) -> tuple[Callable[..., None], Any]:
-    """A routine by its full name, which lets other threads run meanwhile, and the type of its integers."""
+    """A LAPACK routine, which releases the GIL during a call, and the type of its integers."""
     library = blas.find()
     assert library is not None, "serves() returned True"
     kinds = (*[ctypes.c_void_p] * pointers, *[ctypes.c_size_t] * texts)

@@ -1,4 +1,4 @@
-"""The LU decomposition of square matrices, and what is computed with it."""
+"""The LU decomposition of square matrices, and solutions and inverses by it."""
 
 from __future__ import annotations
 

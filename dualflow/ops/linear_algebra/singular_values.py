@@ -1,4 +1,4 @@
-"""The singular value decomposition of matrices, and what is computed with it."""
+"""The singular value decomposition, the pseudo-inverse and the rank of matrices."""
 
 from __future__ import annotations
 

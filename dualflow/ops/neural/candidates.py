@@ -211,7 +211,7 @@ def _infer(true: TensorSpec, count: int, **attrs: Any) -> tuple[TensorSpec, ...]
 SAMPLE: Final = register(
     Op(
         name="candidate_sample",
-        doc="""Classes drawn by a distribution, and how often a sample holds the true and the drawn ones.""",
+        doc="""Sampled classes, and the expected counts of the true and of the sampled classes.""",
         infer=_infer,
         kernel=_drawn,
         kind=Opaque("random numbers come from NumPy's generators"),

@@ -254,7 +254,7 @@ def _search_infer(
 SEARCH: Final = register(
     Op(
         name="ctc_beam_search",
-        doc="""The most likely label sequences, by a beam search, and the logs of their chances.""",
+        doc="""The most likely label sequences, by a beam search, and their log-probabilities.""",
         infer=_search_infer,
         kernel=_search,
         kind=Opaque("the beams are a dictionary of label sequences"),

@@ -61,7 +61,7 @@ def _labels_code(m: Any, labels: Any, classes: int) -> Any:
 LABELS = register(
     Op(
         name="labels",
-        doc="""``labels``, once each is known to be in ``[0, classes)``.""",
+        doc="""``labels``; an error unless each is in ``[0, classes)``.""",
         infer=_labels_infer,
         kernel=_labels_kernel,
         kind=Elementwise(_labels_code, error=OutOfRangeError),

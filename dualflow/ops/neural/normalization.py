@@ -145,12 +145,12 @@ def fused_batch_norm(
     name: str | None = None,
     exponential_avg_factor: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch normalization of the channels of images, and what it was done with.
+    """Batch normalization of the channels of images, with the means and variances that it used.
 
     Args:
         x: floats of shape ``(batch, *axes, channels)``.
-        scale: ``[channels]``, what the result is multiplied by.
-        offset: ``[channels]``, what is added.
+        scale: ``[channels]``, a factor of the result.
+        offset: ``[channels]``, added to the result.
         mean: ``[channels]``, the running mean; not needed where the batch's replaces it.
         variance: ``[channels]``, the running variance.
         epsilon: added to the variance.

@@ -107,7 +107,7 @@ def _unique_of_padded(read: Any, x: Any, results: int) -> tuple[Any, ...]:
 UNIQUE = register(
     Op(
         name="unique",
-        doc="""Where distinct elements are first, the place of each element among them, and their counts.""",
+        doc="""The first positions of the distinct elements, the inverse indices, and the counts.""",
         infer=_infer,
         kernel=distinct_places,
         kind=Decompose(_unique_of_padded),

@@ -86,7 +86,7 @@ _SORTED = np.array([-40, -3, -3, 0, 5, 17, 40])
 SEARCHSORTED = register(
     Op(
         name="searchsorted",
-        doc="""Before how many elements of a sorted row each value belongs: left or right of its equals.""",
+        doc="""The index at which each value fits into a sorted row: left or right of equal elements.""",
         infer=_infer,
         kernel=_search,
         kind=Opaque("NumPy searches"),

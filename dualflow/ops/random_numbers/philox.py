@@ -144,7 +144,7 @@ def state_sample(low: int, high: int, key: int) -> tuple[Domain, ...]:
 PHILOX: Final = register(
     Op(
         name="philox",
-        doc="""Words of 32 random bits, which a counter's two halves and a key decide.""",
+        doc="""Words of 32 random bits, determined by a counter's two halves and a key.""",
         infer=_infer,
         kernel=_kernel,
         kind=Elementwise(_code, cost=90),

@@ -77,7 +77,7 @@ def _truncated_infer(low: Any, high: Any, key: Any, count: int, dtype: DType) ->
 TRUNCATED: Final = register(
     Op(
         name="philox_truncated_normal",
-        doc="""Standard normal numbers within 2 of 0, which a counter's two halves and a key decide.""",
+        doc="""Truncated normal numbers, determined by a counter's two halves and a key.""",
         infer=_truncated_infer,
         kernel=_truncated,
         kind=_KIND,
@@ -195,7 +195,7 @@ def _of(low: float, high: float) -> Domain:
 SAMPLED: Final = register(
     Op(
         name="philox_sampled",
-        doc="""Numbers of a distribution of NumPy's, which a counter, a key and parameters decide.""",
+        doc="""Random numbers of a distribution, by NumPy's generator from a counter and a key.""",
         infer=_sampled_infer,
         kernel=_sampled,
         kind=_KIND,

@@ -63,7 +63,7 @@ def space_to_batch(
 def batch_to_space(
     input: TensorLike, block_shape: IntsLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Members of the batch put together as the blocks of space: the inverse of :func:`space_to_batch`.
+    """Batch elements rearranged to blocks of the spatial axes: the inverse of :func:`space_to_batch`.
 
     Args:
         input: of shape ``[batch * block elements, *space, ...]``.
@@ -109,7 +109,7 @@ def required_space_to_batch_paddings(
     base_paddings: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The paddings that make blocks fit, and what to crop when the batch is put together again.
+    """The paddings for which the block sizes divide the axes, and the crops for :func:`batch_to_space`.
 
     Args:
         input_shape: the sizes of the axes of space.
@@ -120,7 +120,7 @@ def required_space_to_batch_paddings(
         The ``paddings`` for :func:`space_to_batch` and the ``crops`` for :func:`batch_to_space`.
 
     Raises:
-        DTypeError: what is not of integers, or not known to a trace.
+        DTypeError: an argument is not of integers, or is symbolic.
         InvalidArgumentError: a block that is not 1 or more, or lists that do not fit each other.
 
     >>> import dualflow as df

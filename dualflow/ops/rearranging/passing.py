@@ -36,7 +36,7 @@ def tuple(
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor itself: the compiler finds out what is constant.
+    """The tensor itself; the compiler detects constants without it.
 
     Args:
         input: a tensor of any shape and dtype.

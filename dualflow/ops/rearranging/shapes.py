@@ -137,7 +137,7 @@ def unravel_index(indices: TensorLike, dims: AxisLike, name: str | None = None) 
 
     Raises:
         InvalidArgumentError: an index that the shape does not have, or shapes that do not fit.
-        DTypeError: what is not of integers.
+        DTypeError: an argument is not of integers.
 
     >>> import dualflow as df
     >>> df.unravel_index([22, 41, 37], [7, 6]).numpy().tolist()

@@ -92,7 +92,7 @@ def _fi(*shape: int) -> Domain:
 JOIN_ND = register(
     Op(
         name="tensor_scatter_nd_join",
-        doc="""``tensor`` with ``updates`` joined to what is at the positions: ``join`` is a ufunc's name.""",
+        doc="""``tensor`` with ``updates`` combined with its elements by the ufunc that ``join`` names.""",
         infer=_infer,
         kernel=_kernel,
         kind=Scatter(onto=True, join=None),

@@ -74,7 +74,7 @@ def _operate(a_sets: Array, b_sets: Array, a: Array, b: Array, operation: str) -
 SET_OPERATION = register(
     Op(
         name="set_operation",
-        doc="""The elements of joined sets: the set of each, its place there, and itself.""",
+        doc="""The elements of joined sets: the set of each, its index in that, and its value.""",
         infer=_infer,
         kernel=_operate,
         kind=Opaque("how many elements sets have in common is known only when it runs"),

@@ -85,7 +85,7 @@ def _kernel(x: Array, kind: str, axes: Axes, lengths: Lengths) -> Array:
 def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> Any:
     """The transposed transform; it also reverses the truncation or padding of the input.
 
-    The matrix of a complex transform is symmetric. A real one leaves out what it can mirror: coefficients
+    The matrix of a complex transform is symmetric. A real one omits mirrored coefficients: coefficients
     with a mirror image count twice.
     """
     full = known_sizes(_full(kind, x.shape, axes, lengths), "the gradient of a Fourier transform")
@@ -142,7 +142,7 @@ def _sample(kind: str, shape: tuple[int, ...], axes: Axes, *lengths: Dim) -> Sam
 FOURIER: Final = register(
     Op(
         name="fourier_transform",
-        doc="""The discrete Fourier transform over axes, there or back, of complex or real signals.""",
+        doc="""The discrete Fourier transform of complex or real signals over axes, or its inverse.""",
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("Fourier transforms are SciPy's", _is_long_row),
