@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def axes_of(x: Any, axis: AxisLike | None) -> tuple[int, ...]:
-    """The axes to reduce; a number lets itself be reduced along its first or last axis, too."""
+    """The axes to reduce; a scalar may be reduced along axis 0 or -1, as in NumPy."""
     if not x.shape and type(axis) is int and axis in (0, -1):
         return ()
     return reduction_axes(x, axis)
