@@ -373,8 +373,8 @@ def arange(
     check_device(device)
     first, last = (0, start) if stop is None else (start, stop)
     if any(isinstance(x, _ARRAYS) and known_value(x) is None for x in (first, last, step)):
-        begin, end, by = (x if isinstance(x, _ARRAYS) else asarray(x) for x in (first, last, step))
-        return Array(_converted(positions(begin, end, by), None if dtype is None else as_dtype(dtype)))
+        begin, end, increment = (x if isinstance(x, _ARRAYS) else asarray(x) for x in (first, last, step))
+        return Array(_converted(positions(begin, end, increment), None if dtype is None else as_dtype(dtype)))
     numbers = [_number(x) for x in (first, last, step)]
     if numbers[2] == 0:
         raise InvalidArgumentError("arange's step can't be 0.")

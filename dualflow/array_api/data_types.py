@@ -199,14 +199,14 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     >>> xp.isdtype(xp.int8, "integral"), xp.isdtype(xp.int8, (xp.bool, "real floating"))
     (True, False)
     """
-    own = as_dtype(dtype)
+    compared = as_dtype(dtype)
     if isinstance(kind, tuple):
-        return any(isdtype(own, k) for k in kind)
+        return any(isdtype(compared, k) for k in kind)
     if isinstance(kind, str):
         if kind not in KINDS:
             raise InvalidArgumentError(f"{kind!r} is no kind of dtypes; use one of {', '.join(KINDS)}.")
-        return own.kind in KINDS[kind]
-    return own is as_dtype(kind)
+        return compared.kind in KINDS[kind]
+    return compared is as_dtype(kind)
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:

@@ -90,9 +90,9 @@ def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
 
 def _check_fits(value: Tensor, place: Shape) -> None:
     """Raise an error if ``value`` does not broadcast to ``place``, the shape of ``x[key]``."""
-    own = len(value.shape)
-    fits = own <= len(place) and all(
-        v in (1, n) or None in (v, n) for v, n in zip(value.shape, place[len(place) - own :], strict=True)
+    rank = len(value.shape)
+    fits = rank <= len(place) and all(
+        v in (1, n) or None in (v, n) for v, n in zip(value.shape, place[len(place) - rank :], strict=True)
     )
     if not fits:
         raise InvalidArgumentError(

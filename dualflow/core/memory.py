@@ -32,8 +32,8 @@ def _of_the_machine() -> list[int]:
 def _of_the_group() -> list[int]:
     """The memory left by the limit of a container's control group."""
     try:
-        most, used = (_text(f"/sys/fs/cgroup/{name}").strip() for name in ("memory.max", "memory.current"))
-        return [max(int(most) - int(used), 0)] if most != "max" else []
+        limit, used = (_text(f"/sys/fs/cgroup/{name}").strip() for name in ("memory.max", "memory.current"))
+        return [max(int(limit) - int(used), 0)] if limit != "max" else []
     except (OSError, ValueError):
         return []
 

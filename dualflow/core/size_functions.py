@@ -40,10 +40,10 @@ def smallest(x: int, y: int) -> int:
 
 def normalized_index(position: int, size: int) -> int:
     """A position in an axis of ``size``, counted from the front; a negative one counts from the end."""
-    least, most = bounds(position)
+    least, upper = bounds(position)
     if least is not None and least >= 0:
         return position
-    if most is not None and most < 0:
+    if upper is not None and upper < 0:
         return position + size
     return size_function("normalized_index", position, size)
 

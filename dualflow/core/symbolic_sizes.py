@@ -166,8 +166,8 @@ class SymInt(_Size):
         return not is_less(self, other) if _is_size(other) else NotImplemented
 
     def __bool__(self) -> bool:
-        least, most = bounds(self)
-        if (least is not None and least > 0) or (most is not None and most < 0):
+        least, upper = bounds(self)
+        if (least is not None and least > 0) or (upper is not None and upper < 0):
             return True
         return self._undecided()
 
@@ -290,13 +290,13 @@ def bounds(value: int) -> tuple[int | None, int | None]:
     if not isinstance(value, SymInt):
         return value, value
     least: int | None = 0
-    most: int | None = 0
+    upper: int | None = 0
     for monomial, coefficient in value.terms.items():
         low, high = _monomial_bounds(monomial)
         low, high = (low, high) if coefficient > 0 else (high, low)
         least = None if least is None or low is None else least + coefficient * low
-        most = None if most is None or high is None else most + coefficient * high
-    return least, most
+        upper = None if upper is None or high is None else upper + coefficient * high
+    return least, upper
 
 
 def _monomial_bounds(monomial: Sequence[SizeFactor]) -> tuple[int | None, int | None]:
@@ -432,15 +432,15 @@ def _divided(x: int, y: int) -> tuple[int, int]:
     divisor = _terms(y)
     if len(divisor) != 1:
         return (1, 0) if x == y else (0, x)
-    ((by, coefficient),) = divisor.items()
+    ((divisor_term, coefficient),) = divisor.items()
     quotient: dict[tuple[SizeFactor, ...], int] = {}
     remainder: dict[tuple[SizeFactor, ...], int] = {}
     for monomial, c in _terms(x).items():
         remaining = list(monomial)
-        divides = all(_removed(remaining, factor) for factor in by)
+        divides = all(_removed(remaining, factor) for factor in divisor_term)
         if divides and c % coefficient == 0:
             quotient[tuple(remaining)] = c // coefficient
-        elif divides and not by and not monomial:
+        elif divides and not divisor_term and not monomial:
             quotient[()], remainder[()] = divmod(c, coefficient)
         else:
             remainder[monomial] = c

@@ -216,8 +216,13 @@ def make_entries(namespace: dict[str, Any], *, with_name: bool = False) -> None:
             functions for users.
     """
     for name, value in list(namespace.items()):
-        own = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
-        if own and not name.startswith("_") and not _hides(value) and (not with_name or _has_name(value)):
+        is_defined_here = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
+        if (
+            is_defined_here
+            and not name.startswith("_")
+            and not _hides(value)
+            and (not with_name or _has_name(value))
+        ):
             namespace[name] = op_entry(value)
 
 

@@ -77,8 +77,10 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     if fields is not None:
         names = tuple(f.name for f in fields if f.init)
         return type(value), names, [getattr(value, n) for n in names]
-    own = getattr(type(value), "__tree__", None)
-    branch: tuple[Any, tuple[Any, ...], list[Any]] | None = None if own is None else own(value)
+    flatten_method = getattr(type(value), "__tree__", None)
+    branch: tuple[Any, tuple[Any, ...], list[Any]] | None = (
+        None if flatten_method is None else flatten_method(value)
+    )
     return branch
 
 
@@ -190,8 +192,8 @@ def _maker(structure: Structure) -> Callable[[Sequence[Any]], Any]:
     if isinstance(structure.keys, Keys):
         place = {key: i for i, key in enumerate(structure.keys)}
         order = [(key, place[key]) for key in structure.keys.order]
-        own = structure.keys.make or kind
-        return lambda children: _mapping(own, [(key, children[i]) for key, i in order])
+        constructor = structure.keys.make or kind
+        return lambda children: _mapping(constructor, [(key, children[i]) for key, i in order])
     fields = getattr(kind, "__attrs_attrs__", ())
     alias = {
         f.name: getattr(f, "alias", None) or f.name.lstrip("_") for f in fields

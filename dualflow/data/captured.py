@@ -72,7 +72,7 @@ class _Capture:
         if function in self._copies:
             return self._copies[function]
         code = function.__code__
-        assigned = {name for one in _nested(code) for name in _assigned_cells(one)}
+        assigned = {name for nested in _nested(code) for name in _assigned_cells(nested)}
         cells = function.__closure__ or ()
         shared = [name in assigned or _is_empty(c) for name, c in zip(code.co_freevars, cells, strict=True)]
         closure = tuple([cell if share else CellType() for cell, share in zip(cells, shared, strict=True)])
@@ -86,7 +86,7 @@ class _Capture:
                 value = old.cell_contents
                 cell.cell_contents = self._copy(value) if self._is_ours(value) else value
         if self._globals is not self._module:
-            for name in {name for one in _nested(code) for name in one.co_names}:
+            for name in {name for nested in _nested(code) for name in nested.co_names}:
                 if self._is_ours(self._module.get(name)):
                     self._globals[name] = self._copy(self._module[name])
         return copy

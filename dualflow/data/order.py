@@ -191,9 +191,9 @@ class RepeatIterator(StageIterator):
     def next(self, count: int) -> Sequence[Any]:
         elements: Sequence[Any] = ()
         while self._left and len(elements) < count:
-            more = self._current.next(count - len(elements))
-            elements = [*elements, *more] if len(elements) else more
-            self._empty = self._empty and not len(more)
+            items = self._current.next(count - len(elements))
+            elements = [*elements, *items] if len(elements) else items
+            self._empty = self._empty and not len(items)
             if len(elements) < count:
                 self._left = 0 if self._empty else self._left - (self._left > 0)  # not forever
                 if self._left:

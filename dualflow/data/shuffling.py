@@ -59,14 +59,14 @@ class ShuffleIterator(ReplayedIterator):
             self._buffer = self._filled()
         if self._order is not None:
             return self._remaining(count)
-        more = self._upstream.next(count)
+        items = self._upstream.next(count)
         drawn: list[Any] = []
-        if len(more):
+        if len(items):
             buffer = self._buffer = self._buffer if isinstance(self._buffer, list) else list(self._buffer)
-            for x, place in zip(more, self._draw(len(more)), strict=True):
+            for x, place in zip(items, self._draw(len(items)), strict=True):
                 drawn.append(buffer[place])
                 buffer[place] = x
-        if len(more) == count:
+        if len(items) == count:
             return drawn
         self._end()
         remaining = self._remaining(count - len(drawn))

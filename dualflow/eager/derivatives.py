@@ -51,9 +51,9 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     >>> float(y), float(dy)
     (9.0, 6.0)
     """
-    own = _own(tuple(primals))
-    with ForwardAccumulator(own, _tensors(tuple(tangents))) as acc:
-        outputs = _tensors(f(*own))
+    copies = _own(tuple(primals))
+    with ForwardAccumulator(copies, _tensors(tuple(tangents))) as acc:
+        outputs = _tensors(f(*copies))
     return outputs, acc.jvp(outputs, "zero")
 
 
@@ -79,15 +79,15 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     >>> vjp_fn(df.constant([1.0, 10.0]))[0].numpy()
     array([ 2., 60.], dtype=float32)
     """
-    own = _own(primals)
+    copies = _own(primals)
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
     with tape:
-        tape.watch(own)
-        outputs = _tensors(f(*own))
+        tape.watch(copies)
+        outputs = _tensors(f(*copies))
 
     @entry
     def vjp_fn(cotangents: Any) -> tuple[Any, ...]:
-        gradients: tuple[Any, ...] = tape.gradient(outputs, own, cotangents, "zero")
+        gradients: tuple[Any, ...] = tape.gradient(outputs, copies, cotangents, "zero")
         return gradients
 
     return outputs, vjp_fn

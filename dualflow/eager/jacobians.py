@@ -50,8 +50,8 @@ def _units(target: Any, shape: Any) -> Any:
         )
     count = math.prod(shape)
     lead = target.shape[: len(target.shape) - len(shape)]
-    one = np.eye(count, dtype=target.dtype.dtype).reshape(count, *(1,) * len(lead), *shape)
-    return np.ascontiguousarray(np.broadcast_to(one, (count, *target.shape)))
+    identity = np.eye(count, dtype=target.dtype.dtype).reshape(count, *(1,) * len(lead), *shape)
+    return np.ascontiguousarray(np.broadcast_to(identity, (count, *target.shape)))
 
 
 def _stacked(column: Sequence[Any], source: Any) -> Any:

@@ -226,8 +226,8 @@ def stop_recording(tape: Tape) -> None:
     """Stop recording on ``tape``; other tapes continue."""
     engine = dispatch.current()
     if type(engine) is Recording:
-        others = tuple([t for t in engine.tapes if t is not tape])
-        dispatch.switch(Recording(engine.base, others) if others else engine.base)
+        other_tapes = tuple([t for t in engine.tapes if t is not tape])
+        dispatch.switch(Recording(engine.base, other_tapes) if other_tapes else engine.base)
 
 
 def watch(tape: Tape, variable: Any) -> None:

@@ -153,8 +153,8 @@ def position(x: Any, axis: int | None, keepdims: bool, *, largest: bool) -> Tens
 def _first(x: Any, axis: int, largest: bool) -> Tensor:
     if x.dtype.is_complex:
         extremes = _complex_extreme(x, (axis,), True, largest)
-        there = comparison.logical_or(comparison.equal(x, extremes), comparison.isnan(x))
-        return reduction.argmax(to(there, np.uint8), axis)
+        is_extreme = comparison.logical_or(comparison.equal(x, extremes), comparison.isnan(x))
+        return reduction.argmax(to(is_extreme, np.uint8), axis)
     return (reduction.argmax if largest else reduction.argmin)(x, axis)
 
 

@@ -335,10 +335,10 @@ def unwrap(
     kind = operands.result_type(steps, period)
     steps = to(steps, kind)
     limit = period / 2 if discont is None else discont
-    whole = kind.kind in "iu"
+    is_integer = kind.kind in "iu"
     high: Any
     low: Any
-    if whole:
+    if is_integer:
         high, remainder = builtins.divmod(period, 2)
         boundary = remainder == 0
     else:

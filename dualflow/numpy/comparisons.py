@@ -33,9 +33,9 @@ def _lexical(strict: Any) -> Any:
             return strict(x, y)
         a, b = complex_numbers.real(x), complex_numbers.real(y)
         c, d = complex_numbers.imag(x), complex_numbers.imag(y)
-        apart = comparison.not_equal(a, b)
+        differs = comparison.not_equal(a, b)
         defined = comparison.equal(c, c) & comparison.equal(d, d) & comparison.equal(a, a)
-        return where(apart, strict(a, b) & defined, strict(c, d) & defined)
+        return where(differs, strict(a, b) & defined, strict(c, d) & defined)
 
     return compare
 

@@ -107,8 +107,8 @@ def unique(
         to_front = [where, *[i for i in range(len(x.shape)) if i != where]]
         parts = transpose(x, to_front)
         order, first = _of_rows(reshape(parts, [parts.shape[0], -1]))
-        back = undone(to_front)
-        values = transpose(boolean_mask(gather(parts, order), first), back)
+        inverse = undone(to_front)
+        values = transpose(boolean_mask(gather(parts, order), first), inverse)
         shape = (operands.sizes(x)[where],)
     if not (return_index or return_inverse or return_counts):
         return values
@@ -334,8 +334,8 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
     edge = convert_to_tensor(np.zeros(1, bool))
     if ordered.shape[0] == 0:
         return ordered
-    alone = logical_not(logical_or(concat([same, edge], 0), concat([edge, same], 0)))
-    return boolean_mask(ordered, alone)
+    is_single = logical_not(logical_or(concat([same, edge], 0), concat([edge, same], 0)))
+    return boolean_mask(ordered, is_single)
 
 
 complete_docstrings(globals())

@@ -51,8 +51,8 @@ def complete_docstrings(
     """
     texts = {**ARGUMENTS, **descriptions}
     for name, value in namespace.items():
-        own = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
-        if own and not name.startswith("_") and value.__doc__:  # python -OO removes docstrings
+        is_public = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
+        if is_public and not name.startswith("_") and value.__doc__:  # python -OO removes docstrings
             value.__doc__ = _completed(value, value.__doc__, texts, requirement)
 
 
@@ -142,6 +142,6 @@ def _add_reasons(reasons: dict[str, str], names: list[str], requirement: str) ->
     if "axis" in names:
         added["InvalidArgumentError"].append("``axis`` is out of range")
     for error, texts in added.items():
-        own = [reasons[error].removesuffix(".")] if error in reasons else []
-        if own or texts:
-            reasons[error] = "; ".join([*own, *texts]) + "."
+        reason = [reasons[error].removesuffix(".")] if error in reasons else []
+        if reason or texts:
+            reasons[error] = "; ".join([*reason, *texts]) + "."

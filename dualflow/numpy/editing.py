@@ -132,10 +132,10 @@ def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
     size = x.shape[where]
     places = obj if isinstance(obj, slice) else np.asarray(static_positions(obj))
     try:
-        kept = np.delete(np.arange(size), places)
+        remaining = np.delete(np.arange(size), places)
     except (IndexError, ValueError) as error:
         raise InvalidArgumentError(f"delete: {error}; the places are those of axis {where}.") from None
-    return gather(x, kept, axis=where)
+    return gather(x, remaining, axis=where)
 
 
 def static_positions(value: Any) -> Any:

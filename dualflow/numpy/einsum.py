@@ -44,8 +44,8 @@ def einsum(
     factors = agreed(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
     if "->" not in subscripts:
         letters = [c for c in subscripts if c.isalpha()]
-        alone = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-        subscripts += "->" + ("..." if "..." in subscripts else "") + alone
+        unrepeated = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+        subscripts += "->" + ("..." if "..." in subscripts else "") + unrepeated
     if factors[0].dtype.is_bool:
         return to(products.einsum(subscripts, *[to(x, np.int64) for x in factors]), bool)
     return products.einsum(subscripts, *factors)

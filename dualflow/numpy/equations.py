@@ -157,12 +157,12 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
     array([1. , 0.5])
     """
     x, y = agreed(as_matrices(a, square=True), inexact(b))
-    alone = len(y.shape) == 1
-    y = y[:, None] if alone else y
+    is_vector = len(y.shape) == 1
+    y = y[:, None] if is_vector else y
     batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
     x, y = (broadcast_to(v, [*batch, *v.shape[-2:]]) if v.shape[:-2] != batch else v for v in (x, y))
     solution = solving.solve(x, y)
-    return solution[..., 0] if alone else solution
+    return solution[..., 0] if is_vector else solution
 
 
 def pinv(
@@ -265,20 +265,20 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> tuple[Ten
     array([2.])
     """
     x, y = agreed(as_matrices(a), inexact(b))
-    alone = len(y.shape) == 1
-    y = y[:, None] if alone else y
+    is_vector = len(y.shape) == 1
+    y = y[:, None] if is_vector else y
     rows, columns = x.shape[-2:]
     s, u, v = singular_values.svd(x)
     unit = float(np.finfo(s.dtype.dtype).eps)
     bound = reduce_max(s) * (unit * max(rows, columns) if rcond is None else unit if rcond < 0 else rcond)
-    kept = s > bound
-    scale = to(where(kept, 1.0 / where(kept, s, 1.0), 0.0), x.dtype)
+    is_nonzero = s > bound
+    scale = to(where(is_nonzero, 1.0 / where(is_nonzero, s, 1.0), 0.0), x.dtype)
     solution = products.matmul(v, scale[:, None] * products.matmul(adjoint(u), y))
     residuals = reduce_sum(squared_magnitude(products.matmul(x, solution) - y), 0)
-    rank = reduce_sum(to(kept, np.int32))
+    rank = reduce_sum(to(is_nonzero, np.int32))
     if rows <= columns:
         residuals = residuals[:0]
-    return (solution[:, 0] if alone else solution), residuals, rank, s
+    return (solution[:, 0] if is_vector else solution), residuals, rank, s
 
 
 def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:

@@ -47,9 +47,9 @@ def roots(p: TensorLike) -> Tensor:
         raise InvalidArgumentError(f"roots takes coefficients as a vector, not shape {x.shape}.")
     coefficients, after = known_value(x), 0
     if coefficients is not None:
-        there = np.flatnonzero(coefficients)
-        first, last = (there[0], there[-1] + 1) if there.size else (0, 0)
-        after = len(coefficients) - int(last) if there.size else 0
+        nonzero = np.flatnonzero(coefficients)
+        first, last = (nonzero[0], nonzero[-1] + 1) if nonzero.size else (0, 0)
+        after = len(coefficients) - int(last) if nonzero.size else 0
         x = x[int(first) : int(last)]
     kind = np.result_type(x.dtype.dtype, np.complex64)
     zeros = filled_with_zeros([after], kind)

@@ -154,8 +154,8 @@ def matrix_power(a: TensorLike, n: IntLike) -> Tensor:
     if times < 0:
         x, times = inverse.inv(as_matrices(x)), -times
     if not times:
-        one = to(tensor(np.eye(static_int(x.shape[-1], "the size of the matrices"))), x.dtype)
-        return broadcast_to(one, tuple(x.shape))
+        identity = to(tensor(np.eye(static_int(x.shape[-1], "the size of the matrices"))), x.dtype)
+        return broadcast_to(identity, tuple(x.shape))
     product = products.matmul if x.dtype.is_bool else products.matrix_product
     power: Any = None
     while times:

@@ -91,9 +91,9 @@ def of_matrices(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Te
         return sqrt(reduce_sum(squared_magnitude(x), (rows, columns), keepdims))
     norms: Any
     if ord in (2, -2, "nuc"):
-        others = [i for i in range(len(x.shape)) if i not in (rows, columns)]
-        singular = singular_values.singular_values(transpose(x, [*others, rows, columns]))
-        last = (len(others),)
+        batch_axes = [i for i in range(len(x.shape)) if i not in (rows, columns)]
+        singular = singular_values.singular_values(transpose(x, [*batch_axes, rows, columns]))
+        last = (len(batch_axes),)
         norms = reduce_sum(singular, last) if ord == "nuc" else _extreme(singular, ord, last)
         return expand_dims(norms, sorted((rows, columns))) if keepdims else norms
     if ord not in (1, -1, math.inf, -math.inf):

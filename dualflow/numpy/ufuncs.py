@@ -138,13 +138,13 @@ def universal(
 
 def _sections(ufunc: np.ufunc) -> str:
     """The arguments, result and errors of a universal function, which follow from NumPy's."""
-    one = ufunc.nin == 1
+    is_unary = ufunc.nin == 1
     inputs = "x: a tensor, an array, a number or a list of them."
-    if not one:
+    if not is_unary:
         inputs = "x1, x2: tensors, arrays, numbers or lists of them, whose shapes broadcast."
     tensors = "A tensor" if ufunc.nout == 1 else "A tuple of two tensors"
-    shape = "of ``x``" if one else "to which the inputs broadcast"
-    reasons = "" if one else "    InvalidArgumentError: the shapes do not broadcast.\n"
+    shape = "of ``x``" if is_unary else "to which the inputs broadcast"
+    reasons = "" if is_unary else "    InvalidArgumentError: the shapes do not broadcast.\n"
     return f"""Args:
     {inputs}
     out: must be None; tensors don't change.

@@ -90,7 +90,9 @@ def reshaped_by(read: Any, x: Any, new_shape: Sequence[int]) -> Any:
     count = math.prod(x.shape)
     products = [math.prod([*new_shape[:i], *new_shape[i + 1 :]]) for i in range(len(new_shape))]
     none_free = [type(product) is int and product == 0 for product in products]  # if another size is 0
-    free = [0 if none else count // product for none, product in zip(none_free, products, strict=True)]
+    free = [
+        0 if has_zero else count // product for has_zero, product in zip(none_free, products, strict=True)
+    ]
     target = read.sizes([inferred_size(d, size) for d, size in zip(new_shape, free, strict=True)])
     checked = read.of_size(x, math.prod(target), count)
     return dispatch.current().apply(RESHAPE, (checked,), {"shape": Shape(target)})

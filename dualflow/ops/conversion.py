@@ -88,10 +88,10 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """
     target = as_dtype(dtype)
     if uncommon_in_use:
-        own = dtype_of(x)
-        if target.is_string is not own.is_string:
+        dtype_now = dtype_of(x)
+        if target.is_string is not dtype_now.is_string:
             raise UnimplementedError(
-                f"Cast {own.name} to {target.name} is not supported: use "
+                f"Cast {dtype_now.name} to {target.name} is not supported: use "
                 + ("df.as_string." if target.is_string else "df.strings.to_number.")
             )
         if target.is_string:

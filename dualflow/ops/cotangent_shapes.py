@@ -59,9 +59,9 @@ def _summed(read: Any, flow: Any, like: Any) -> Any:
     flow = sum_to(flow, Shape(shape))
     for axis, size in enumerate(shape):
         if isinstance(size, SymInt) and size != flow.shape[axis]:
-            whole = reduce_sum(flow, axis, keepdims=True)
+            total_flow = reduce_sum(flow, axis, keepdims=True)
             target = (*flow.shape[:axis], size, *flow.shape[axis + 1 :])
-            flow = where(equal(size_as_tensor(size), 1), whole, read.first_of(flow, target, _NOT_BACK))
+            flow = where(equal(size_as_tensor(size), 1), total_flow, read.first_of(flow, target, _NOT_BACK))
     return read.of_shape(flow, shape, _NOT_BACK)
 
 
@@ -141,11 +141,11 @@ def matched(x: Any, like: Any, message: str, *, repeats: bool = False) -> Any:
     Raises:
         InvalidArgumentError: the shapes differ.
     """
-    own, shape = x.shape, like.shape
-    if own == shape and shape.is_static:
+    shape_now, shape = x.shape, like.shape
+    if shape_now == shape and shape.is_static:
         return x
-    if UNKNOWN_RANK not in (own, shape) and not _matches(own, shape, repeats):
-        raise InvalidArgumentError(message.format(own, shape))
-    if own.is_static and shape.is_static:
+    if UNKNOWN_RANK not in (shape_now, shape) and not _matches(shape_now, shape, repeats):
+        raise InvalidArgumentError(message.format(shape_now, shape))
+    if shape_now.is_static and shape.is_static:
         return dispatch.current().apply(BROADCAST_TO, (x,), {"shape": shape})
     return dispatch.current().apply(MATCHED, (x, like), {"message": message, "repeats": repeats})

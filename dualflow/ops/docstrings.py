@@ -57,16 +57,16 @@ def elementwise_sections(
         inputs: the names of its inputs, separated by commas.
         raises: when it raises an InvalidArgumentError, other than for shapes.
     """
-    first, *others = inputs.split(", ")
-    arguments = "".join([f"    {other}: as ``{first}``; the shapes broadcast.\n" for other in others])
-    dtype = returns or _common_dtype(promotion, first, bool(others))
-    if others:
+    first, *later = inputs.split(", ")
+    arguments = "".join([f"    {other}: as ``{first}``; the shapes broadcast.\n" for other in later])
+    dtype = returns or _common_dtype(promotion, first, bool(later))
+    if later:
         arguments += f"    Dtypes: {promotion.value}.\n"
         reasons = f"shapes that do not broadcast; or {raises}" if raises else "shapes that do not broadcast"
     else:
         reasons = raises or ""
-    shape = "to which the inputs broadcast" if others else f"of ``{first}``"
-    unequal = ", or the inputs have no common dtype" if others else ""
+    shape = "to which the inputs broadcast" if later else f"of ``{first}``"
+    unequal = ", or the inputs have no common dtype" if later else ""
     refused = f"    InvalidArgumentError: {reasons}.\n" if reasons else ""
     return f"""Args:
     {first}: {takes}, of any shape: a tensor, an array, a Python value or a list of them.

@@ -252,8 +252,8 @@ def _item(x: Any, key: Any) -> Any:
         if all(isinstance(item, slice) and not any(p is not None for p in _parts(item)) for item in items):
             return x
     entries, dynamic = _canonical(items, shape)
-    whole = dynamic and entries == tuple((0, size, 1) for size in shape)
-    part = x if whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})
+    is_whole = dynamic and entries == tuple((0, size, 1) for size in shape)
+    part = x if is_whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})
     if len(dynamic) == 1 and not len(shape_of(dynamic[0][1])):
         axis, index = dynamic[0]
         size = shape_of(part)[axis]

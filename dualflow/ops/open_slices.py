@@ -40,8 +40,8 @@ def _entries(read: Any, start: Any, stop: Any, shape: Shape, axis: int, step: in
     (first,), (last,) = read(start), read(stop)
     begin, count = slice_bounds(first, last, step, shape[axis])
     (count,) = read.sizes([count])
-    whole = tuple([(0, d, 1) for d in shape])
-    return (*whole[:axis], (begin, begin + count * step, step), *whole[axis + 1 :])
+    full_slices = tuple([(0, d, 1) for d in shape])
+    return (*full_slices[:axis], (begin, begin + count * step, step), *full_slices[axis + 1 :])
 
 
 def _sliced(read: Any, x: Any, start: Any, stop: Any, axis: int, step: int) -> Any:

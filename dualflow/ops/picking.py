@@ -105,8 +105,8 @@ def pick(x: Any, indices: Sequence[tuple[int, Any]], front: int) -> Any:
         elements, at = _pick_points(x, axes, positive), 0
     if at == front:
         return elements
-    others = [a for a in range(len(elements.shape)) if not at <= a < at + rank]
-    return transpose(elements, [*others[:front], *range(at, at + rank), *others[front:]])
+    order = [a for a in range(len(elements.shape)) if not at <= a < at + rank]
+    return transpose(elements, [*order[:front], *range(at, at + rank), *order[front:]])
 
 
 def _pick_points(x: Any, axes: list[int], positions: list[Any]) -> Any:

@@ -107,14 +107,14 @@ def _check_range(numbers: Sequence[TensorSpec]) -> None:
 
 def _counted(read: Any, start: Any, limit: Any, delta: Any) -> Any:
     """The numbers, once ``read`` returns their count at run time."""
-    whole = start.dtype.is_integer
-    step = read(delta)[0] if whole else None
+    is_integer = start.dtype.is_integer
+    step = read(delta)[0] if is_integer else None
     if type(step) is int and step:
         (first,), (last,) = read(start), read(limit)
         (count,) = read.sizes([largest(-((first - last) // step), 0)])
     else:
         nonzero = required(delta, not_equal(delta, zeros_like(delta)), _NO_DELTA)
-        count_of_steps = -floordiv(start - limit, nonzero) if whole else ceil((limit - start) / nonzero)
+        count_of_steps = -floordiv(start - limit, nonzero) if is_integer else ceil((limit - start) / nonzero)
         (count,) = read(cast(maximum(count_of_steps, zeros_like(count_of_steps)), int64), 0)
     positions = dispatch.current().apply(IOTA, (), {"shape": (count,), "axis": 0, "dtype": start.dtype})
     return positions * delta + start

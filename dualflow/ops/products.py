@@ -86,10 +86,10 @@ def tensordot(
     left, right = letters[: len(a.shape)], letters[len(a.shape) :]
     for i, j in zip(first, second, strict=True):
         right[j] = left[i]
-    kept = [x for i, x in enumerate(left) if i not in first] + [
+    free_sizes = [x for i, x in enumerate(left) if i not in first] + [
         x for j, x in enumerate(right) if j not in second
     ]
-    return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
+    return einsum(f"{''.join(left)},{''.join(right)}->{''.join(free_sizes)}", a, b)
 
 
 def _paired(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
@@ -167,7 +167,7 @@ def _spelt_out(
     equation: str, groups: list[str], result: str, shapes: Sequence[Shape]
 ) -> tuple[list[str], str]:
     """The groups and the result with a label for each axis of ``...``."""
-    most = 0
+    widest = 0
     spelt = []
     for group, shape in zip(groups, shapes, strict=True):
         count = len(shape) - len(group.replace(_DOTS, ""))
@@ -175,13 +175,13 @@ def _spelt_out(
             raise InvalidArgumentError(
                 f"einsum({equation!r}): {group!r} does not fit shape {shape}; write each axis as one letter."
             )
-        most = max(most, count)
+        widest = max(widest, count)
         spelt.append(group.replace(_DOTS, _unnamed(count)))
-    if most and _DOTS not in result:
+    if widest and _DOTS not in result:
         raise InvalidArgumentError(
             f"einsum({equation!r}): the axes that '...' stands for must stay; write '...' in the result."
         )
-    return spelt, result.replace(_DOTS, _unnamed(most))
+    return spelt, result.replace(_DOTS, _unnamed(widest))
 
 
 def _unnamed(count: int) -> str:

@@ -214,8 +214,8 @@ def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tup
     if keep is None:
         return tuple([engine.constant(as_array(x)) if is_raw(x) else x for x in values])
     target = _common_dtype(promotion, values[keep:])
-    kept = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
-    return (*kept, *[_as_dtype(x, target, engine) for x in values[keep:]])
+    converted = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
+    return (*converted, *[_as_dtype(x, target, engine) for x in values[keep:]])
 
 
 _KEPT: Final = {Promotion.NONE: None, Promotion.AFTER_FIRST: 1}

@@ -130,11 +130,11 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     moved = flat.shape
     count = math.prod(known_sizes(moved[len(kept) :], "the gradient of reduce_prod"))
     rows = reshape(flat, (*moved[: len(kept)], count))
-    others = _before(rows, count, 1) * _before(rows, count, -1)
+    other_products = _before(rows, count, 1) * _before(rows, count, -1)
     order = (*kept, *axis)
     places = sorted(range(len(order)), key=order.__getitem__)
-    back = transpose(reshape(others, moved), tuple(places))
-    return back * spread(g, x, axis, keepdims)
+    restored = transpose(reshape(other_products, moved), tuple(places))
+    return restored * spread(g, x, axis, keepdims)
 
 
 def _before(rows: Any, count: int, direction: int) -> Any:

@@ -31,13 +31,15 @@ def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
         return
     flat, along = out.reshape(-1), np.arange(length)
     rows = rows.reshape(iterations, count, length)
-    some_iterations, some = max(1, _BLOCK // (count * length)), max(1, _BLOCK // length)
+    some_iterations, block = max(1, _BLOCK // (count * length)), max(1, _BLOCK // length)
     for iteration in range(0, iterations, some_iterations):
         begins = np.arange(iteration, min(iteration + some_iterations, iterations))[:, None] * size
-        for start in range(0, count, some):  # all of them, where there is more than one iteration
-            here = (begins + places[start : start + some]).reshape(-1)
+        for start in range(0, count, block):  # all of them, where there is more than one iteration
+            positions = (begins + places[start : start + block]).reshape(-1)
             if length > 1:
-                here = (here[:, None] * length + along).reshape(-1)
+                positions = (positions[:, None] * length + along).reshape(-1)
             ufunc.at(
-                flat, here, rows[iteration : iteration + some_iterations, start : start + some].reshape(-1)
+                flat,
+                positions,
+                rows[iteration : iteration + some_iterations, start : start + block].reshape(-1),
             )

@@ -41,8 +41,8 @@ def slice(input_: TensorLike, begin: IntsLike, size: IntsLike, name: str | None 
             f"begin {begin} and size {size} must have one number for each axis of shape {x.shape}."
         )
     parts = []
-    for start, length, whole in zip(starts, sizes, x.shape, strict=True):
-        if start < 0 or length < -1 or (whole is not None and start + max(length, 0) > whole):
+    for start, length, axis_size in zip(starts, sizes, x.shape, strict=True):
+        if start < 0 or length < -1 or (axis_size is not None and start + max(length, 0) > axis_size):
             raise InvalidArgumentError(
                 f"begin {begin} and size {size} leave shape {x.shape}; a size of -1 takes what is left."
             )

@@ -50,9 +50,9 @@ def _sort(x: Any, axis: int, descending: bool) -> Any:
     ordered = ordered[..., ::-1] if descending else ordered
     if x.dtype.kind == "f":
         for same in (lambda a: a == 0, np.isnan):
-            there = same(ordered)
-            if there.any():
-                ordered[there] = rows[same(rows)]
+            matches = same(ordered)
+            if matches.any():
+                ordered[matches] = rows[same(rows)]
     return np.ascontiguousarray(np.moveaxis(ordered, -1, axis))
 
 

@@ -82,10 +82,10 @@ def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_di
         g, [*axes[:batch_dims], *axes[axis : axis + rank], *axes[batch_dims:axis], *axes[axis + rank :]]
     )
     added = dispatch.current().apply(SCATTER_ADD, (places, rows), {"axis": 0, "size": members * size})
-    apart = reshape(added, [*batch, size, *added.shape[1:]])
+    per_batch = reshape(added, [*batch, size, *added.shape[1:]])
     axes = range(len(params.shape))
     return transpose(
-        apart, [*axes[:batch_dims], *axes[batch_dims + 1 : axis + 1], batch_dims, *axes[axis + 1 :]]
+        per_batch, [*axes[:batch_dims], *axes[batch_dims + 1 : axis + 1], batch_dims, *axes[axis + 1 :]]
     )
 
 
@@ -234,11 +234,11 @@ def gather(
     if type(batch_dims) is int and not batch_dims:
         where = 0 if axis is None else static_int(axis, "axis")
         return _take(params, indices, normalize_axis(where, len(shape_of(params))))
-    rank, most = len(shape_of(params)), len(shape_of(indices))
+    rank, last = len(shape_of(params)), len(shape_of(indices))
     batch = static_int(batch_dims, "batch_dims")
-    batch += most if batch < 0 else 0
+    batch += last if batch < 0 else 0
     where = normalize_axis(batch if axis is None else static_int(axis, "axis"), rank)
-    if not 0 <= batch <= min(most, where):
+    if not 0 <= batch <= min(last, where):
         raise InvalidArgumentError(
             f"gather with batch_dims={batch_dims} picks along axis {where} of params of shape "
             f"{shape_of(params)} at indices of shape {shape_of(indices)}: the batch must be of first axes of "

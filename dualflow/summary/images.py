@@ -51,11 +51,11 @@ def wav(samples: Array, sample_rate: int) -> bytes:
     >>> wav(np.zeros([4, 1]), 8000)[:4]
     b'RIFF'
     """
-    whole: Any = np.clip(np.nan_to_num(samples.astype(np.float64)) * 32767, -32768, 32767)
+    pcm: Any = np.clip(np.nan_to_num(samples.astype(np.float64)) * 32767, -32768, 32767)
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(samples.shape[1])
         sound.setsampwidth(2)
         sound.setframerate(sample_rate)
-        sound.writeframes(whole.round().astype("<i2").tobytes())
+        sound.writeframes(pcm.round().astype("<i2").tobytes())
     return file.getvalue()

@@ -164,14 +164,14 @@ def create_file_writer(
     """
     if not isinstance(logdir, str | os.PathLike) or not os.fspath(logdir):
         raise InvalidArgumentError(f"logdir is the path of a folder, not {logdir!r}.")
-    most = 10 if max_queue is None else int(max_queue)
+    queue_size = 10 if max_queue is None else int(max_queue)
     wait = 120_000 if flush_millis is None else int(flush_millis)
-    if most < 0 or wait < 0:
+    if queue_size < 0 or wait < 0:
         raise InvalidArgumentError(
             f"max_queue and flush_millis are at least 0, not {max_queue} and {flush_millis}."
         )
     suffix = ".v2" if filename_suffix is None else filename_suffix
-    return SummaryWriter(EventFile(Path(logdir), suffix, most, wait / 1000))
+    return SummaryWriter(EventFile(Path(logdir), suffix, queue_size, wait / 1000))
 
 
 def create_noop_writer() -> SummaryWriter:

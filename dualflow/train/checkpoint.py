@@ -105,10 +105,10 @@ class Checkpoint:
             return self._counter
 
     def _trackable_children(self) -> Mapping[str, Any]:
-        own = {name: obj for name, obj in vars(self).items() if name not in _OWN}
+        children = {name: obj for name, obj in vars(self).items() if name not in _OWN}
         counter = {} if self._counter is None else {_COUNTER: self._counter}
         of_root = {} if self._root is None else children_of(self._root)
-        return {**counter, **of_root, **own}
+        return {**counter, **of_root, **children}
 
     def _slot_variables(self) -> Iterable[tuple[Variable, str, Variable]]:
         return [] if self._root is None else slots_of(self._root)

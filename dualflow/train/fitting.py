@@ -30,9 +30,9 @@ def refuse(folder: Folder, misfits: Collection[str], what: str) -> None:
     """Raise an error of all ``misfits``, if there are any; ``what`` is the outcome for the variables."""
     if misfits:
         lines = list(misfits)[:_SHOWN]
-        more = [f"    and {len(misfits) - _SHOWN} more"] if len(misfits) > _SHOWN else []
+        omitted = [f"    and {len(misfits) - _SHOWN} more"] if len(misfits) > _SHOWN else []
         head = f"The checkpoint {folder.path} does not fit, and {what}:"
-        raise InvalidArgumentError("\n".join([head, *lines, *more]))
+        raise InvalidArgumentError("\n".join([head, *lines, *omitted]))
 
 
 def assign_arrays(folder: Folder, values: Collection[tuple[Variable, str]]) -> None:

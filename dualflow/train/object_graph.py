@@ -66,8 +66,8 @@ def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
 def with_state(nodes: list[LiveNode]) -> set[int]:
     """The nodes that have a state, and their ancestors; the root always."""
     parents = parents_of([*n.children.values(), *(slot for *_, slot in n.slots)] for n in nodes)
-    own = {i for i, n in enumerate(nodes) if isinstance(n.obj, Variable) or has_state(n.obj)}
-    return own | ancestors_of(own, parents) | {0}
+    stateful = {i for i, n in enumerate(nodes) if isinstance(n.obj, Variable) or has_state(n.obj)}
+    return stateful | ancestors_of(stateful, parents) | {0}
 
 
 def key_of(node: LiveNode) -> str:

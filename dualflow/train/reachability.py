@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 def parents_of(children: Iterable[Iterable[int]]) -> dict[int, list[int]]:
     """The parents of each node that has any, by its number; ``children`` lists the children of each node."""
     parents = defaultdict(list)
-    for number, own in enumerate(children):
-        for child in own:
+    for number, node_children in enumerate(children):
+        for child in node_children:
             parents[child].append(number)
     return dict(parents)
 

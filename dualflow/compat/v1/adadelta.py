@@ -39,8 +39,8 @@ class AdadeltaOptimizer(Optimizer):
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         squares, steps = self._slot(variable, "accum"), self._slot(variable, "accum_update")
-        now = self._rho * squares + (1 - self._rho) * gradient * gradient
-        step = sqrt(steps + self._epsilon) / sqrt(now + self._epsilon) * gradient
-        squares.assign(now)
+        new_squares = self._rho * squares + (1 - self._rho) * gradient * gradient
+        step = sqrt(steps + self._epsilon) / sqrt(new_squares + self._epsilon) * gradient
+        squares.assign(new_squares)
         steps.assign(self._rho * steps + (1 - self._rho) * step * step)
         variable.assign_sub(rate * step)

@@ -49,14 +49,14 @@ class ArgumentTranslation:
     """
 
     def __init__(self, function: Callable[..., Any], order: str = "") -> None:
-        own = inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
         self._function = function
         self._order = tuple(order.split())
-        self._older = {old: new for old, new in OLDER.items() if new in own and old not in own}
-        pairs = list(zip(self._order, own, strict=False))
+        self._older = {old: new for old, new in OLDER.items() if new in parameters and old not in parameters}
+        pairs = list(zip(self._order, parameters, strict=False))
         differ = [i for i, (old, new) in enumerate(pairs) if self._older.get(old, old) != new]
-        self.alike = (differ[0] if differ else len(pairs)) if self._order else len(own) + 1
-        dropped = DROPPED & {*self._order} - own.keys()
+        self.alike = (differ[0] if differ else len(pairs)) if self._order else len(parameters) + 1
+        dropped = DROPPED & {*self._order} - parameters.keys()
         self.names = frozenset({*self._older, *dropped})
 
     def translated(

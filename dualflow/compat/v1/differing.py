@@ -134,8 +134,8 @@ def dropout(
         raise InvalidArgumentError(
             "dropout takes either keep_prob or rate, the probability to keep or to drop an element."
         )
-    kept: Any = keep_prob
-    dropped: Any = 1 - kept if rate is None else rate
+    probability: Any = keep_prob
+    dropped: Any = 1 - probability if rate is None else rate
     check_is_number(dropped)
     x = convert_to_tensor(x)
     if noise_shape is not None or x.shape.is_static or not x.dtype.is_floating:
@@ -230,8 +230,8 @@ def while_loop(
         maximum_iterations=maximum_iterations,
         back_prop=back_prop,
     )
-    alone = isinstance(loop_vars, list | tuple) and len(loop_vars) == 1
-    return results[0] if alone and bare and not return_same_structure else results
+    is_single = isinstance(loop_vars, list | tuple) and len(loop_vars) == 1
+    return results[0] if is_single and bare and not return_same_structure else results
 
 
 # Functions whose shape may be another tensor's, which may be dynamic: shape=shape(x)

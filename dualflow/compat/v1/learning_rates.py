@@ -83,9 +83,9 @@ def exponential_decay(
     _required(global_step, "exponential_decay")
 
     def compute() -> Any:
-        rate, step, steps, by = _tensors(learning_rate, global_step, decay_steps, decay_rate)
+        rate, step, steps, decay = _tensors(learning_rate, global_step, decay_steps, decay_rate)
         done = step / steps
-        return rate * by ** (floor(done) if staircase else done)
+        return rate * decay ** (floor(done) if staircase else done)
 
     return _rate(compute)
 
@@ -108,9 +108,9 @@ def natural_exp_decay(
     _required(global_step, "natural_exp_decay")
 
     def compute() -> Any:
-        rate, step, steps, by = _tensors(learning_rate, global_step, decay_steps, decay_rate)
+        rate, step, steps, decay = _tensors(learning_rate, global_step, decay_steps, decay_rate)
         done = step / steps
-        return rate * exp(-by * (floor(done) if staircase else done))
+        return rate * exp(-decay * (floor(done) if staircase else done))
 
     return _rate(compute)
 
@@ -133,9 +133,9 @@ def inverse_time_decay(
     _required(global_step, "inverse_time_decay")
 
     def compute() -> Any:
-        rate, step, steps, by = _tensors(learning_rate, global_step, decay_steps, decay_rate)
+        rate, step, steps, decay = _tensors(learning_rate, global_step, decay_steps, decay_rate)
         done = step / steps
-        return rate / (1 + by * (floor(done) if staircase else done))
+        return rate / (1 + decay * (floor(done) if staircase else done))
 
     return _rate(compute)
 

@@ -106,8 +106,8 @@ class ExponentialMovingAverage:
         by_name = {self.average_name(v): v for v in averaged}
         graph = graph_recording()
         ids = {id(v) for v in averaged}
-        others = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
-        return {_name_of(v): v for v in others if id(v) not in ids} | by_name
+        graph_variables = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+        return {_name_of(v): v for v in graph_variables if id(v) not in ids} | by_name
 
     def _trackable_children(self) -> dict[str, Any]:
         """The children of this object in a checkpoint, without slots: none."""
@@ -144,9 +144,9 @@ class ExponentialMovingAverage:
                 shadow.assign_sub((shadow - each) * rate)
             else:
                 before = weight.value()
-                now = before + (1 - before) * rate
-                weight.assign(now)
-                shadow.assign((shadow * before * (1 - rate) + each * rate) / now)
+                new_power = before + (1 - before) * rate
+                weight.assign(new_power)
+                shadow.assign((shadow * before * (1 - rate) + each * rate) / new_power)
 
 
 def _name_of(x: Any) -> str:

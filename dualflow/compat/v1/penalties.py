@@ -93,10 +93,10 @@ class ProximalAdagradOptimizer(Optimizer):
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         total = self._slot(variable, "accumulator", lambda v: zeros_like(v) + self._start)
-        now = total + gradient * gradient
-        total.assign(now)
-        own = rate / sqrt(now)
-        variable.assign(_shrunk(variable - own * gradient, own, self._l1, self._l2))
+        new_total = total + gradient * gradient
+        total.assign(new_total)
+        step_size = rate / sqrt(new_total)
+        variable.assign(_shrunk(variable - step_size * gradient, step_size, self._l1, self._l2))
 
 
 class FtrlOptimizer(Optimizer):
@@ -156,11 +156,11 @@ class FtrlOptimizer(Optimizer):
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         total = self._slot(variable, "accum", lambda v: zeros_like(v) + self._start)
         linear = self._slot(variable, "linear")
-        before, now = total.value(), total + gradient * gradient
+        before, new_total = total.value(), total + gradient * gradient
         shrinking = gradient + 2 * self._shrinkage * variable if self._shrinkage else gradient
-        sum_ = linear + shrinking - (now**self._power - before**self._power) / rate * variable
-        total.assign(now)
+        sum_ = linear + shrinking - (new_total**self._power - before**self._power) / rate * variable
+        total.assign(new_total)
         linear.assign(sum_)
-        curvature = now**self._power / rate + 2 * self._l2 + self._beta / rate
+        curvature = new_total**self._power / rate + 2 * self._l2 + self._beta / rate
         minimum = (self._l1 * sign(sum_) - sum_) / curvature
         variable.assign(where(abs(sum_) > self._l1, minimum, zeros_like(minimum)))

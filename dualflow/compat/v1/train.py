@@ -250,9 +250,11 @@ class MomentumOptimizer(Optimizer):
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         velocity = self._slot(variable, "momentum")
-        now = self._momentum * velocity + gradient
-        velocity.assign(now)
-        variable.assign_sub(rate * (gradient + self._momentum * now if self._nesterov else now))
+        new_velocity = self._momentum * velocity + gradient
+        velocity.assign(new_velocity)
+        variable.assign_sub(
+            rate * (gradient + self._momentum * new_velocity if self._nesterov else new_velocity)
+        )
 
 
 class AdamOptimizer(Optimizer):
@@ -336,9 +338,9 @@ class AdagradOptimizer(Optimizer):
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         total = self._slot(variable, "accumulator", lambda v: zeros_like(v) + self._start)
-        now = total + gradient * gradient
-        total.assign(now)
-        variable.assign_sub(rate * gradient / sqrt(now))
+        new_total = total + gradient * gradient
+        total.assign(new_total)
+        variable.assign_sub(rate * gradient / sqrt(new_total))
 
 
 class RMSPropOptimizer(Optimizer):
@@ -382,9 +384,9 @@ class RMSPropOptimizer(Optimizer):
 
     def _updated_mean(self, mean: Variable, value: Any) -> Any:
         """Update a decaying mean by ``value``; returns the new mean."""
-        now = self._decay * mean + (1 - self._decay) * value
-        mean.assign(now)
-        return now
+        new_mean = self._decay * mean + (1 - self._decay) * value
+        mean.assign(new_mean)
+        return new_mean
 
 
 _publish(

@@ -48,10 +48,10 @@ def aligned(labels: Any, predictions: Any) -> tuple[Any, Any]:
     Raises:
         InvalidArgumentError: they still differ.
     """
-    more = len(predictions.shape) - len(labels.shape)
-    if more == 1 and predictions.shape[-1] in (None, 1):
+    missing_axes = len(predictions.shape) - len(labels.shape)
+    if missing_axes == 1 and predictions.shape[-1] in (None, 1):
         predictions = squeeze(predictions, [-1])
-    elif more == -1 and labels.shape[-1] in (None, 1):
+    elif missing_axes == -1 and labels.shape[-1] in (None, 1):
         labels = squeeze(labels, [-1])
     require_one_shape(labels, predictions)
     return labels, predictions
@@ -64,10 +64,10 @@ def fitting(weights: Any, values: Any) -> Any:
         InvalidArgumentError: weights don't broadcast to ``values``.
     """
     w = convert_to_tensor(weights)
-    more = len(w.shape) - len(values.shape)
-    if more == 1 and w.shape[-1] in (None, 1):
+    missing_axes = len(w.shape) - len(values.shape)
+    if missing_axes == 1 and w.shape[-1] in (None, 1):
         w = squeeze(w, [-1])
-    elif more == -1 and len(w.shape):
+    elif missing_axes == -1 and len(w.shape):
         w = expand_dims(w, -1)
     sizes = zip(w.shape, values.shape, strict=False)
     if len(w.shape) and (

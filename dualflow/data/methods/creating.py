@@ -162,8 +162,8 @@ class CreationMethods(DatasetBase):
         >>> list(df.data.Dataset.counter(start=5, step=2).take(3).as_numpy_iterator())
         [np.int64(5), np.int64(7), np.int64(9)]
         """
-        first, by = whole_number(start, "start"), whole_number(step, "step")
-        return cls._progression(endless(first, by), dtype, INFINITE)
+        first, increment = whole_number(start, "start"), whole_number(step, "step")
+        return cls._progression(endless(first, increment), dtype, INFINITE)
 
     @classmethod
     def _progression(cls, numbers: Any, dtype: Any, count: int | None = None) -> Any:

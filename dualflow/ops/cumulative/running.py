@@ -107,8 +107,8 @@ def _exponentials_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reve
     safe = where(isfinite(out), out, 0)
 
     def part(share: Any) -> Any:
-        some = greater(share, 0)
-        terms = where(some, log(where(some, share, 1)) - safe, -math.inf)
+        is_positive = greater(share, 0)
+        terms = where(is_positive, log(where(is_positive, share, 1)) - safe, -math.inf)
         return exp(cumulative_logsumexp(terms, axis, exclusive, not reverse) + x)
 
     gradient = part(g) - part(-g)

@@ -46,9 +46,9 @@ def _neighbour(m: Any, x: Any, y: Any) -> Any:
     size, up = m.abs(x), x < y
     wide = phi * size
     scaled = x * (1 / unit)
-    apart = phi * m.abs(scaled)
+    distance = phi * m.abs(scaled)
     normal = m.where(up, x + wide, x - wide)
-    small = m.where(up, scaled + apart, scaled - apart) * unit
+    small = m.where(up, scaled + distance, scaled - distance) * unit
     smallest = m.where(up, x + least, x - least)
     neighbour = m.where(
         size >= least / (2 * unit * unit), normal, m.where(size < least / unit, smallest, small)
@@ -217,14 +217,14 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
 def _within(x: Any, target: DType) -> Any:
     """``x`` clipped to the range of ``target``, unless a cast can't leave that range."""
-    own = x.dtype
-    if own.is_bool or (own.is_floating and target.is_integer):
+    source = x.dtype
+    if source.is_bool or (source.is_floating and target.is_integer):
         return x
-    kind = float if own.is_floating else int
-    low, high = max(kind(own.min), kind(target.min)), min(kind(own.max), kind(target.max))
+    kind = float if source.is_floating else int
+    low, high = max(kind(source.min), kind(target.min)), min(kind(source.max), kind(target.max))
     return (
         x
-        if (low, high) == (kind(own.min), kind(own.max)) == (own.min, own.max)
+        if (low, high) == (kind(source.min), kind(source.max)) == (source.min, source.max)
         else clip_by_value(x, low, high)
     )
 

@@ -35,8 +35,8 @@ def _fields(line: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
             if unread and not unread.startswith(delimiter):
                 raise InvalidArgumentError("Quote inside a string has to be escaped by another quote")
         else:
-            field, separator, behind = unread.partition(delimiter)
-            unread = separator + behind
+            field, separator, following = unread.partition(delimiter)
+            unread = separator + following
             if any(b in field for b in _BREAKS) or (quotes and b'"' in field):
                 raise InvalidArgumentError("Unquoted fields cannot have quotes/CRLFs inside")
         fields.append(field)

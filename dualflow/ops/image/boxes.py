@@ -140,25 +140,25 @@ def _suppressed(
     if boxes.ndim != 2 or boxes.shape != (*scores.shape, len(scores) if matrix else 4):
         raise ValueError("boxes and scores belong together")
     chosen: list[int] = []
-    kept: list[Any] = []
+    selected: list[Any] = []
     current = scores.astype(np.float64)
     alive = current > least
     while len(chosen) < most and alive.any():
         best = int(np.flatnonzero(alive)[np.argmax(current[alive])])
         chosen.append(best)
-        kept.append(current[best])
+        selected.append(current[best])
         alive[best] = False
-        others = np.flatnonzero(alive)
-        shared = boxes[best, others] if matrix else _overlaps(boxes, best, others)
+        candidates = np.flatnonzero(alive)
+        shared = boxes[best, candidates] if matrix else _overlaps(boxes, best, candidates)
         if sigma > 0:
-            current[others] *= np.exp(-0.5 / float(sigma) * shared**2)
+            current[candidates] *= np.exp(-0.5 / float(sigma) * shared**2)
         else:
-            current[others[shared > overlap]] = -np.inf
-        alive[others] = current[others] > least
+            current[candidates[shared > overlap]] = -np.inf
+        alive[candidates] = current[candidates] > least
     places = np.zeros(most, np.int32)
     places[: len(chosen)] = chosen
     best_scores = np.zeros(most, scores.dtype)
-    best_scores[: len(kept)] = kept
+    best_scores[: len(selected)] = selected
     return places, best_scores, np.array(len(chosen), np.int32)
 
 
@@ -387,12 +387,15 @@ def non_max_suppression_padded(
         raise InvalidArgumentError(
             f"boxes of shape {boxes.shape} need pad_to_max_output_size=True, to have as many places each."
         )
-    ahead = [static_int(n, "the sizes before boxes") for n in boxes.shape[:-2]]
-    rows, numbers = reshape(boxes, [math.prod(ahead), -1, 4]), reshape(scores, [math.prod(ahead), -1])
+    batch_sizes = [static_int(n, "the sizes before boxes") for n in boxes.shape[:-2]]
+    rows, numbers = (
+        reshape(boxes, [math.prod(batch_sizes), -1, 4]),
+        reshape(scores, [math.prod(batch_sizes), -1]),
+    )
     selections = [
         _chosen(rows[i], numbers[i], max_output_size, iou_threshold, score_threshold)
-        for i in range(math.prod(ahead))
+        for i in range(math.prod(batch_sizes))
     ]
-    most = static_int(max_output_size, "max_output_size")
-    places = reshape(stack([one[0] for one in selections]), [*ahead, most])
-    return places, reshape(stack([one[2] for one in selections]), ahead)
+    limit = static_int(max_output_size, "max_output_size")
+    places = reshape(stack([selection[0] for selection in selections]), [*batch_sizes, limit])
+    return places, reshape(stack([selection[2] for selection in selections]), batch_sizes)

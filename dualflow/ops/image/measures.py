@@ -44,8 +44,8 @@ def _alike(first: Any, second: Any) -> tuple[Any, Any]:
 
 
 def _in_floats(a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
-    most = convert_image_dtype(cast(max_val, a.dtype), float32)
-    return convert_image_dtype(a, float32), convert_image_dtype(b, float32), most
+    peak = convert_image_dtype(cast(max_val, a.dtype), float32)
+    return convert_image_dtype(a, float32), convert_image_dtype(b, float32), peak
 
 
 def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
@@ -66,9 +66,9 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
     >>> float(df.image.psnr(df.zeros([4, 4, 1]), df.ones([4, 4, 1]), 10.0))
     20.0
     """
-    a, b, most = _in_floats(*_alike(a, b), max_val)
+    a, b, peak = _in_floats(*_alike(a, b), max_val)
     error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
-    return 20.0 / math.log(10.0) * log(most) - 10.0 / math.log(10.0) * log(error)
+    return 20.0 / math.log(10.0) * log(peak) - 10.0 / math.log(10.0) * log(error)
 
 
 def _blurred(images: Any, weights: Any) -> Any:
@@ -100,9 +100,9 @@ def _similarity(a: Any, b: Any, most: Any, size: Any, sigma: Any, k1: Any, k2: A
     if a.shape != b.shape:  # one of them is compared with all of a batch
         a, b = a + zeros_like(b), b + zeros_like(a)
     maps = stack([a, b, a * b, square(a) + square(b)])
-    ahead = [-1 if n is None else n for n in maps.shape[:-3]]
+    batch_sizes = [-1 if n is None else n for n in maps.shape[:-3]]
     means = _blurred(reshape(maps, [-1, height, wide, channels]), (weights / weights.sum()).tolist())
-    of_a, of_b, both, power = unstack(reshape(means, [*ahead, *means.shape[1:]]), 4)
+    of_a, of_b, both, power = unstack(reshape(means, [*batch_sizes, *means.shape[1:]]), 4)
     first, second = square(k1 * most), square(k2 * most)
     product, squares = of_a * of_b * 2.0, square(of_a) + square(of_b)
     luminance = (product + first) / (squares + first)
@@ -146,8 +146,8 @@ def ssim(
     >>> df.image.ssim(x, x, 1.0).numpy()
     array([1.], dtype=float32)
     """
-    a, b, most = _in_floats(*_alike(img1, img2), max_val)
-    luminance, contrast = _similarity(a, b, most, filter_size, filter_sigma, k1, k2)
+    a, b, peak = _in_floats(*_alike(img1, img2), max_val)
+    luminance, contrast = _similarity(a, b, peak, filter_size, filter_sigma, k1, k2)
     similarity = luminance * contrast
     return reduce_mean(similarity if return_index_map else reduce_mean(similarity, [-3, -2]), -1)
 
@@ -188,12 +188,12 @@ def ssim_multiscale(
     >>> df.image.ssim_multiscale(x, x, 1.0, (0.5, 0.3, 0.2)).numpy()
     array([1.], dtype=float32)
     """
-    a, b, most = _in_floats(*_alike(img1, img2), max_val)
+    a, b, peak = _in_floats(*_alike(img1, img2), max_val)
     scores = []
     for scale in range(len(power_factors)):
         if scale:
             a, b = _halved(a), _halved(b)
-        luminance, contrast = _similarity(a, b, most, filter_size, filter_sigma, k1, k2)
+        luminance, contrast = _similarity(a, b, peak, filter_size, filter_sigma, k1, k2)
         last = scale == len(power_factors) - 1
         scores.append(maximum(reduce_mean(luminance * contrast if last else contrast, [-3, -2]), 0.0))
     return reduce_mean(reduce_prod(stack(scores, -1) ** constant(list(power_factors), float32), -1), -1)
@@ -202,12 +202,12 @@ def ssim_multiscale(
 def _halved(images: Any) -> Any:
     """Means of 2 x 2 pixels; an odd last row or column counts twice."""
     height, width, channels = images.shape[-3:]
-    ahead = [-1 if n is None else n for n in images.shape[:-3]]
+    batch_sizes = [-1 if n is None else n for n in images.shape[:-3]]
     flat = reshape(images, [-1, height, width, channels])
     if height % 2 or width % 2:
         flat = pad(flat, [[0, 0], [0, height % 2], [0, width % 2], [0, 0]], "SYMMETRIC")
     means = reduce_mean(windows(flat, Geometry((2, 2), (2, 2), (1, 1), ((0, 0), (0, 0)))), [3, 4])
-    return reshape(means, [*ahead, *means.shape[1:]])
+    return reshape(means, [*batch_sizes, *means.shape[1:]])
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:

@@ -72,8 +72,8 @@ def extract_patches(
     geometry = Geometry(size, step, rate, (pairs[0], pairs[1]))
     patches = windows(images, geometry)
     channels = static_int(images.shape[3], "the channels of images")
-    ahead = [-1 if n is None else n for n in patches.shape[:3]]
-    return reshape(patches, [*ahead, math.prod(size) * channels])
+    leading = [-1 if n is None else n for n in patches.shape[:3]]
+    return reshape(patches, [*leading, math.prod(size) * channels])
 
 
 def _around(have: int, size: int, step: int, rate: int) -> tuple[int, int]:

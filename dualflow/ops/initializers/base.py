@@ -82,9 +82,9 @@ def source(seed: int | None) -> Source:
 
     The ops of an explicit graph have streams of their own.
     """
-    own: Source | None = dispatch.current().innermost.stream(seed)
-    if own is not None:
-        return own
+    recorded: Source | None = dispatch.current().innermost.stream(seed)
+    if recorded is not None:
+        return recorded
     if seed is None:
         return STREAMS.of(None)
     return Stream(STREAMS.seeds_with(seed))

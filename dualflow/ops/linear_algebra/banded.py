@@ -107,12 +107,12 @@ def _joint_vjp(
     needed: Any, g: Any, out: Any, bands: Any, b: Any, band: Band, transpose: bool
 ) -> tuple[Any, ...]:
     """The cotangents of ``bands`` and ``b``; that of ``b`` is a solution with the transposed matrix."""
-    back = solve_banded(bands, g, band, not transpose)
+    g_b = solve_banded(bands, g, band, not transpose)
     if not needed[0]:
-        return None, back
-    row, column = (out, back) if transpose else (back, out)
+        return None, g_b
+    row, column = (out, g_b) if transpose else (g_b, out)
     products = [reduce_sum(row * moved(column, d), -1) for d in range(band[1], band[0] - 1, -1)]
-    return -stack(products, -2), back
+    return -stack(products, -2), g_b
 
 
 def moved(x: Any, distance: int) -> Any:

@@ -118,10 +118,10 @@ def lapack_svdvals(x: Any) -> Any:
     if not serves(x, "gesdd"):
         return np.linalg.svd(x, compute_uv=False)
     *batch, rows, width = x.shape
-    s, nothing = np.empty((*batch, min(rows, width)), x.real.dtype), np.empty((1, 1), x.dtype)
+    s, unused = np.empty((*batch, min(rows, width)), x.real.dtype), np.empty((1, 1), x.dtype)
     with for_matrices(rows * width):
         for at in np.ndindex(*batch):
-            _svd("N", x[at], s[at], nothing, nothing)
+            _svd("N", x[at], s[at], unused, unused)
     return s
 
 

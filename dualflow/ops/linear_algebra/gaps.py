@@ -28,10 +28,10 @@ def _relative(values: Any) -> tuple[Any, Any]:
 
 def _reciprocal(x: Any) -> Any:
     """``1 / x`` without a pole: ``x / (x ** 2 + _WIDTH)``, with gradient 0 where ``x`` is 0."""
-    some = not_equal(x, 0)
-    safe = where(some, x, cast(1, x.dtype))
+    is_nonzero = not_equal(x, 0)
+    safe = where(is_nonzero, x, cast(1, x.dtype))
     size = safe * safe if not x.dtype.is_complex else real(safe * conj(safe))
-    return masked(some, conj(safe) / cast(size + _WIDTH, x.dtype))
+    return masked(is_nonzero, conj(safe) / cast(size + _WIDTH, x.dtype))
 
 
 def inverse_gaps(values: Any) -> Any:

@@ -107,13 +107,13 @@ def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
 def _determinant_joint_vjp(needed: Any, g: Any, out: Any, x: Any, log: bool) -> tuple[Any, ...]:
     """The vjp by Jacobi's formula: the logarithm changes by the trace of ``inv(x) @ dx``."""
     if not log:
-        back = g * out
+        g_log = g * out
     else:
         (logarithm, sign), (g_logarithm, g_sign) = out, g
-        back = zeros_like(logarithm) if g_logarithm is None else g_logarithm
+        g_log = zeros_like(logarithm) if g_logarithm is None else g_logarithm
         if x.dtype.is_complex:
-            back = complex(back, zeros_like(logarithm) if g_sign is None else imag(g_sign * sign))
-    return (expand_dims(expand_dims(back, -1), -1) * matrix_transpose(inv(x)),)
+            g_log = complex(g_log, zeros_like(logarithm) if g_sign is None else imag(g_sign * sign))
+    return (expand_dims(expand_dims(g_log, -1), -1) * matrix_transpose(inv(x)),)
 
 
 DETERMINANT = register(

@@ -84,8 +84,8 @@ def _matrix_norm(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> A
     if ord in ("euclidean", "fro"):
         return reduce_euclidean_norm(x, (rows, columns), keepdims)
     if ord == 2:
-        others = [a for a in range(len(x.shape)) if a not in (rows, columns)]
-        largest = reduce_max(singular_values(transpose(x, (*others, rows, columns))), -1)
+        batch_axes = [a for a in range(len(x.shape)) if a not in (rows, columns)]
+        largest = reduce_max(singular_values(transpose(x, (*batch_axes, rows, columns))), -1)
         return expand_dims(largest, sorted((rows, columns))) if keepdims else largest
     if ord not in (1, math.inf):
         raise InvalidArgumentError(

@@ -36,8 +36,8 @@ def _kernel(a: Any, b: Any) -> Any:
 
 
 def _joint_vjp(needed: Any, g: Any, out: Any, a: Any, b: Any) -> tuple[Any, ...]:
-    back = dispatch.current().apply(SOLVE, (matrix_transpose(a), g), {})
-    return (-matmul(back, out, transpose_b=True) if needed[0] else None), back
+    g_b = dispatch.current().apply(SOLVE, (matrix_transpose(a), g), {})
+    return (-matmul(g_b, out, transpose_b=True) if needed[0] else None), g_b
 
 
 _MATRIX = [[4.0, 1.0, -0.5], [0.3, -3.0, 0.7], [1.2, 0.4, 2.0]]

@@ -59,11 +59,11 @@ def _row_by_row(a: Any, b: Any, lower: bool, shape: tuple[int, ...]) -> Any:
 
 
 def _joint_vjp(needed: Any, g: Any, out: Any, a: Any, b: Any, lower: bool) -> tuple[Any, ...]:
-    back = dispatch.current().apply(TRIANGULAR_SOLVE, (matrix_transpose(a), g), {"lower": not lower})
+    g_b = dispatch.current().apply(TRIANGULAR_SOLVE, (matrix_transpose(a), g), {"lower": not lower})
     if not needed[0]:
-        return None, back
+        return None, g_b
     used = (-1, 0) if lower else (0, -1)
-    return -band_part(matmul(back, out, transpose_b=True), *used), back
+    return -band_part(matmul(g_b, out, transpose_b=True), *used), g_b
 
 
 _LOWER = [[2.0, 9.0, 9.0], [0.5, -3.0, 9.0], [1.2, 0.4, 1.5]]

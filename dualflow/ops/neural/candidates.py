@@ -145,9 +145,9 @@ class _Weighted:
         return np.searchsorted(ends, generator.random(count) * ends[-1], side="right").astype(np.int64)
 
     def probabilities(self, classes: Array) -> Array:
-        whole = np.array(self.weights)
-        inside = (classes >= 0) & (classes < len(whole))
-        return np.where(inside, whole[np.where(inside, classes, 0)] / whole.sum(), 0.0)
+        weights = np.array(self.weights)
+        inside = (classes >= 0) & (classes < len(weights))
+        return np.where(inside, weights[np.where(inside, classes, 0)] / weights.sum(), 0.0)
 
     def update(self, classes: Array) -> None:
         """Does nothing: the weights are fixed."""

@@ -68,9 +68,9 @@ def convolution(
     x, w = MATMUL.prepare((input, filters), dispatch.current())
     axes = _window_axes(w)
     first = channels_first(data_format, axes + 2)
-    steps, apart = 1 if strides is None else strides, 1 if dilations is None else dilations
-    refuse_both(per_axis(steps, axes, "strides", first), per_axis(apart, axes, "dilations", first))
-    return _convolved(x, w, steps, padding, first, apart)
+    steps, rates = 1 if strides is None else strides, 1 if dilations is None else dilations
+    refuse_both(per_axis(steps, axes, "strides", first), per_axis(rates, axes, "dilations", first))
+    return _convolved(x, w, steps, padding, first, rates)
 
 
 def refuse_both(strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:

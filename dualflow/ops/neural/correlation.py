@@ -178,8 +178,8 @@ def _by_channel(w: Any, groups: int) -> Any:
     size, (inner, outer) = w.shape[:-2], w.shape[-2:]
     if inner > 1:
         axes = len(size)
-        apart = reshape(w, [*size, inner, groups, outer // groups])
-        w = transpose(apart, (*range(axes), axes + 1, axes, axes + 2))
+        grouped = reshape(w, [*size, inner, groups, outer // groups])
+        w = transpose(grouped, (*range(axes), axes + 1, axes, axes + 2))
     return reshape(w, [*size, inner * outer])
 
 
@@ -203,8 +203,8 @@ def _by_group(patches: Any, geometry: Geometry, groups: int) -> Any:
 def _columns(w: Any, groups: int) -> Any:
     """A filter as the columns of a matrix for each group."""
     count, (inner, outer) = math.prod(w.shape[:-2]), w.shape[-2:]
-    apart = transpose(reshape(w, [count, inner, groups, outer // groups]), (2, 0, 1, 3))
-    return reshape(apart, [groups, count * inner, outer // groups])
+    grouped = transpose(reshape(w, [count, inner, groups, outer // groups]), (2, 0, 1, 3))
+    return reshape(grouped, [groups, count * inner, outer // groups])
 
 
 def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
@@ -220,8 +220,8 @@ def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
     fill = [(0, q * s - k) for q, s, k in zip(runs, strides, geometry.size, strict=True)]
     if any(after for _, after in fill):
         w = pad(w, [*fill, (0, 0), (0, 0)])
-    apart = [n for q, s in zip(runs, strides, strict=True) for n in (q, s)]
-    w = reverse(reshape(w, [*apart, inner, groups, outer // groups]), range(0, 2 * axes, 2))
+    split_sizes = [n for q, s in zip(runs, strides, strict=True) for n in (q, s)]
+    w = reverse(reshape(w, [*split_sizes, inner, groups, outer // groups]), range(0, 2 * axes, 2))
     first, last = range(0, 2 * axes, 2), range(1, 2 * axes, 2)
     w = transpose(w, (*first, 2 * axes + 2, 2 * axes + 1, *last, 2 * axes))
     w = reshape(w, [*runs, outer // groups, groups * math.prod(strides) * inner])
@@ -242,8 +242,8 @@ def _better_by_columns(inner: int, geometry: Geometry) -> bool:
     Over strides, the filter covers whole strides and the places between the elements of a window.
     """
     spans = zip(geometry.size, geometry.reach, geometry.strides, strict=True)
-    whole = [k if s == 1 else -(-reach // s) * s for k, reach, s in spans]
-    return inner < _LANES or math.prod(whole) > 2 * math.prod(geometry.size)
+    covered = [k if s == 1 else -(-reach // s) * s for k, reach, s in spans]
+    return inner < _LANES or math.prod(covered) > 2 * math.prod(geometry.size)
 
 
 def _columns_summed(y: Any, w: Any, geometry: Geometry, spatial: Any) -> Any:
@@ -252,10 +252,10 @@ def _columns_summed(y: Any, w: Any, geometry: Geometry, spatial: Any) -> Any:
     count = math.prod(geometry.size)
     rows = reshape(y, [_rows(sizes_of(y.shape)), outer])
     shares = matmul(rows, reshape(w, [count * inner, outer]), transpose_b=True)
-    apart = reshape(shares, [*sizes_of(y.shape[:-1]), *geometry.size, inner])
+    patches = reshape(shares, [*sizes_of(y.shape[:-1]), *geometry.size, inner])
     wide = [n + a + b for n, (a, b) in zip(spatial, geometry.pairs, strict=True)]
-    whole = sum_windows(apart, geometry.size, geometry.strides, geometry.dilations, wide)
-    return padded(whole, tuple((-a, -b) for a, b in geometry.pairs))
+    summed = sum_windows(patches, geometry.size, geometry.strides, geometry.dilations, wide)
+    return padded(summed, tuple((-a, -b) for a, b in geometry.pairs))
 
 
 def _filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
@@ -272,9 +272,9 @@ def _filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
         outputs = y
         if inner > 1:
             sizes = sizes_of(y.shape)
-            apart = expand_dims(reshape(y, [*sizes[:-1], groups, each]), -2)
+            grouped = expand_dims(reshape(y, [*sizes[:-1], groups, each]), -2)
             outputs = reshape(
-                broadcast_to(apart, [*y.shape[:-1], groups, inner, each]), [*sizes[:-1], inner * outer]
+                broadcast_to(grouped, [*y.shape[:-1], groups, inner, each]), [*sizes[:-1], inner * outer]
             )
         products = multiply(patches, expand_dims(outputs, geometry.inner))
         sums = reshape(reduce_sum(products, range(1 + axes)), [*shape[:-2], groups, inner, each])

@@ -98,11 +98,11 @@ def ctc_greedy_decoder(
         raise InvalidArgumentError(f"blank_index {blank_index} is outside of the {classes} classes.")
     best = transpose(argmax(x, 2))
     steps = expand_dims(convert_to_tensor(sequence_length), 1)
-    there = less(cast(range_of(x.shape[0]), steps.dtype), steps)
-    kept = logical_and(there, not_equal(best, blank))
+    in_sequence = less(cast(range_of(x.shape[0]), steps.dtype), steps)
+    kept = logical_and(in_sequence, not_equal(best, blank))
     if merge_repeated:
         kept = logical_and(kept, _changes(best))
-    scores = reduce_sum(where(there, transpose(reduce_max(x, 2)), 0), 1, keepdims=True)
+    scores = reduce_sum(where(in_sequence, transpose(reduce_max(x, 2)), 0), 1, keepdims=True)
     return [_sparse(kept, best)], -scores
 
 

@@ -148,9 +148,9 @@ def _dropped(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:
     """The shape of the draws, where None is the size of ``x``."""
-    own = [sizes_of(x)[a] if d is None else d for a, d in enumerate(x.shape)]
+    sizes = [sizes_of(x)[a] if d is None else d for a, d in enumerate(x.shape)]
     if noise_shape is None:
-        return own
-    if isinstance(noise_shape, list | tuple) and len(noise_shape) == len(own):
-        return [d if n is None else n for n, d in zip(noise_shape, own, strict=True)]
+        return sizes
+    if isinstance(noise_shape, list | tuple) and len(noise_shape) == len(sizes):
+        return [d if n is None else n for n, d in zip(noise_shape, sizes, strict=True)]
     return noise_shape

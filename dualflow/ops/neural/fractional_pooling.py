@@ -57,8 +57,8 @@ def _sequence(size: int, count: int, pseudo: bool, generator: Source) -> Any:
         lengths[:longer] += 1
         return np.concatenate([[0], np.cumsum(generator.philox.permutation(lengths))])
     alpha = size / count
-    most = min((short + 2) / alpha - 1, (size + 1 - short) / alpha - (count - 1))
-    begins = np.ceil(alpha * (np.arange(1, count) + generator.philox.random() * most)) - 1
+    largest = min((short + 2) / alpha - 1, (size + 1 - short) / alpha - (count - 1))
+    begins = np.ceil(alpha * (np.arange(1, count) + generator.philox.random() * largest)) - 1
     return np.concatenate([[0], begins, [size]]).astype(np.int64)
 
 

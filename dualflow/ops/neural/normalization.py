@@ -184,13 +184,17 @@ def fused_batch_norm(
             "not 1.0; give both."
         )
     wide = cast(x, float32) if x.dtype is float16 else x
-    by = _along(wide, first)
+    shaped = _along(wide, first)
     if not is_training:
-        normalized = batch_normalization(wide, by(mean), by(variance), by(offset), by(scale), epsilon)
+        normalized = batch_normalization(
+            wide, shaped(mean), shaped(variance), shaped(offset), shaped(scale), epsilon
+        )
         return cast(normalized, x.dtype), convert_to_tensor(mean), convert_to_tensor(variance)
     axes = [a for a in range(len(x.shape)) if a != (1 if first else len(x.shape) - 1)]
     of_batch, spread = moments(wide, axes)
-    normalized = batch_normalization(wide, by(of_batch), by(spread), by(offset), by(scale), epsilon)
+    normalized = batch_normalization(
+        wide, shaped(of_batch), shaped(spread), shaped(offset), shaped(scale), epsilon
+    )
     count = reduce_sum(ones_like(wide), axes)
     unbiased = spread * (count / maximum(count - 1, 1))
     if exponential_avg_factor != 1.0:

@@ -121,8 +121,8 @@ def _over_channels(x: Any, ksize: Any, strides: Any, first: bool) -> int:
         return 1
     steps = size if strides is None else ints(strides, "strides")
     channels = x.shape[at]
-    alone = math.prod(size) == size[at] and tuple(steps) == tuple(size)
-    if not alone or channels is None or size[at] < 1 or channels % size[at]:
+    is_single = math.prod(size) == size[at] and tuple(steps) == tuple(size)
+    if not is_single or channels is None or size[at] < 1 or channels % size[at]:
         raise InvalidArgumentError(
             f"windows {ksize} at distances {strides} on shape {x.shape}: windows along the channels divide "
             "them into runs, and are of size 1 along the other axes."
@@ -342,14 +342,14 @@ def pool(
     x = convert_to_tensor(input)
     first = channels_first(data_format, axes + 2)
     steps = per_axis(1 if strides is None else strides, axes, "strides", first)
-    apart = per_axis(1 if dilations is None else dilations, axes, "dilations", first)
-    refuse_both(steps, apart)
-    if max(apart, default=1) > 1 and padding != "VALID":
+    rates = per_axis(1 if dilations is None else dilations, axes, "dilations", first)
+    refuse_both(steps, rates)
+    if max(rates, default=1) > 1 and padding != "VALID":
         raise InvalidArgumentError(
-            f"pooling with dilations {apart} takes padding 'VALID', not {padding!r}; df.pad the input."
+            f"pooling with dilations {rates} takes padding 'VALID', not {padding!r}; df.pad the input."
         )
     x, batch = (x, None) if first else one_batch(x, axes)
-    pooled = _pooled(x, size, steps, padding, first, kind == "AVG", apart)
+    pooled = _pooled(x, size, steps, padding, first, kind == "AVG", rates)
     return batches(pooled, batch)
 
 

@@ -137,11 +137,11 @@ def _sampled_logits(
     sampled = candidates.sampled_candidates
     true_weights = gather(weights, labels)  # [batch, num_true, dim]
     true = reduce_sum(expand_dims(inputs, 1) * true_weights, axis=2) + gather(biases, labels)
-    others = matmul(inputs, gather(weights, sampled), transpose_b=True) + gather(biases, sampled)
+    sampled_logits = matmul(inputs, gather(weights, sampled), transpose_b=True) + gather(biases, sampled)
     if remove_hits:
         hit = reduce_any(equal(expand_dims(labels, 2), reshape(sampled, [1, 1, -1])), axis=1)
-        others = others + where(hit, _HIT, 0.0)
+        sampled_logits = sampled_logits + where(hit, _HIT, 0.0)
     true = true - log(reshape(candidates.true_expected_count, [-1, labels.shape[1]]))
-    others = others - log(candidates.sampled_expected_count)
+    sampled_logits = sampled_logits - log(candidates.sampled_expected_count)
     shares = ones_like(true) / true.shape[1]
-    return concat([true, others], axis=1), concat([shares, zeros_like(others)], axis=1)
+    return concat([true, sampled_logits], axis=1), concat([shares, zeros_like(sampled_logits)], axis=1)

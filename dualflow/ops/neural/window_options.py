@@ -138,8 +138,8 @@ def geometry(
             f"not of shape {shape}."
         )
     steps = per_axis(strides, len(size), "strides", first)
-    apart = per_axis(1 if dilations is None else dilations, len(size), "dilations", first)
-    return Geometry(size, steps, apart, paddings(padding, shape[1:-1], size, steps, apart, first))
+    rates = per_axis(1 if dilations is None else dilations, len(size), "dilations", first)
+    return Geometry(size, steps, rates, paddings(padding, shape[1:-1], size, steps, rates, first))
 
 
 def check_kind(x: Any, kinds: str, what: str) -> None:

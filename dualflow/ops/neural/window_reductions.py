@@ -132,8 +132,8 @@ def _route(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
     axes = len(layout.size)
     strides = tuple(range(1 + axes, 1 + 2 * axes))
     at = constant(_elements(layout, reach))
-    here = equal(expand_dims(windows(choice, reach, _NOWHERE), strides), at)
-    flows = masked(here, expand_dims(windows(g, reach), strides))
+    is_chosen = equal(expand_dims(windows(choice, reach, _NOWHERE), strides), at)
+    flows = masked(is_chosen, expand_dims(windows(g, reach), strides))
     return interleaved(reduce_sum(flows, range(1 + 2 * axes, 1 + 3 * axes)), layout, shape[1:-1])
 
 
@@ -147,14 +147,14 @@ def _elements(layout: Geometry, reach: Geometry) -> Any:
         element = np.arange(s)[:, None] + s * (q - 1 - np.arange(q))
         every.append(np.where(element < k, element, -1))
     numbers = np.zeros((*layout.strides, *reach.size), np.int32)
-    none = np.zeros(numbers.shape, bool)
+    is_outside = np.zeros(numbers.shape, bool)
     axes = len(layout.size)
     for axis, element in enumerate(every):
         shape = [1] * (2 * axes)
         shape[axis], shape[axes + axis] = element.shape
         numbers = numbers * layout.size[axis] + element.reshape(shape)
-        none |= (element < 0).reshape(shape)
-    numbers[none] = _NOWHERE - 1
+        is_outside |= (element < 0).reshape(shape)
+    numbers[is_outside] = _NOWHERE - 1
     return numbers.astype(np.int32)[..., None]
 
 
@@ -162,8 +162,8 @@ def _picked(x: Any, choice: Any, layout: Geometry) -> Any:
     """The chosen element of each window of ``x``."""
 
     def picked(x: Any, choice: Any) -> Any:
-        here = equal(expand_dims(choice, layout.inner), _places(layout))
-        return reduce_sum(masked(here, windows(x, layout)), layout.inner)
+        is_chosen = equal(expand_dims(choice, layout.inner), _places(layout))
+        return reduce_sum(masked(is_chosen, windows(x, layout)), layout.inner)
 
     return custom_vjp(_OfPicked(layout), picked, x, choice)
 
@@ -182,8 +182,8 @@ def _share(g: Any, layout: Geometry, shape: Shape) -> Any:
     reach = over_strides(layout, shape[1:-1], g.shape[1:-1])
     axes = len(layout.size)
     patches = expand_dims(windows(g, reach), tuple(range(1 + axes, 1 + 2 * axes)))
-    there = _elements(layout, reach) >= 0
-    flows = masked(constant(there), patches)
+    is_covered = _elements(layout, reach) >= 0
+    flows = masked(constant(is_covered), patches)
     return interleaved(reduce_sum(flows, range(1 + 2 * axes, 1 + 3 * axes)), layout, shape[1:-1])
 
 

@@ -167,8 +167,8 @@ def _apart(x: Any, first: int, size: Sizes, distances: Sizes) -> Any:
             around = ((0, 0),) * (axis + 1) + ((0, d - 1),) + ((0, 0),) * len(after)
             wide = reshape(x, [*sizes_of(before), k, 1, *sizes_of(after)])
             wide = dispatch.current().apply(PAD, (wide,), {"paddings": around, "value": 0})
-            whole = reshape(wide, [*sizes_of(before), k * d, *sizes_of(after)])
-            x = getitem(whole, (slice(None),) * axis + (slice(0, (k - 1) * d + 1),))
+            merged = reshape(wide, [*sizes_of(before), k * d, *sizes_of(after)])
+            x = getitem(merged, (slice(None),) * axis + (slice(0, (k - 1) * d + 1),))
     return x
 
 
@@ -179,12 +179,14 @@ def sizes_of(shape: Any) -> list[int]:
 
 def spread_filter(w: Any, geometry: Geometry) -> tuple[Any, Geometry]:
     """A filter ``(*size, ...)``, with zeros between its elements where strides meet dilations."""
-    apart = tuple(d if s > 1 else 1 for s, d in zip(geometry.strides, geometry.dilations, strict=True))
-    if max(apart) == 1:
+    rates = tuple(d if s > 1 else 1 for s, d in zip(geometry.strides, geometry.dilations, strict=True))
+    if max(rates) == 1:
         return w, geometry
-    size = tuple((k - 1) * d + 1 for k, d in zip(geometry.size, apart, strict=True))
-    left = tuple(d // by for d, by in zip(geometry.dilations, apart, strict=True))
-    return _apart(w, 0, geometry.size, apart), Geometry(size, geometry.strides, left, geometry.pairs)
+    size = tuple((k - 1) * d + 1 for k, d in zip(geometry.size, rates, strict=True))
+    remaining_rates = tuple(d // by for d, by in zip(geometry.dilations, rates, strict=True))
+    return _apart(w, 0, geometry.size, rates), Geometry(
+        size, geometry.strides, remaining_rates, geometry.pairs
+    )
 
 
 def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:

@@ -70,9 +70,9 @@ def _search_by_merging(row: Any, values: Any, side: str, out: Any) -> bool:
     both = pairs(np.concatenate([values, row] if left else [row, values]), 0)
     if both is None:
         return False
-    own = Pairs(both.both[:count] if left else both.both[len(row) :], both.shift)
-    own.both.sort()
-    which = own.positions().astype(np.intp)
+    value_pairs = Pairs(both.both[:count] if left else both.both[len(row) :], both.shift)
+    value_pairs.both.sort()
+    which = value_pairs.positions().astype(np.intp)
     both.both.sort(kind="stable")
     positions = both.positions()
     places = np.flatnonzero(positions < count if left else positions >= len(row))

@@ -62,8 +62,8 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: TensorLike, name: 
     if scores.shape[1] == 0:
         return less(classes, classes)
     inside = logical_and(classes >= 0, less(classes, cast(_size(scores), classes.dtype)))
-    own = _own(scores, expand_dims(where(inside, classes, 0), 1))
-    better = reduce_sum(cast(greater(scores, own), int32), 1)
+    target_scores = _own(scores, expand_dims(where(inside, classes, 0), 1))
+    better = reduce_sum(cast(greater(scores, target_scores), int32), 1)
     return logical_and(logical_and(inside, reduce_all(isfinite(scores), 1)), less(better, k))
 
 
@@ -75,8 +75,8 @@ def _own(scores: Any, targets: Any) -> Any:
     """The score of each row's target; -inf where an open number of classes is 0."""
     if scores.shape[1] is not None:
         return gather(scores, targets, axis=1, batch_dims=1)
-    own = equal(expand_dims(count_up(cast(_size(scores), targets.dtype)), 0), targets)
-    return reduce_max(where(own, scores, -math.inf), 1, keepdims=True)
+    is_target = equal(expand_dims(count_up(cast(_size(scores), targets.dtype)), 0), targets)
+    return reduce_max(where(is_target, scores, -math.inf), 1, keepdims=True)
 
 
 def _size(scores: Any) -> Any:

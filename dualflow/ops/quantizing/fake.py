@@ -33,20 +33,22 @@ def _grid(low: Any, high: Any, num_bits: Any, narrow_range: bool) -> _Grid:
     if not 2 <= bits <= 16:
         raise InvalidArgumentError(f"num_bits is 2..16, not {bits}.")
     first, last = (1.0 if narrow_range else 0.0), 2.0**bits - 1
-    nothing = logical_and(equal(low, 0), equal(high, 0))
-    step = where(nothing, 1, (high - low) / (last - first))
+    is_zero = logical_and(equal(low, 0), equal(high, 0))
+    step = where(is_zero, 1, (high - low) / (last - first))
     zero = first - low / step
     zero = where(less(zero, first), first, where(greater(zero, last), last, half_up(zero)))
-    per_unit = (last - first) / where(nothing, 1, high - low)
-    return _Grid((first - zero) * step, (last - zero) * step, step, per_unit, nothing)
+    per_unit = (last - first) / where(is_zero, 1, high - low)
+    return _Grid((first - zero) * step, (last - zero) * step, step, per_unit, is_zero)
 
 
 def _rounded(x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> Any:
     grid = _grid(low, high, num_bits, narrow_range)
-    kept = clamped(x, straight_through(grid.low, low), straight_through(grid.high, high))
+    clipped = clamped(x, straight_through(grid.low, low), straight_through(grid.high, high))
     zero = half_up(-grid.low * grid.per_unit)
     places = half_up((clamped(x, grid.low, grid.high) - grid.low) * grid.per_unit - zero)
-    return where(grid.nothing, straight_through(zeros_like(x), x), straight_through(places * grid.step, kept))
+    return where(
+        grid.nothing, straight_through(zeros_like(x), x), straight_through(places * grid.step, clipped)
+    )
 
 
 def _slopes(g: Any, x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> tuple[Any, Any, Any]:

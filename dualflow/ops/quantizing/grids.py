@@ -38,8 +38,8 @@ written_value("straight_through_gradient", _to_the_second)
 
 def half_away(x: Any) -> Any:
     """The nearest integers, halves rounded away from 0."""
-    whole = trunc(x)
-    return where(greater_equal(magnitude(x - whole), 0.5), whole + sign(x), whole)
+    truncated = trunc(x)
+    return where(greater_equal(magnitude(x - truncated), 0.5), truncated + sign(x), truncated)
 
 
 def half_up(x: Any) -> Any:
@@ -123,11 +123,11 @@ def grid_around_zero(low: Any, high: Any, first: float, last: float) -> tuple[An
 
     Where there is no range, these are the most there are and 0.
     """
-    most = float(low.dtype.max)
+    largest = float(low.dtype.max)
 
     def side(end: Any, place: float) -> tuple[Any, Any]:
         ok = greater(end * place, 0)
-        return where(ok, place / where(ok, end, 1), most), where(ok, end / (place or 1.0), 0)
+        return where(ok, place / where(ok, end, 1), largest), where(ok, end / (place or 1.0), 0)
 
     (below, step_below), (above, step_above) = side(low, first), side(high, last)
     return minimum(below, above), maximum(step_below, step_above)

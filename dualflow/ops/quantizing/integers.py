@@ -148,8 +148,8 @@ def dequantize(
         values_in_range = x * (high / highest if not lowest else maximum(low / first, high / highest))
     elif mode == "MIN_FIRST":
         step = cast(_step(low, high, kind), float32)
-        none = equal(low, high)
-        start = where(none, low, half_away(low / where(none, 1, step)) * step)
+        is_empty = equal(low, high)
+        start = where(is_empty, low, half_away(low / where(is_empty, 1, step)) * step)
         exact = cast(start, float64) + (cast(x, float64) - lowest) * cast(step, float64)
         values_in_range = cast(exact, float32)
     else:

@@ -49,9 +49,9 @@ def _there_and_back(
     else:
         others, each = _others(x, axis), axis is not None
         low, high = reduce_min(x, others, keepdims=each), reduce_max(x, others, keepdims=each)
-    scale, back = grid_around_zero(low, high, first, last)
-    kept = clamped(x, first * back, last * back) if range_given else x
-    return rounding(kept * scale) * back
+    scale, step = grid_around_zero(low, high, first, last)
+    clipped = clamped(x, first * step, last * step) if range_given else x
+    return rounding(clipped * scale) * step
 
 
 def _others(x: Any, axis: int | None) -> list[int] | None:

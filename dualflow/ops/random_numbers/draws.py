@@ -378,5 +378,5 @@ def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Te
 
 def _for_each(parameter: Any, shape: Any) -> Any:
     """``parameter`` repeated over the new leading axes ``shape``."""
-    own = [sizes_of(parameter)[a] if d is None else d for a, d in enumerate(parameter.shape)]
-    return broadcast_to(parameter, [*ints_or_symbols(shape, "shape"), *own])
+    sizes = [sizes_of(parameter)[a] if d is None else d for a, d in enumerate(parameter.shape)]
+    return broadcast_to(parameter, [*ints_or_symbols(shape, "shape"), *sizes])

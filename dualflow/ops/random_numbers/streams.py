@@ -62,8 +62,8 @@ class Streams:
             self.seed = seed
             self.resets += 1
             self.shared.begin(None if seed is None else [seed])
-            for own, stream in self._seeded.items():
-                stream.begin(self.seeds_with(own))
+            for op_seed, stream in self._seeded.items():
+                stream.begin(self.seeds_with(op_seed))
 
     def of(self, seed: int | None) -> Source:
         """The stream of a new op with ``seed``: its own stream if the op is recorded in a trace or graph."""
@@ -71,8 +71,8 @@ class Streams:
             number: Any = seed
             is_whole = isinstance(number, float) and number.is_integer()
             seed = int(number) if is_whole else static_int(number, "seed")
-        own = _recorded(dispatch.current().innermost, seed)
-        return self.eager(seed) if own is None else own
+        recorded = _recorded(dispatch.current().innermost, seed)
+        return self.eager(seed) if recorded is None else recorded
 
     def eager(self, seed: int | None) -> Stream:
         """The stream of eager ops with ``seed``: the shared one for None."""
@@ -183,9 +183,9 @@ class _ThisThread(threading.local):
 
 def _recorded(engine: Engine, seed: int | None) -> Source | None:
     """The stream of an op that ``engine`` records for later runs; None for an eager stream."""
-    own: Source | None = engine.stream(seed)
-    if own is not None or seed is None or not engine.seeds_begin_anew:
-        return own
+    recorded: Source | None = engine.stream(seed)
+    if recorded is not None or seed is None or not engine.seeds_begin_anew:
+        return recorded
     return TracedStream(seed)
 
 

@@ -56,8 +56,8 @@ def space_to_batch(
     cut = [part for size, block in zip(space, blocks, strict=True) for part in (size // block, block)]
     count, trailing = len(blocks), range(1 + 2 * len(blocks), 1 + 2 * len(blocks) + len(last))
     order = [*range(2, 2 + 2 * count, 2), 0, *range(1, 1 + 2 * count, 2), *trailing]
-    apart = transpose(reshape(x, [batch, *cut, *last]), order)
-    return reshape(apart, [batch * math.prod(blocks), *cut[::2], *last])
+    blocks_first = transpose(reshape(x, [batch, *cut, *last]), order)
+    return reshape(blocks_first, [batch * math.prod(blocks), *cut[::2], *last])
 
 
 def batch_to_space(
@@ -91,16 +91,16 @@ def batch_to_space(
             f"a batch of {batch} is not made of blocks of {math.prod(blocks)} elements each."
         )
     count = len(blocks)
-    apart = reshape(x, [*blocks, batch // math.prod(blocks), *space, *last])
+    split = reshape(x, [*blocks, batch // math.prod(blocks), *space, *last])
     order = [count, *[axis for i in range(count) for axis in (count + 1 + i, i)]]
-    whole = [size * block for size, block in zip(space, blocks, strict=True)]
+    full_sizes = [size * block for size, block in zip(space, blocks, strict=True)]
     order += range(2 * count + 1, 2 * count + 1 + len(last))
-    merged = reshape(transpose(apart, order), [batch // math.prod(blocks), *whole, *last])
-    for size, (before, after) in zip(whole, around, strict=True):
+    merged = reshape(transpose(split, order), [batch // math.prod(blocks), *full_sizes, *last])
+    for size, (before, after) in zip(full_sizes, around, strict=True):
         if before + after > size:
             raise InvalidArgumentError(f"crops of {before} and {after} are more than the {size} elements.")
-    kept = [slice(before, size - after) for size, (before, after) in zip(whole, around, strict=True)]
-    return merged[(slice(None), *kept)]
+    inside = [slice(before, size - after) for size, (before, after) in zip(full_sizes, around, strict=True)]
+    return merged[(slice(None), *inside)]
 
 
 def required_space_to_batch_paddings(
@@ -136,9 +136,9 @@ def required_space_to_batch_paddings(
     base = np.zeros((len(sizes), 2), np.int64)
     if base_paddings is not None:
         base = np.array(_pairs(base_paddings, blocks.tolist(), "base_paddings")).reshape(-1, 2)
-    more = -(sizes + base.sum(1)) % blocks
-    paddings = np.stack([base[:, 0], base[:, 1] + more], 1).astype(np.int32)
-    crops = np.stack([np.zeros_like(more), more], 1).astype(np.int32)
+    fill = -(sizes + base.sum(1)) % blocks
+    paddings = np.stack([base[:, 0], base[:, 1] + fill], 1).astype(np.int32)
+    crops = np.stack([np.zeros_like(fill), fill], 1).astype(np.int32)
     return convert_to_tensor(paddings), convert_to_tensor(crops)
 
 

@@ -67,16 +67,16 @@ def _factors(
     needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any
 ) -> tuple[Any, None, Any]:
     """The cotangents of a scattered product: for each factor the product of the others, also of zeros."""
-    none, nothing = equal(tensor, 0), equal(updates, 0)
-    zeros = tensor_scatter_nd_add(cast(none, int32), indices, cast(nothing, int32))
-    product = join_at(where(none, 1, tensor), indices, where(nothing, 1, updates), "multiply")
+    is_zero_start, nothing = equal(tensor, 0), equal(updates, 0)
+    zeros = tensor_scatter_nd_add(cast(is_zero_start, int32), indices, cast(nothing, int32))
+    product = join_at(where(is_zero_start, 1, tensor), indices, where(nothing, 1, updates), "multiply")
 
     def slope(factor: Any, is_zero: Any, zeros: Any, product: Any) -> Any:
         others = product / where(is_zero, 1, factor)
         return masked(equal(zeros, cast(is_zero, int32)), others)
 
     return (
-        g * slope(tensor, none, zeros, product) if needed[0] else None,
+        g * slope(tensor, is_zero_start, zeros, product) if needed[0] else None,
         None,
         gather_nd(g, indices)
         * slope(updates, nothing, gather_nd(zeros, indices), gather_nd(product, indices))

@@ -63,12 +63,12 @@ def _operate(a_sets: Array, b_sets: Array, a: Array, b: Array, operation: str) -
     if a.dtype != b.dtype or a.dtype.kind not in "biuf":
         raise TypeError("sets are of real numbers of one dtype")
     elements, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
-    many = max(len(elements), 1)
-    keys = np.concatenate([a_sets, b_sets]) * many + codes
+    count = max(len(elements), 1)
+    keys = np.concatenate([a_sets, b_sets]) * count + codes
     joined = _JOINED[operation](keys[: len(a)], keys[len(a) :]).astype(np.int64)
-    sets = joined // many
+    sets = joined // count
     first = np.searchsorted(sets, sets)
-    return sets, np.arange(len(joined)) - first, elements[joined % many]
+    return sets, np.arange(len(joined)) - first, elements[joined % count]
 
 
 SET_OPERATION = register(

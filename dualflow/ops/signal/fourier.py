@@ -92,13 +92,13 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
     count = math.prod(full)
     if kind == "rfft":
         weighed = conj(g) * cast(_mirrored(full[-1], 0.5) * float(count), g.dtype)
-        back: Any = _transform("irfft", weighed, axes, full)
+        g_input: Any = _transform("irfft", weighed, axes, full)
     elif kind == "irfft":
-        ahead = _transform("rfft", g, axes, full)
-        back = conj(ahead) * cast(_mirrored(full[-1], 2.0) / float(count), ahead.dtype)
+        transformed = _transform("rfft", g, axes, full)
+        g_input = conj(transformed) * cast(_mirrored(full[-1], 2.0) / float(count), transformed.dtype)
     else:
-        back = _transform(kind, g, axes, full)
-    return _fitted(back, x.shape, axes)
+        g_input = _transform(kind, g, axes, full)
+    return _fitted(g_input, x.shape, axes)
 
 
 def _mirrored(length: int, weight: float) -> Tensor:
@@ -113,11 +113,11 @@ def _mirrored(length: int, weight: float) -> Tensor:
 def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:
     """``x`` truncated or zero-padded along ``axes`` to the sizes in ``shape``."""
     for axis in axes:
-        size, now = shape[axis], x.shape[axis]
-        if now > size:
+        size, current = shape[axis], x.shape[axis]
+        if current > size:
             x = x[(slice(None),) * axis + (slice(0, size),)]
-        elif now < size:
-            x = pad(x, [[0, size - now if a == axis else 0] for a in range(len(shape))])
+        elif current < size:
+            x = pad(x, [[0, size - current if a == axis else 0] for a in range(len(shape))])
     return x
 
 

@@ -128,8 +128,8 @@ def _skewed_sum(signal: Any, outer: list[Dim], frames: int, length: int, step: i
     parts, rank = -(-length // step), len(outer)
     first = _product(outer)
     filled = pad(signal, [[0, 0]] * (rank + 1) + [[0, parts * step - length]])
-    whole = reshape(filled, _sizes([first, frames, parts, step]))
-    rows = pad(transpose(whole, [0, 2, 1, 3]), [[0, 0], [0, 0], [0, parts], [0, 0]])
+    skewed = reshape(filled, _sizes([first, frames, parts, step]))
+    rows = pad(transpose(skewed, [0, 2, 1, 3]), [[0, 0], [0, 0], [0, parts], [0, 0]])
     flat = reshape(rows, _sizes([first, parts * (frames + parts), step]))[:, : parts * (frames + parts - 1)]
     added = reduce_sum(reshape(flat, _sizes([first, parts, frames + parts - 1, step])), 1)
     total = (frames - 1) * step + length

@@ -52,13 +52,13 @@ def _window(values: Array, dtype: Any) -> Tensor:
 
 
 def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, base: float) -> Tensor:
-    places, whole = _places(window_length), known_value(periodic)
-    if whole is None:
+    places, is_periodic = _places(window_length), known_value(periodic)
+    if is_periodic is None:
         raise DTypeError("periodic must be known while tracing, but it is symbolic; pass a Python bool.")
-    if whole.size != 1:
+    if is_periodic.size != 1:
         raise DTypeError(f"periodic is a bool, not {periodic!r}.")
     even = len(places) % 2 == 0
-    span = len(places) - (0 if bool(whole) and even else 1)
+    span = len(places) - (0 if bool(is_periodic) and even else 1)
     if len(places) == 1:
         return _window(np.ones(1), dtype)
     return _window(base - (1 - base) * np.cos(2 * np.pi * places / span), dtype)

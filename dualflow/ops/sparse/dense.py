@@ -94,8 +94,8 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     if not len(x.shape):
         raise InvalidArgumentError("A tensor without axes has no places; df.reshape(x, [1]) has one.")
     places = where(x)
-    whole = x.shape if x.shape.is_static else shape_tensor(x, int64)
-    return SparseTensor(places, gather_nd(x, places), whole)
+    sizes = x.shape if x.shape.is_static else shape_tensor(x, int64)
+    return SparseTensor(places, gather_nd(x, places), sizes)
 
 
 def eye(

@@ -177,8 +177,8 @@ class IndexedSlicesSpec:
         Args:
             value: the IndexedSlices.
         """
-        whole = value.dense_shape
-        kind = None if whole is None else whole.dtype
+        dense_shape = value.dense_shape
+        kind = None if dense_shape is None else dense_shape.dtype
         return cls(value.shape, value.dtype, value.indices.dtype, kind, value.indices.shape)
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
@@ -199,9 +199,9 @@ class IndexedSlicesSpec:
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The specs of the tensors: what an ``input_signature`` describes."""
         slices = TensorSpec([*self.indices_shape, *self.shape[1:]], self.dtype)
-        whole = None if self.dense_shape_dtype is None else self.shape
+        shape = None if self.dense_shape_dtype is None else self.shape
         parts = [slices, TensorSpec(self.indices_shape, self.indices_dtype)]
-        return SlicesStructure(whole), ("values", "indices"), parts
+        return SlicesStructure(shape), ("values", "indices"), parts
 
     def _dtypes(self) -> tuple[DType | None, ...]:
         return self.dtype, self.indices_dtype, self.dense_shape_dtype

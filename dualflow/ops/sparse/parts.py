@@ -48,12 +48,12 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     >>> df.sparse.retain(x, [False, True]).indices.numpy().tolist()
     [[2]]
     """
-    x, kept = sparse(sp_input), convert_to_tensor(to_retain)
-    if not kept.shape.is_compatible_with(x.values.shape):
+    x, mask = sparse(sp_input), convert_to_tensor(to_retain)
+    if not mask.shape.is_compatible_with(x.values.shape):
         raise InvalidArgumentError(
-            f"retain requires a bool for each of {x.values.shape[0]} elements, not the shape {kept.shape}."
+            f"retain requires a bool for each of {x.values.shape[0]} elements, not the shape {mask.shape}."
         )
-    return SparseTensor(boolean_mask(x.indices, kept), boolean_mask(x.values, kept), x.sizes())
+    return SparseTensor(boolean_mask(x.indices, mask), boolean_mask(x.values, mask), x.sizes())
 
 
 def slice(sp_input: SparseTensor, start: IntsLike, size: ShapeLike, name: str | None = None) -> SparseTensor:
@@ -129,8 +129,8 @@ def split(
         raise InvalidArgumentError(
             f"split makes between 1 and {length} parts along axis {at} of shape {x.shape}, not {count}."
         )
-    small, more = divmod(length, count)
-    sizes = [small + (i < more) for i in range(count)]
+    small, larger = divmod(length, count)
+    sizes = [small + (i < larger) for i in range(count)]
     starts = [sum(sizes[:i]) for i in range(count)]
     whole = x.shape.as_list()
     return [
@@ -211,8 +211,8 @@ def mask(a: TensorLike, mask_indices: TensorLike, name: str | None = None) -> In
     if not isinstance(a, IndexedSlices):
         raise DTypeError(f"mask takes IndexedSlices, not {a!r}; df.boolean_mask picks rows of a tensor.")
     out = convert_to_tensor(mask_indices, dtype_hint=a.indices.dtype)
-    kept = ~reduce_any(a.indices[:, None] == out, 1)
-    return IndexedSlices(boolean_mask(a.values, kept), boolean_mask(a.indices, kept), a.dense_shape)
+    remaining = ~reduce_any(a.indices[:, None] == out, 1)
+    return IndexedSlices(boolean_mask(a.values, remaining), boolean_mask(a.indices, remaining), a.dense_shape)
 
 
 def fill_empty_rows(

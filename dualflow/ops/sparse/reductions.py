@@ -153,20 +153,22 @@ def _reduced(
     x = sparse(sp_input)
     rank = len(x.shape)
     gone = normalize_axes(None if axis is None else ints(axis, "axis"), rank)
-    kept = [a for a in range(rank) if a not in gone]
+    remaining = [a for a in range(rank) if a not in gone]
     shape = x.sizes()
-    whole = [1 if a in gone else shape[a] for a in range(rank)] if keepdims else [shape[a] for a in kept]
-    indices = gather(x.indices, kept, axis=1) if kept else x.indices[:, :0]
-    numbers = place_numbers(indices, [shape[a] for a in kept])
+    whole = [1 if a in gone else shape[a] for a in range(rank)] if keepdims else [shape[a] for a in remaining]
+    indices = gather(x.indices, remaining, axis=1) if remaining else x.indices[:, :0]
+    numbers = place_numbers(indices, [shape[a] for a in remaining])
     if not output_is_sparse:
-        count = math.prod(shape[a] for a in kept)
+        count = math.prod(shape[a] for a in remaining)
         total = segments(x.values, numbers, count)
         stored = unsorted_segment_sum(ones_like(x.values, int32), numbers, count) > 0
         return reshape(where(stored, total, zeros_like(total)), whole)
     places = joined(numbers)
     positions = places.at_first(indices)
     if keepdims:
-        none = zeros_like(positions[:, :1]) if kept else zeros_like(places.at_first(x.indices[:, :1]))
-        positions = concat([none if a in gone else positions[:, kept.index(a), None] for a in range(rank)], 1)
+        none = zeros_like(positions[:, :1]) if remaining else zeros_like(places.at_first(x.indices[:, :1]))
+        positions = concat(
+            [none if a in gone else positions[:, remaining.index(a), None] for a in range(rank)], 1
+        )
     ordered = segments(gather(x.values, places.order), places.segment, size(places.segment))
     return SparseTensor(positions, boolean_mask(gather(ordered, places.segment), places.first), whole)

@@ -42,8 +42,8 @@ def _polygamma(special: Any, a: Any, x: Any) -> Any:
     order, at = a.astype(np.float64), x.astype(np.float64)
     sign = np.where(order % 2 == 0, -1, 1)
     values = sign * special.gamma(order + 1) * special.zeta(order + 1, at)
-    whole = (order == np.floor(order)) & (order >= 0)
-    return np.where(whole, np.where(order == 0, special.psi(at), values), np.nan)
+    is_valid = (order == np.floor(order)) & (order >= 0)
+    return np.where(is_valid, np.where(order == 0, special.psi(at), values), np.nan)
 
 
 def _density(a: Any, x: Any) -> Any:

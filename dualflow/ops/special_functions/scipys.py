@@ -60,8 +60,8 @@ def computed(compute: Callable[..., Any], *arrays: Any) -> Any:
 
 def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> Op:
     """Register the op ``name``, which is any of ``functions``; they have inputs and gradients alike."""
-    one = next(iter(functions.values()))
-    count = len(one.domains)
+    example = next(iter(functions.values()))
+    count = len(example.domains)
 
     def kernel(*arrays: Any, function: str) -> Any:
         return computed(functions[function].compute, *arrays)
@@ -72,7 +72,7 @@ def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> O
     def by_other(i: int) -> Callable[..., Any]:
         return lambda g, out, *inputs, function: g * functions[function].others[i](out, *inputs)
 
-    before: tuple[Any, ...] = tuple(map(by_other, range(len(one.others)))) or (None,) * (count - 1)
+    before: tuple[Any, ...] = tuple(map(by_other, range(len(example.others)))) or (None,) * (count - 1)
     return register(
         Op(
             name=name,

@@ -133,8 +133,8 @@ def _laid_out(array: Array, layout: str) -> Array:
         wide = np.repeat(array, 2, axis=-1)
         return np.asarray(wide[..., ::2])
     if layout == "backwards" and array.ndim:
-        back = (slice(None, None, -1),) * array.ndim
-        return np.asarray(array[back].copy()[back])
+        reverse = (slice(None, None, -1),) * array.ndim
+        return np.asarray(array[reverse].copy()[reverse])
     return array
 
 

@@ -387,12 +387,14 @@ def as_function(layer: type[Layer], name: str, example: str) -> Callable[..., An
         name: of the function.
         example: a doctest for its docstring.
     """
-    own = list(inspect.signature(layer.__init__).parameters.values())[1:]
-    own = [p for p in own if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in ("dtype", "_reuse")]
+    parameters = list(inspect.signature(layer.__init__).parameters.values())[1:]
+    parameters = [
+        p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in ("dtype", "_reuse")
+    ]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     inputs = inspect.Parameter("inputs", kind, annotation=Any)
     last = inspect.Parameter("reuse", kind, default=None, annotation="bool | Reuse | None")
-    signature = inspect.Signature([inputs, *own, last], return_annotation=Any)
+    signature = inspect.Signature([inputs, *parameters, last], return_annotation=Any)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -114,8 +114,8 @@ class ConvolutionLayer(Layer):
     def _finished(self, outputs: Any) -> Any:
         """``activation(outputs + bias)``."""
         if self.use_bias:
-            by = [1, self.filters, *[1] * self.axes]
-            outputs = outputs + (reshape(self.bias, by) if self.channels_first else self.bias)
+            bias_shape = [1, self.filters, *[1] * self.axes]
+            outputs = outputs + (reshape(self.bias, bias_shape) if self.channels_first else self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
     def _channels(self, shape: Any) -> int:

@@ -120,8 +120,10 @@ class BatchNormalization(Layer):
                 f"BatchNormalization needs the size of axis {channels} of the inputs, whose shape is "
                 f"{input_shape}: give the placeholder that size."
             )
-        alone = len(channels) == 1
-        shape = [sizes[channels[0]]] if alone else [n if a in channels else 1 for a, n in enumerate(sizes)]
+        is_single = len(channels) == 1
+        shape = (
+            [sizes[channels[0]]] if is_single else [n if a in channels else 1 for a, n in enumerate(sizes)]
+        )
         if self._scale:
             self.gamma = self._weight("gamma", shape, self._gamma_options)
         if self._center:
@@ -144,19 +146,21 @@ class BatchNormalization(Layer):
         channels = self._channel_axes(rank)
         reduced = [a for a in range(rank) if a not in channels]
         by = [x.shape[a] if a in channels else 1 for a in range(rank)]
-        alone = len(channels) == 1
+        is_single = len(channels) == 1
         mean, variance = chosen(
             training,
-            lambda: nn.moments(x, reduced, keepdims=not alone),
+            lambda: nn.moments(x, reduced, keepdims=not is_single),
             lambda: (self.moving_mean.value(), self.moving_variance.value()),
         )
         if isinstance(training, TENSORS) or training:
             self._update(self.moving_mean, mean, training)
-            count = reduce_sum(ones_like(x), reduced, keepdims=not alone) if self._unbiased(rank) else None
+            count = (
+                reduce_sum(ones_like(x), reduced, keepdims=not is_single) if self._unbiased(rank) else None
+            )
             unbiased = variance if count is None else variance * (count / maximum(count - 1, 1))
             self._update(self.moving_variance, unbiased, training)
         mean, variance, beta, gamma = (
-            value if value is None or not alone else reshape(value, by)
+            value if value is None or not is_single else reshape(value, by)
             for value in (mean, variance, self.beta, self.gamma)
         )
         outputs = nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)

@@ -195,9 +195,11 @@ def mean_relative_error(
         normalizer: of the shape of ``predictions``.
     """
     y_true, y_pred, w = compared(labels, predictions, weights)
-    by, _ = aligned(required_tensor(normalizer, "normalizer"), y_pred)
-    by = as_numbers(by)
-    ratio = where(equal(by, 0.0), zeros_like(by), abs(as_numbers(y_true) - as_numbers(y_pred)) / by)
+    divisor, _ = aligned(required_tensor(normalizer, "normalizer"), y_pred)
+    divisor = as_numbers(divisor)
+    ratio = where(
+        equal(divisor, 0.0), zeros_like(divisor), abs(as_numbers(y_true) - as_numbers(y_pred)) / divisor
+    )
     return mean(ratio, w, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
