@@ -32,7 +32,7 @@ class Patch:
     apply: Callable[[dict[str, Any]], None]
 
     def missing_from(self, module: ModuleType) -> list[str]:
-        """The names that the module does not have."""
+        """The names that the patch changes and the module lacks."""
         return [name for name in self.names if not _has(module, name)]
 
 

@@ -36,7 +36,7 @@ class Inspection:
         return DEVICE
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The dtypes that Python's numbers become, and those of positions, by kind.
+        """The default dtypes by kind: of real and complex floats, of integers, and of indices.
 
         Raises:
             InvalidArgumentError: another device than the CPU.

@@ -110,7 +110,7 @@ def _file(path: str) -> ModuleType:
 
 
 def _attribute(module: ModuleType, name: str) -> Any:
-    """The function of that name; dots lead into classes and objects."""
+    """The function called ``name`` in ``module``; a dotted name is an attribute of a class or object."""
     current: Any = module
     for part in name.split("."):
         if not hasattr(current, part):

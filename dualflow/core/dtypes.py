@@ -224,7 +224,7 @@ def as_dtype(type_value: DTypeLike | int) -> DType:
 
 
 def late_dtype(name: str) -> DType:
-    """The dtype of strings, or of a float of the package ml_dtypes, which is imported; registered here.
+    """The dtype of strings or of a narrow float, registered at the first call, which may import ml_dtypes.
 
     >>> late_dtype("bfloat16").max > late_dtype("float8_e5m2").max
     np.True_

@@ -38,7 +38,7 @@ def whole_number(value: Any, what: str) -> int:
 
 
 def _symbolic(what: str) -> int:
-    """A placeholder for a symbolic number while only a function's result layout is traced."""
+    """1 instead of a symbolic number while a layout is traced, which doesn't depend on it; else an error."""
     if is_tracing_layout():
         return 1
     raise InvalidArgumentError(

@@ -39,7 +39,7 @@ class Epochs:
         return number
 
     def restore(self, seeds: Sequence[int], following: int) -> None:
-        """Continue with the seeds and the number of a saved state."""
+        """Set the seeds and the number of the next epoch to those of a saved state."""
         with _lock.lock:
             self._log_change(restored=True)
             self.seeds, self.next = list(seeds), following

@@ -84,7 +84,7 @@ class ElementFunction:
 
     @property
     def has_layout(self) -> bool:
-        """Whether the layout of the results is known: it is, if the ranks of the elements' leaves are."""
+        """Whether the layout of the results is known, which requires known ranks of the elements' leaves."""
         specs = self._specs()
         open_ranks = [s for s in specs if isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK]
         return self._found is not None or not open_ranks

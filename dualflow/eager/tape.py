@@ -387,7 +387,7 @@ class GradientTape:
         return reshape(transpose(column, [1, 0, *range(2, len(column.shape))]), shape)
 
     def _use(self) -> Tape:
-        """The records, for one gradient; a tape that isn't persistent drops them."""
+        """The tape's records for a gradient; a tape that isn't persistent can return them only once."""
         tape = self._tape
         if tape is None:
             if not self._entered:

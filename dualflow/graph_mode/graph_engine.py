@@ -262,7 +262,7 @@ class GraphEngine(Tracer):
     # The interface for the graph
 
     def operation_of(self, element: Node | Value) -> Operation:
-        """The operation of a node, or of a value from outside the graph; the same object each time."""
+        """The operation of a node, or of a value from outside the graph; created once and cached."""
         operation = self._operations.get(element)
         if operation is None:
             operation = self._operations[element] = self._operation(element)

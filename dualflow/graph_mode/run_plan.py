@@ -195,7 +195,7 @@ class _Replay:
         )
 
     def _start(self, variable: Any) -> Value:
-        """The input with the variable's value at the start of the run."""
+        """The input of the plan for the value that the variable has at the start of a run."""
         state = self._states.get(id(variable))
         if state is None:
             holder = self._variables(variable).holder

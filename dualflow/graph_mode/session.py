@@ -251,7 +251,7 @@ _SHALLOW: Final = (None, list, tuple, dict)
 
 
 def _shallow_key(fetches: Any, feeds: Mapping[Any, Any]) -> Any:
-    """The identities of the fetches, one level deep, and of the keys of feeds."""
+    """A cache key: the ids of the fetches, one level deep, and of the keys of the feeds."""
     kind = type(fetches)
     fed = tuple(map(id, feeds))
     if kind is list or kind is tuple:

@@ -40,7 +40,7 @@ class OpStream:
         return generator
 
     def for_copied_op(self, engine: Engine) -> OpStream:
-        """A new stream for a copy of the op, which each call of a function with random ops makes."""
+        """A new stream for a copy of the op: each call of a function copies the function's random ops."""
         return OpStream(self._seeds)
 
 

@@ -1,4 +1,4 @@
-"""Values of attributes that the text of graphs names: the rules of custom gradients, window layouts, streams.
+"""Text forms of attribute values of nodes: rules of custom gradients, window layouts, random streams.
 
 Numbers, strings, dtypes, shapes and tuples have literals. Any other value that a saved graph may hold is
 declared here, under a name that stays the same when its class is renamed. The text has the name and the

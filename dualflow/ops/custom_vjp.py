@@ -1,4 +1,4 @@
-"""Values with a custom gradient, instead of that of the ops that computed them."""
+"""Functions of ops with a custom vjp."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from dualflow.core.records import NamedTuple
 
 
 class Elementwise(NamedTuple):
-    """One element of the output from one element of each input, which broadcast: fusable.
+    """An elementwise op: each output element depends on one element of each input, which broadcast.
 
     ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given
     NumPy arrays and ``m = dualflow.ops.maths_reference`` it is the reference.

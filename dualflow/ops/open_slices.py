@@ -36,7 +36,7 @@ def _infer(x: TensorSpec, start: TensorSpec, stop: TensorSpec, axis: int, step: 
 
 
 def _entries(read: Any, start: Any, stop: Any, shape: Shape, axis: int, step: int) -> tuple[Any, ...]:
-    """The key of the slice, its ends inside the axis."""
+    """The indexing key of the slice, with bounds clipped to the axis."""
     (first,), (last,) = read(start), read(stop)
     begin, count = slice_bounds(first, last, step, shape[axis])
     (count,) = read.sizes([count])

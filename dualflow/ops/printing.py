@@ -99,7 +99,7 @@ def print(
 
 
 def _template(x: Any, texts: list[str], tensors: list[Any]) -> None:
-    """Add ``x`` to the texts; a tensor begins a new one."""
+    """Append ``x`` to the last text; a tensor is appended to ``tensors`` and starts another text."""
     if isinstance(x, TENSORS):
         tensors.append(x)
         texts.append("")

@@ -166,7 +166,7 @@ def _parsed(equation: str, count: int) -> tuple[list[str], str]:
 def _spelt_out(
     equation: str, groups: list[str], result: str, shapes: Sequence[Shape]
 ) -> tuple[list[str], str]:
-    """The groups and the result with a label for each axis of ``...``."""
+    """The subscripts of inputs and result, with ``...`` replaced by a label for each of its axes."""
     widest = 0
     spelt = []
     for group, shape in zip(groups, shapes, strict=True):

@@ -49,7 +49,7 @@ class Promotion(Enum):
 
 
 class Effect(Enum):
-    """Why an op may be neither dropped, merged nor reordered with another effect."""
+    """The kind of side effect of an op: such ops are neither dropped nor merged, and keep their order."""
 
     PYTHON = "calls Python"
     PRINT = "writes output"

@@ -41,7 +41,7 @@ def _argsort(x: Any, axis: int, descending: bool) -> Any:
 
 
 def _sort(x: Any, axis: int, descending: bool) -> Any:
-    """Elements in order; those that compare equal, zeros of both signs and nans, keep their order."""
+    """The sorted elements; equal ones, such as zeros of both signs and nans, keep their order."""
     if x.dtype.kind == "c":
         raise TypeError("sort takes real numbers")
     rows = np.moveaxis(x, axis, -1)

@@ -137,7 +137,7 @@ def _check_axes(shape: Sequence[Dim], what: str) -> None:
 
 
 def static_shape(shape: Any) -> tuple[int, ...]:
-    """A shape argument of which every size is known and not negative.
+    """A shape argument as a tuple of ints, none of them negative or symbolic.
 
     Raises:
         DTypeError: an entry is symbolic or not an integer.
@@ -171,7 +171,7 @@ def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = No
 
 
 def open_shape(shape: Any) -> tuple[Dim, ...]:
-    """A shape argument whose sizes are not negative, None for those that are symbolic.
+    """A shape argument as a tuple of sizes, checked not to be negative; None for symbolic sizes.
 
     Raises:
         DTypeError: entries that are not integers, or a symbolic shape of an unknown number of entries.

@@ -25,7 +25,7 @@ _WIDTH = 1024
 """The least length of a row; shorter rows are processed several at a time."""
 
 _BUFFERED = 1 << 12
-"""Elements of one block where NumPy converts them on the way, and adds pairwise only within its buffer."""
+"""The block size for dtypes that NumPy converts in a buffer, within which alone it adds pairwise."""
 
 
 def total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

@@ -430,19 +430,19 @@ class Tensor(Operators, AbstractTensor):
     @property
     @entry
     def assign(self) -> Callable[[Any], Any]:
-        """Of a part ``v[key]`` of a variable: ``v[key].assign(value)`` sets that part."""
+        """``v[key].assign(value)``: sets the part ``v[key]`` of a variable."""
         return self._assigning(lambda part, value: value)
 
     @property
     @entry
     def assign_add(self) -> Callable[[Any], Any]:
-        """Of a part ``v[key]`` of a variable: ``v[key].assign_add(value)`` adds to that part."""
+        """``v[key].assign_add(value)``: adds ``value`` to the part ``v[key]`` of a variable."""
         return self._assigning(arithmetic.add)
 
     @property
     @entry
     def assign_sub(self) -> Callable[[Any], Any]:
-        """Of a part ``v[key]`` of a variable: ``v[key].assign_sub(value)`` subtracts from that part."""
+        """``v[key].assign_sub(value)``: subtracts ``value`` from the part ``v[key]`` of a variable."""
         return self._assigning(arithmetic.subtract)
 
     def _assigning(self, change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:

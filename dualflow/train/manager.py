@@ -93,7 +93,7 @@ class CheckpointManager:
 
     @property
     def directory(self) -> str:
-        """The folder."""
+        """The folder of the checkpoints."""
         return self._directory
 
     @property

@@ -410,4 +410,4 @@ _innermost: Final[ContextVar[tuple[VariableStore, VariableScope] | None]] = Cont
     "dualflow_variable_scope", default=None
 )
 _NO_STORE: Final = VariableStore()
-"""The eager store if there is none; it stays empty."""
+"""An empty store, which is used eagerly without an :class:`EagerVariableStore`."""

@@ -1,4 +1,4 @@
-"""Functions of C's and NumPy's mathematics that TensorFlow lacks, and the parts of floats."""
+"""Elementwise functions of C and NumPy that TensorFlow lacks: exp2, log2, hypot, copysign, ..."""
 
 from dualflow.ops.families import load_modules
 

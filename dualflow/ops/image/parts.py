@@ -155,7 +155,7 @@ def crop_and_resize(
 
 
 def _places(start: Any, end: Any, have: int, size: int) -> Any:
-    """The positions of the rows or columns of each box, of shape ``(boxes, size)``."""
+    """The coordinates of ``size`` rows or columns in each box, of shape ``(boxes, size)``."""
     start, end = expand_dims(start, 1), expand_dims(end, 1)
     if size == 1:
         return (start + end) * 0.5 * float(have - 1)

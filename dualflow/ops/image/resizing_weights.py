@@ -69,7 +69,7 @@ _STEPS: Final = 1024
 
 
 def taps(method: str, old: int, new: int, antialias: bool) -> Taps:
-    """The old pixels, of ``old``, and their weights for an axis of ``new`` pixels."""
+    """The source pixels and weights with which an axis of ``old`` pixels is resized to ``new``."""
     if method == "nearest":
         return _nearest(old, new)
     if method == "area":

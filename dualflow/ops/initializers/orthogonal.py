@@ -1,4 +1,4 @@
-"""Matrices of orthogonal rows or columns."""
+"""The initializer of matrices with orthogonal rows or columns."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _ALIGNED: Final = {
     "LEFT_LEFT": (False, False),
     "RIGHT_RIGHT": (True, True),
 }
-"""Whether short diagonals are aligned right in their rows: those from the main one on, those up to it."""
+"""For each alignment, whether superdiagonals and subdiagonals are aligned to the right."""
 
 
 def as_band(k: Any) -> Band:
@@ -85,7 +85,7 @@ def construct(x: Any, band: Band, num_rows: int, num_columns: int, padding: Any,
 
 
 def _rows_of(band: Band, rows: int, columns: int, align: str) -> tuple[Places, Places, int]:
-    """The diagonals, the highest first; by how much each is moved to the right; the length of the longest."""
+    """The diagonals, highest first; the shift of each to the right; and the length of the longest."""
     if align not in _ALIGNED:
         raise InvalidArgumentError(f"align is one of {', '.join(_ALIGNED)}, not {align!r}.")
     d = np.arange(band[1], band[0] - 1, -1)
@@ -114,7 +114,7 @@ def _sizes(shape: Shape, band: Band, num_rows: int, num_columns: int) -> tuple[i
 
 
 def _picked(x: Any, position: Places, inside: Any, padding: Any) -> Any:
-    """The elements of the last two axes, taken as one, at the positions; ``padding`` where not inside."""
+    """The elements at flat positions in the last two axes; ``padding`` where ``inside`` is false."""
     flat = reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
     elements = gather(flat, np.where(inside, position, 0), axis=-1)
     return elements if inside.all() else where(inside, elements, cast(padding, x.dtype))

@@ -214,7 +214,7 @@ def set_diag(
     k: IntsLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """``input`` with other diagonals.
+    """``input`` with its diagonals replaced by those in ``diagonal``.
 
     Args:
         input: a tensor of shape ``(..., rows, columns)`` and any dtype.

@@ -187,7 +187,7 @@ def _eig_joint_vjp(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tu
 
 
 def _without_scale(vectors: Any, g: Any) -> Any:
-    """The cotangent of the eigenvectors before they are scaled to length 1 and a real largest element.
+    """The cotangent of the unscaled eigenvectors, for ``g``, that of vectors scaled to length 1.
 
     LAPACK makes the element real exactly, by which it is found.
     """

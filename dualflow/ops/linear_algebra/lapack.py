@@ -20,7 +20,7 @@ SMALLEST: Final = 64
 
 _PREFIXES: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _REAL_NAMES: Final = {"heevd": "syevd", "ungqr": "orgqr"}
-"""The names of routines for real matrices, by those for complex ones, where these differ."""
+"""The real routine for each complex routine that has another name."""
 
 
 def serves(x: Any, *names: str) -> bool:
@@ -71,7 +71,7 @@ def call_with_work(
 
 
 def integers(count: int) -> Any:
-    """An array of the routines' integers, all 0."""
+    """An array of zeros of LAPACK's integer type."""
     library = blas.find()
     return np.zeros(count, np.int64 if library is not None and library.int_bits == 64 else np.int32)
 

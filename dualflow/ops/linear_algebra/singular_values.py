@@ -214,7 +214,7 @@ def pinv(
 
 
 def above(s: Any, x: Any, rcond: Any = None) -> Any:
-    """The singular values of ``x``, but inf for those that count as 0; see :func:`pinv`."""
+    """The singular values of ``x``, with those that count as 0 replaced by inf, for their reciprocals."""
     if rcond is None:
         limit: Any = _larger_size(x)
         limit = (limit if isinstance(limit, int) else cast(limit, s.dtype)) * (10 * _unit(s))

@@ -40,7 +40,7 @@ def _compact(diagonals: Any, kind: str) -> Any:
 
 
 def _stacked(diagonals: Any) -> Any:
-    """The rows of a sequence of three, of which the outer ones may lack the element outside of the matrix."""
+    """The three diagonals of a sequence as rows of equal length; the outer ones may be shorter by one."""
     if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
         raise InvalidArgumentError("diagonals in sequence format are a list of three: above, main, below.")
     above, main, below = agreed(*diagonals)

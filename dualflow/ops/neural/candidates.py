@@ -99,7 +99,7 @@ class _Distribution(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Zipf:
-    """Class ``c`` has the probability ``log((c + 2) / (c + 1)) / log(distinct + 1)``."""
+    """Zipf's law: class ``c`` has the probability ``log((c + 2) / (c + 1)) / log(distinct + 1)``."""
 
     distinct: int
 
@@ -116,7 +116,7 @@ class _Zipf:
 
 @dataclass(frozen=True, slots=True)
 class _Uniform:
-    """All classes have the same probability."""
+    """The uniform distribution of classes."""
 
     distinct: int
 
@@ -132,7 +132,7 @@ class _Uniform:
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """Each class has a weight of its own."""
+    """A distribution in proportion to a fixed weight for each class."""
 
     weights: tuple[float, ...]
 
@@ -154,7 +154,7 @@ class _Weighted:
 
 
 class _Counted:
-    """The probability of a class is proportional to the number of times it was true, plus 1."""
+    """A distribution in proportion to how often each class has been true, plus 1."""
 
     def __init__(self, classes: int) -> None:
         self._counts = np.ones(classes)

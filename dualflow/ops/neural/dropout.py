@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_is_number(rate: TensorLike) -> None:
-    """Refuse a rate of dropout that is not one number."""
+    """Raise an error unless a dropout rate is a scalar."""
     if shape_of(rate):
         raise InvalidArgumentError(
             f"dropout's rate is one number, not of shape {shape_of(rate)}; give a scalar."

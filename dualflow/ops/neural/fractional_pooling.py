@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class FractionalPool(NamedTuple):
-    """The result of pooling, and the begins of the windows on both axes, with the end of the last one."""
+    """The result of pooling, and the boundaries of the windows along rows and columns."""
 
     output: Tensor
     row_pooling_sequence: Tensor

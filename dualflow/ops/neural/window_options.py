@@ -143,7 +143,7 @@ def geometry(
 
 
 def check_kind(x: Any, kinds: str, what: str) -> None:
-    """Refuse a tensor of another kind of dtype than ``kinds``, NumPy's letters."""
+    """Raise an error unless the dtype of ``x`` is of one of ``kinds``, in NumPy's letters."""
     if x.dtype.kind not in kinds:
         expected = "floats" if "i" not in kinds else "real numbers" if "c" not in kinds else "numbers"
         raise DTypeError(f"{what} takes {expected}, not {x.dtype.name}; convert the input with df.cast.")

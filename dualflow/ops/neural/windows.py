@@ -1,4 +1,4 @@
-"""Windows that slide over the axes between the first and the last."""
+"""Sliding windows over the spatial axes, which are between the first and the last."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Geometry:
 
     @property
     def inner(self) -> tuple[int, ...]:
-        """The axes of a window in what :func:`windows` returns."""
+        """The axes of the elements of a window in the result of :func:`windows`."""
         axes = len(self.size)
         return tuple(range(1 + axes, 1 + 2 * axes))
 
@@ -123,7 +123,7 @@ def windows(x: Any, geometry: Geometry, value: float = 0) -> Any:
 
 
 def padded(x: Any, pairs: Padding, value: float = 0) -> Any:
-    """``x`` padded with ``value`` on each axis between the first and the last; negative paddings cut off."""
+    """``x`` padded with ``value`` on each spatial axis; negative paddings truncate."""
     if any(a < 0 or b < 0 for a, b in pairs):
         cuts = [slice(max(-a, 0), -max(-b, 0) or None) for a, b in pairs]
         x, pairs = getitem(x, (slice(None), *cuts)), tuple((max(a, 0), max(b, 0)) for a, b in pairs)
@@ -133,7 +133,7 @@ def padded(x: Any, pairs: Padding, value: float = 0) -> Any:
 
 
 def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: Any) -> Any:
-    """Windows ``g`` added at their positions on axes of the sizes ``spatial``.
+    """A tensor with spatial sizes ``spatial``: the sum of the windows ``g`` at their positions.
 
     The elements of a window fall into runs of one stride, each of which is a tensor of the whole size, moved.
     """
@@ -178,7 +178,7 @@ def sizes_of(shape: Any) -> list[int]:
 
 
 def spread_filter(w: Any, geometry: Geometry) -> tuple[Any, Geometry]:
-    """A filter ``(*size, ...)``, with zeros between its elements where strides meet dilations."""
+    """A filter ``(*size, ...)``, dilated by zeros along axes with both strides and dilations."""
     rates = tuple(d if s > 1 else 1 for s, d in zip(geometry.strides, geometry.dilations, strict=True))
     if max(rates) == 1:
         return w, geometry

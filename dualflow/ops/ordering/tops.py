@@ -72,7 +72,7 @@ def _differ(a: Any, b: Any) -> bool:
 
 
 def _own(scores: Any, targets: Any) -> Any:
-    """The score of each row's target; -inf where an open number of classes is 0."""
+    """The score of each row's target class; -inf if an unknown number of classes is 0 at run time."""
     if scores.shape[1] is not None:
         return gather(scores, targets, axis=1, batch_dims=1)
     is_target = equal(expand_dims(count_up(cast(_size(scores), targets.dtype)), 0), targets)

@@ -57,7 +57,7 @@ STORED = ("int8", "uint8", "int16", "uint16", "int32")
 
 
 def stored(dtype: Any) -> DType:
-    """A dtype of quantised numbers.
+    """``dtype`` as a DType, checked to be one of :data:`STORED`.
 
     Raises:
         DTypeError: another one.

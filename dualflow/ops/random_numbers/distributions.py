@@ -159,7 +159,7 @@ def integers_between(state: DrawState, shape: Any, low: Tensor, high: Tensor) ->
 
 
 def check_ends(low: Tensor, high: Tensor) -> None:
-    """Refuse ends that are no single numbers, and those that are known to leave nothing between them."""
+    """Raise an error for bounds that are not scalars, or are known to bound an empty interval."""
     if low.shape or high.shape:
         raise InvalidArgumentError(
             f"the ends of random integers are one number each, not of shapes {low.shape} and {high.shape}."

@@ -258,7 +258,7 @@ def _standard_normal(generator: Source, shape: tuple[int, ...], dtype: DType) ->
 
 
 def _fraction(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
-    """Uniform numbers in [0, 1); many of 16 bits are rounded ones of 32."""
+    """Uniform numbers in [0, 1); 16-bit ones are rounded from 32 bits if there are many."""
     if math.prod(shape) <= _FEW:
         return _draw(UNIFORM, generator, shape, dtype)
     drawn = fractions(_state(generator), shape, float64 if dtype.size == 8 else float32)

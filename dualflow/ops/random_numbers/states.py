@@ -68,7 +68,7 @@ def check_algorithm(alg: AlgorithmLike) -> int:
 
 
 def state_of(seed: Any, alg: AlgorithmLike = "auto_select") -> DrawState:
-    """The state of two integers, a known or a symbolic seed.
+    """The state for a seed of two integers, which may be symbolic.
 
     Raises:
         InvalidArgumentError: not two numbers, or an algorithm that is not here.
@@ -101,19 +101,19 @@ def _scrambled(seed: Any) -> DrawState:
 
 
 def words_from(state: DrawState, count: Any) -> Tensor:
-    """``count`` words of 32 random bits: an int or symbolic."""
+    """``count`` words of 32 random bits; ``count`` is an int or symbolic."""
     if isinstance(count, int):
         return dispatch.current().apply(PHILOX, state, {"count": count})
     return dispatch.current().apply(OPEN_PHILOX, (*state, count), {})
 
 
 def joined(pairs: Any) -> Tensor:
-    """Numbers of 64 bits of pairs of words, along the last axis, the low one first."""
+    """64-bit numbers from pairs of words along the last axis, the low word first."""
     return bitwise_or(pairs[..., 0], left_shift(pairs[..., 1], constant(32, uint64)))
 
 
 def long_words_from(state: DrawState, count: Any) -> Tensor:
-    """``count`` numbers of 64 random bits: an int or symbolic."""
+    """``count`` numbers of 64 random bits; ``count`` is an int or symbolic."""
     if isinstance(count, int):
         return dispatch.current().apply(LONG_PHILOX, state, {"count": count})
     return joined(cast(reshape(words_from(state, 2 * count), [count, 2]), uint64))

@@ -1,4 +1,4 @@
-"""Sequences of different lengths with their first elements reversed."""
+"""reverse_sequence: reversal of sequences of different lengths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reverse_sequence(
     batch_axis: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Each sequence of a batch with its first elements, the number of its length, reversed.
+    """The sequences of a batch, each with its first ``seq_lengths[i]`` elements reversed.
 
     Args:
         input: a tensor of two axes or more, of any dtype.

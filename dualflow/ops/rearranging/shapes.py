@@ -126,7 +126,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
 
 def unravel_index(indices: TensorLike, dims: AxisLike, name: str | None = None) -> Tensor:
-    """Places in row-major order as places along each axis of a shape.
+    """Row-major (flat) indices as indices along each axis of a shape.
 
     Args:
         indices: integers, a scalar or a vector.

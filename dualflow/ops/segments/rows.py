@@ -63,7 +63,7 @@ def filled_rows(count: Count, like: Any, axes: int, value: Any) -> Any:
 
 
 def summed_rows(places: Any, rows: Any, count: Count, axes: int) -> Any:
-    """``count`` rows to which ``rows``, which have ``axes`` axes before them, are added at ``places``."""
+    """``count`` rows: the sums of ``rows``, which have ``axes`` leading axes, by ``places``."""
     row = rows.shape[axes:]
     if type(count) is int and row.is_static:
         return scatter_nd(places, rows, [count, *row])
@@ -71,20 +71,20 @@ def summed_rows(places: Any, rows: Any, count: Count, axes: int) -> Any:
 
 
 def counted_rows(places: Any, count: Count, dtype: DType = int32) -> Any:
-    """The number of ``places``, whose last axis has size 1, that refer to each of ``count`` rows."""
+    """How often each of ``count`` rows occurs in ``places``, whose last axis has size 1."""
     ones = fill_like(places, dtype)
     return summed_rows(places, ones, count, len(ones.shape))
 
 
 def fill_like(places: Any, dtype: DType) -> Any:
-    """A one for each place."""
+    """Ones, one for each place."""
     shape = places.shape[:-1]
     one = dispatch.current().constant(np.array(1, dtype.dtype))
     return fill(shape, one) if shape.is_static else broadcast_like(one, places[..., 0])
 
 
 def as_places(x: Any, what: str) -> Any:
-    """Integers that are indices of rows, as signed ones of at least 32 bits.
+    """Row indices as signed integers of at least 32 bits.
 
     Raises:
         DTypeError: not integers.

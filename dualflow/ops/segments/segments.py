@@ -68,7 +68,7 @@ _SAME: Final = "the dtype of ``data``"
 
 
 class _Segments(NamedTuple):
-    """Rows, their segments, the number of segments, and the number of axes before a row."""
+    """The inputs of a segment reduction: rows, segment ids, the number of segments, and leading axes."""
 
     data: Any
     places: Any

@@ -82,7 +82,7 @@ def _apart(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
 
 
 def _sizes(dims: list[Dim]) -> list[int]:
-    """Sizes for a reshape, one of which may be left open."""
+    """Sizes for ``reshape``, with -1 for an unknown one."""
     if dims.count(None) > 1:
         known_sizes(dims, "a signal of frames")
     return [-1 if n is None else n for n in dims]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @entry
 def add(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Any:
-    """``a + b``: a SparseTensor of two, or a tensor if one of them is one.
+    """``a + b``: a SparseTensor if both are SparseTensors, otherwise a tensor.
 
     Args:
         a: a SparseTensor, or a tensor of the same shape.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _by_itself(value: Any, x: Any) -> Any:
-    """``value / x`` for a ``value`` that is ``x / 2`` near 0, where it is 1/2."""
+    """``value / x``, or its limit 1/2 at 0, for a ``value`` that is ``x / 2`` near 0."""
     zero = equal(x, 0)
     return where(zero, 0.5, value / where(zero, 1, x))
 

@@ -1,4 +1,4 @@
-"""Functions that SciPy computes: few records, whose attribute ``function`` names the function.
+"""Ops for SciPy's special functions; one record has several of them, by its attribute ``function``.
 
 SciPy's special functions take 60 ms to import, so the first of them that is computed does it.
 """
@@ -59,7 +59,7 @@ def computed(compute: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> Op:
-    """Register the op ``name``, which is any of ``functions``; they have inputs and gradients alike."""
+    """Register the op ``name`` for ``functions``, which share the number of inputs and the gradients."""
     example = next(iter(functions.values()))
     count = len(example.domains)
 
@@ -94,5 +94,5 @@ def apply(op: Op, function: str, *inputs: Any) -> Any:
 
 
 def between(low: float, high: float, *shape: int) -> Domain:
-    """Floats in ``[low, high]``, of a shape of their own."""
+    """A test domain: floats in ``[low, high]``, of a fixed shape."""
     return Domain(low, high, "f", shape or (5,))

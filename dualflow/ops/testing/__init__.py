@@ -1,1 +1,1 @@
-"""Test cases of ops, drawn from their samples."""
+"""Test cases of ops, generated from their samples."""

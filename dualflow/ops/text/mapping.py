@@ -52,7 +52,7 @@ def of_strings(x: Any, name: str) -> Any:
 
 
 def filled(elements: Iterable[Any], shape: tuple[int, ...], dtype: DType = string) -> Array:
-    """Elements in row-major order as an array."""
+    """An array of ``shape`` with these elements, in row-major order."""
     out = np.empty(shape, dtype.dtype)
     out.reshape(-1)[...] = list(elements)
     return out

@@ -170,7 +170,7 @@ def bytes_split(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lone(x: Any, name: str) -> Any:
-    """``x`` as one string.
+    """``x``, a scalar string, as bytes.
 
     Raises:
         InvalidArgumentError: a tensor with axes.

@@ -51,7 +51,7 @@ def resize(
 
 
 def _in_dtype(result: Any, images: Any) -> Any:
-    """``result`` in the dtype of ``images``: rounded to integers that it has."""
+    """``result`` cast to the dtype of ``images``: rounded and clipped for integers."""
     dtype = images.dtype
     if dtype.is_integer:
         ends = np.iinfo(dtype.name)

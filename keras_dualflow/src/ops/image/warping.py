@@ -40,7 +40,7 @@ def map_coordinates(
 def _sampled(
     x: Any, places: Sequence[Any], order: int, fill_mode: str, fill_value: float, batched: bool
 ) -> Any:
-    """``x`` at places along its first axes, or along those after the batch's; further axes are whole."""
+    """``x`` interpolated at coordinates along its first axes, or along those after a batch axis."""
     if order not in (0, 1):
         raise NotImplementedError("map_coordinates currently requires order<=1")
     first = 1 if batched else 0
