@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments of a command, and those after the name of a program to run, which are the program's."""
+    """The arguments of the command, and those of the program to run, which follow its name."""
     count = len(words)
     if words[:1] == ["run"]:
         count = 3 if words[1:2] == ["-m"] else 2

@@ -17,7 +17,7 @@ def prefix() -> str:
 
 @contextmanager
 def scoped(name: str) -> Iterator[str]:
-    """A block in the scope ``name``, inside the open ones; if it ends in ``/``, instead of them.
+    """A block in the name scope ``name``, nested in the open scopes unless it ends in ``/``.
 
     ``""`` leaves all scopes.
     """

@@ -17,7 +17,7 @@ from dualflow.eager.variable_slots import put_back, substitute
 restorations: Final[list[Callable[[], None]]] = []
 """Deferred restorations. Each restores existing objects when called, and removes itself when finished."""
 restoring: Final = SharedLock()
-"""Held while initial values are determined, and while restorations run."""
+"""The lock that is held while initial values are determined and while restorations run."""
 
 
 class DeferredInitialValue:

@@ -448,7 +448,7 @@ def _flat_weights(output_gradients: Any) -> list[Any]:
 
 
 def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """The differentiable tensors of a structure, and a function that puts gradients in their places."""
+    """The differentiable tensors of a structure, and a function that builds the structure of gradients."""
     if isinstance(trees, TENSORS):
         return [trees], list.pop
     if type(trees) is list and not [x for x in trees if not isinstance(x, TENSORS)]:

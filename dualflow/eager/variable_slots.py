@@ -94,7 +94,7 @@ def put_back(variable: Any, holder: Holder) -> bool:
 
 
 def present(variable: Any) -> Any:
-    """The present tensor, or its substitute; None without a value."""
+    """The content of a variable's slot: the present tensor or its substitute; None without a value."""
     try:
         return variable._tensor
     except AttributeError:

@@ -80,7 +80,7 @@ class UniqueNames(Generic[Element]):
         return self.numbered(full)
 
     def numbered(self, full: str) -> str:
-        """Reserve and return ``full``, which has its scopes, with a number if it is taken."""
+        """Reserve and return the full name ``full``, with a number if it is taken."""
         key = full.lower()
         count = self._taken.get(key, 0)
         self._taken[key] = count + 1

@@ -171,7 +171,7 @@ def _feed(graph: ExplicitGraph, key: Any) -> Feed:
 
 
 def _represents(dtype: DType, number: int) -> bool:
-    """Whether an integer or boolean dtype has the value of ``number``; True for floats, which round it."""
+    """Whether ``dtype`` can represent ``number``: exactly if it is integer or bool, rounded if floating."""
     if dtype.is_bool:
         return number in (0, 1)
     return not dtype.is_integer or bool(dtype.min <= number <= dtype.max)

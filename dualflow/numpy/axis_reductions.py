@@ -162,7 +162,7 @@ def _first(x: Any, axis: int, largest: bool) -> Tensor:
 
 
 def accumulated(x: Any, axis: int, operation: str, include_initial: bool) -> Tensor:
-    """Running sums ("sum") or products ("prod") along ``axis``; 0 or 1 first where ``include_initial``."""
+    """Cumulative sums ("sum") or products ("prod") along ``axis``, after 0 or 1 with ``include_initial``."""
     results = scans.cumsum(x, axis) if operation == "sum" else running.cumprod(x, axis)
     if not include_initial:
         return results

@@ -251,7 +251,7 @@ def _as_operand(x: Any, dtype: Any) -> Any:
 
 
 def _in_precision(value: Any, dtype: Any) -> Any:
-    """Arrays of floats, or of complex numbers, in the precision of ``dtype``."""
+    """``value`` with its arrays of floats and complex numbers cast to the precision of ``dtype``."""
     kinds = {"f": dtype.real.dtype, "c": np.result_type(dtype.dtype, np.complex64)}
 
     def narrowed(x: Any) -> Any:

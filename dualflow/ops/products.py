@@ -220,7 +220,7 @@ def _distinct(x: Any, labels: str, size: dict[str, int | None]) -> tuple[Any, st
 
 
 def _diagonal(x: Any, labels: str, first: int, second: int) -> tuple[Any, str]:
-    """The two axes as one, the last: every ``n + 1``-th element of a flattened matrix."""
+    """The diagonal of two axes as the last axis: every ``n + 1``-th element of the flattened matrix."""
     others = [i for i in range(len(labels)) if i not in (first, second)]
     x = transpose(x, [*others, first, second])
     n = x.shape[-1]

@@ -1,4 +1,4 @@
-"""Running sums."""
+"""Cumulative sums, and the kernels and op kinds of cumulative ops."""
 
 from __future__ import annotations
 

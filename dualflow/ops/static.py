@@ -151,7 +151,7 @@ def static_shape(shape: Any) -> tuple[int, ...]:
 
 
 def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = None) -> tuple[int, ...]:
-    """The sizes of ``axes``, all by default, none of which is open; errors name ``what`` needs them.
+    """The static sizes of ``axes``, of all axes by default; errors name ``what``, which requires them.
 
     A trace holds a call of an op that fails so, until the sizes are known.
 

@@ -69,7 +69,7 @@ def _gather(params: Any, indices: Any, axis: int, batch_dims: int = 0) -> Any:
 
 
 def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_dims: int = 0) -> Any:
-    """``g`` added at the gathered positions; the rows of all batch elements become one axis."""
+    """The cotangent of ``params``: ``g`` scattered to the gathered positions, with batch axes merged."""
     if not batch_dims:
         return _scatter_like(indices, g, params, axis)
     axes, what = range(len(g.shape)), "the gradient of gather with batch_dims"

@@ -1,4 +1,4 @@
-"""States that are no variables': ``df.train.experimental``."""
+"""Checkpoints of states other than variables: ``df.train.experimental``."""
 
 from typing import TYPE_CHECKING
 

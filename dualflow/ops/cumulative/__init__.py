@@ -1,1 +1,1 @@
-"""Running products and running sums of exponentials along an axis."""
+"""Cumulative products, and cumulative logarithms of sums of exponentials."""

@@ -1,4 +1,4 @@
-"""Running products and running ``log(sum(exp))``."""
+"""Cumulative products and cumulative ``log(sum(exp))``."""
 
 from __future__ import annotations
 

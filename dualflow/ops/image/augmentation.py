@@ -100,7 +100,7 @@ def _flipped(image: Any, axis: int, draw: Draw) -> Tensor:
 @documented(_FLIP, **_STATEFUL)
 @entry
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images mirrored left to right with probability 0.5, each of a batch on its own.
+    """Images mirrored left to right with probability 0.5, independently for each image of a batch.
 
     >>> import dualflow as df
     >>> df.image.random_flip_left_right(df.ones([2, 4, 3, 1])).shape
@@ -112,7 +112,7 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
 @documented(_FLIP, **_STATEFUL)
 @entry
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images turned upside down with probability 0.5, each of a batch on its own.
+    """Images turned upside down with probability 0.5, independently for each image of a batch.
 
     >>> import dualflow as df
     >>> df.image.random_flip_up_down(df.ones([2, 4, 3, 1])).shape

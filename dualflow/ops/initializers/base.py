@@ -91,7 +91,7 @@ def source(seed: int | None) -> Source:
 
 
 def known_sizes(shape: Any) -> tuple[int, ...]:
-    """The sizes of a variable.
+    """``shape`` as a tuple of ints, checked to be static.
 
     Raises:
         InvalidArgumentError: a size is unknown.

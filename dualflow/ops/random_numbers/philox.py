@@ -35,7 +35,7 @@ _BLOCK: Final = 4096
 
 
 def _group(m: Any, place: Any, low: Any, high: Any, key: Any) -> tuple[Any, Any, Any, Any]:
-    """The words, in 64 bits each, of the group that is ``place`` after the counter of these two halves."""
+    """The four words of the group at counter ``(low, high) + place``, each in a 64-bit integer."""
     word, half = m.cast(_WORD, uint64), m.cast(32, uint64)
     factors, steps = [[m.cast(x, uint64) for x in pair] for pair in (_FACTORS, _STEPS)]
     low, high, key = m.cast(low, uint64), m.cast(high, uint64), m.cast(key, uint64)
@@ -74,7 +74,7 @@ class _Integers:
 
 
 def few_words(low: int, high: int, key: int, groups: int) -> list[int]:
-    """The words of ``count`` groups from the counter on."""
+    """The words of ``groups`` groups, from the counter on."""
     return [word for place in range(groups) for word in _group(_Integers, place, low, high, key)]
 
 

@@ -59,7 +59,7 @@ def _infer(
 
 
 def _operate(a_sets: Array, b_sets: Array, a: Array, b: Array, operation: str) -> tuple[Array, ...]:
-    """The set of each element of the results, its place there, and the element; in order."""
+    """The elements of the results, sorted: the set of each, its index in that, and its value."""
     if a.dtype != b.dtype or a.dtype.kind not in "biuf":
         raise TypeError("sets are of real numbers of one dtype")
     elements, codes = np.unique(np.concatenate([a, b]), return_inverse=True)

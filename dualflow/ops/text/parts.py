@@ -170,7 +170,7 @@ def bytes_split(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lone(x: Any, name: str) -> Any:
-    """``x``, a scalar string, as bytes.
+    """``x`` as a tensor of one string, without axes.
 
     Raises:
         InvalidArgumentError: a tensor with axes.

@@ -201,7 +201,7 @@ class Dropout(Layer):
 
 
 def chosen(training: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """``one()`` in training, else ``other()``; a conditional if ``training`` is a tensor."""
+    """``one()`` if ``training``, else ``other()``; a ``cond`` if ``training`` is a tensor."""
     if isinstance(training, TENSORS):
         return cond(training, one, other)
     return one() if training else other()

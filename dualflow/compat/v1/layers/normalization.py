@@ -167,7 +167,7 @@ class BatchNormalization(Layer):
         return cast(outputs, inputs.dtype) if inputs.dtype.is_floating else outputs
 
     def _update(self, average: Any, value: Any, training: Any) -> None:
-        """Update a moving average by the batch's value in training."""
+        """Update a moving average with the value of a batch; does nothing outside of training."""
         rate = chosen(
             training,
             lambda: convert_to_tensor(1 - self.momentum, self.dtype),

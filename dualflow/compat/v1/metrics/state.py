@@ -60,5 +60,5 @@ def collected(pair: Pair, metrics_collections: Any, updates_collections: Any) ->
 
 
 def map_pairs(function: Callable[..., Any], *pairs: Pair) -> Pair:
-    """The pair of ``function`` of the values, and of ``function`` of the updates."""
+    """A metric pair: ``function`` applied to the values, and to the updates, of other pairs."""
     return function(*(value for value, _ in pairs)), function(*(update for _, update in pairs))

@@ -31,5 +31,5 @@ def layout(data_format: str, rank: int) -> str:
 
 
 def per_axis(option: Any, count: int) -> tuple[Any, ...]:
-    """A number for each axis, of one for all or of as many."""
+    """``option`` as a tuple of ``count`` numbers, from one number for all axes or one for each."""
     return (option,) * count if isinstance(option, int) else tuple(option)
