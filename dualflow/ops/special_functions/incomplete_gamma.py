@@ -34,7 +34,7 @@ def derivative_by_order(special: Any, a: Array, x: Array, times: int) -> Array:
 
 
 def _by_series(special: Any, a: Array, x: Array, times: int) -> Array:
-    """The derivative from the power series ``x**a exp(-x) / gamma(a + 1) sum x**n / ((a + 1) ... (a + n))``."""
+    """The derivative from the series ``x**a exp(-x) / gamma(a + 1) sum x**n / ((a + 1) ... (a + n))``."""
     powers = np.arange(1, times + 2)[:, None]
     term = _constant(1.0, x, times)
     total = term
