@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.train import folder as folder_module
+from dualflow.train import array_file
 
 CHANGES = ["mkdir", "open", "fsync", "replace", "unlink", "rmdir"]
 """The functions of ``os`` that a saver calls to change the disk."""
@@ -27,7 +27,7 @@ CHANGES = ["mkdir", "open", "fsync", "replace", "unlink", "rmdir"]
 PROGRAM = """
 import builtins, io, os, signal, sys
 import dualflow as df
-from dualflow.train import folder
+from dualflow.train import array_file
 
 directory = sys.argv[1]
 
@@ -45,7 +45,8 @@ def stop_at(count):
     os.fsync = lambda number: None  # what a killed process has written is the system's
     for name in {changes}:
         setattr(os, name, counting(getattr(os, name)))
-    folder.save_file, io.open, builtins.open = map(counting, (folder.save_file, io.open, builtins.open))
+    changing = (array_file.save_file, io.open, builtins.open)
+    array_file.save_file, io.open, builtins.open = map(counting, changing)
 
 def overwrite(value):
     df.train.Checkpoint(v=df.Variable([value] * 8)).write(directory + "/c")
@@ -195,7 +196,7 @@ def test_ctrl_c_anywhere_leaves_one_whole_checkpoint_and_no_rest(
 
     for name in ("fsync", "replace"):
         monkeypatch.setattr(os, name, interrupted(getattr(os, name), before=place % 2 == 0))
-    monkeypatch.setattr(folder_module, "save_file", interrupted(folder_module.save_file, place % 2 == 0))
+    monkeypatch.setattr(array_file, "save_file", interrupted(array_file.save_file, place % 2 == 0))
     with pytest.raises(KeyboardInterrupt):
         checkpoint.write(path)
     monkeypatch.undo()
