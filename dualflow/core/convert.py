@@ -50,7 +50,7 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
         if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
             return _from_numpy(np.asarray(value), dtype)
         value = _listed(value)
-    if isinstance(_first(value), str | bytes):
+    if isinstance(_first_element(value), str | bytes):
         return _of_strings(value, dtype, imported(_STRINGS).from_list)
     if not isinstance(value, list | tuple | numbers.Number):
         raise DTypeError(_unsuitable(value))
@@ -67,7 +67,7 @@ def zero_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)
 
 
-def _first(value: Any) -> Any:
+def _first_element(value: Any) -> Any:
     """The first element of nested lists, which decides whether they are lists of strings."""
     while isinstance(value, list | tuple) and value:
         value = value[0]

@@ -15,10 +15,10 @@ def available_bytes() -> int:
     >>> available_bytes() > 1 << 20
     True
     """
-    return min([*_of_the_machine(), *_of_the_group()], default=_ASSUMED)
+    return min([*_machine_bytes(), *_group_bytes()], default=_ASSUMED)
 
 
-def _of_the_machine() -> list[int]:
+def _machine_bytes() -> list[int]:
     try:
         lines = _text("/proc/meminfo").splitlines()
         return [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
@@ -29,7 +29,7 @@ def _of_the_machine() -> list[int]:
             return []
 
 
-def _of_the_group() -> list[int]:
+def _group_bytes() -> list[int]:
     """The memory left by the limit of a container's control group."""
     try:
         limit, used = (_text(f"/sys/fs/cgroup/{name}").strip() for name in ("memory.max", "memory.current"))

@@ -23,7 +23,7 @@ def warn_user(message: str, frame: FrameType | None = None, category: type[Warni
     In functions converted by autograph it is the original line. ``frame`` is where the search begins, by
     default the caller. Like other warnings it is shown once per line.
     """
-    outside = [f for f in _outwards(frame or sys._getframe(1)) if not _in(f, _OURS)]
+    outside = [f for f in _outwards(frame or sys._getframe(1)) if not _is_in(f, _OURS)]
     user_frame = next((f for f in outside if not any(x in f.f_code.co_filename for x in _LIBRARIES)), None)
     at = user_frame or outside[0]
     registry = at.f_globals.setdefault("__warningregistry__", {})
@@ -42,7 +42,7 @@ def warn_at(message: str, place: tuple[str, int] | None, category: type[Warning]
 
 def called_by_user(frame: FrameType) -> bool:
     """Whether code outside of dualflow called NumPy; ``frame`` is the caller, or one of NumPy's functions."""
-    return not _in(next(f for f in _outwards(frame) if not _in(f, _NUMPY)), _OURS)
+    return not _is_in(next(f for f in _outwards(frame) if not _is_in(f, _NUMPY)), _OURS)
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
@@ -51,5 +51,5 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _in(frame: FrameType, folder: str) -> bool:
+def _is_in(frame: FrameType, folder: str) -> bool:
     return frame.f_code.co_filename.startswith(folder)

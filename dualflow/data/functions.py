@@ -110,7 +110,7 @@ class ElementFunction:
                 f"The result of {self.name!r} is unknown, since its elements have an unknown number of axes; "
                 "declare their shapes in the output_signature of their source."
             )
-        return self._tried(converted(self._function), leaves)
+        return self._trace_for_layout(converted(self._function), leaves)
 
     def __call__(self, *items: Any) -> Item:
         """The leaves of the result for the leaves of an element."""
@@ -184,7 +184,7 @@ class ElementFunction:
         except Exception:
             return False
 
-    def _tried(self, function: Callable[..., Any], specs: list[Any]) -> Any:
+    def _trace_for_layout(self, function: Callable[..., Any], specs: list[Any]) -> Any:
         tracer = Tracer(self.name)
         leaves = [
             self._nest(UnknownStage(elements=layout_of_spec(spec.element_spec)))

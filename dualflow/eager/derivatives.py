@@ -120,7 +120,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., 
     @entry
     @functools.wraps(f)
     def computed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        arguments, primals = _chosen(args, argnums)
+        arguments, primals = _split_arguments(args, argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(primals)
             value = convert_to_tensor(f(*arguments, **kwargs))
@@ -129,7 +129,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., 
                 f"A gradient needs a scalar, but the function returned shape {value.shape}; reduce it, or "
                 "use df.autodiff.jacobian."
             )
-        return value, _as_chosen(tape.gradient(value, primals, None, "zero"), argnums)
+        return value, _in_form_of(tape.gradient(value, primals, None, "zero"), argnums)
 
     return computed
 
@@ -199,18 +199,18 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
     @entry
     @functools.wraps(f)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        arguments, primals = _chosen(args, argnums)
+        arguments, primals = _split_arguments(args, argnums)
         for x in primals:
             _check_static(x)
         if mode == "forward":
-            return _as_chosen(_by_columns(f, arguments, kwargs, primals), argnums)
+            return _in_form_of(_by_columns(f, arguments, kwargs, primals), argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(primals)
             result = convert_to_tensor(f(*arguments, **kwargs))
         _check_static(result)
         if mode == "auto" and _is_less_forward(sum(_size(x) for x in primals), _size(result)):
-            return _as_chosen(_by_columns(f, arguments, kwargs, primals), argnums)
-        return _as_chosen(tape.jacobian(result, primals, "zero"), argnums)
+            return _in_form_of(_by_columns(f, arguments, kwargs, primals), argnums)
+        return _in_form_of(tape.jacobian(result, primals, "zero"), argnums)
 
     return computed
 
@@ -274,7 +274,7 @@ def _own(values: Any) -> Any:
     return tree.map_structure(identity, values)
 
 
-def _chosen(args: Sequence[Any], argnums: Places) -> tuple[list[Any], list[Any]]:
+def _split_arguments(args: Sequence[Any], argnums: Places) -> tuple[list[Any], list[Any]]:
     """The arguments, and those of them to differentiate for, which are copied."""
     places = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= p < len(args) for p in places):
@@ -288,7 +288,7 @@ def _chosen(args: Sequence[Any], argnums: Places) -> tuple[list[Any], list[Any]]
     return arguments, [arguments[p] for p in places]
 
 
-def _as_chosen(derivatives: Sequence[Any], argnums: Places) -> Any:
+def _in_form_of(derivatives: Sequence[Any], argnums: Places) -> Any:
     return derivatives[0] if isinstance(argnums, int) else tuple(derivatives)
 
 

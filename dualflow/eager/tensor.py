@@ -150,7 +150,7 @@ class EagerTensor(Tensor):
         >>> df.constant([[5]]).item()
         5
         """
-        return self._only("a Python number").item()
+        return self._only_element("a Python number").item()
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers.
@@ -166,7 +166,7 @@ class EagerTensor(Tensor):
         """
         return self._array.tolist()
 
-    def _only(self, target: str) -> Array:
+    def _only_element(self, target: str) -> Array:
         if self._array.size != 1:
             raise InvalidArgumentError(
                 f"A tensor of shape {self.shape} has {self._array.size} elements and can't become {target}; "
@@ -188,15 +188,15 @@ class EagerTensor(Tensor):
 
     @entry
     def __int__(self) -> int:
-        return int(self._only("an int").item())
+        return int(self._only_element("an int").item())
 
     @entry
     def __float__(self) -> float:
-        return float(self._only("a float").item())
+        return float(self._only_element("a float").item())
 
     @entry
     def __complex__(self) -> complex:
-        return complex(self._only("a complex number").item())
+        return complex(self._only_element("a complex number").item())
 
     @entry
     def __index__(self) -> int:
@@ -244,7 +244,7 @@ class EagerTensor(Tensor):
 
     def __bytes__(self) -> bytes:
         if self._array.dtype.char == "O":
-            return bytes(self._only("bytes").item())
+            return bytes(self._only_element("bytes").item())
         return self._array.tobytes()
 
     def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:

@@ -48,7 +48,7 @@ def value_and_gradients_function(
     (9.0, 6.0)
     """
 
-    chosen = None if params is None else [_place(f, p) for p in params]
+    chosen = None if params is None else [_argument_position(f, p) for p in params]
 
     @entry
     @functools.wraps(f)
@@ -59,7 +59,9 @@ def value_and_gradients_function(
                 f"params is {list(places)}, but {len(args)} arguments were given; params must be positions "
                 "or names of given arguments."
             )
-        inputs = _apart([a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args])
+        inputs = _copy_repeated(
+            [a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args]
+        )
         tape = Tape(accessed=True)
         for a in inputs:
             (tape.watch_variable if isinstance(a, AbstractVariable) else tape.watch)(a)
@@ -69,7 +71,7 @@ def value_and_gradients_function(
     return decorated
 
 
-def _place(f: Callable[..., Any], param: int | str) -> int:
+def _argument_position(f: Callable[..., Any], param: int | str) -> int:
     """The position of the argument ``param``, a position or a name."""
     if not isinstance(param, str):
         return param
@@ -132,7 +134,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
     return _without_value(implicit_value_and_gradients(f))
 
 
-def _apart(arguments: Sequence[Any]) -> list[Any]:
+def _copy_repeated(arguments: Sequence[Any]) -> list[Any]:
     """The arguments, with repeated tensors copied, so that each has a gradient of its own."""
     ids: set[int] = set()
     distinct = []

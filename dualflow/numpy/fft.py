@@ -79,7 +79,7 @@ def _length(n: Any) -> int | None:
     return None if n is None else static_int(n, "a length")
 
 
-def _one(kind: str, a: Any, n: Any, axis: int, norm: Any, out: Any) -> Tensor:
+def _transform_axis(kind: str, a: Any, n: Any, axis: int, norm: Any, out: Any) -> Tensor:
     return _transformed(kind, a, None if n is None else [n], [axis], norm, out)
 
 
@@ -101,7 +101,7 @@ def fft(
     >>> df.numpy.fft.fft([1.0, 0.0, -1.0, 0.0]).numpy()
     array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j])
     """
-    return _one("fft", a, n, axis, norm, out)
+    return _transform_axis("fft", a, n, axis, norm, out)
 
 
 def ifft(
@@ -119,7 +119,7 @@ def ifft(
     >>> df.numpy.fft.ifft([0, 2, 0, 2]).numpy()
     array([ 1.+0.j,  0.+0.j, -1.+0.j,  0.+0.j])
     """
-    return _one("ifft", a, n, axis, norm, out)
+    return _transform_axis("ifft", a, n, axis, norm, out)
 
 
 def rfft(
@@ -143,7 +143,7 @@ def rfft(
     >>> df.numpy.fft.rfft([1.0, 0.0, -1.0, 0.0]).numpy()
     array([0.+0.j, 2.+0.j, 0.+0.j])
     """
-    return _one("rfft", a, n, axis, norm, out)
+    return _transform_axis("rfft", a, n, axis, norm, out)
 
 
 def irfft(
@@ -164,7 +164,7 @@ def irfft(
     >>> df.numpy.fft.irfft([0, 2, 0]).numpy()
     array([ 1.,  0., -1.,  0.])
     """
-    return _one("irfft", a, n, axis, norm, out)
+    return _transform_axis("irfft", a, n, axis, norm, out)
 
 
 def hfft(

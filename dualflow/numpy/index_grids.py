@@ -221,7 +221,7 @@ def triu_indices(n: IntLike, k: IntLike = 0, m: int | None = None) -> tuple[Tens
     return _constants(np.triu_indices(static_int(n, "n"), static_int(k, "k"), m))
 
 
-def _of_matrix(arr: Any) -> Any:
+def _matrix_shape(arr: Any) -> Any:
     shape = tensor(arr).shape
     if len(shape) != 2:
         raise InvalidArgumentError(f"A matrix is required, not shape {shape}.")
@@ -245,7 +245,7 @@ def tril_indices_from(arr: TensorLike, k: IntLike = 0) -> tuple[Tensor, ...]:
     >>> [x.numpy().tolist() for x in df.numpy.tril_indices_from([[1, 2], [3, 4]])]
     [[0, 1, 1], [0, 0, 1]]
     """
-    rows, columns = _of_matrix(arr)
+    rows, columns = _matrix_shape(arr)
     return tril_indices(rows, k, columns)
 
 
@@ -266,7 +266,7 @@ def triu_indices_from(arr: TensorLike, k: IntLike = 0) -> tuple[Tensor, ...]:
     >>> [x.numpy().tolist() for x in df.numpy.triu_indices_from([[1, 2], [3, 4]])]
     [[0, 0, 1], [0, 1, 1]]
     """
-    rows, columns = _of_matrix(arr)
+    rows, columns = _matrix_shape(arr)
     return triu_indices(rows, k, columns)
 
 

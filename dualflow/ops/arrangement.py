@@ -199,7 +199,7 @@ EXPAND_DIMS = register(
         kernel=lambda x, axis: x.reshape(_expanded(x.shape, axis)),
         kind=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
         batching_rule=ALONG,
-        vjp=(lambda g, out, x, axis: _without(g, axis),),
+        vjp=(lambda g, out, x, axis: _squeeze_axes(g, axis),),
         samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
     )
 )
@@ -252,7 +252,7 @@ SQUEEZE = register(
 )
 
 
-def _without(x: Any, axis: tuple[int, ...]) -> Any:
+def _squeeze_axes(x: Any, axis: tuple[int, ...]) -> Any:
     return dispatch.current().apply(SQUEEZE, (x,), {"axis": axis})
 
 
@@ -276,7 +276,7 @@ def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = 
     shape = shape_of(input)
     named = () if axis is None else ints(axis, "axis")
     axes = normalize_axes(named, len(shape)) if named else tuple(a for a, d in enumerate(shape) if d == 1)
-    return _without(input, axes)
+    return _squeeze_axes(input, axes)
 
 
 # transpose

@@ -31,7 +31,7 @@ _KIND = Opaque("there is no native code for complex numbers")
 _COMPLEX = Domain(-5, 5, "c")
 
 
-def _of_complex(
+def _register_complex_op(
     name: str, doc: str, ufunc: Callable[[Any], Any], vjp: Any, result: Callable[[DType], DType]
 ) -> Op:
     def infer(x: TensorSpec) -> TensorSpec:
@@ -56,21 +56,21 @@ def _of_complex(
     )
 
 
-CONJ = _of_complex(
+CONJ = _register_complex_op(
     "conj",
     "The complex conjugate.",
     np.conjugate,
     lambda g, out, x: conj(g),
     lambda dtype: dtype,
 )
-REAL = _of_complex(
+REAL = _register_complex_op(
     "real",
     "The real part.",
     lambda x: x.real,
     lambda g, out, x: cast(g, x.dtype),
     lambda dtype: dtype.real,
 )
-IMAG = _of_complex(
+IMAG = _register_complex_op(
     "imag",
     "The imaginary part.",
     lambda x: x.imag,

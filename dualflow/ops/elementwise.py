@@ -247,7 +247,7 @@ def _unary(op: Op) -> Any:
     return unary
 
 
-def _of_input(op: Op) -> Any:
+def _input_function(op: Op) -> Any:
     def of_input(input: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, input)
@@ -258,7 +258,7 @@ def _of_input(op: Op) -> Any:
     return of_input
 
 
-def _of_features(op: Op) -> Any:
+def _features_function(op: Op) -> Any:
     def of_features(features: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, features)
@@ -291,7 +291,7 @@ def _ternary(op: Op) -> Any:
     return ternary
 
 
-def _of_point(op: Op) -> Any:
+def _point_function(op: Op) -> Any:
     def of_point(y: TensorLike, x: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().binary(op, y, x)
@@ -304,10 +304,10 @@ def _of_point(op: Op) -> Any:
 
 _FACTORIES: Final[dict[str, Callable[[Op], Any]]] = {
     "x": _unary,
-    "input": _of_input,
-    "features": _of_features,
+    "input": _input_function,
+    "features": _features_function,
     "x, y": _binary,
-    "y, x": _of_point,
+    "y, x": _point_function,
     "x, y, z": _ternary,
 }
 """Creates the function of an op, by the names of its arguments, which are written out to make calls fast."""

@@ -44,7 +44,7 @@ def _as_index(key: Key) -> tuple[Any, ...]:
     return (*[slice(*entry) if type(entry) is tuple else entry for entry in key], Ellipsis)
 
 
-def _sliced(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
+def _slice_size(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
     if type(dim) is int and not any(type(end) is SymInt for end in entry):
         return len(range(*slice(*entry).indices(dim)))
     start, stop, step = entry
@@ -69,7 +69,7 @@ def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
         if entry is None:
             sizes.append(1)
         elif isinstance(entry, tuple):
-            sizes.append(_sliced(next(dims), entry))
+            sizes.append(_slice_size(next(dims), entry))
         else:
             size = next(dims)
             if type(size) is int and not -size <= entry < size:  # the program checks one known at run time

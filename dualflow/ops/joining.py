@@ -40,7 +40,7 @@ def _concat_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
             "join along a new axis with df.stack."
         )
     sizes_of_result = [
-        _same([s[a] for s in shapes], shapes, a) if a != axis else None for a in range(len(first))
+        _equal_size([s[a] for s in shapes], shapes, a) if a != axis else None for a in range(len(first))
     ]
     sizes = [s[axis] for s in shapes]
     sizes_of_result[axis] = None if None in sizes else sum(d for d in sizes if d is not None)
@@ -56,7 +56,7 @@ def _equal_shapes(*shapes: Sequence[int], axis: int = 0) -> list[Sequence[int]]:
     return [[common_size(*sizes) for sizes in zip(*shapes, strict=True)]] * len(shapes)
 
 
-def _same(sizes: Sequence[Dim], shapes: Sequence[Shape], axis: int) -> Dim:
+def _equal_size(sizes: Sequence[Dim], shapes: Sequence[Shape], axis: int) -> Dim:
     static_sizes = {d for d in sizes if d is not None}
     if len(static_sizes) > 1:
         raise InvalidArgumentError(
@@ -169,7 +169,7 @@ def _stack_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
             f"shapes {', '.join(map(str, shapes))} differ; tensors to stack have one shape, others are "
             "joined with df.concat."
         )
-    same = [_same([s[a] for s in shapes], shapes, a) for a in range(len(shapes[0]))]
+    same = [_equal_size([s[a] for s in shapes], shapes, a) for a in range(len(shapes[0]))]
     return TensorSpec.of(Shape([*same[:axis], len(inputs), *same[axis:]]), inputs[0].dtype)
 
 
@@ -194,7 +194,7 @@ STACK = register(
         kind=CopyPieces(_stack_pieces),
         required_shapes=_equal_shapes,
         batching_rule=ALONG,
-        vjp=lambda i, g, out, *inputs, axis: _at(g, axis, i),
+        vjp=lambda i, g, out, *inputs, axis: _unstack_at(g, axis, i),
         promotion=Promotion.TOGETHER,
         samples=(
             Sample((_row(3), _row(3)), {"axis": 0}),
@@ -205,7 +205,7 @@ STACK = register(
 )
 
 
-def _at(x: Any, axis: int, index: int) -> Any:
+def _unstack_at(x: Any, axis: int, index: int) -> Any:
     return dispatch.current().apply(GETITEM, (x,), {"key": _along(axis, x.shape, index)})
 
 
@@ -265,7 +265,7 @@ def unstack(
         raise InvalidArgumentError(
             f"axis {axis} of shape {value.shape} does not unstack into {num} tensors; leave num out."
         )
-    return [_at(value, where, i) for i in range(count)]
+    return [_unstack_at(value, where, i) for i in range(count)]
 
 
 def as_tensor(value: Any) -> Tensor:

@@ -121,13 +121,13 @@ def _flat(x: Any, rank: int) -> Any:
     return reshape(x, Shape((math.prod(x.shape[:rank]), *x.shape[rank:])))
 
 
-def _picked(read: Any, x: Any, mask: Any) -> Any:
+def _masked_rows(read: Any, x: Any, mask: Any) -> Any:
     rank = len(mask.shape)
     fit = read.of_shape(x, (*mask.shape, *x.shape[rank:]), _NO_FIT)
     return gather(_flat(fit, rank), all_positions(read, mask))
 
 
-def _put(read: Any, values: Any, mask: Any) -> Any:
+def _scatter_rows(read: Any, values: Any, mask: Any) -> Any:
     at = dispatch.current().apply(POSITIONS, (mask,), {"size": values.shape[0]})
     attrs = {"axis": 0, "size": math.prod(mask.shape)}
     rows = dispatch.current().apply(SCATTER_ADD, (at, values), attrs)
@@ -173,7 +173,7 @@ MASK = register(
         doc="""The elements (or rows) of ``x`` where ``mask`` holds, in order.""",
         infer=_mask_infer,
         kernel=_masked,
-        kind=Decompose(_picked),
+        kind=Decompose(_masked_rows),
         vjp=(lambda g, out, x, mask: dispatch.current().apply(UNMASK, (g, mask), {}), None),
         strings=True,
         samples=(
@@ -189,7 +189,7 @@ UNMASK: Op = register(
         doc="""Zeros with ``values`` where ``mask`` holds, in order.""",
         infer=_unmask_infer,
         kernel=_unmask,
-        kind=Decompose(_put),
+        kind=Decompose(_scatter_rows),
         vjp=(lambda g, out, values, mask: dispatch.current().apply(MASK, (g, mask), {}), None),
         samples=(Sample((Domain(-50, 50, "fi", (3, 2)), _MASK)),),
     )

@@ -44,12 +44,12 @@ def _entries(read: Any, start: Any, stop: Any, shape: Shape, axis: int, step: in
     return (*full_slices[:axis], (begin, begin + count * step, step), *full_slices[axis + 1 :])
 
 
-def _sliced(read: Any, x: Any, start: Any, stop: Any, axis: int, step: int) -> Any:
+def _slice(read: Any, x: Any, start: Any, stop: Any, axis: int, step: int) -> Any:
     key = _entries(read, start, stop, x.shape, axis, step)
     return dispatch.current().apply(REGISTRY["getitem"], (x,), {"key": key})
 
 
-def _placed(read: Any, part: Any, start: Any, stop: Any, like: Any, axis: int, step: int) -> Any:
+def _place_at_slice(read: Any, part: Any, start: Any, stop: Any, like: Any, axis: int, step: int) -> Any:
     key = _entries(read, start, stop, like.shape, axis, step)
     return dispatch.current().apply(REGISTRY["place"], (part,), {"key": key, "shape": Shape(like.shape)})
 
@@ -70,7 +70,7 @@ SLICE_BY = register(
         doc="""``x[start:stop:step]`` along ``axis``.""",
         infer=_infer,
         kernel=lambda x, start, stop, axis, step: x[_key(start, stop, axis, step)],
-        kind=Decompose(_sliced),
+        kind=Decompose(_slice),
         vjp=(
             lambda g, out, x, start, stop, axis, step: dispatch.current().apply(
                 PLACE_BY, (g, start, stop, x), {"axis": axis, "step": step}
@@ -94,7 +94,7 @@ PLACE_BY: Op = register(
         doc="""Zeros of the shape of ``like`` with ``part`` at ``[start:stop:step]`` along ``axis``.""",
         infer=lambda part, start, stop, like, axis, step: TensorSpec.of(like.shape, part.dtype),
         kernel=_place,
-        kind=Decompose(_placed),
+        kind=Decompose(_place_at_slice),
         vjp=(_place_vjp, None, None, None),
         strings=True,
         samples=(

@@ -74,7 +74,7 @@ def _check_fit(out: Any, indices: Any, updates: Any) -> None:
         raise ValueError("updates do not have the shape of what they go to")
 
 
-def _picked(params: Any, indices: Any) -> Any:
+def _gather_kernel(params: Any, indices: Any) -> Any:
     if indices.dtype.kind not in "iu":
         raise TypeError("indices are integers")
     if not indices.shape[-1]:
@@ -139,7 +139,7 @@ GATHER_ND = register(
         name="gather_nd",
         doc="""The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.""",
         infer=_gather_infer,
-        kernel=_picked,
+        kernel=_gather_kernel,
         kind=Opaque("positions span several axes"),
         batching_rule=BatchingRule(positions=1),
         vjp=(lambda g, out, params, indices: _scatter_like(params, indices, g), None),

@@ -15,7 +15,7 @@ from dualflow.ops.samples import Domain, numbers, reals
 Rule = Callable[..., Any]
 
 
-def _function(
+def _register(
     name: str, doc: str, ufunc: np.ufunc, code: Rule, vjp: Rule, domain: Domain, at: float, result: float
 ) -> UnaryFunction:
     return elementwise(
@@ -31,13 +31,13 @@ def _function(
     )
 
 
-sin = _function(
+sin = _register(
     "sin", "Sine.", np.sin, lambda m, x: m.sin(x), lambda g, out, x: g * cos(x), numbers(-10, 10), 0.0, 0.0
 )
-cos: UnaryFunction = _function(
+cos: UnaryFunction = _register(
     "cos", "Cosine.", np.cos, lambda m, x: m.cos(x), lambda g, out, x: -g * sin(x), numbers(-10, 10), 0.0, 1.0
 )
-tan = _function(
+tan = _register(
     "tan",
     "Tangent.",
     np.tan,
@@ -47,7 +47,7 @@ tan = _function(
     0.0,
     0.0,
 )
-asin = _function(
+asin = _register(
     "asin",
     "The angle in [-pi/2, pi/2] whose sine is ``x``; nan outside [-1, 1].",
     np.arcsin,
@@ -57,7 +57,7 @@ asin = _function(
     0.0,
     0.0,
 )
-acos = _function(
+acos = _register(
     "acos",
     "The angle in [0, pi] whose cosine is ``x``; nan outside [-1, 1].",
     np.arccos,
@@ -67,7 +67,7 @@ acos = _function(
     1.0,
     0.0,
 )
-atan = _function(
+atan = _register(
     "atan",
     "The angle in (-pi/2, pi/2) whose tangent is ``x``.",
     np.arctan,
@@ -77,7 +77,7 @@ atan = _function(
     0.0,
     0.0,
 )
-sinh = _function(
+sinh = _register(
     "sinh",
     "Hyperbolic sine.",
     np.sinh,
@@ -87,7 +87,7 @@ sinh = _function(
     0.0,
     0.0,
 )
-cosh: UnaryFunction = _function(
+cosh: UnaryFunction = _register(
     "cosh",
     "Hyperbolic cosine.",
     np.cosh,
@@ -97,7 +97,7 @@ cosh: UnaryFunction = _function(
     0.0,
     1.0,
 )
-tanh = _function(
+tanh = _register(
     "tanh",
     "Hyperbolic tangent.",
     np.tanh,
@@ -107,7 +107,7 @@ tanh = _function(
     0.0,
     0.0,
 )
-asinh = _function(
+asinh = _register(
     "asinh",
     "Inverse of ``sinh``.",
     np.arcsinh,
@@ -117,7 +117,7 @@ asinh = _function(
     0.0,
     0.0,
 )
-acosh = _function(
+acosh = _register(
     "acosh",
     "Inverse of ``cosh``; nan below 1.",
     np.arccosh,
@@ -127,7 +127,7 @@ acosh = _function(
     1.0,
     0.0,
 )
-atanh = _function(
+atanh = _register(
     "atanh",
     "Inverse of ``tanh``; nan outside [-1, 1].",
     np.arctanh,

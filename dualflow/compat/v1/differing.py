@@ -140,7 +140,7 @@ def dropout(
     x = convert_to_tensor(x)
     if noise_shape is not None or x.shape.is_static or not x.dtype.is_floating:
         return dropped_at_rate(x, dropped, noise_shape, seed)
-    return where_broadcasting(_drawn(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
+    return where_broadcasting(_draw_like(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
 
 
 def where(
@@ -256,7 +256,7 @@ def random_normal(
     x, drawn_dtype = _sized(shape), as_dtype(dtype)
     if x is None or not drawn_dtype.is_floating:
         return normal(shape, mean, stddev, dtype, seed)
-    return _drawn(_NORMAL_LIKE, x, drawn_dtype, seed) * stddev + mean
+    return _draw_like(_NORMAL_LIKE, x, drawn_dtype, seed) * stddev + mean
 
 
 def random_uniform(
@@ -278,7 +278,7 @@ def random_uniform(
         return uniform(shape, minval, maxval, dtype, seed)
     upper: Any = 1 if maxval is None else maxval
     lower: Any = minval
-    return _drawn(_UNIFORM_LIKE, x, drawn_dtype, seed) * (upper - lower) + lower
+    return _draw_like(_UNIFORM_LIKE, x, drawn_dtype, seed) * (upper - lower) + lower
 
 
 def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Any:
@@ -309,7 +309,7 @@ def _sized(shape: Any) -> SymbolicTensor | None:
     return shape._tracer.tensor_of(node.inputs[0]) if node is not None and node.op is SHAPE else None
 
 
-def _drawn(op: Op, x: Any, dtype: DType, seed: int | None) -> Any:
+def _draw_like(op: Op, x: Any, dtype: DType, seed: int | None) -> Any:
     return dispatch.current().apply(op, (x,), {"dtype": dtype, "generator": stream(seed)})
 
 

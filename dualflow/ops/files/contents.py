@@ -122,7 +122,7 @@ def read_file(filename: str | bytes | Tensor, name: str | None = None) -> Tensor
     >>> df.io.read_file(str(path)).numpy()
     b'Dear reader'
     """
-    return dispatch.current().apply(_READ, (_one(filename, "filename"),), {})
+    return dispatch.current().apply(_READ, (_scalar_string(filename, "filename"),), {})
 
 
 def write_file(filename: str | bytes | Tensor, contents: TensorLike, name: str | None = None) -> Any:
@@ -149,7 +149,7 @@ def write_file(filename: str | bytes | Tensor, contents: TensorLike, name: str |
     >>> path.read_text()
     'Dear reader'
     """
-    inputs = _one(filename, "filename"), _one(contents, "contents")
+    inputs = _scalar_string(filename, "filename"), _scalar_string(contents, "contents")
     return dispatch.current().apply(_WRITE, inputs, {}) or None
 
 
@@ -174,7 +174,7 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     return dispatch.current().apply(_MATCHING, (of_strings(pattern, "matching_files"),), {})
 
 
-def _one(x: Any, what: str) -> Any:
+def _scalar_string(x: Any, what: str) -> Any:
     tensor = of_strings(os.fspath(x) if isinstance(x, os.PathLike) else x, f"a {what}")
     if len(tensor.shape):
         raise InvalidArgumentError(f"The {what} is one string, but its shape is {tensor.shape}.")

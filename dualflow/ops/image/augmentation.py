@@ -82,7 +82,7 @@ def _stateful(seed: int | None) -> Draw:
     return partial(uniform, seed=seed)
 
 
-def _by(seed: Any) -> Draw:
+def _stateless(seed: Any) -> Draw:
     return partial(stateless_uniform, seed=seed)
 
 
@@ -130,7 +130,7 @@ def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Ten
     >>> df.image.stateless_random_flip_left_right([[[1], [2]]], seed=(3, 4)).shape.as_list()
     [1, 2, 1]
     """
-    return _flipped(image, 2, _by(seed))
+    return _flipped(image, 2, _stateless(seed))
 
 
 @documented(_FLIP, **_STATELESS)
@@ -142,7 +142,7 @@ def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor
     >>> df.image.stateless_random_flip_up_down([[[1], [2]]], seed=(3, 4)).shape.as_list()
     [1, 2, 1]
     """
-    return _flipped(image, 1, _by(seed))
+    return _flipped(image, 1, _stateless(seed))
 
 
 def _around_zero(max_delta: Any, draw: Draw, most: float | None = None) -> Any:
@@ -153,7 +153,7 @@ def _around_zero(max_delta: Any, draw: Draw, most: float | None = None) -> Any:
     return draw([], minval=-max_delta, maxval=max_delta)
 
 
-def _between(lower: Any, upper: Any, draw: Draw) -> Any:
+def _random_factor(lower: Any, upper: Any, draw: Draw) -> Any:
     if not 0 <= static_float(lower, "lower") < static_float(upper, "upper"):
         raise InvalidArgumentError(f"factors are drawn with 0 <= lower < upper, not from {lower} to {upper}.")
     return draw([], minval=lower, maxval=upper)
@@ -180,7 +180,7 @@ def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Tenso
     >>> df.image.stateless_random_brightness(df.ones([4, 3, 1]), 0.1, seed=(1, 2)).shape
     (4, 3, 1)
     """
-    return adjust_brightness(image, _around_zero(max_delta, _by(seed)))
+    return adjust_brightness(image, _around_zero(max_delta, _stateless(seed)))
 
 
 @documented(_ADJUST, **_FACTOR, **_STATEFUL)
@@ -192,7 +192,7 @@ def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | N
     >>> df.image.random_contrast(df.ones([4, 3, 1]), 0.5, 2.0).shape
     (4, 3, 1)
     """
-    return adjust_contrast(image, _between(lower, upper, _stateful(seed)))
+    return adjust_contrast(image, _random_factor(lower, upper, _stateful(seed)))
 
 
 @documented(_ADJUST, **_FACTOR, **_STATELESS)
@@ -204,7 +204,7 @@ def stateless_random_contrast(image: TensorLike, lower: float, upper: float, see
     >>> df.image.stateless_random_contrast(df.ones([4, 3, 1]), 0.5, 2.0, seed=(1, 2)).shape
     (4, 3, 1)
     """
-    return adjust_contrast(image, _between(lower, upper, _by(seed)))
+    return adjust_contrast(image, _random_factor(lower, upper, _stateless(seed)))
 
 
 @documented(_ADJUST, **_FACTOR, **_STATEFUL)
@@ -216,7 +216,7 @@ def random_saturation(image: TensorLike, lower: float, upper: float, seed: int |
     >>> df.image.random_saturation(df.ones([4, 3, 3]), 0.5, 2.0).shape
     (4, 3, 3)
     """
-    return adjust_saturation(image, _between(lower, upper, _stateful(seed)))
+    return adjust_saturation(image, _random_factor(lower, upper, _stateful(seed)))
 
 
 @documented(_ADJUST, **_FACTOR, **_STATELESS)
@@ -230,7 +230,7 @@ def stateless_random_saturation(
     >>> df.image.stateless_random_saturation(df.ones([4, 3, 3]), 0.5, 2.0, seed=(1, 2)).shape
     (4, 3, 3)
     """
-    return adjust_saturation(image, _between(lower, upper, _by(seed)))
+    return adjust_saturation(image, _random_factor(lower, upper, _stateless(seed)))
 
 
 @documented(_ADJUST, **_HUE, **_STATEFUL)
@@ -254,7 +254,7 @@ def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) 
     >>> df.image.stateless_random_hue(df.ones([4, 3, 3]), 0.2, seed=(1, 2)).shape
     (4, 3, 3)
     """
-    return adjust_hue(image, _around_zero(max_delta, _by(seed), 0.5))
+    return adjust_hue(image, _around_zero(max_delta, _stateless(seed), 0.5))
 
 
 def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
@@ -294,4 +294,4 @@ def stateless_random_crop(
     >>> df.image.stateless_random_crop([[1, 2, 3], [4, 5, 6]], (1, 2), seed=(1, 2)).shape.as_list()
     [1, 2]
     """
-    return _cropped(value, size, _by(seed))
+    return _cropped(value, size, _stateless(seed))

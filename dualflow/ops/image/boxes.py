@@ -219,7 +219,7 @@ SUPPRESSED: Final = register(
 )
 
 
-def _chosen(
+def _select_boxes(
     boxes: Any, scores: Any, most: Any, overlap: Any, least: Any, sigma: Any = 0.0, matrix: bool = False
 ) -> Any:
     numbers = [convert_to_tensor(x, float32) for x in (overlap, least, sigma)]
@@ -261,7 +261,7 @@ def non_max_suppression(
     >>> df.image.non_max_suppression(boxes, [0.6, 0.9, 0.3], 3).numpy()
     array([1, 2], dtype=int32)
     """
-    places, _, count = _chosen(boxes, scores, max_output_size, iou_threshold, score_threshold)
+    places, _, count = _select_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold)
     return _first(places, count)
 
 
@@ -300,7 +300,7 @@ def non_max_suppression_with_scores(
     >>> indices.numpy().tolist(), scores.numpy().tolist()
     ([1, 2], [1.0, 0.25])
     """
-    places, best_scores, count = _chosen(
+    places, best_scores, count = _select_boxes(
         boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
     )
     return _first(places, count), _first(best_scores, count)
@@ -334,7 +334,7 @@ def non_max_suppression_overlaps(
     >>> df.image.non_max_suppression_overlaps([[1.0, 0.9], [0.9, 1.0]], [0.1, 0.2], 2).numpy()
     array([1], dtype=int32)
     """
-    places, _, count = _chosen(
+    places, _, count = _select_boxes(
         overlaps, scores, max_output_size, overlap_threshold, score_threshold, matrix=True
     )
     return _first(places, count)
@@ -381,7 +381,7 @@ def non_max_suppression_padded(
     boxes = convert_to_tensor(boxes, dtype_hint=float32)
     scores = convert_to_tensor(scores, dtype_hint=float32)
     if len(boxes.shape) == 2:
-        places, _, count = _chosen(boxes, scores, max_output_size, iou_threshold, score_threshold)
+        places, _, count = _select_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold)
         return (places if pad_to_max_output_size else _first(places, count)), count
     if not pad_to_max_output_size:
         raise InvalidArgumentError(
@@ -393,7 +393,7 @@ def non_max_suppression_padded(
         reshape(scores, [math.prod(batch_sizes), -1]),
     )
     selections = [
-        _chosen(rows[i], numbers[i], max_output_size, iou_threshold, score_threshold)
+        _select_boxes(rows[i], numbers[i], max_output_size, iou_threshold, score_threshold)
         for i in range(math.prod(batch_sizes))
     ]
     limit = static_int(max_output_size, "max_output_size")

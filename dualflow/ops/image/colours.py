@@ -48,7 +48,7 @@ Raises:
 _THREE: Final = {"takes": "floats", "channels": "3", "returned": "3"}
 
 
-def _of_three(images: Any) -> Tensor:
+def _three_channels(images: Any) -> Tensor:
     images = convert_to_tensor(images)
     if not images.shape or images.shape[-1] not in (3, None):
         raise InvalidArgumentError(f"colours have three channels, but the shape is {images.shape}.")
@@ -63,7 +63,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     >>> df.image.rgb_to_grayscale([[255, 255, 255]]).numpy()
     array([[254]], dtype=int32)
     """
-    images = _of_three(images)
+    images = _three_channels(images)
     grey = reduce_sum(convert_image_dtype(images, float32) * constant(_GREY), -1, keepdims=True)
     return convert_image_dtype(grey, images.dtype)
 
@@ -82,8 +82,8 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     return concat([images] * 3, -1)
 
 
-def _mixed(images: Any, matrix: Any) -> Tensor:
-    images = _of_three(images)
+def _mix_channels(images: Any, matrix: Any) -> Tensor:
+    images = _three_channels(images)
     return tensordot(images, constant(matrix.astype(images.dtype.dtype)), 1)
 
 
@@ -96,7 +96,7 @@ def rgb_to_yiq(images: TensorLike) -> Tensor:
     >>> df.abs(df.image.rgb_to_yiq([[1.0, 1.0, 1.0]])).numpy().round(3).tolist()
     [[1.0, 0.0, 0.0]]
     """
-    return _mixed(images, _YIQ)
+    return _mix_channels(images, _YIQ)
 
 
 @documented(_COLOURS, **_THREE)
@@ -108,7 +108,7 @@ def yiq_to_rgb(images: TensorLike) -> Tensor:
     >>> df.image.yiq_to_rgb([[1.0, 0.0, 0.0]]).numpy().tolist()
     [[1.0, 1.0, 1.0]]
     """
-    return _mixed(images, _OF_YIQ)
+    return _mix_channels(images, _OF_YIQ)
 
 
 @documented(_COLOURS, **_THREE)
@@ -120,7 +120,7 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
     >>> df.abs(df.image.rgb_to_yuv([[1.0, 1.0, 1.0]])).numpy().round(3).tolist()
     [[1.0, 0.0, 0.0]]
     """
-    return _mixed(images, _YUV)
+    return _mix_channels(images, _YUV)
 
 
 @documented(_COLOURS, **_THREE)
@@ -132,7 +132,7 @@ def yuv_to_rgb(images: TensorLike) -> Tensor:
     >>> df.image.yuv_to_rgb([[1.0, 0.0, 0.0]]).numpy().tolist()
     [[1.0, 1.0, 1.0]]
     """
-    return _mixed(images, _OF_YUV)
+    return _mix_channels(images, _OF_YUV)
 
 
 @documented(_COLOURS, **_THREE)
@@ -145,7 +145,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     >>> df.image.rgb_to_hsv([[0.0, 1.0, 0.0]]).numpy().round(3)
     array([[0.333, 1.   , 1.   ]], dtype=float32)
     """
-    red, green, blue = unstack(_of_three(images), 3, axis=-1)
+    red, green, blue = unstack(_three_channels(images), 3, axis=-1)
     value = maximum(maximum(red, green), blue)
     spread = value - minimum(minimum(red, green), blue)
     from_red = divide_no_nan(green - blue, 6.0 * spread)
@@ -164,7 +164,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     >>> df.image.hsv_to_rgb([[0.5, 1.0, 1.0]]).numpy()
     array([[0., 1., 1.]], dtype=float32)
     """
-    hue, saturation, value = unstack(_of_three(images), 3, axis=-1)
+    hue, saturation, value = unstack(_three_channels(images), 3, axis=-1)
     sixth = hue * 6.0
     shares = abs(sixth - 3.0) - 1.0, 2.0 - abs(sixth - 2.0), 2.0 - abs(sixth - 4.0)
     channels = [((clip_by_value(share, 0.0, 1.0) - 1.0) * saturation + 1.0) * value for share in shares]
@@ -194,7 +194,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
     def turned(colours: Any) -> Any:
         hue, saturation, value = unstack(rgb_to_hsv(colours), 3, axis=-1)
-        return hsv_to_rgb(stack([mod(hue + _as(delta, hue), 1.0), saturation, value], -1))
+        return hsv_to_rgb(stack([mod(hue + _in_dtype_of(delta, hue), 1.0), saturation, value], -1))
 
     return in_floats(image, turned)
 
@@ -223,11 +223,13 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
     def changed(colours: Any) -> Any:
         hue, saturation, value = unstack(rgb_to_hsv(colours), 3, axis=-1)
         return hsv_to_rgb(
-            stack([hue, clip_by_value(saturation * _as(saturation_factor, hue), 0.0, 1.0), value], -1)
+            stack(
+                [hue, clip_by_value(saturation * _in_dtype_of(saturation_factor, hue), 0.0, 1.0), value], -1
+            )
         )
 
     return in_floats(image, changed)
 
 
-def _as(number: Any, like: Any) -> Any:
+def _in_dtype_of(number: Any, like: Any) -> Any:
     return convert_to_tensor(number, dtype_hint=like.dtype)

@@ -33,7 +33,7 @@ _SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 """The weights of scales in Wang, Simoncelli and Bovik, "Multiscale structural similarity" (2003)."""
 
 
-def _alike(first: Any, second: Any) -> tuple[Any, Any]:
+def _comparable_images(first: Any, second: Any) -> tuple[Any, Any]:
     a, b = convert_to_tensor(first), convert_to_tensor(second)
     if min(len(a.shape), len(b.shape)) < 3 or not a.shape[-3:].is_compatible_with(b.shape[-3:]):
         raise InvalidArgumentError(
@@ -66,7 +66,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
     >>> float(df.image.psnr(df.zeros([4, 4, 1]), df.ones([4, 4, 1]), 10.0))
     20.0
     """
-    a, b, peak = _in_floats(*_alike(a, b), max_val)
+    a, b, peak = _in_floats(*_comparable_images(a, b), max_val)
     error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
     return 20.0 / math.log(10.0) * log(peak) - 10.0 / math.log(10.0) * log(error)
 
@@ -146,7 +146,7 @@ def ssim(
     >>> df.image.ssim(x, x, 1.0).numpy()
     array([1.], dtype=float32)
     """
-    a, b, peak = _in_floats(*_alike(img1, img2), max_val)
+    a, b, peak = _in_floats(*_comparable_images(img1, img2), max_val)
     luminance, contrast = _similarity(a, b, peak, filter_size, filter_sigma, k1, k2)
     similarity = luminance * contrast
     return reduce_mean(similarity if return_index_map else reduce_mean(similarity, [-3, -2]), -1)
@@ -188,7 +188,7 @@ def ssim_multiscale(
     >>> df.image.ssim_multiscale(x, x, 1.0, (0.5, 0.3, 0.2)).numpy()
     array([1.], dtype=float32)
     """
-    a, b, peak = _in_floats(*_alike(img1, img2), max_val)
+    a, b, peak = _in_floats(*_comparable_images(img1, img2), max_val)
     scores = []
     for scale in range(len(power_factors)):
         if scale:

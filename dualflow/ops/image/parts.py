@@ -141,7 +141,7 @@ def crop_and_resize(
         column = cast(clip_by_value(column, 0.0, float(width - 1)), int32)
         return gather(pixels, (cast(first, int32) * height + row) * width + column)
 
-    inside = logical_and(_within(rows, height), _within(columns, width))
+    inside = logical_and(_is_inside(rows, height), _is_inside(columns, width))
     if method == "nearest":
         pixels_of_boxes = pixel(floor(rows + 0.5), floor(columns + 0.5))
     else:
@@ -163,5 +163,5 @@ def _places(start: Any, end: Any, have: int, size: int) -> Any:
     return start * float(have - 1) + iota([1, size], 1, float32) * step
 
 
-def _within(places: Any, have: int) -> Any:
+def _is_inside(places: Any, have: int) -> Any:
     return logical_and(places >= 0.0, places <= float(have - 1))

@@ -208,10 +208,10 @@ def pad_to_bounding_box(
     array([0, 7, 0], dtype=int32)
     """
     top, left, height, width = _box(offset_height, offset_width, target_height, target_width)
-    return once_known(lambda x: _surrounded(x, top, left, height, width), image, height, width)
+    return once_known(lambda x: _pad_to_box(x, top, left, height, width), image, height, width)
 
 
-def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any:
+def _pad_to_box(image: Any, top: int, left: int, height: int, width: int) -> Any:
     images, single = as_batch(image)
     have = size_of(images)
     below, right = height - top - have[0], width - left - have[1]

@@ -185,10 +185,10 @@ def resize_with_pad(
     if min(target) < 1:
         raise InvalidArgumentError(f"the target is 1 x 1 or more, not {target[0]} x {target[1]}.")
     dtype = None if method == "nearest" else float32
-    return once_known(lambda x: _fitted(x, target, method, antialias), image, *target, dtype)
+    return once_known(lambda x: _resize_to_fit(x, target, method, antialias), image, *target, dtype)
 
 
-def _fitted(image: Any, target: tuple[int, int], method: str, antialias: Any) -> Any:
+def _resize_to_fit(image: Any, target: tuple[int, int], method: str, antialias: Any) -> Any:
     as_batch(image)  # which refuses other ranks
     rank = len(image.shape)
     old = [static_int(image.shape[rank - a], "the height and width of an image") for a in (3, 2)]

@@ -53,7 +53,7 @@ def lstsq(
         )
     rows, columns = a.shape[-2:]
     if not fast or rows is None or columns is None:
-        return _by_singular_values(a, b, l2_regularizer if fast else 0.0)
+        return _solve_by_svd(a, b, l2_regularizer if fast else 0.0)
     if rows >= columns:
         return cholesky_solve(_gram_factor(a, True, l2_regularizer), matmul(a, b, adjoint_a=True))
     return matmul(a, cholesky_solve(_gram_factor(a, False, l2_regularizer), b), adjoint_a=True)
@@ -67,7 +67,7 @@ def _gram_factor(a: Any, of_columns: bool, weight: Any) -> Any:
     return cholesky(gram)
 
 
-def _by_singular_values(a: Any, b: Any, weight: Any) -> Any:
+def _solve_by_svd(a: Any, b: Any, weight: Any) -> Any:
     s, u, v = svd(a)
     plain = isinstance(weight, int | float) and weight == 0
     inverse = 1.0 / above(s, a) if plain else s / (s * s + cast(weight, s.dtype))

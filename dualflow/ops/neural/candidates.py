@@ -180,7 +180,9 @@ class _Counted:
             np.add.at(self._counts, valid, 1.0)
 
 
-def _drawn(true: Array, count: int, unique: bool, distribution: _Distribution, generator: Source) -> Any:
+def _draw_candidates(
+    true: Array, count: int, unique: bool, distribution: _Distribution, generator: Source
+) -> Any:
     philox = generator.philox
     drawn = distribution.draw(philox, 2 * count)
     tries = count
@@ -213,7 +215,7 @@ SAMPLE: Final = register(
         name="candidate_sample",
         doc="""Sampled classes, and the expected counts of the true and of the sampled classes.""",
         infer=_infer,
-        kernel=_drawn,
+        kernel=_draw_candidates,
         kind=Opaque("random numbers come from NumPy's generators"),
         effect=Effect.RANDOM,
         outputs=3,

@@ -150,7 +150,7 @@ class OpenWindows:
         return TensorSpec.of(Shape([*x.shape[: -self.axes - 1], *[None] * self.axes, channels]), x.dtype)
 
 
-def _over(
+def _convolution_over(
     axes: int, input: Any, filters: Any, strides: Any, padding: Any, first: bool, dilations: Any, what: str
 ) -> Any:
     x, w = MATMUL.prepare((input, filters), dispatch.current())
@@ -193,7 +193,7 @@ def conv1d(
     array([1., 2.], dtype=float32)
     """
     first = named(data_format, "NWC", "NCW") == "NCW"
-    return _over(1, input, filters, stride, padding, first, dilations, "conv1d")
+    return _convolution_over(1, input, filters, stride, padding, first, dilations, "conv1d")
 
 
 def conv2d(
@@ -233,7 +233,7 @@ def conv2d(
     (1, 4, 4, 5)
     """
     first = named(data_format, "NHWC", "NCHW") == "NCHW"
-    return _over(2, input, filters, strides, padding, first, dilations, "conv2d")
+    return _convolution_over(2, input, filters, strides, padding, first, dilations, "conv2d")
 
 
 def conv3d(
@@ -268,7 +268,7 @@ def conv3d(
     (1, 3, 3, 3, 3)
     """
     first = named(data_format, "NDHWC", "NCDHW") == "NCDHW"
-    return _over(3, input, filters, strides, padding, first, dilations, "conv3d")
+    return _convolution_over(3, input, filters, strides, padding, first, dilations, "conv3d")
 
 
 def atrous_conv2d(

@@ -59,7 +59,7 @@ def dropout(
     >>> float(df.reduce_max(df.nn.dropout(df.ones([1000]), rate=0.75)))
     4.0
     """
-    return _dropped(x, rate, noise_shape, lambda shape, dtype: uniform(stream(seed), shape, dtype=dtype))
+    return _drop(x, rate, noise_shape, lambda shape, dtype: uniform(stream(seed), shape, dtype=dtype))
 
 
 def stateless_dropout(
@@ -98,7 +98,7 @@ def stateless_dropout(
     def draw(shape: Any, dtype: Any) -> Tensor:
         return stateless_uniform(shape, seed, dtype=dtype, alg=algorithm)
 
-    return _dropped(x, rate, noise_shape, draw)
+    return _drop(x, rate, noise_shape, draw)
 
 
 def general_dropout(
@@ -129,10 +129,10 @@ def general_dropout(
     >>> df.nn.experimental.general_dropout([1.0, 1.0], 0.5, draws).numpy().tolist()
     [0.0, 2.0]
     """
-    return _dropped(x, rate, noise_shape, lambda shape, dtype: uniform_sampler(shape=shape, dtype=dtype))
+    return _drop(x, rate, noise_shape, lambda shape, dtype: uniform_sampler(shape=shape, dtype=dtype))
 
 
-def _dropped(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any]) -> Any:
+def _drop(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any]) -> Any:
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")

@@ -74,7 +74,7 @@ SEQUENCE: Final = register(
 )
 
 
-def _pooled(
+def _fractional_pool(
     value: Any,
     pooling_ratio: Any,
     pseudo_random: bool,
@@ -174,7 +174,7 @@ def fractional_max_pool(
     def largest(patches: Any, inside: Any, axis: int) -> Any:
         return reduce_first_max(where(inside, patches, lowest(patches)), (axis,))
 
-    return _pooled(value, pooling_ratio, pseudo_random, overlapping, seed, largest)
+    return _fractional_pool(value, pooling_ratio, pseudo_random, overlapping, seed, largest)
 
 
 def fractional_avg_pool(
@@ -212,4 +212,4 @@ def fractional_avg_pool(
         number = reduce_sum(cast(inside, patches.dtype), 1)
         return total / number
 
-    return _pooled(value, pooling_ratio, pseudo_random, overlapping, seed, mean)
+    return _fractional_pool(value, pooling_ratio, pseudo_random, overlapping, seed, mean)

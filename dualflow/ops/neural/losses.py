@@ -156,7 +156,7 @@ def sigmoid_cross_entropy_with_logits(
     arguments: tuple[Any, Any] = (labels, logits)  # None is an error of the conversion
     x: Any = convert_to_tensor(arguments[1])
     z = convert_to_tensor(arguments[0], dtype_hint=x.dtype)
-    _same_shape(z, x, "labels and logits")
+    _check_same_shape(z, x, "labels and logits")
     return softplus(x) - x * z
 
 
@@ -185,13 +185,13 @@ def weighted_cross_entropy_with_logits(
     """
     x: Any = convert_to_tensor(logits)
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
-    _same_shape(z, x, "labels and logits")
+    _check_same_shape(z, x, "labels and logits")
     is_list = isinstance(pos_weight, list | tuple)
     weight: Any = convert_to_tensor(pos_weight, dtype_hint=x.dtype) if is_list else pos_weight
     return (1 - z) * x + (1 + (weight - 1) * z) * softplus(-x)
 
 
-def _same_shape(x: Any, y: Any, what: str) -> None:
+def _check_same_shape(x: Any, y: Any, what: str) -> None:
     if len(x.shape) != len(y.shape) or _differ(x.shape, y.shape):
         raise InvalidArgumentError(
             f"{what} have one shape, but got {x.shape} and {y.shape}; reshape one of them."
@@ -222,7 +222,7 @@ def log_poisson_loss(
     """
     x: Any = convert_to_tensor(log_input)
     z: Any = convert_to_tensor(targets, dtype_hint=x.dtype)
-    _same_shape(z, x, "targets and log_input")
+    _check_same_shape(z, x, "targets and log_input")
     loss = exp(x) - z * x
     if not compute_full_loss:
         return loss

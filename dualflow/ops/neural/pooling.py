@@ -101,7 +101,7 @@ class OpenPooling:
         return means(x, layout) if self.mean else maxima(x, layout)
 
 
-def _ranked(input: Any, axes: int | None, what: str) -> Any:
+def _with_rank(input: Any, axes: int | None, what: str) -> Any:
     x = convert_to_tensor(input)
     expected = (3, 4, 5) if axes is None else (axes + 2,)
     if len(x.shape) not in expected:
@@ -131,7 +131,7 @@ def _over_channels(x: Any, ksize: Any, strides: Any, first: bool) -> int:
 
 
 def _maximum(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
-    x = _ranked(input, axes, "max_pool")
+    x = _with_rank(input, axes, "max_pool")
     run = _over_channels(x, ksize, strides, first)
     if run > 1:
         x = channels_last(x) if first else x
@@ -144,7 +144,7 @@ def _maximum(input: Any, axes: int | None, ksize: Any, strides: Any, padding: An
 
 
 def _average(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
-    x = _ranked(input, axes, "avg_pool")
+    x = _with_rank(input, axes, "avg_pool")
     return _pooled(x, ksize, ksize if strides is None else strides, padding, first, mean=True)
 
 
@@ -389,7 +389,7 @@ def max_pool_with_argmax(
     ([5.0, 3.0], [1, 3])
     """
     named(data_format, "NHWC", "NHWC")
-    x = _ranked(input, 2, "max_pool_with_argmax")
+    x = _with_rank(input, 2, "max_pool_with_argmax")
     check_kind(x, "fiu", "max_pool_with_argmax")
     target = as_dtype(output_dtype)
     layout = geometry(x.shape, per_axis(ksize, 2, "ksize"), strides, padding, None)

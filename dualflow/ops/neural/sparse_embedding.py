@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _COMBINERS = ("mean", "sqrtn", "sum")
 
 
-def _checked(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str:
+def _check_lookup(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str:
     kind = "mean" if combiner is None else combiner
     if kind not in _COMBINERS:
         raise InvalidArgumentError(f"combiner is 'mean', 'sqrtn' or 'sum', not {combiner!r}.")
@@ -97,7 +97,7 @@ def embedding_lookup_sparse(
     >>> df.nn.embedding_lookup_sparse(table, ids, None, combiner="sum").numpy().tolist()
     [[101.0], [10.0]]
     """
-    kind = _checked(sp_ids, sp_weights, combiner, "embedding_lookup_sparse")
+    kind = _check_lookup(sp_ids, sp_weights, combiner, "embedding_lookup_sparse")
     rows = embedding_lookup(params, sp_ids.values, max_norm)
     places = sp_ids.indices[:, :1]
     combined = _joined(rows, _weights(sp_weights, sp_ids.values, rows.dtype), places, sp_ids.shape[0], kind)
@@ -142,7 +142,7 @@ def safe_embedding_lookup_sparse(
     >>> df.nn.safe_embedding_lookup_sparse(table, ids).numpy().tolist()
     [[100.0], [0.0]]
     """
-    kind = _checked(sparse_ids, sparse_weights, combiner, "safe_embedding_lookup_sparse")
+    kind = _check_lookup(sparse_ids, sparse_weights, combiner, "safe_embedding_lookup_sparse")
     outer = sparse_ids.shape[:-1]
     count = Shape(outer).num_elements()
     ids = sparse_ids.values

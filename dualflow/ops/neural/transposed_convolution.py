@@ -114,7 +114,7 @@ def _target(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
     return Shape((x.shape[0] if shape[0] is None else shape[0], *shape[1:]))
 
 
-def _over(axes: int, what: str, input: Any, filters: Any, *options: Any) -> Any:
+def _transposed_over(axes: int, what: str, input: Any, filters: Any, *options: Any) -> Any:
     x, w = MATMUL.prepare((input, filters), dispatch.current())
     if len(w.shape) != axes + 2:
         raise InvalidArgumentError(
@@ -142,7 +142,7 @@ def conv1d_transpose(
     """
     first = named(data_format, "NWC", "NCW") == "NCW"
     options = (output_shape, strides, padding, first, dilations)
-    return _over(1, "conv1d_transpose", input, filters, *options)
+    return _transposed_over(1, "conv1d_transpose", input, filters, *options)
 
 
 @documented(_OVER_AXES, axes="height, width", window="*window", last="NHWC", second="NCHW")
@@ -164,7 +164,7 @@ def conv2d_transpose(
     """
     first = named(data_format, "NHWC", "NCHW") == "NCHW"
     options = (output_shape, strides, padding, first, dilations)
-    return _over(2, "conv2d_transpose", input, filters, *options)
+    return _transposed_over(2, "conv2d_transpose", input, filters, *options)
 
 
 @documented(_OVER_AXES, axes="depth, height, width", window="*window", last="NDHWC", second="NCDHW")
@@ -186,7 +186,7 @@ def conv3d_transpose(
     """
     first = named(data_format, "NDHWC", "NCDHW") == "NCDHW"
     options = (output_shape, strides, padding, first, dilations)
-    return _over(3, "conv3d_transpose", input, filters, *options)
+    return _transposed_over(3, "conv3d_transpose", input, filters, *options)
 
 
 def atrous_conv2d_transpose(

@@ -26,14 +26,14 @@ from dualflow.ops.selection import where
 def straight_through(value: Any, x: Any) -> Any:
     """``value``, broadcast to ``x``, with the gradient of ``x`` (the straight-through estimator)."""
     value, x = agreed(value, x)
-    return custom_vjp(_to_the_second, broadcast_like, value, x)
+    return custom_vjp(_straight_through_vjp, broadcast_like, value, x)
 
 
-def _to_the_second(needed: Any, g: Any, out: Any, value: Any, x: Any) -> list[Any]:
+def _straight_through_vjp(needed: Any, g: Any, out: Any, value: Any, x: Any) -> list[Any]:
     return [None, g]
 
 
-written_value("straight_through_gradient", _to_the_second)
+written_value("straight_through_gradient", _straight_through_vjp)
 
 
 def half_away(x: Any) -> Any:

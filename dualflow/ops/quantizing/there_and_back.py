@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _there_and_back(
+def _quantize_and_dequantize(
     x: Any,
     input_min: Any,
     input_max: Any,
@@ -47,14 +47,14 @@ def _there_and_back(
         low, high = along(x, input_min, axis, "input_min"), along(x, input_max, axis, "input_max")
         low = required(low, reduce_all(less_equal(low, high)), "input_min is not more than input_max.")
     else:
-        others, each = _others(x, axis), axis is not None
+        others, each = _other_axes(x, axis), axis is not None
         low, high = reduce_min(x, others, keepdims=each), reduce_max(x, others, keepdims=each)
     scale, step = grid_around_zero(low, high, first, last)
     clipped = clamped(x, first * step, last * step) if range_given else x
     return rounding(clipped * scale) * step
 
 
-def _others(x: Any, axis: int | None) -> list[int] | None:
+def _other_axes(x: Any, axis: int | None) -> list[int] | None:
     """All axes but one."""
     if axis is None:
         return None
@@ -100,7 +100,7 @@ def quantize_and_dequantize(
     array([-1.    ,  0.3333,  1.    ], dtype=float32)
     """
     x = floats(input)
-    rounded = _there_and_back(
+    rounded = _quantize_and_dequantize(
         x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
     )
     return straight_through(rounded, x)
@@ -144,7 +144,7 @@ def quantize_and_dequantize_v2(
     array([-2.,  0.,  6.], dtype=float32)
     """
     x = floats(input)
-    rounded = _there_and_back(
+    rounded = _quantize_and_dequantize(
         x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
     )
     axis = axis if range_given else None

@@ -280,7 +280,7 @@ written_value("uniform_draw", _fraction)
 def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Tensor:
     """Normal numbers of the given mean and standard deviation, which broadcast to ``shape``."""
     drawn = _once_sized(_standard_normal, generator, shape, _floating(dtype, "normal"))
-    return _placed(drawn, mean, stddev)
+    return _scale_and_shift(drawn, mean, stddev)
 
 
 def truncated_normal(
@@ -291,7 +291,7 @@ def truncated_normal(
     return _placed(drawn, mean, stddev)
 
 
-def _placed(x: Any, mean: Any, stddev: Any) -> Any:
+def _scale_and_shift(x: Any, mean: Any, stddev: Any) -> Any:
     if not (type(stddev) is float and stddev == 1.0):
         x = multiply(x, stddev)
     return x if type(mean) is float and mean == 0.0 else add(x, mean)

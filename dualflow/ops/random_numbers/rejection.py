@@ -188,7 +188,7 @@ def _sample(kind: str, dtype: DType, *parameters: Domain) -> Sample:
     return Sample((*state_sample(5, 3, 1), *parameters), {"kind": kind, "dtype": dtype})
 
 
-def _of(low: float, high: float) -> Domain:
+def _domain(low: float, high: float) -> Domain:
     return Domain(low, high, "f", (2, 3))
 
 
@@ -200,10 +200,10 @@ SAMPLED: Final = register(
         kernel=_sampled,
         kind=_KIND,
         samples=(
-            _sample("gamma", float32, _of(0.1, 5)),
-            _sample("poisson", int32, _of(0, 50)),
-            _sample("binomial", int32, _of(0, 50), _of(0, 1)),
-            _sample("bounded normal", float64, _of(-4, 0), _of(1, 5)),
+            _sample("gamma", float32, _domain(0.1, 5)),
+            _sample("poisson", int32, _domain(0, 50)),
+            _sample("binomial", int32, _domain(0, 50), _domain(0, 1)),
+            _sample("bounded normal", float64, _domain(-4, 0), _domain(1, 5)),
         ),
     )
 )

@@ -55,13 +55,13 @@ def _vjp(g: Any, out: Any, x: Any, kind: int, norm: str | None) -> Any:
     if norm == "ortho" or kind == 4:
         return _transform(g, _INVERSE[kind], norm)
     if kind == 1:
-        return _weighed(_transform(_weighed(g, 1 / ends), 1, None), ends)
+        return _multiply_last_axis(_transform(_multiply_last_axis(g, 1 / ends), 1, None), ends)
     if kind == 2:
-        return _transform(_weighed(g, 1 / first), 3, None)
-    return _weighed(_transform(g, 2, None), first)
+        return _transform(_multiply_last_axis(g, 1 / first), 3, None)
+    return _multiply_last_axis(_transform(g, 2, None), first)
 
 
-def _weighed(x: Any, weights: Any) -> Any:
+def _multiply_last_axis(x: Any, weights: Any) -> Any:
     return x * constant(weights.astype(x.dtype.dtype))
 
 

@@ -333,7 +333,7 @@ _NORMS: Final = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 """By which power of the number of elements a transform is divided, and an inverse one multiplied."""
 
 
-def _of_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) -> Tensor:
+def _transform_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) -> Tensor:
     x = convert_to_tensor(x)
     requested = range(len(x.shape)) if axes is None else ints(axes, "axes")
     over = tuple(normalize_axis(a, len(x.shape)) for a in requested)
@@ -379,7 +379,7 @@ def fftnd(
     array([[10.+0.j, -2.+0.j],
            [-4.+0.j,  0.+0.j]])
     """
-    return _of_axes("fft", input_tensor, fft_length, axes, norm)
+    return _transform_axes("fft", input_tensor, fft_length, axes, norm)
 
 
 @documented(ANY_AXES, **FULL)
@@ -397,7 +397,7 @@ def ifftnd(
     array([[1.+0.j, 2.+0.j],
            [3.+0.j, 4.+0.j]])
     """
-    return _of_axes("ifft", input_tensor, fft_length, axes, norm)
+    return _transform_axes("ifft", input_tensor, fft_length, axes, norm)
 
 
 @documented(ANY_AXES, **REAL)
@@ -414,7 +414,7 @@ def rfftnd(
     >>> df.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]]).numpy().real.tolist()
     [[10.0, -2.0], [-4.0, 0.0]]
     """
-    return _of_axes("rfft", input_tensor, fft_length, axes, norm)
+    return _transform_axes("rfft", input_tensor, fft_length, axes, norm)
 
 
 @documented(ANY_AXES, **COMPLEX)
@@ -431,7 +431,7 @@ def irfftnd(
     >>> df.signal.irfftnd(df.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]])).numpy().tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    return _of_axes("irfft", input_tensor, fft_length, axes, norm)
+    return _transform_axes("irfft", input_tensor, fft_length, axes, norm)
 
 
 def _shifted(x: Any, axes: Any, forth: bool) -> Tensor:

@@ -61,7 +61,7 @@ def frame(
         beyond = max(0, length + step * (-(-samples // step) - 1) - samples)
     rows = _joined(signal, outer, [signal.shape[place]], inner)
     frames = windows(rows, Geometry((length,), (step,), (1,), ((0, beyond),)), pad_value)
-    return _apart(frames, outer, list(frames.shape[1:3]), inner)
+    return _split_axes(frames, outer, list(frames.shape[1:3]), inner)
 
 
 def _joined(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
@@ -75,7 +75,7 @@ def _product(dims: Any) -> Dim:
     return None if None in dims else math.prod(dims)
 
 
-def _apart(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
+def _split_axes(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
     if len(outer) == 1 and len(inner) == 1:
         return x
     return reshape(x, _sizes([*outer, *middle, *inner]))

@@ -49,7 +49,7 @@ def segment_sum(
     >>> df.sparse.segment_sum([[1, 2], [3, 4], [5, 6]], [0, 0, 2], [0, 0, 2]).numpy().tolist()
     [[2, 4], [0, 0], [5, 6]]
     """
-    return unsorted_segment_sum(*_picked(data, indices, segment_ids, num_segments))
+    return unsorted_segment_sum(*_gather_rows(data, indices, segment_ids, num_segments))
 
 
 def segment_mean(
@@ -81,7 +81,7 @@ def segment_mean(
     >>> df.sparse.segment_mean([[1.0], [3.0]], [0, 1], [0, 0]).numpy().tolist()
     [[2.0]]
     """
-    return unsorted_segment_mean(*_picked(data, indices, segment_ids, num_segments))
+    return unsorted_segment_mean(*_gather_rows(data, indices, segment_ids, num_segments))
 
 
 def segment_sqrt_n(
@@ -113,10 +113,10 @@ def segment_sqrt_n(
     >>> df.sparse.segment_sqrt_n([[1.0], [3.0]], [0, 1, 1, 0], [0, 0, 0, 0]).numpy().tolist()
     [[4.0]]
     """
-    return unsorted_segment_sqrt_n(*_picked(data, indices, segment_ids, num_segments))
+    return unsorted_segment_sqrt_n(*_gather_rows(data, indices, segment_ids, num_segments))
 
 
-def _picked(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any, Any]:
+def _gather_rows(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any, Any]:
     ids, rows = convert_to_tensor(segment_ids), convert_to_tensor(indices)
     if len(ids.shape) != 1 or not ids.shape.is_compatible_with(rows.shape):
         raise InvalidArgumentError(

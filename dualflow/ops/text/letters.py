@@ -66,7 +66,7 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     >>> df.strings.lower(["Abc", "ÀÉ"], encoding="utf-8").numpy()[1].decode()
     'àé'
     """
-    return _in_case(input, encoding, False)
+    return _change_case(input, encoding, False)
 
 
 def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
@@ -88,10 +88,10 @@ def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     >>> df.strings.upper("abc").numpy()
     b'ABC'
     """
-    return _in_case(input, encoding, True)
+    return _change_case(input, encoding, True)
 
 
-def _in_case(input: Any, encoding: str, upper: bool) -> Any:
+def _change_case(input: Any, encoding: str, upper: bool) -> Any:
     return _CASE(input, upper=upper, unicode=one_of(encoding, ("", "utf-8"), "encoding") != "")
 
 

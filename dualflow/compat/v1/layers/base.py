@@ -144,7 +144,7 @@ class Layer(Module):
         self._own[name] = variable
         if graph is not None:
             for penalty in graph.get_collection(REGULARIZATION_LOSSES)[before:]:
-                self._penalties.append(functools.partial(_same, penalty))
+                self._penalties.append(functools.partial(_identity, penalty))
         elif regularizer is not None:
             self._penalties.append(functools.partial(regularizer, variable))
         return variable
@@ -173,7 +173,7 @@ class Layer(Module):
             if graph is not None:
                 tensor = loss() if callable(loss) else loss
                 graph.add_to_collection(REGULARIZATION_LOSSES, tensor)
-                self._penalties.append(functools.partial(_same, tensor))
+                self._penalties.append(functools.partial(_identity, tensor))
             elif callable(loss):
                 self._penalties.append(loss)
             else:
@@ -311,7 +311,7 @@ def _snake_case(name: str) -> str:
     return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
