@@ -19,7 +19,7 @@ from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, shape_of
 
-_FAR: Final = 1 << 62
+_BEYOND_END: Final = 1 << 62
 """A bound beyond the end of every axis."""
 
 
@@ -83,7 +83,12 @@ SLICE_BY = register(
             Sample(
                 (Domain(-50, 50, "fib", (4, 5)), _number(start), _number(stop)), {"axis": axis, "step": step}
             )
-            for start, stop, axis, step in ((1, 3, 0, 1), (-4, 9, 1, 2), (3, 1, 0, 1), (7, -_FAR, 1, -2))
+            for start, stop, axis, step in (
+                (1, 3, 0, 1),
+                (-4, 9, 1, 2),
+                (3, 1, 0, 1),
+                (7, -_BEYOND_END, 1, -2),
+            )
         ),
     )
 )
@@ -121,6 +126,6 @@ def slice_by(x: Any, start: Any, stop: Any, axis: int, step: int) -> Any:
     Raises:
         DTypeError: a bound that is no integer.
     """
-    first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
+    first, last = (0, _BEYOND_END) if step > 0 else (_BEYOND_END, -_BEYOND_END)
     ends = [_bound(start, first), _bound(stop, last)]
     return dispatch.current().apply(SLICE_BY, (x, *ends), {"axis": axis, "step": step})

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-_MUCH: Final = 1 << 14
+_WRITTEN_ONCE_FROM: Final = 1 << 14
 """The number of elements from which the inside of a padded array is written only once."""
 
 
@@ -56,7 +56,7 @@ def _pad_pieces(
     """The pieces of a padded array: ``value`` around the input, which is copied last."""
     inside = tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, paddings, strict=True)])
     copied = out[(*inside, ...)], x
-    if not isinstance(x, np.ndarray) or x.size < _MUCH:
+    if not isinstance(x, np.ndarray) or x.size < _WRITTEN_ONCE_FROM:
         return [(out, value), copied]
     around = [
         out[(*inside[:axis], slice(*edge), ...)]

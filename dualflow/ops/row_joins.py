@@ -8,7 +8,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_BLOCK: Final = 1 << 16  # elements joined at a time, so that their positions stay in the cache
+_JOINED_BLOCK: Final = 1 << 16  # elements joined at a time, so that their positions stay in the cache
 
 
 def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
@@ -31,7 +31,7 @@ def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
         return
     flat, along = out.reshape(-1), np.arange(length)
     rows = rows.reshape(iterations, count, length)
-    some_iterations, block = max(1, _BLOCK // (count * length)), max(1, _BLOCK // length)
+    some_iterations, block = max(1, _JOINED_BLOCK // (count * length)), max(1, _JOINED_BLOCK // length)
     for iteration in range(0, iterations, some_iterations):
         begins = np.arange(iteration, min(iteration + some_iterations, iterations))[:, None] * size
         for start in range(0, count, block):  # all of them, where there is more than one iteration

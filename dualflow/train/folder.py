@@ -43,7 +43,7 @@ INDEX: Final = "objects.json"
 _FORMAT: Final = "dualflow checkpoint"
 _VERSION: Final = 1
 _ARRAYS: Final = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
-_LEFT: Final = re.compile(rf"\.{re.escape(INDEX)}\..*|\.tmp\w+")
+_LEFTOVER: Final = re.compile(rf"\.{re.escape(INDEX)}\..*|\.tmp\w+")
 """Incomplete files of killed writers: of an index, or of arrays, with a name by safetensors."""
 
 
@@ -235,6 +235,6 @@ def _remove_unless_current(path: Path, name: str) -> None:
 
 def _own_files(path: Path) -> list[str]:
     try:
-        return [name for name in os.listdir(path) if _ARRAYS.fullmatch(name) or _LEFT.fullmatch(name)]
+        return [name for name in os.listdir(path) if _ARRAYS.fullmatch(name) or _LEFTOVER.fullmatch(name)]
     except OSError:
         return []

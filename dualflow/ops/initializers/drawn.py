@@ -15,7 +15,7 @@ from dualflow.ops.random_numbers import draws
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike
 
-_CUT: Final = 0.87962566103423978
+_TRUNCATED_STDDEV: Final = 0.87962566103423978
 """The standard deviation of standard normal numbers that are cut at two."""
 _SHARES: Final = {
     "fan_in": lambda inputs, outputs: inputs,
@@ -113,7 +113,7 @@ def _scaled(
         return draws.uniform(source(seed), sizes, -limit, limit, kind)
     if distribution == "untruncated_normal":
         return draws.normal(source(seed), sizes, 0.0, math.sqrt(variance), kind)
-    return draws.truncated_normal(source(seed), sizes, 0.0, math.sqrt(variance) / _CUT, kind)
+    return draws.truncated_normal(source(seed), sizes, 0.0, math.sqrt(variance) / _TRUNCATED_STDDEV, kind)
 
 
 @entry

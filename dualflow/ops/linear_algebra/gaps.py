@@ -16,7 +16,7 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.selection import masked, where
 
-_WIDTH: Final = 1e-20
+_POLE_WIDTH: Final = 1e-20
 """The square of the difference, relative to the largest value, below which values count as equal."""
 
 
@@ -27,11 +27,11 @@ def _relative(values: Any) -> tuple[Any, Any]:
 
 
 def _reciprocal(x: Any) -> Any:
-    """``1 / x`` without a pole: ``x / (x ** 2 + _WIDTH)``, with gradient 0 where ``x`` is 0."""
+    """``1 / x`` without a pole: ``x / (x ** 2 + _POLE_WIDTH)``, with gradient 0 where ``x`` is 0."""
     is_nonzero = not_equal(x, 0)
     safe = where(is_nonzero, x, cast(1, x.dtype))
     size = safe * safe if not x.dtype.is_complex else real(safe * conj(safe))
-    return masked(is_nonzero, conj(safe) / cast(size + _WIDTH, x.dtype))
+    return masked(is_nonzero, conj(safe) / cast(size + _POLE_WIDTH, x.dtype))
 
 
 def inverse_gaps(values: Any) -> Any:

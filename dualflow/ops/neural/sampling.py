@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
-_HIT: Final = -1e37
+_EXCLUDED_LOGIT: Final = -1e37
 """A large negative number, added to the logits of sampled classes that are true, to exclude them."""
 
 
@@ -140,7 +140,7 @@ def _sampled_logits(
     sampled_logits = matmul(inputs, gather(weights, sampled), transpose_b=True) + gather(biases, sampled)
     if remove_hits:
         hit = reduce_any(equal(expand_dims(labels, 2), reshape(sampled, [1, 1, -1])), axis=1)
-        sampled_logits = sampled_logits + where(hit, _HIT, 0.0)
+        sampled_logits = sampled_logits + where(hit, _EXCLUDED_LOGIT, 0.0)
     true = true - log(reshape(candidates.true_expected_count, [-1, labels.shape[1]]))
     sampled_logits = sampled_logits - log(candidates.sampled_expected_count)
     shares = ones_like(true) / true.shape[1]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.ops.stable_order import NAN_KEY, order, sorted_pairs
 
-_BLOCK: Final = 1 << 15
+_COMPARED_BLOCK: Final = 1 << 15
 """The number of elements compared at a time, which fit into a processor's cache."""
 
 Places = tuple[Any, ...]
@@ -121,7 +121,7 @@ def _true(bools: Any, count: int) -> Any:
 
 def _blocks(x: Any) -> Iterator[slice]:
     """Slices of a vector that are so short that temporary arrays stay in the cache."""
-    return (slice(start, start + _BLOCK) for start in range(0, len(x), _BLOCK))
+    return (slice(start, start + _COMPARED_BLOCK) for start in range(0, len(x), _COMPARED_BLOCK))
 
 
 def _by_hash(x: Any) -> Places:

@@ -28,9 +28,9 @@ _FACTORS: Final = (0xD2511F53, 0xCD9E8D57)
 _STEPS: Final = (0x9E3779B9, 0xBB67AE85)
 _WORD: Final = 0xFFFFFFFF
 _FULL: Final = 0xFFFFFFFFFFFFFFFF
-_FEW: Final = 4
+_MOST_PYTHON_GROUPS: Final = 4
 """The number of groups up to which Python's integers compute them faster than NumPy's calls."""
-_BLOCK: Final = 4096
+_GROUP_BLOCK: Final = 4096
 """The number of groups computed at a time, whose words fit into a processor's caches."""
 
 
@@ -83,8 +83,8 @@ def words_at(places: Array, low: Any, high: Any, key: Any) -> Array:
     low, high, key = (np.asarray(x).astype(np.uint64) for x in (low, high, key))
     out = np.empty((len(places), 4), np.uint32)
     keys = _ROUND_KEYS + key.reshape(1).view(np.uint32)[_PARTS].reshape(2, 1)
-    for start in range(0, len(places), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, len(places), _GROUP_BLOCK):
+        block = slice(start, start + _GROUP_BLOCK)
         counters = np.empty((len(places[block]), 2), np.uint64)
         np.add(places[block], low, out=counters[:, 0])
         np.add(high, counters[:, 0] < low, out=counters[:, 1], dtype=np.uint64, casting="unsafe")
@@ -112,7 +112,7 @@ def _kernel(low: Any, high: Any, key: Any, count: int) -> Any:
     if any(x.dtype.kind not in "iu" for x in (low, high, key)):
         raise TypeError("philox takes integers")
     groups = -(-count // 4)
-    if groups <= _FEW:
+    if groups <= _MOST_PYTHON_GROUPS:
         return np.array(few_words(int(low), int(high), int(key), groups)[:count], np.uint32)
     return words_at(np.arange(groups, dtype=np.uint64), low, high, key).reshape(-1)[:count]
 

@@ -80,7 +80,7 @@ _STIRLING_SLOPE: Final = (
     1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160,
 )  # fmt: skip
 _HALF_LOG: Final = 0.4189385332046727  # (log(2 pi) - 1) / 2
-_FAR: Final = 8.0
+_STIRLING_FROM: Final = 8.0
 
 
 def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
@@ -114,7 +114,7 @@ def _lgamma_above_zero(m: Any, x: Any) -> Any:
     inverse = 1 / x
     series = inverse * _polynomial(inverse * inverse, _STIRLING)
     far = (x - 0.5) * (m.log(x) - 1) + (_HALF_LOG + series)
-    return m.where(x < _FAR, near, far)
+    return m.where(x < _STIRLING_FROM, near, far)
 
 
 def digamma(m: Any, x: Any) -> Any:
@@ -137,4 +137,4 @@ def _digamma_above_zero(m: Any, x: Any) -> Any:
     inverse = 1 / x
     square = inverse * inverse
     far = m.log(x) - (inverse / 2 + square * _polynomial(square, _STIRLING_SLOPE))
-    return m.where(x < _FAR, near, far)
+    return m.where(x < _STIRLING_FROM, near, far)
