@@ -30,10 +30,11 @@ from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
 @entry
-def placeholder(dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None) -> Any:
+def placeholder(dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """A tensor whose value is fed in each run.
 
     Args:
@@ -56,7 +57,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike | None = None, name: str | No
 
 
 @entry
-def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Any:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """A tensor with the value ``input`` in runs without a feed for it; eagerly, ``input``.
 
     Args:
@@ -82,10 +83,10 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
     graph = graph_recording()
     if graph is None:
         return default
-    tensor = dispatch.current().run(DEFAULT, (default,), {"shape": spec.shape})
+    tensor: Any = dispatch.current().run(DEFAULT, (default,), {"shape": spec.shape})
     if name is not None:
         graph.engine.open.names.rename(tensor._value.node, graph.unique_name(_name(graph, name)))
-    return tensor
+    return tensor  # type: ignore[no-any-return]  # the op has one output
 
 
 def _name(graph: ExplicitGraph, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, overload
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
@@ -76,6 +76,12 @@ def cholesky(a: TensorLike, /, *, upper: bool = False) -> Tensor:
     return adjoint(triangle) if upper else triangle
 
 
+@overload
+def qr(a: TensorLike, mode: Literal["reduced", "complete"] = "reduced") -> OrthogonalFactors[Tensor]: ...
+@overload
+def qr(a: TensorLike, mode: Literal["r"]) -> Tensor: ...
+@overload
+def qr(a: TensorLike, mode: str = "reduced") -> Any: ...
 def qr(a: TensorLike, mode: str = "reduced") -> Any:
     """Matrices Q with orthonormal columns and upper triangular matrices R with ``Q @ R = a``.
 
@@ -102,6 +108,18 @@ def qr(a: TensorLike, mode: str = "reduced") -> Any:
     return r if mode == "r" else OrthogonalFactors(q, r)
 
 
+@overload
+def svd(
+    a: TensorLike, full_matrices: bool = True, compute_uv: Literal[True] = True, hermitian: bool = False
+) -> SingularFactors[Tensor]: ...
+@overload
+def svd(
+    a: TensorLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
+) -> Tensor: ...
+@overload
+def svd(
+    a: TensorLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any: ...
 def svd(a: TensorLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """The singular value decomposition of matrices: ``U @ diag(S) @ Vh = a``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -61,6 +61,28 @@ def _differs(x: Any, equal_nan: bool) -> Any:
     return concat([ones_like(other[:0] if x.shape[0] == 0 else cast(x[:1], bool), bool), other], 0)
 
 
+@overload
+def unique(
+    ar: TensorLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Tensor: ...
+@overload
+def unique(
+    ar: TensorLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any: ...
 def unique(
     ar: TensorLike,
     return_index: bool = False,
@@ -248,6 +270,18 @@ def _sets(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any]:
     return (a, b) if assume_unique else (unique(a), unique(b))
 
 
+@overload
+def intersect1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: Literal[False] = False
+) -> Tensor: ...
+@overload
+def intersect1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def intersect1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: bool = False
+) -> Any: ...
 def intersect1d(
     ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -196,6 +196,12 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
     return boolean_mask(flat(tensor(arr)), flat(to(tensor(condition), bool)))
 
 
+@overload
+def where(condition: TensorLike, /) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor: ...
+@overload
+def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, /) -> Any: ...
 def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, /) -> Any:
     """``x`` where ``condition`` holds (is not 0), ``y`` elsewhere; without both, :func:`nonzero`.
 

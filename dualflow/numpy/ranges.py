@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -70,6 +70,42 @@ def arange(
     return counted(start, end, step, start.dtype)
 
 
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: IntLike = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: object = None,
+) -> Tensor: ...
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: IntLike = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: object = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: IntLike = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: object = None,
+) -> Any: ...
 def linspace(
     start: TensorLike,
     stop: TensorLike,

@@ -43,7 +43,11 @@ _DEEPEST: Final = 64
 
 
 @entry
-def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOptions | None = None) -> Any:
+def load(
+    export_dir: str | os.PathLike[str],
+    tags: str | Sequence[str] | None = None,
+    options: LoadOptions | None = None,
+) -> Any:
     """Load what :func:`save` has written.
 
     The code of the saved objects is not needed, and no code of the folder is executed: it has graphs as text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from dualflow.saved.signatures import is_function, signatures_of
 
 @entry
 def save(
-    obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, options: SaveOptions | None = None
+    obj: object,
+    export_dir: str | os.PathLike[str],
+    signatures: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
+    options: SaveOptions | None = None,
 ) -> None:
     """Write an object to a folder, which :func:`load` reads without the object's code.
 

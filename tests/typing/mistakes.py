@@ -188,3 +188,23 @@ def datasets(pair: Callable[[df.Tensor], tuple[df.Tensor, df.Tensor]]) -> None:
     df.data.Dataset.zip(numbers, pairs).get_single_element()[1][0].shape
     df.data.Dataset.from_tensor_slices(([1, 2], np.ones([2]))).map(lambda a, b: a).batch(2)
     df.data.Dataset.from_tensor_slices((([1, 2], [3, 4]), {"x": [5, 6]})).shuffle(2)
+
+
+def results(x: df.Tensor, some: bool) -> None:
+    dnp.linspace(0, 1, 5).nosuch  # wrong
+    dnp.linspace(0, 1, 5, retstep=True).shape  # wrong
+    dnp.linspace(0, 1, 5, retstep=True)[1].shape
+    dnp.linspace(0, 1, 5, retstep=some)[1].shape
+    dnp.linalg.svd(x).nosuch  # wrong
+    dnp.linalg.svd(x, compute_uv=False).shape
+    dnp.linalg.qr(x, "r").nosuch  # wrong
+    dnp.linalg.qr(x)[0].shape
+    dnp.where(x > 0, x, 0.0).nosuch  # wrong
+    dnp.where(x > 0)[0].shape
+    dnp.unique(x).nosuch  # wrong
+    dnp.unique(x, return_counts=True)[1].shape
+    df.linalg.svd(x).shape  # wrong
+    df.linalg.svd(x)[0].nosuch  # wrong
+    df.linalg.svd(x, compute_uv=False).shape
+    v1.losses.mean_squared_error(x, x).nosuch  # wrong
+    v1.placeholder(v1.float32, [2]).nosuch  # wrong

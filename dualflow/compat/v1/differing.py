@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from typing import SupportsInt
 
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
-def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, rounded down for integers, as in Python 2.
 
     >>> from dualflow.compat import v1
@@ -48,7 +49,7 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     return floordiv(x, y) if integers else divide(x, y)
 
 
-def to_float(x: TensorLike, name: str | None = "ToFloat") -> Any:
+def to_float(x: TensorLike, name: str | None = "ToFloat") -> Tensor:
     """``x`` as float32.
 
     >>> from dualflow.compat import v1
@@ -58,7 +59,7 @@ def to_float(x: TensorLike, name: str | None = "ToFloat") -> Any:
     return cast(x, float32)
 
 
-def to_double(x: TensorLike, name: str | None = "ToDouble") -> Any:
+def to_double(x: TensorLike, name: str | None = "ToDouble") -> Tensor:
     """``x`` as float64.
 
     >>> from dualflow.compat import v1
@@ -68,7 +69,7 @@ def to_double(x: TensorLike, name: str | None = "ToDouble") -> Any:
     return cast(x, float64)
 
 
-def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Any:
+def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Tensor:
     """``x`` as int32, truncated.
 
     >>> from dualflow.compat import v1
@@ -78,7 +79,7 @@ def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Any:
     return cast(x, int32)
 
 
-def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Any:
+def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Tensor:
     """``x`` as int64, truncated.
 
     >>> from dualflow.compat import v1
@@ -94,7 +95,7 @@ def poisson(
     dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Poisson numbers of mean ``lam``, of shape ``shape + lam.shape``; version 2 has the shape first.
 
     >>> from dualflow.compat import v1
@@ -145,7 +146,7 @@ def dropout(
 
 def where(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``x`` where ``condition`` is true, else ``y``; version 2 broadcasts, and doesn't select rows.
 
     Args:
@@ -244,7 +245,7 @@ def random_normal(
     dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Normal numbers, as :func:`dualflow.random.normal`; ``shape`` may be that of a tensor of dynamic sizes.
 
     >>> from dualflow.compat import v1
@@ -256,7 +257,8 @@ def random_normal(
     x, drawn_dtype = _sized(shape), as_dtype(dtype)
     if x is None or not drawn_dtype.is_floating:
         return normal(shape, mean, stddev, dtype, seed)
-    return _draw_like(_NORMAL_LIKE, x, drawn_dtype, seed) * stddev + mean
+    numbers: Tensor = _draw_like(_NORMAL_LIKE, x, drawn_dtype, seed) * stddev + mean
+    return numbers
 
 
 def random_uniform(
@@ -266,7 +268,7 @@ def random_uniform(
     dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Uniform numbers, as :func:`dualflow.random.uniform`; see :func:`random_normal` for ``shape``.
 
     >>> from dualflow.compat import v1
@@ -278,10 +280,11 @@ def random_uniform(
         return uniform(shape, minval, maxval, dtype, seed)
     upper: Any = 1 if maxval is None else maxval
     lower: Any = minval
-    return _draw_like(_UNIFORM_LIKE, x, drawn_dtype, seed) * (upper - lower) + lower
+    numbers: Tensor = _draw_like(_UNIFORM_LIKE, x, drawn_dtype, seed) * (upper - lower) + lower
+    return numbers
 
 
-def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Any:
+def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Zeros, as :func:`dualflow.zeros`; see :func:`random_normal` for ``shape``.
 
     >>> from dualflow.compat import v1
@@ -292,7 +295,7 @@ def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None)
     return zeros_of_sizes(shape, dtype) if x is None else zeros_like(x, dtype)
 
 
-def ones(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Any:
+def ones(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Ones, as :func:`dualflow.ones`; see :func:`random_normal` for ``shape``.
 
     >>> from dualflow.compat import v1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, matrix_transpose, squeeze
@@ -132,6 +132,36 @@ def tridiagonal_matmul(
     return main * side + over + under
 
 
+@overload
+def eigh_tridiagonal(
+    alpha: TensorLike,
+    beta: TensorLike,
+    eigvals_only: Literal[True] = True,
+    select: str = "a",
+    select_range: TensorLike | None = None,
+    tol: TensorLike | None = None,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def eigh_tridiagonal(
+    alpha: TensorLike,
+    beta: TensorLike,
+    eigvals_only: Literal[False],
+    select: str = "a",
+    select_range: TensorLike | None = None,
+    tol: TensorLike | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def eigh_tridiagonal(
+    alpha: TensorLike,
+    beta: TensorLike,
+    eigvals_only: bool = True,
+    select: str = "a",
+    select_range: TensorLike | None = None,
+    tol: TensorLike | None = None,
+    name: str | None = None,
+) -> Any: ...
 def eigh_tridiagonal(
     alpha: TensorLike,
     beta: TensorLike,

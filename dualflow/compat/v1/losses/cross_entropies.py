@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow import nn
 from dualflow.compat.v1.collection import GraphKeys
@@ -16,6 +16,7 @@ from dualflow.ops.shapes import shape as shape_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
 @entry
@@ -27,7 +28,7 @@ def sigmoid_cross_entropy(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """:func:`dualflow.nn.sigmoid_cross_entropy_with_logits` as a loss.
 
     Args:
@@ -62,7 +63,7 @@ def softmax_cross_entropy(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """:func:`dualflow.nn.softmax_cross_entropy_with_logits` as a loss; no gradient flows to the labels.
 
     Args:
@@ -97,7 +98,7 @@ def sparse_softmax_cross_entropy(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """:func:`dualflow.nn.sparse_softmax_cross_entropy_with_logits` as a loss.
 
     Args:

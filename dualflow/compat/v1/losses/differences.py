@@ -19,6 +19,7 @@ from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
 def _of_pairs(labels: Any, predictions: Any, what: str = "predictions") -> tuple[Any, Any]:
@@ -39,7 +40,7 @@ def absolute_difference(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """``abs(predictions - labels)``; see :func:`compute_weighted_loss` for the other arguments.
 
     Raises:
@@ -62,7 +63,7 @@ def mean_squared_error(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """``(predictions - labels) ** 2``; see :func:`compute_weighted_loss` for the other arguments.
 
     Raises:
@@ -88,7 +89,7 @@ def cosine_distance(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     dim: int | None = None,
-) -> Any:
+) -> Tensor:
     """``1 - sum(labels * predictions)`` along an axis; the vectors must be normalised to length 1.
 
     Args:
@@ -120,7 +121,7 @@ def hinge_loss(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """``max(0, 1 - logits)`` where the label is 1, and ``max(0, 1 + logits)`` where it is 0.
 
     See :func:`compute_weighted_loss` for the other arguments.
@@ -147,7 +148,7 @@ def huber_loss(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """The Huber loss: half the square of errors up to ``delta``, and linear for larger errors.
 
     Huber, "Robust estimation of a location parameter", 1964. See :func:`compute_weighted_loss` for the other
@@ -177,7 +178,7 @@ def log_loss(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """The cross entropy of probabilities: ``-log(predictions)`` where the label is 1.
 
     Args:
@@ -206,7 +207,7 @@ def mean_pairwise_squared_error(
     weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-) -> Any:
+) -> Tensor:
     """The mean squared error of the differences between elements of a sample, summed over samples.
 
     Args:

@@ -18,6 +18,7 @@ from dualflow.ops.shapes import size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
 class Reduction:
@@ -62,7 +63,7 @@ def compute_weighted_loss(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Tensor:
     """The losses of elements times their weights, reduced to one loss.
 
     Args:
@@ -138,7 +139,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
 
 @entry
-def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
     """The sum of the losses that regularizers have added to the default graph; 0 if there are none.
 
     >>> from dualflow.compat import v1
@@ -153,7 +154,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 @entry
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
-) -> Any:
+) -> Tensor:
     """The sum of the default graph's losses.
 
     Args:
