@@ -42,7 +42,7 @@ class CacheStage(UnaryStage):
 
 
 class MemoryCacheIterator(ReplayedIterator):
-    """Iterates over the elements in memory; without any over the source, which it caches at the end."""
+    """Iterates over the cached elements; until they are cached, over the source, caching its elements."""
 
     def __init__(self, stage: CacheStage) -> None:
         super().__init__(stage.source.start())
@@ -77,7 +77,7 @@ class MemoryCacheIterator(ReplayedIterator):
 
 
 class FileCacheIterator(ReplayedIterator):
-    """Iterates over a complete file; without one over the source, whose elements it writes to a file.
+    """Iterates over a complete cache file; until there is one, over the source, writing its elements.
 
     After an error in writing, it still returns the elements.
     """

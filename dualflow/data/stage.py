@@ -108,11 +108,11 @@ class Stage(ABC):
         """A new iterator over it."""
 
     def indexed(self) -> tuple[IndexedRows, Stage] | None:
-        """The same elements as rows and a stage of their indices; None without random access."""
+        """Random access: the rows, and a stage of the indices of the elements; None if there is none."""
         return None
 
     def describe(self) -> str:
-        """Its kind and those of its sources; a state is valid for stages of the same description."""
+        """The kinds of this stage and its sources; a state is valid for stages of the same description."""
         name = type(self).__name__.removesuffix("Stage")
         return f"{name}({', '.join(s.describe() for s in self.sources)})"
 

@@ -247,7 +247,7 @@ def _graph_tensor(graph: ExplicitGraph, x: Any) -> SymbolicTensor:
 
 
 def _values_of(graph: ExplicitGraph, source: Any) -> list[Value]:
-    """The values of the graph that a source stands for: for a variable, all its reads."""
+    """The graph's values to differentiate for a source: all reads of a variable, or the value of a tensor."""
     if isinstance(source, AbstractVariable) and graph.engine.value_of(source) is not None:
         return graph.engine.reads(source)
     return [_graph_tensor(graph, source)._value]

@@ -38,7 +38,7 @@ def concatenate(
     dtype: DTypeLike | None = None,
     casting: str = "same_kind",
 ) -> Tensor:
-    """Tensors joined along an axis that they have.
+    """Tensors joined along an existing axis.
 
     Args:
         arrays: a list of tensors, or a tensor whose first axis is that of the list.

@@ -51,7 +51,7 @@ def overrides() -> dict[Any, Callable[..., Any]]:
 
 @cache
 def operators() -> dict[np.ufunc, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]]:
-    """For each ufunc that is an operator, the methods of a tensor on the left and of one on the right."""
+    """The methods of the left and of the right operand, for each ufunc that implements an operator."""
     names = {
         np.add: "add",
         np.subtract: "sub",
@@ -175,7 +175,7 @@ def _without_defaults(
 def _by_numpy(
     function: Any, name: str, frame: FrameType, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """NumPy's own result, of arrays; a tape that watches one of the tensors warns that no gradient flows.
+    """The result of the NumPy function for arrays; a tape that watches a tensor warns that no gradient flows.
 
     Raises:
         SymbolicValueError: a tensor has no value.

@@ -305,7 +305,7 @@ _PLAIN: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def _expanded(key: Any, shape: Shape) -> tuple[Any, ...]:
-    """One index for each axis, and the new axes; masks as the integers where they hold, ``...`` as slices."""
+    """``key`` with one index for each axis, and the new axes: without ``...``, and with masks as integers."""
     items = key if isinstance(key, tuple) else (key,)
     if not all(type(item) in _PLAIN or _is_scalar(item) for item in items):
         items = tuple(_indices_of(items, shape))
@@ -325,7 +325,7 @@ def _is_scalar(item: Any) -> bool:
 
 
 def _indices_of(items: tuple[Any, ...], shape: Shape) -> Iterator[Any]:
-    """The items with arrays and lists as arrays, and masks as the integers where they hold."""
+    """``items`` with lists as arrays, and masks as the integer indices of their true elements."""
     arrays = [None if type(item) in _PLAIN else as_indices(item) for item in items]
     ranks = [len(shape_of(x)) if x is not None and dtype_of(x).is_bool else 1 for x in arrays]
     used = sum(
@@ -351,7 +351,7 @@ def _front(items: tuple[Any, ...], key: Any) -> int:
 
 
 def _canonical(items: tuple[Any, ...], shape: Shape) -> tuple[Key, list[tuple[int, Any]]]:
-    """The entries, one for each axis, and the gathers along axes of the result."""
+    """Canonical slices or ints, one for each axis, and the gathers to apply along axes of the result."""
     entries: list[Entry] = []
     dynamic: list[tuple[int, Any]] = []
     axis, position = 0, 0

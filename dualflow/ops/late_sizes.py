@@ -20,7 +20,7 @@ Result = Callable[..., Any]
 def once_sized(
     compute: Compute, result: Result, *inputs: Any, integers: Sequence[Any] = (), generator: Any = None
 ) -> Any:
-    """``compute(*inputs, *integers)``: now if all sizes are known, else when a call has them.
+    """``compute(*inputs, *integers)``, deferred to the calls of the trace if a size is unknown.
 
     Args:
         compute: a pure function of tensors, made of ops, that returns one tensor or a tuple of them.

@@ -254,7 +254,7 @@ def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, trainin
 
 
 def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-    """The step as one graph; after the second batch size it has an open batch size."""
+    """``step`` as a traced function; its second batch size makes a trace for all batch sizes."""
     if model.run_eagerly:
         return step
 

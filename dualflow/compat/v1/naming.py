@@ -68,7 +68,7 @@ class Namespace(ModuleType):
 def _naming(
     function: Callable[..., Any], place: int | None, older: ArgumentTranslation
 ) -> Callable[..., Any]:
-    """``function``, whose positional argument ``place`` is the name; None if that is a keyword argument."""
+    """``function`` with named operations; ``place`` is the position of its argument ``name``, or None."""
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

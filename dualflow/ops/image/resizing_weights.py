@@ -35,13 +35,13 @@ def _triangle(x: Array) -> Array:
 
 
 def _cubic(x: Array) -> Array:
-    """Keys' cubic convolution (1981), with a slope of -0.5."""
+    """The kernel of Keys' cubic convolution (1981), with a slope of -0.5."""
     near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
     return np.where(x < 1, near, np.where(x < 2, far, 0))
 
 
 def _mitchell(x: Array) -> Array:
-    """Mitchell and Netravali's cubic (1988), of B = C = 1/3."""
+    """The cubic kernel of Mitchell and Netravali (1988), for B = C = 1/3."""
     near = (7 / 6 * x - 2) * x * x + 8 / 9
     far = ((-7 / 18 * x + 2) * x - 10 / 3) * x + 16 / 9
     return np.where(x < 1, near, np.where(x < 2, far, 0))

@@ -50,7 +50,7 @@ def not_positive(x: Any) -> InvalidArgumentError:
 
 
 def _vjp(g: Any, out: Any, x: Any) -> Any:
-    """After Murray, "Differentiation of the Cholesky decomposition" (2016); symmetric, as matrices are."""
+    """The vjp, a symmetric matrix; Murray, "Differentiation of the Cholesky decomposition" (2016)."""
     inner = lower_half(matmul(out, conj(g), adjoint_a=True))
     left = triangular_solve(out, inner, adjoint=True)
     both = triangular_solve(out, matrix_transpose(left, conjugate=True), adjoint=True)

@@ -67,7 +67,7 @@ def not_decomposed(what: str) -> InvalidArgumentError:
 
 
 def _eigh_joint_vjp(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
-    """After Giles, "An extended collection of matrix derivative results" (2008), for the lower triangle."""
+    """The vjp, a lower triangle; Giles, "An extended collection of matrix derivative results" (2008)."""
     values, vectors = out if compute_v else dispatch.current().apply(EIGH, (x,), {"compute_v": True})
     g_values, g_vectors = g if compute_v else (g, None)
     inner: Any = 0.0 if g_values is None else diag(cast(g_values, x.dtype))
@@ -174,7 +174,7 @@ def _eig(x: Any, compute_v: bool) -> tuple[Any, ...]:
 
 
 def _eig_joint_vjp(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
-    """After van der Aa et al., "Computation of eigenvalue and eigenvector derivatives" (2007)."""
+    """The vjp; van der Aa et al., "Computation of eigenvalue and eigenvector derivatives" (2007)."""
     values, vectors = out if compute_v else dispatch.current().apply(EIG, (x,), {"compute_v": True})
     g_values, g_vectors = g if compute_v else (g, None)
     inner: Any = 0.0 if g_values is None else diag(g_values)

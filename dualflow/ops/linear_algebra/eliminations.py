@@ -43,7 +43,7 @@ def _numpy_inv(x: Any) -> Any:
 
 @exported_as(_numpy_inv)
 def lapack_inv(x: Any) -> Any:
-    """The inverses.
+    """The inverses of square matrices.
 
     Raises:
         LinAlgError: a matrix is not invertible.
@@ -80,7 +80,7 @@ def _numpy_det(x: Any) -> Any:
 
 @exported_as(_numpy_det)
 def lapack_det(x: Any) -> Any:
-    """The determinants."""
+    """The determinants of square matrices."""
     if not serves(x, "getrf"):
         return np.linalg.det(x)
     sign, logarithm = _slogdet(x)

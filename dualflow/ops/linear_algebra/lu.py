@@ -67,7 +67,10 @@ def _kernel(x: Any) -> tuple[Any, ...]:
 
 
 def _joint_vjp(needed: Any, g: Any, out: Any, x: Any) -> tuple[Any, ...]:
-    """After de Hoog et al., "Differentiation of matrix functionals using triangular factorization" (2011)."""
+    """The vjp of the LU decomposition.
+
+    De Hoog et al., "Differentiation of matrix functionals using triangular factorization" (2011).
+    """
     (factors, perm), (g_factors, _) = out, g
     if g_factors is None:
         return (None,)

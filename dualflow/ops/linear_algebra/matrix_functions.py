@@ -60,7 +60,7 @@ def _kernel(x: Any, function: str) -> Any:
 
 
 def _vjp(g: Any, out: Any, x: Any, function: str) -> Any:
-    """A block of the function of a matrix twice as large; Higham, "Functions of Matrices" (2008), thm. 3.6.
+    """The vjp: a block of the function of a larger matrix; Higham, "Functions of Matrices" (2008), thm. 3.6.
 
     For a matrix and a direction that block is the derivative; for the transposed matrix and a cotangent it is
     the cotangent of the matrix.

@@ -42,7 +42,7 @@ def _kernel(x: Any, full_matrices: bool, only_r: bool = False) -> tuple[Any, ...
 
 
 def _joint_vjp(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tuple[Any, ...]:
-    """After Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020)."""
+    """The vjp; Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020)."""
     q, r = out
     g_q, g_r = (zeros_like(y) if c is None else conj(c) for c, y in zip(g, out, strict=True))
     inner, columns = q.shape[-1], r.shape[-1]

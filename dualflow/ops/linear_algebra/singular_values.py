@@ -73,7 +73,7 @@ def _decomposed(x: Any, compute_uv: bool, full_matrices: bool) -> tuple[Any, ...
 def _joint_vjp(
     needed: Any, g: Any, out: Any, x: Any, compute_uv: bool, full_matrices: bool
 ) -> tuple[Any, ...]:
-    """After Townsend, "Differentiating the Singular Value Decomposition" (2016), and Wan and Zhang (2019)."""
+    """The vjp; Townsend, "Differentiating the Singular Value Decomposition" (2016), Wan and Zhang (2019)."""
     if not compute_uv:
         out, g = _svd(x), (g, None, None)
     (s, u, v), (g_s, g_u, g_v) = out, g

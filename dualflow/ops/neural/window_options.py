@@ -83,7 +83,7 @@ def channels_first(data_format: str | None, rank: int) -> bool:
 
 
 def named(data_format: str | None, last: str, first: str) -> str | None:
-    """``data_format``, which is one of two names or None."""
+    """``data_format``, checked to be ``last``, ``first`` or None."""
     if data_format not in (None, last, first):
         raise InvalidArgumentError(f"data_format is {last!r} or {first!r}, not {data_format!r}.")
     return data_format

@@ -81,7 +81,7 @@ def floats(x: Any) -> Any:
 
 
 def choice(value: str, what: str, choices: tuple[str, ...]) -> str:
-    """One of several names.
+    """``value``, checked to be one of ``choices``.
 
     Raises:
         InvalidArgumentError: another one.

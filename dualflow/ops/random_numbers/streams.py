@@ -101,7 +101,7 @@ STREAMS: Final = Streams()
 
 
 def _fields_of(stream: Stream) -> dict[str, int] | None:
-    """The op seed with which a stream begins; empty for the shared stream."""
+    """The op seed of a stream as a field for the text of graphs; no field for the shared stream."""
     if stream is STREAMS.shared:
         return {}
     seed = STREAMS.op_seed(stream)

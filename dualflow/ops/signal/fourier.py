@@ -330,7 +330,7 @@ def irfft3d(input_tensor: TensorLike, fft_length: IntsLike | None = None, name: 
 
 
 _NORMS: Final = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
-"""By which power of the number of elements a transform is divided, and an inverse one multiplied."""
+"""The exponents of the number of elements by which a transform is divided, for each ``norm``."""
 
 
 def _transform_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) -> Tensor:

@@ -152,7 +152,7 @@ class SparseTensor(AbstractComposite):
         return _make(self._indices, values, self._shape, self._dense_shape)
 
     def as_tensor(self) -> Any:
-        """Refuses the conversion: that to a tensor, which stores all elements, must be explicit.
+        """Raises an error: the conversion to a dense tensor must be explicit.
 
         Raises:
             DTypeError: always.
