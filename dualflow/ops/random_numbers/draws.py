@@ -288,7 +288,7 @@ def truncated_normal(
 ) -> Tensor:
     """Normal numbers within two standard deviations of the mean."""
     drawn = _once_sized(_truncated_numbers, generator, shape, _floating(dtype, "normal"))
-    return _placed(drawn, mean, stddev)
+    return _scale_and_shift(drawn, mean, stddev)
 
 
 def _scale_and_shift(x: Any, mean: Any, stddev: Any) -> Any:
