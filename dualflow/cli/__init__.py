@@ -20,7 +20,8 @@ from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import DualflowError
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function
+from dualflow.function.decorator import function
+from dualflow.function.traced_function import Function
 
 _RUN = """\
 Run a program that was written for TensorFlow 2, with Keras or without: in its process, and in those that

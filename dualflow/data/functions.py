@@ -25,7 +25,7 @@ from dualflow.data.sources import UnknownStage
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import wrap
 from dualflow.function.autograph.conversion import converted
-from dualflow.function.decorator import Function
+from dualflow.function.traced_function import Function
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.ops.creation import convert_to_tensor
 

@@ -22,7 +22,7 @@ from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, Literal, MatM
 
 Array = np.ndarray[Any, Any]
 Pattern = Any
-"""A SciPy sparse array of 0 and 1, in rows."""
+"""A SciPy sparse array (CSR) of 0 and 1."""
 
 
 def pattern_of(graph: Graph) -> Pattern:
@@ -31,7 +31,7 @@ def pattern_of(graph: Graph) -> Pattern:
     Raises:
         InvalidArgumentError: a size depends on data.
     """
-    walk = _Dependence(graph)
+    dependence = _Dependence(graph)
     for node in graph.nodes:
         for value in node.outputs:
             if value.spec.dtype.is_inexact:
@@ -40,12 +40,12 @@ def pattern_of(graph: Graph) -> Pattern:
                         f"The size of the result of {node.op.name} depends on data, and so does the pattern "
                         f"of the jacobian; pass a pattern to sparse_jacobian.\n  {node.origin}"
                     )
-                pattern = walk.through(node, value)
+                pattern = dependence.through(node, value)
                 if pattern is not None:
-                    walk.patterns[value] = pattern
+                    dependence.patterns[value] = pattern
     (result,) = graph.outputs
-    pattern = walk.patterns.get(result)
-    return walk.empty(_count(result)) if pattern is None else pattern
+    pattern = dependence.patterns.get(result)
+    return dependence.empty(_count(result)) if pattern is None else pattern
 
 
 class _Dependence:
@@ -151,7 +151,7 @@ def _transposed(node: Node) -> tuple[bool, bool]:
 
 
 def _union(patterns: list[Pattern]) -> Pattern:
-    """The pattern of elements that depend on what those of any of the patterns depend on."""
+    """The union of patterns of the same shape."""
     total = patterns[0]
     for other in patterns[1:]:
         total = total + other
@@ -159,7 +159,7 @@ def _union(patterns: list[Pattern]) -> Pattern:
 
 
 def _ones(pattern: Pattern) -> Pattern:
-    """The pattern with 1 for each number that is not 0, so that int8 holds sums of patterns."""
+    """The pattern with 1 for each number that is not 0, so that sums of patterns don't overflow int8."""
     pattern.data = (pattern.data != 0).astype(np.int8)
     return pattern
 

@@ -57,9 +57,12 @@ _SMALL_RATIO: Final = 16
 _MISSING: Final = object()
 _runs: Final[dict[Hashable, Any]] = {}
 _lengths: Final[dict[Hashable, _ManyShapes]] = {}
-"""Elementwise kernels that may serve several shapes, by :class:`_ShapeFamily`."""
+"""The elementwise kernels that may serve several shapes, by :class:`_ShapeFamily`."""
 _once: Final[set[Hashable]] = set()
-"""The keys of calls that one of these has served; a second such call gets its own kernel, which is faster."""
+"""The keys of calls that a kernel for several shapes has served.
+
+A second call gets its own, faster kernel.
+"""
 
 
 class _ShapeFamily(NamedTuple):
@@ -134,7 +137,7 @@ def call_key(
 
 
 def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any]) -> bool:
-    """Whether compiled functions may have kernels for the op, by its kind."""
+    """Whether there are kernels for the kind of the op."""
     kind = op.kind
     if isinstance(kind, Opaque):
         return kind.fourier is not None and kind.fourier(*[x._array for x in inputs], **attrs)
@@ -144,7 +147,7 @@ def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any])
 def _run_of(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
-    """A new function that runs calls of this key; None if NumPy runs them, or a kernel is being compiled."""
+    """A new kernel for calls of ``key``; None if NumPy runs them, or this thread is compiling a kernel."""
     if _building.on or not all(map(_plain, attrs.values())) or any(_is_repeated(a, arrays) for a in arrays):
         return None
     try:
@@ -174,7 +177,7 @@ def _new_run(
 
 
 def _in_build(make: Callable[..., Any], what: Computation, *arguments: Any) -> Any:
-    """The result of ``make``; ops that this thread runs meanwhile run on NumPy.
+    """The result of ``make``, during which ops of this thread run on NumPy.
 
     Raises:
         _UnfitError: it has failed: for these inputs, or since kernels can't be compiled here.
@@ -192,7 +195,7 @@ def _in_build(make: Callable[..., Any], what: Computation, *arguments: Any) -> A
 
 
 def _is_repeated(array: Array, arrays: Sequence[Array]) -> bool:
-    """Whether a large array has strides of 0: NumPy reads it in place, and a kernel would need a copy.
+    """Whether a large array has strides of 0: a kernel would need a copy of it, while NumPy does not.
 
     An array that is small compared with another one is copied.
     """
@@ -246,7 +249,7 @@ def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -
 def _is_program_of_all(
     what: Computation, kernel: AnyLength, attrs: dict[str, Any], family: _ShapeFamily
 ) -> bool:
-    """Whether the kernel is the program of the graph over symbolic sizes, and so of all the family."""
+    """Whether the graph with symbolic sizes has the same program, which then serves all of ``family``."""
     options = compile_options()
     tracer = Tracer(_name(what), options=options)
     open_shape = Shape([1 if unit else size_variable(least=0) for unit in family.units or ()])
@@ -265,7 +268,7 @@ def _is_program_of_all(
 
 
 def _of_length(compute: Callable[..., Array], arrays: Sequence[Array], shape: tuple[int, ...]) -> Run:
-    """One call of a kernel for vectors of any length."""
+    """A function that calls a kernel for vectors of any length on arrays of ``shape``."""
     return lambda *inputs: wrap(compute(arrays, shape))
 
 

@@ -35,6 +35,6 @@ class RetracingWarning(UserWarning):
 
 
 def here() -> str:
-    """The user's line, as the end of an error's message."""
+    """The user's line as text, to append to an error's message; empty if there is none."""
     place = caller()
     return "" if place is None else f"\n  {place}"

@@ -1,4 +1,4 @@
-"""Options of a compile: those of the function, and the settings of the process for the others."""
+"""The options of a compile: those of the function, else the settings of the process."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def get_eager_kernels() -> str:
 
 
 def eager_kernels_choice() -> tuple[str, str]:
-    """What computes large eager ops, and the source of this setting."""
+    """What computes eager ops on large tensors, and the source of this setting."""
     if _settings.eager_unavailable_reason:
         return "numpy", _settings.eager_unavailable_reason
     kernels, source = EAGER_KERNELS[0], "the default"

@@ -1,4 +1,4 @@
-"""``pickle`` and ``copy`` for traced functions: of the Python function, never of compiled code.
+"""``pickle`` and ``copy`` of traced functions: they copy the Python function, never compiled code.
 
 A function that is an attribute of a module under its own name is pickled as that name, as Python functions
 are; another one as its Python function and its options.
@@ -77,7 +77,7 @@ def _by_value() -> bool:
 
 
 def _is_named(thing: Any) -> bool:
-    """Whether the module of ``thing`` has it as an attribute of its name."""
+    """Whether ``thing`` is the attribute of its module that has its name."""
     attribute: Any = sys.modules.get(getattr(thing, "__module__", None) or "")
     for part in getattr(thing, "__qualname__", "").split("."):
         attribute = getattr(attribute, part, None)

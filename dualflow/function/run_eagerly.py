@@ -1,4 +1,4 @@
-"""The process's call mode: whether calls of traced functions run as Python, inlined, or profiled."""
+"""The call mode of the process: whether traced functions run as Python, inlined, or profiled."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.eager.derivatives import jvp, vjp
 from dualflow.function.batching.vmap import vmap
-from dualflow.function.decorator import Function
 from dualflow.function.dependence_pattern import pattern_of
+from dualflow.function.traced_function import Function
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import gather_nd

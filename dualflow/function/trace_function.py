@@ -152,7 +152,7 @@ class FunctionTracer:
     def _recorded(
         self, function: Callable[..., Any], call: CallArguments, builder: GraphBuilder | None
     ) -> ConcreteFunction:
-        """The trace of ``function``, which is the user's, or the converted one.
+        """The trace of ``function``, the user's or the converted one.
 
         It runs twice if it captures a variable that is an argument too: both must be one input of the graph,
         and only the first run shows which variables these are.
@@ -205,7 +205,7 @@ class FunctionTracer:
 
 
 def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
-    """The leaves to trace with: symbolic tensors, stand-ins for variables, and Python values."""
+    """What the function is traced on: symbolic tensors, stand-ins for variables, and Python values."""
     bound: dict[int, Any] = {}
     leaves: list[Any] = []
     for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):

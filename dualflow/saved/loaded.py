@@ -18,7 +18,7 @@ from dualflow.function.arguments.match_structure import as_tensor, match_structu
 from dualflow.function.arguments.signature import Signature
 from dualflow.function.arguments.trace_key import static_leaf
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function
+from dualflow.function.traced_function import Function
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
 from dualflow.saved.structures import is_tensor

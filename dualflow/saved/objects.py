@@ -32,7 +32,7 @@ from dualflow.eager.updates import value_of
 from dualflow.eager.variable import Variable
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function
+from dualflow.function.traced_function import Function
 from dualflow.saved.assets import Asset
 from dualflow.saved.signatures import is_function
 from dualflow.saved.structures import to_json

@@ -12,7 +12,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import flatten, leaves
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function
+from dualflow.function.traced_function import Function
 from dualflow.saved.gradients import with_traced_gradients
 from dualflow.saved.loaded import LoadedTrace
 from dualflow.saved.traces import arguments_of

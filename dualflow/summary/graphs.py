@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import entry
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function
 from dualflow.function.trace_function import TRACE_LISTENERS
+from dualflow.function.traced_function import Function
 from dualflow.graph.ir import Graph
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.summary.defaults import DEFAULTS, condition_here

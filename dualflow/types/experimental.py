@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import ShapeLike as ShapeLike
     from dualflow.core.argument_types import TensorLike as TensorLike
     from dualflow.function.concrete import ConcreteFunction as ConcreteFunction
-    from dualflow.function.decorator import Function as GenericFunction
-    from dualflow.function.decorator import Function as PolymorphicFunction
+    from dualflow.function.traced_function import Function as GenericFunction
+    from dualflow.function.traced_function import Function as PolymorphicFunction
 
     __all__ = [
         "AxisLike",
@@ -32,6 +32,6 @@ _publish(
     lazy={
         "dualflow.core.argument_types": "AxisLike DTypeLike IntLike IntsLike ShapeLike TensorLike",
         "dualflow.function.concrete": "ConcreteFunction",
-        "dualflow.function.decorator": "GenericFunction=Function PolymorphicFunction=Function",
+        "dualflow.function.traced_function": "GenericFunction=Function PolymorphicFunction=Function",
     },
 )

@@ -128,7 +128,10 @@ def _run_inline(branch: Callable[[], None]) -> None:
 
 
 def _inlined(tracer: Tracer, values: Sequence[Any]) -> list[Any]:
-    """The values after a branch that always runs, whose tensors move from its trace to the current one."""
+    """Inline the trace of a branch that always runs.
+
+    Returns the values of its variables in the current trace.
+    """
     flat = [flatten(x) for x in values]
     inner = [x for leaves, _ in flat for x in leaves if type(x) is SymbolicTensor and x._tracer is tracer]
     outputs = tuple([x._value for x in inner])

@@ -43,8 +43,8 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
 
-_TRIALS: Final = 3
-"""The largest number of traces of a body for each variable: for its value, and for dtype promotions."""
+_TRACES_PER_VARIABLE: Final = 3
+"""The most traces of a loop body for each of its variables, until the specs of all are stable."""
 
 Values = tuple[Any, ...]
 
@@ -70,7 +70,7 @@ def while_stmt(
         condition = condition_value(test())
         tensor = symbolic(condition)
         if tensor is not None:
-            _Loop(SavedVariables((test, body), names, temporaries)).run(tensor, [], iteration)
+            _Loop(SavedVariables((test, body), names, temporaries)).add(tensor, [], iteration)
             return
         if not condition:
             return
@@ -102,7 +102,7 @@ def for_stmt(
         return
     if isinstance(iterated, AbstractSource) and not dispatch.current().eager:
         loop = _Loop(SavedVariables((body, extra_test), names, temporaries))
-        loop.run_over(iterated.reading(), extra_test, body)
+        loop.add_over_stream(iterated.reading(), extra_test, body)
         return
     with loop_options(None):
         _for_in_python(iterated, extra_test, body, names, temporaries)
@@ -152,12 +152,12 @@ def _for_iterations(
     first = convert_to_tensor(as_array(0, iterations.counter))
     flag = continues(first)
     if flag is not False:
-        loop.run(flag, [first], iteration)
+        loop.add(flag, [first], iteration)
 
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """A variable that the graph's loop carries.
+    """How the graph's loop carries a Python variable: the plan for the variable.
 
     Attributes:
         name: its name.
@@ -176,17 +176,17 @@ class _Carried:
 
 
 class _Loop:
-    """A loop whose iterations assign Python variables."""
+    """Traces a Python loop, and adds it to the graph with the variables that it assigns."""
 
     def __init__(self, state: SavedVariables) -> None:
         self._state = state
         self._names = state.names
         self._most: int | None = None
 
-    def run(
+    def add(
         self, flag: Any, counters: list[Any], iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]]
     ) -> None:
-        """Add the loop to the graph. It carries a flag: whether there is another iteration.
+        """Add the loop to the graph. It carries a flag, which is true if there is another iteration.
 
         Args:
             flag: the initial flag, a symbolic bool.
@@ -199,12 +199,12 @@ class _Loop:
             final = loop_node(_first_argument(body), body, initial, self._most)
             return leading[0], final[len(leading) :]
 
-        self._stage(leading, iteration, (), node)
+        self._add_node(leading, iteration, (), node)
 
-    def run_over(
+    def add_over_stream(
         self, reading: StreamReading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
     ) -> None:
-        """Add the loop to the graph: an iteration for each element that is read, while ``extra_test()``."""
+        """Add a loop over the elements of a stream to the graph; it ends if ``extra_test()`` is false."""
 
         def continues() -> Any:
             condition = True if extra_test is None else extra_test()
@@ -224,9 +224,9 @@ class _Loop:
             _, ran, *results = stream_node(reading, body, initial)
             return ran, results
 
-        self._stage([continues(), convert_to_tensor(False)], iteration, reading.specs, node)
+        self._add_node([continues(), convert_to_tensor(False)], iteration, reading.specs, node)
 
-    def _stage(
+    def _add_node(
         self,
         leading: list[Any],
         iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
@@ -246,8 +246,8 @@ class _Loop:
         """
         before = self._state.read()
         plans = [_plan(*variable) for variable in zip(self._names, before, strict=True)]
-        for _ in range(2 + _TRIALS * len(before)):
-            body, plans, is_stable = self._trial(before, plans, leading, iteration, item_specs)
+        for _ in range(2 + _TRACES_PER_VARIABLE * len(before)):
+            body, plans, is_stable = self._trace_iteration(before, plans, leading, iteration, item_specs)
             if is_stable:
                 break
         else:
@@ -258,7 +258,7 @@ class _Loop:
         ran, results = node(body, initial)
         self._state.write(_packed(before, plans, iter(results), ran=ran))
 
-    def _trial(
+    def _trace_iteration(
         self,
         before: Values,
         plans: list[_Carried | None],
@@ -266,7 +266,10 @@ class _Loop:
         iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
         item_specs: Sequence[TensorSpec],
     ) -> tuple[Body, list[_Carried | None], bool]:
-        """Trace one iteration; return the body, the new plans, and whether they are equal to ``plans``."""
+        """Trace one iteration by ``plans``.
+
+        Returns the body, the plans that follow, and whether they are the same.
+        """
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
         leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
@@ -290,7 +293,7 @@ class _Loop:
         shapes = iter(options.invariants(leaves))
         invariants = [[next(shapes) for _ in _carried_specs(p)] if p else [] for p in plans]
         variables = zip(self._names, before, after, plans, invariants, strict=True)
-        new_plans = [_new_plan(*variable) for variable in variables]
+        new_plans = [_plan_after_iteration(*variable) for variable in variables]
         is_stable = all(new is old for new, old in zip(new_plans, plans, strict=True))
         outputs: list[Value] = []
         if is_stable:
@@ -307,7 +310,7 @@ class _Loop:
 def _traced_iteration(
     tracer: Tracer, iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]], counters: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """The next counters, and the flag for another iteration; None if the iteration ends with a ``raise``."""
+    """Run an iteration; returns the next counters and the flag (None if it ends with a ``raise``)."""
 
     def run() -> tuple[Sequence[Any], Any]:
         try:
@@ -322,14 +325,14 @@ def _traced_iteration(
 
 
 def _plan(name: str, x: Any) -> _Carried | None:
-    """How the variable ``name`` of value ``x`` is carried; None if it is not carried."""
+    """The plan for the variable ``name`` with value ``x``; None if the loop doesn't carry it."""
     if x is None or is_undefined(x) or isinstance(x, AbstractVariable | str | bytes):
         return None
     return _carried(name, x)
 
 
 def _carried(name: str, x: Any) -> _Carried | None:
-    """How a variable of value ``x`` is carried; None if one of its leaves can't be a tensor."""
+    """The plan for a variable with value ``x``; None if one of its leaves can't be a tensor."""
     leaves, structure = flatten(x)
     if not leaves or not all(map(is_value, leaves)):
         return None
@@ -337,10 +340,13 @@ def _carried(name: str, x: Any) -> _Carried | None:
     return _Carried(name, structure, specs, tuple(leaves), flagged)
 
 
-def _new_plan(
+def _plan_after_iteration(
     name: str, before: Any, after: Any, plan: _Carried | None, invariants: Sequence[Shape | None]
 ) -> _Carried | None:
-    """How a variable is carried whose value is ``before`` at first and ``after`` after one iteration."""
+    """The plan for a variable with value ``before`` before the loop, and ``after`` after an iteration.
+
+    It has the dtypes and shapes of both; an error if they are incompatible.
+    """
     if plan is None:
         if is_same(before, after):
             return None
@@ -422,7 +428,10 @@ def _unflagged(plan: _Carried) -> tuple[bool, ...]:
 def _packed(
     before: Values, plans: Sequence[_Carried | None], carried: Iterator[Any], ran: Any = None
 ) -> Values:
-    """The values of the variables from the carried tensors; ``ran`` is whether an iteration has run."""
+    """The values of all variables, of which some are carried tensors.
+
+    ``ran`` is a bool tensor: whether an iteration has run, and so assigned the variables.
+    """
     return tuple(
         x if plan is None else unflatten(plan.structure, _leaves(plan, carried, ran))
         for x, plan in zip(before, plans, strict=True)
@@ -478,7 +487,7 @@ def _outputs(after: Any, plan: _Carried, tracer: Tracer) -> list[Value]:
 
 
 def _first_argument(body: Body) -> Body:
-    """A body that returns the first of the arguments of ``body``."""
+    """The test of a loop: a body that returns the flag, the first argument of ``body``."""
     tracer = inner_tracer("loop_test")
     arguments = tuple(tracer.argument(v.spec)._value for v in body.arguments)
     return Body(tracer, arguments, LEAF, arguments[:1])

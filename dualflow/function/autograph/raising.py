@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
-from dualflow.function.control.raising import end, is_conditional, raise_at_boundary
+from dualflow.function.control.raising import end_of_branch, is_conditional, raise_at_boundary
 from dualflow.function.errors import here
 
 
@@ -63,7 +63,7 @@ def raised(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> Any:
     engine = dispatch.current().innermost
     guard = next((g for g in reversed(_guards.get()) if g.catches(kind)), None)
     if guard is None or guard.engine.eager:
-        raise end(make, reads)
+        raise end_of_branch(make, reads)
     if guard.engine is not engine:
         raise_at_boundary(
             InvalidArgumentError(

@@ -29,7 +29,9 @@ class _Trace(NamedTuple):
 def batch_function(
     fn: Callable[..., Any], call: Call, leaves: Sequence[Any], count: int
 ) -> tuple[list[BatchedValue], Structure]:
-    """The leaves of the result of ``fn`` for a batch of ``count`` elements, and their structure.
+    """Evaluate ``fn`` for a batch of ``count`` elements.
+
+    Returns the leaves of the result, and their structure.
 
     Args:
         fn: a Python function, whose control flow is converted.

@@ -57,7 +57,7 @@ class BatchedValue(NamedTuple):
 
     @property
     def scan_input(self) -> Any:
-        """The tensor as an input that a loop scans: its own first axis first, then the batch axis."""
+        """The tensor as an input that a loop scans: the scanned axis first, then the batch axis."""
         return moved_axis(self.tensor, 1, 0) if self.is_batched and not self.is_loop_stack else self.tensor
 
     def with_batch_axis(self, count: int) -> Any:
@@ -73,7 +73,7 @@ class BatchedValue(NamedTuple):
 
 
 def with_common_rank(values: Sequence[BatchedValue], least: int = 0) -> list[BatchedValue]:
-    """The values with the rank, not counting the batch axis, of the one with most axes."""
+    """The values with axes of size 1 added, so that all have the same rank, not counting the batch axis."""
     rank = max([least, *[x.rank for x in values]])
     return [x.with_rank(rank) for x in values]
 

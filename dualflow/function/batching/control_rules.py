@@ -1,9 +1,9 @@
-"""Batching of conditionals and loops.
+"""Batching rules of conditionals and loops.
 
 With a shared condition they stay one conditional or loop. With a batched condition, each branch that some
 element takes runs for the whole batch, and the results are selected; a loop runs until no element continues,
-and the carried values of the others stay unchanged. Elements that a branch or iteration is not for are
-replaced by one that it is for. So they raise no errors, and no gradient is infinity times zero.
+and the carried values of the others stay unchanged. For a branch or iteration, the elements that do not
+take it are replaced by one that does. So they raise no errors, and no gradient is infinity times zero.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from dualflow.ops.reduction import argmax, reduce_any
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
 
-Run = Callable[[Graph, Sequence[BatchedValue]], list[BatchedValue]]
+EvaluateBody = Callable[[Graph, Sequence[BatchedValue]], list[BatchedValue]]
 """Evaluates a graph for the whole batch."""
 
 
 def batched_cond(
-    spec: CondSpec, index: BatchedValue, operands: Sequence[BatchedValue], count: int, run: Run
+    spec: CondSpec, index: BatchedValue, operands: Sequence[BatchedValue], count: int, evaluate: EvaluateBody
 ) -> list[Any]:
     """The outputs of a conditional, each with a batch axis of ``count`` elements."""
     if index.is_batched:
-        return _select_branches(spec, index.tensor, operands, count, run)
+        return _select_branches(spec, index.tensor, operands, count, evaluate)
 
     def function(branch: Graph) -> Callable[[], list[Any]]:
-        return lambda: [y.with_batch_axis(count) for y in run(branch, operands)]
+        return lambda: [y.with_batch_axis(count) for y in evaluate(branch, operands)]
 
     branches = [function(branch) for branch in spec.branches]
     outputs: list[Any] = branches[0]() if len(branches) == 1 else switch_case(index.tensor, branches)
@@ -45,26 +45,26 @@ def batched_cond(
 
 
 def _select_branches(
-    spec: CondSpec, index: Any, operands: Sequence[BatchedValue], count: int, run: Run
+    spec: CondSpec, index: Any, operands: Sequence[BatchedValue], count: int, evaluate: EvaluateBody
 ) -> list[Any]:
     *first, last = spec.branches
     masks = [equal(index, i) for i in range(len(first))]
     last_mask = logical_not(reduce_any(stack(masks), 0)) if masks else equal(index, index)
-    outputs = _masked_branch(last, last_mask, operands, count, run)
+    outputs = _masked_branch(last, last_mask, operands, count, evaluate)
     for mask, branch in zip(masks, first, strict=True):
-        taken = _masked_branch(branch, mask, operands, count, run)
+        taken = _masked_branch(branch, mask, operands, count, evaluate)
         outputs = [_select(mask, new, old) for new, old in zip(taken, outputs, strict=True)]
     return outputs
 
 
 def _masked_branch(
-    graph: Graph, mask: Any, operands: Sequence[BatchedValue], count: int, run: Run
+    graph: Graph, mask: Any, operands: Sequence[BatchedValue], count: int, evaluate: EvaluateBody
 ) -> list[Any]:
     """The outputs of a branch; those of elements outside of ``mask`` are unspecified."""
 
     def taken() -> list[Any]:
         valid = [BatchedValue(_with_valid(mask, x.tensor), True) if x.is_batched else x for x in operands]
-        return [y.with_batch_axis(count) for y in run(graph, valid)]
+        return [y.with_batch_axis(count) for y in evaluate(graph, valid)]
 
     shapes = [v.spec.shape for v in graph.outputs]
     if not all(shape.is_static for shape in shapes):
@@ -88,10 +88,12 @@ def _select(mask: Any, new: Any, old: Any) -> Any:
     return where(expand_dims(mask, tuple(range(1, 1 + missing))) if missing else mask, new, old)
 
 
-def batched_loop(loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, run: Run) -> list[BatchedValue]:
+def batched_loop(
+    loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, evaluate: EvaluateBody
+) -> list[BatchedValue]:
     """The outputs of a loop for the whole batch."""
     if loop.condition is not None:
-        return _batched_while(loop, loop.condition, inputs, count, run)
+        return _batched_while(loop, loop.condition, inputs, count, evaluate)
     carry, scanned, invariants = loop.parts(inputs)
     active = next((x.active for x in scanned if x.active is not None), None)
     others = [x.is_batched for x in (*scanned, *invariants)]
@@ -101,7 +103,7 @@ def batched_loop(loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, run
     def step(state: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
         carried = [BatchedValue(x, batched) for x, batched in zip(state, carries_batched, strict=True)]
         slices = [BatchedValue(x, whole.is_batched) for x, whole in zip(xs, scanned, strict=False)]
-        outputs = run(loop.body, [*carried, *slices, *invariants])
+        outputs = evaluate(loop.body, [*carried, *slices, *invariants])
         new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
         if active is not None:
             new_state = [_select(xs[-1], new, old) for new, old in zip(new_state, state, strict=True)]
@@ -122,26 +124,26 @@ def batched_loop(loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, run
 
 
 def _batched_while(
-    loop: LoopSpec, condition: Graph, inputs: Sequence[BatchedValue], count: int, run: Run
+    loop: LoopSpec, condition: Graph, inputs: Sequence[BatchedValue], count: int, evaluate: EvaluateBody
 ) -> list[BatchedValue]:
     carry, _, invariants = loop.parts(inputs)
     others = [x.is_batched for x in invariants]
     carries_batched = batched_carries(loop.body, [x.is_batched for x in carry], others)
     (condition_batched,) = batched_outputs(condition, [*carries_batched, *others])
     if condition_batched:
-        return _masked_while(loop, condition, carry, invariants, count, run)
+        return _masked_while(loop, condition, carry, invariants, count, evaluate)
     stacks_batched = batched_outputs(loop.body, [*carries_batched, *others])[loop.carried :]
 
     def body_inputs(state: Sequence[Any]) -> list[BatchedValue]:
         return [*map(BatchedValue, state, carries_batched), *invariants]
 
     def step(state: list[Any]) -> tuple[list[Any], list[Any]]:
-        outputs = run(loop.body, body_inputs(state))
+        outputs = evaluate(loop.body, body_inputs(state))
         new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
         return new_state, _unwrapped(outputs[loop.carried :], stacks_batched, count)
 
     final, stacks = scan_while(
-        lambda *state: run(condition, body_inputs(state))[0].tensor,
+        lambda *state: evaluate(condition, body_inputs(state))[0].tensor,
         step,
         _unwrapped(carry, carries_batched, count),
         loop.length,
@@ -158,12 +160,12 @@ def _masked_while(
     carry: Sequence[BatchedValue],
     invariants: Sequence[BatchedValue],
     count: int,
-    run: Run,
+    evaluate: EvaluateBody,
 ) -> list[BatchedValue]:
     """A while loop with a batched condition: an element whose condition is false keeps its carried values."""
 
     def continues(state: Sequence[Any]) -> Any:
-        return run(condition, [*_batched(state), *invariants])[0].with_batch_axis(count)
+        return evaluate(condition, [*_batched(state), *invariants])[0].with_batch_axis(count)
 
     def step(active_and_state: list[Any]) -> tuple[list[Any], list[Any]]:
         active, *state = active_and_state
@@ -171,7 +173,7 @@ def _masked_while(
             BatchedValue(_with_valid(active, x.tensor), True) if x.is_batched else x
             for x in (*_batched(state), *invariants)
         ]
-        outputs = [y.with_batch_axis(count) for y in run(loop.body, valid)]
+        outputs = [y.with_batch_axis(count) for y in evaluate(loop.body, valid)]
         new_state = [_select(active, new, old) for new, old in zip(outputs, state, strict=False)]
         stacked = [*outputs[loop.carried :], active] if loop.stacked else []
         return [logical_and(active, continues(new_state)), *new_state], stacked

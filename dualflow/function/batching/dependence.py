@@ -1,4 +1,4 @@
-"""Which outputs of a graph are batched, from which of its inputs are."""
+"""Infers which outputs of a graph are batched from which of its inputs are batched."""
 
 from __future__ import annotations
 

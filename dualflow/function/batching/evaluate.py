@@ -16,11 +16,11 @@ from dualflow.ops.measuring import SHAPE, sizes_of
 from dualflow.ops.op_kinds import Cond, Literal, Loop
 from dualflow.ops.record import Effect
 
-Note = Callable[[Any, Any], None]
+OnAssignment = Callable[[Any, Any], None]
 
 
 def evaluate_batched(
-    graph: Graph, inputs: Sequence[BatchedValue], count: int, note: Note | None = None
+    graph: Graph, inputs: Sequence[BatchedValue], count: int, on_assignment: OnAssignment | None = None
 ) -> list[BatchedValue]:
     """The results of ``graph`` for a batch of ``count`` elements: the outputs, then the updates.
 
@@ -28,7 +28,7 @@ def evaluate_batched(
         graph: the trace for one element.
         inputs: one for each input of the graph.
         count: the size of the batch.
-        note: called for each assignment outside of bodies, with the variable and its new value.
+        on_assignment: called for each assignment outside of bodies, with the variable and its new value.
 
     Raises:
         UnbatchableError: an operation has no batched form; with the user's line.
@@ -38,7 +38,7 @@ def evaluate_batched(
         operands = [values[v] for v in node.inputs]
         with origin.forced(node.origin):
             try:
-                results = _outputs(node, operands, count, note)
+                results = _outputs(node, operands, count, on_assignment)
             except UnbatchableError as error:
                 if node.origin is None or str(node.origin) in str(error):
                     raise
@@ -47,12 +47,14 @@ def evaluate_batched(
     return [values[v] for v in graph.results]
 
 
-def _outputs(node: Node, values: Sequence[BatchedValue], count: int, note: Note | None) -> list[BatchedValue]:
+def _outputs(
+    node: Node, values: Sequence[BatchedValue], count: int, on_assignment: OnAssignment | None
+) -> list[BatchedValue]:
     if isinstance(node.op.kind, Literal):
         return [BatchedValue(dispatch.current().constant(node.attrs["value"]), False)]
     if node.effect is Effect.ASSIGN:
-        if note is not None:
-            note(node.attrs["variable"], shared(values[0], node.attrs["variable"]))
+        if on_assignment is not None:
+            on_assignment(node.attrs["variable"], shared(values[0], node.attrs["variable"]))
         return []
     attrs = dict(attrs_for(node, [x.element_spec for x in values]))
     if not any(x.is_batched for x in values) and node.effect is not Effect.RANDOM:

@@ -1,4 +1,4 @@
-"""Batching rules: an op applied to inputs that may have a batch axis, the first.
+"""Batching rules: apply an op to inputs with a batch axis (the first), or without one.
 
 The op kind decides for elementwise ops, reductions, products, gathers and scatters. For views, concatenations
 and library calls the op record has a rule (:mod:`dualflow.ops.batching_rules`). An op without either runs
@@ -84,7 +84,7 @@ def _by_record(
 
 
 def _merged(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
-    """One call on the data of all elements, with the batch axis merged into the first axis."""
+    """The op on the data of all elements at once, with the batch axis merged into the first axis."""
     tensors = [x.with_batch_axis(count) for x in inputs]
     outputs = _run(op, [reshape(x, (-1, *x.shape[2:])) for x in tensors], attrs)
     return [reshape(y, (count, -1, *y.shape[1:])) for y in outputs]
@@ -118,7 +118,7 @@ def _product(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs) -> list[Any]:
 
 
 def _rows_times(x: Any, matrix: Any, transpose: bool) -> Any:
-    """The matrices of ``x``, stacked vertically, times one matrix."""
+    """Each matrix of the batch ``x`` times one shared matrix, as one larger product."""
     *lead, width = x.shape
     product = matmul(reshape(x, (-1, width)), matrix, transpose_b=transpose)
     return reshape(product, (*lead, product.shape[-1]))
@@ -152,7 +152,7 @@ def _scatter(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -
 
 
 def _positions(indices: BatchedValue, count: int) -> Any:
-    """Positions within each element, with the number of the element first."""
+    """``indices`` with the number of the batch element as a further, first index."""
     positions = cast(indices.with_batch_axis(count), int64)
     shape = (*positions.shape[:-1], 1)
     numbers = iota((count, *(1,) * (len(shape) - 1)), 0, int64)

@@ -34,12 +34,15 @@ Array = np.ndarray[Any, Any]
 
 
 def write_row(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
-    """``rows`` with ``value`` at ``index``; with ``grows``, an index past the end extends them with zeros."""
+    """``rows`` with ``value`` at ``index``.
+
+    If it ``grows``, zeros are appended up to an index past the end.
+    """
     return dispatch.current().apply(_WRITE, (rows, index, value, row_count(rows)), {"grows": grows})
 
 
 def with_dynamic_size(rows: Any) -> Any:
-    """``rows`` with an open size, as a loop carries them whose iterations may append to them."""
+    """``rows`` with an open first size, since iterations of the loop that carries them may append rows."""
     return rows if rows.shape[0] is None else dispatch.current().apply(_OPEN, (rows,), {})
 
 

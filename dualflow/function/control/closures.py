@@ -1,4 +1,4 @@
-"""Closure conversion: captured tensors and assigned variables become inputs and outputs of bodies."""
+"""Closure conversion: captured tensors and assigned variables become inputs and outputs of the bodies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Closure(NamedTuple):
         return operands(self.written), operands(self.read)
 
     def assign(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Assign to the variables their values in ``results``; return the leading and the other results."""
+        """Assign the variables their values in ``results``; returns the leading and the other results."""
         end = self.leading + len(self.written)
         engine = dispatch.current().innermost
         for variable, value in zip(self.written, results[self.leading : end], strict=True):

@@ -43,7 +43,7 @@ def cond_vjp(
 def _vjp_graph(
     body: Graph, operands: Sequence[Any], cotangents: Sequence[Any], source_indices: Sequence[int]
 ) -> Graph:
-    """Maps a body's inputs and the cotangents of its float outputs to those of the source inputs."""
+    """The graph of the vjp of the branch ``body``: maps its inputs and cotangents to input cotangents."""
     float_outputs = [i for i, v in enumerate(body.outputs) if v.spec.dtype.is_inexact]
 
     def vjp(*tensors: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``cond``, ``while_loop`` and their kin: Python's control flow eagerly, nodes of the graph in a trace."""
+"""``cond``, ``case``, ``switch_case`` and ``while_loop``: Python's control flow eagerly, nodes in a trace."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ def while_loop(
     initial = [convert_to_tensor(x) for x in flat]
     numbers = [isinstance(x, _NUMBERS) for x in flat]
     specs = invariant_specs(unflatten(structure, initial), shape_invariants)
-    run = _loop_now if dispatch.current().eager else _loop_node
-    final = run(cond, body, initial, structure, specs, limit, numbers)
+    loop = _eager_loop if dispatch.current().eager else _loop_node
+    final = loop(cond, body, initial, structure, specs, limit, numbers)
     return final if back_prop else without_gradient(final)
 
 
@@ -197,7 +197,10 @@ def without_gradient(values: Any) -> Any:
 
 
 def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
-    """The loop variables; TensorArrays without element shape get the one of the first write in ``body``."""
+    """The loop variables.
+
+    The element shape of a TensorArray without one is that of the first write in ``body``.
+    """
     if not isinstance(loop_vars, list | tuple):
         return loop_vars
     unshaped = [isinstance(x, TensorArray) and x.is_unshaped for x in loop_vars]
@@ -231,7 +234,7 @@ def _arguments(structure: Structure, leaves: Sequence[Any]) -> Sequence[Any]:
     return packed if structure.kind in (list, tuple) or hasattr(structure.kind, "_fields") else (packed,)
 
 
-def _loop_now(
+def _eager_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     carried: list[Any],
@@ -282,7 +285,7 @@ def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
 
 
 def _branch(function: Callable[[], Any]) -> tuple[TracedBranch, Body | None]:
-    """The trace of a function, and its results; None if it ended with a ``raise``."""
+    """The trace of a branch, and its results as a body; None if it ends with a ``raise``."""
     branch = TracedBranch(inner_tracer(getattr(function, "__name__", "branch")))
     collected = branch.trace(lambda: collect(function(), branch.tracer))
     if collected is None:
@@ -330,7 +333,7 @@ def _loop_node(
 def _adapted(
     specs: Sequence[TensorSpec], after_iteration: Sequence[TensorSpec], numbers: Sequence[bool]
 ) -> list[TensorSpec]:
-    """``specs``, with the dtypes of ``after_iteration`` for variables that are Python numbers at first."""
+    """``specs``, with the dtypes after an iteration for variables that are Python numbers before the loop."""
     if len(specs) != len(after_iteration):
         return list(specs)
     return [

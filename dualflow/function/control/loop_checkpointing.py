@@ -21,8 +21,8 @@ from dualflow.ops.joining import concat
 Tensors = list[Any]
 
 
-def run(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Tensors:
-    """The results of ``loop``: segments of ``iterations`` iterations, then the remaining iterations."""
+def run_in_segments(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Tensors:
+    """Run ``loop`` in segments of ``iterations`` iterations, then the remaining ones; returns its results."""
     length, carried, reverse = loop.length, loop.carried, loop.reverse
     carry, scanned, invariants = loop.parts(inputs)
     segments, remainder = divmod(length, iterations) if length is not None else (None, 0)

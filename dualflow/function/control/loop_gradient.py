@@ -69,7 +69,7 @@ def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopS
     """The cotangents of the inputs, by a loop in the reverse order."""
     gs = g if isinstance(g, tuple) else (g,)
     sources = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
-    carried = _active(loop, sources)
+    carried = _carried_with_cotangent(loop, sources)
     inexact = [i for i, v in enumerate(loop.body.outputs) if v.spec.dtype.is_inexact]
     stacked = [i for i in inexact if i >= loop.carried and gs[i] is not None]
     cotangents: Tensors = [None] * len(inputs)
@@ -87,7 +87,7 @@ def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopS
     options = tracer_of(dispatch.current()).options
     graphs = _forward_backward(active, options)
     residuals = _residuals(loop, graphs)
-    if _has_own_sizes(loop.body) and any(
+    if _computes_sizes(loop.body) and any(
         not v.spec.shape.is_static for (kind, _), v in residuals.items() if kind is SourceKind.RESIDUAL
     ):  # residuals whose sizes differ between iterations can't be stacked
         loop = replace(loop, recompute=True)
@@ -104,10 +104,10 @@ def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopS
     return cotangents
 
 
-def _has_own_sizes(graph: Graph) -> bool:
+def _computes_sizes(graph: Graph) -> bool:
     """Whether a body computes sizes that may differ between iterations."""
     return any(
-        isinstance(n.op.kind, Decompose) or any(_has_own_sizes(b) for _, b in n.bodies) for n in graph.nodes
+        isinstance(n.op.kind, Decompose) or any(_computes_sizes(b) for _, b in n.bodies) for n in graph.nodes
     )
 
 
@@ -125,7 +125,7 @@ def _check_effects(loop: LoopSpec) -> None:
         )
 
 
-def _active(loop: LoopSpec, sources: Sequence[int]) -> tuple[int, ...]:
+def _carried_with_cotangent(loop: LoopSpec, sources: Sequence[int]) -> tuple[int, ...]:
     """The carried values that depend, in some iteration, on one of the inputs ``sources``."""
     body, carried = loop.body, loop.carried
     reached = {body.inputs[i] for i in sources}
@@ -168,7 +168,7 @@ def _forward_backward(active: _ActiveLoop, options: CompileOptions) -> ForwardBa
 
 
 def _residuals(loop: LoopSpec, graphs: ForwardBackwardGraphs) -> dict[Source, Value]:
-    """Residuals: values of an iteration that the backward loop reads and that the loop does not stack."""
+    """The residuals: values of an iteration that the backward loop reads and the loop doesn't stack."""
     forward, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
     before = [i for kind, i in graphs.sources if kind is SourceKind.INPUT and i < carried]
     if not before and loop.iterations is None and not loop.scanned:  # a stack has the number of iterations
@@ -219,7 +219,7 @@ def _in_segments(active: _ActiveLoop, iterations: int, gs: Sequence[Any]) -> Ten
     sources = [active.inputs[i] for i in order]
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(sources)
-        results = loop_checkpointing.run(active.loop, active.inputs, iterations)
+        results = loop_checkpointing.run_in_segments(active.loop, active.inputs, iterations)
     indices = [i for i in active.targets if gs[i] is not None]
     targets, weights = [results[i] for i in indices], [conj(gs[i]) for i in indices]
     return [conj(x) for x in apply_vjp(tape, targets, weights, sources)]
@@ -228,7 +228,7 @@ def _in_segments(active: _ActiveLoop, iterations: int, gs: Sequence[Any]) -> Ten
 def _stacked_residuals(
     active: _ActiveLoop, graphs: ForwardBackwardGraphs, residuals: dict[Source, Value]
 ) -> dict[Source, Any]:
-    """The stacked outputs of the loop extended by its residuals, by the source that they stack."""
+    """Run the loop with its residuals as further stacked outputs; returns the stacks by source."""
     loop = active.loop
     forward, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
     stacked: list[Source] = [(SourceKind.OUTPUT, i) for i in range(carried, count)]

@@ -127,7 +127,7 @@ _conditional: ContextVar[tuple[Tracer, ...]] = ContextVar("dualflow_conditional"
 
 @contextmanager
 def conditional(tracer: Tracer) -> Iterator[None]:
-    """A context in which ``tracer`` records code under a condition, whose exceptions are the graph's."""
+    """A context in which ``tracer`` records conditional code: a ``raise`` becomes a check in the graph."""
     token = _conditional.set((*_conditional.get(), tracer))
     try:
         yield
@@ -137,7 +137,9 @@ def conditional(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def trace_boundary() -> Iterator[None]:
-    """The context in which a function is traced; it ends :class:`Ended` if all branches end with a ``raise``.
+    """The context in which a function is traced.
+
+    It catches :class:`Ended`, if all branches end with a ``raise``.
 
     Raises:
         InvalidArgumentError: the error of :func:`raise_at_boundary`, even if the user's ``except`` caught it.
@@ -168,8 +170,8 @@ def is_conditional() -> bool:
     return any(engine is tracer for tracer in _conditional.get())
 
 
-def end(make: Callable[..., Any], reads: Sequence[Any]) -> Ended:
-    """The exception that ends the current branch for ``raise make(*reads)``."""
+def end_of_branch(make: Callable[..., Any], reads: Sequence[Any]) -> Ended:
+    """The exception that ends the trace of the current branch at ``raise make(*reads)``."""
     engine = dispatch.current()
     leaves, structure = flatten(list(reads))
     leaves = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in leaves]
@@ -192,7 +194,7 @@ def require(holds: Any, make: Callable[..., Exception], reads: Sequence[Any]) ->
         return None
     if dispatch.current().eager:
         raise make(*reads)
-    ended = end(make, reads)
+    ended = end_of_branch(make, reads)
     assert ended.raising is not None
     if constant is not None:
         arrays = [value for x in ended.tensors if (value := known_value(x)) is not None]
@@ -204,7 +206,7 @@ def require(holds: Any, make: Callable[..., Exception], reads: Sequence[Any]) ->
 
 @dataclass(slots=True, eq=False)
 class TracedBranch:
-    """The trace of a branch, and its end if that is a ``raise``."""
+    """The trace of a branch; ``ended`` is set if it ends with a ``raise``."""
 
     tracer: Tracer
     ended: Ended | None = None
@@ -220,7 +222,7 @@ class TracedBranch:
 
 
 def check(holds: Any, branch: TracedBranch) -> None:
-    """Add a check to the graph that raises the exception of ``branch`` unless ``holds``, a bool scalar."""
+    """Add a check to the graph that raises the exception of ``branch`` if ``holds`` is false."""
     ended, inner = branch.ended, branch.tracer
     assert ended is not None
     tracer = tracer_of(dispatch.current())

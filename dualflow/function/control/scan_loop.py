@@ -135,7 +135,7 @@ def _empty(results: Sequence[TensorSpec]) -> Tensors:
 
 
 def _traced(step: Step, carry: Tensors, xs: Tensors) -> Closure:
-    """The step, traced once; its arguments are the carried values and a row of each scanned input."""
+    """The step, traced once for the specs of the carried values and of a row of each scanned input."""
     count = len(carry)
     specs = _specs(carry, xs)
     body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda tensors: tensors)
@@ -157,7 +157,7 @@ def _is_complete(graph: Graph) -> bool:
 
 
 def _inlined(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
-    """A copy of the step's graph for each row; the user's Python code runs once."""
+    """The loop as copies of the step's graph, one for each row; the user's Python code runs once."""
     closure = _traced(step, carry, xs)
     (graph,) = closure.graphs
     if not _is_complete(graph):

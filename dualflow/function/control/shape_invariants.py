@@ -1,4 +1,4 @@
-"""Shapes of the results of branches and of carried values, whose open sizes may differ between runs."""
+"""Shape invariants: which shapes branches may return, and loops may carry, where sizes are open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualflow.function.errors import here
 
 
 def may_merge(a: Shape, b: Shape) -> bool:
-    """Whether the results of two branches may have these shapes.
+    """Whether two branches may return tensors of these shapes as one result.
 
     The ranks must be equal. A size in which the branches differ is open in the result.
     """

@@ -46,7 +46,7 @@ class _Kind(NamedTuple):
 
 
 class _Same(NamedTuple):
-    """The structure of an array without leaves, whose unflattening returns the same object."""
+    """The structure kind of an array without leaves: unflattening returns the array itself."""
 
     array: TensorArray
 
@@ -251,19 +251,19 @@ class TensorArray:
 
     @property
     def is_unshaped(self) -> bool:
-        """Whether the shape of the elements is unknown: there is none, and nothing was written."""
+        """Whether the shape of the elements is unknown: it was not declared, and nothing was written."""
         written = isinstance(self._rows, list) and any(row is not None for row in self._rows)
         return self.element_shape is None and not written
 
     def shaped(self, element: Shape) -> TensorArray:
-        """An array without elements as one with zeros of the shape ``element``."""
+        """The array with elements of the shape ``element``, all zeros; nothing was written to it yet."""
         kind = self._kind._replace(element_shape=element)
         return _make(kind, _make(kind, self._rows, set())._dense(), set())
 
     def __repr__(self) -> str:
         return f"<TensorArray of {len(self)} x {self.element_shape} {self.dtype.name}>"
 
-    # inside
+    # private
 
     def _in_body(self) -> bool:
         """Whether a branch or loop body is traced, which returns all elements as one tensor."""
@@ -296,7 +296,7 @@ class TensorArray:
         return ensure_shape(value, shape)
 
     def _accepting(self, value: Any) -> _Kind:
-        """The kind of the array after ``value`` is written."""
+        """The kind of the array after ``value`` is written; an error if it doesn't fit."""
         if value.dtype is not self.dtype:
             raise InvalidArgumentError(
                 f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype.name}"

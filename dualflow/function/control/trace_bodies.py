@@ -1,4 +1,4 @@
-"""Traces branches and loop bodies as graphs whose inputs are all that they read."""
+"""Traces branches and loop bodies as graphs; the values that they capture become inputs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Body(NamedTuple):
 def trace_body(
     function: Callable[..., Any], specs: Sequence[TensorSpec], pack: Callable[[list[Any]], Sequence[Any]]
 ) -> Body:
-    """Trace ``function`` with symbolic tensors of ``specs``, packed into its arguments by ``pack``."""
+    """Trace ``function`` with symbolic tensors of ``specs``; ``pack`` makes its arguments of them."""
     inner = inner_tracer(getattr(function, "__name__", "body"))
     tensors = [inner.argument(spec) for spec in specs]
     with tracing(inner):
@@ -63,19 +63,19 @@ def trace_body(
 
 
 def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
-    """A function of tensors that returns a list of tensors, as a graph without captures."""
+    """The graph of ``function``, which maps tensors to a list of tensors, and captures none."""
     body = trace_body(function, specs, lambda tensors: tensors)
     assert not body.reads, "a body reads nothing but its inputs"
     return body.graph(body.arguments, body.outputs)
 
 
 def inner_tracer(name: str) -> Tracer:
-    """A trace for a body inside the current one."""
+    """A tracer for a body, nested in the current trace."""
     return Tracer(name, tracer_of(dispatch.current()).creation)
 
 
 def tracer_of(engine: Engine) -> Tracer:
-    """The tracer that an engine records to, inside of its tapes and accumulators."""
+    """The tracer that ``engine`` records to, directly or through tapes and accumulators."""
     tracer = engine.innermost
     assert isinstance(tracer, Tracer), "control flow is traced inside a trace"
     return tracer

@@ -47,7 +47,7 @@ class Prompt:
         self._codes: dict[Origin, tuple[CodeType, dict[str, Any]]] = {}
 
     def begin(self, graph: Graph, arrays: Outputs) -> None:
-        """Replace the values of an earlier iteration."""
+        """Called before each run of a body: forget the values of the previous iteration."""
         for node in graph.nodes:
             for value in node.outputs:
                 self._values.pop(value, None)

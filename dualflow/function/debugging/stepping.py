@@ -1,4 +1,4 @@
-"""Runs a graph op by op with an observer, and the record of an op that has run."""
+"""Runs a graph op by op, and calls an observer with each op."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Observer(Protocol):
     """The callback of :class:`Walk` for each op."""
 
     def __call__(self, node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
-        """Return what ``compute()`` returns: the outputs of ``node`` for these arrays."""
+        """Called for each op; returns its outputs, which ``compute()`` computes."""
         ...
 
 

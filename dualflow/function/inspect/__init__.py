@@ -1,1 +1,1 @@
-"""Functions looked at from outside: run eagerly and compiled, compared, verified, measured and checked."""
+"""Tools that run a function eagerly and compiled: ``compare``, ``verify``, and checks of numerics."""

@@ -17,10 +17,11 @@ from dualflow.core.tree import flatten
 from dualflow.eager.engine import EAGER
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function, function
+from dualflow.function.decorator import function
 from dualflow.function.inspect.agreement import Outcome
 from dualflow.function.inspect.measure import GlobalRandom, State, TimedCall
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
+from dualflow.function.traced_function import Function
 from dualflow.function.tracing.python_draws import FrozenRead
 from dualflow.ops.random_numbers.streams import drawing_as_eager
 

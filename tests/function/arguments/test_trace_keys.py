@@ -39,7 +39,7 @@ def without_part(at: int) -> Callable[[Patch], None]:
             key: Any = kind_of_call(values, names)
             return None if key is None else (*key[:at], *key[at + 1 :])
 
-        monkeypatch.setattr(sys.modules["dualflow.function.decorator"], "kind_of_call", blurred)
+        monkeypatch.setattr(sys.modules["dualflow.function.traced_function"], "kind_of_call", blurred)
 
     return patch
 
@@ -49,7 +49,7 @@ def comparing(leaf: type, *names: str) -> Callable[[Patch], None]:
 
     def patch(monkeypatch: Patch) -> None:
         monkeypatch.setattr(
-            sys.modules["dualflow.function.decorator"], "kind_of_call", lambda values, names: None
+            sys.modules["dualflow.function.traced_function"], "kind_of_call", lambda values, names: None
         )
         monkeypatch.setattr(leaf, "__hash__", lambda leaf: 0)
         monkeypatch.setattr(

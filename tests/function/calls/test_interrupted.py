@@ -48,7 +48,7 @@ def in_recover(frame):
     return frame is not None
 
 
-CALLERS = [("executable.py", "enter"), ("decorator.py", "__call__"), (Path(__file__).name, "call")]
+CALLERS = [("executable.py", "enter"), ("traced_function.py", "__call__"), (Path(__file__).name, "call")]
 """Files and functions that call compiled code, beside Numba's programs."""
 
 
