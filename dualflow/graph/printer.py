@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a complete text stores what it has no literal for.
+    """Stores what a complete text refers to by name: large arrays, captured variables and tensors.
 
     Attributes:
         constant: stores an array, and returns the name under which the text refers to it.

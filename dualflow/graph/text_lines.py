@@ -26,7 +26,7 @@ _SIZES: Final = re.compile(r"\[(\.\.\.|[-\d?, ]*)\]")
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """What a captured input is, if nothing resolves references: its name, for printing the graph again."""
+    """The name of a captured input, in place of the variable or tensor that a text doesn't store."""
 
     name: str
 

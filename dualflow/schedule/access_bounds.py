@@ -110,7 +110,7 @@ class AccessBounds(NamedTuple):
         self.check_reach(self.reach(launch, node), launch, regions, node)
 
     def reach(self, launch: KernelLaunch, node: Node) -> dict[int, Region]:
-        """The smallest and the largest index that ``launch`` accesses in each buffer but scratch buffers.
+        """The smallest and the largest index that ``launch`` accesses in each buffer, except scratch buffers.
 
         Raises:
             InternalError: an access is outside its scratch buffer, or a condition of the accesses doesn't
@@ -139,7 +139,7 @@ class AccessBounds(NamedTuple):
     def check_reach(
         self, reach: Mapping[int, Region], launch: KernelLaunch, regions: Sequence[Region], node: Node
     ) -> None:
-        """Raise unless ``reach``, a result of :meth:`reach`, is inside ``regions``; see :meth:`check`."""
+        """Raise InternalError if an accessed index range ``reach`` is outside its buffer's ``regions``."""
         for buffer, (least, most) in reach.items():
             first, last = regions[buffer]
             if least < first or most > last:
@@ -186,7 +186,13 @@ def access_bounds(kernel: Kernel) -> AccessBounds:
 
 
 class _OpenBlock(NamedTuple):
-    """A block around the current statement: the loop's trip count, the block's size, the blocks around it."""
+    """A block of loop iterations that contains the statement under analysis.
+
+    Attributes:
+        iterations: the trip count of the loop.
+        size: the number of iterations in a block.
+        around: the blocks that contain this one.
+    """
 
     iterations: int
     size: int
@@ -194,7 +200,7 @@ class _OpenBlock(NamedTuple):
 
 
 class _OpenLoop(NamedTuple):
-    """A loop around the current statement: its trip count, and the blocks around it."""
+    """A loop that contains the statement under analysis: its trip count, and the blocks around it."""
 
     iterations: int
     blocks: frozenset[BlockId]
@@ -225,7 +231,7 @@ class _Analysis:
         )
 
     def _constant(self, number: int) -> int:
-        """The position of a constant of the statements among :meth:`AccessBounds.values`."""
+        """The index of the constant ``number`` in the vector of sizes and constants that bounds multiply."""
         return self.one + 1 + self.constants.setdefault(number, len(self.constants))
 
     def _refuse(self, why: str) -> InternalError:
@@ -377,7 +383,7 @@ class _Analysis:
         self._index(place, loops, blocks, around, gathered)
 
     def _checked(self, register: Register) -> tuple[int, int] | None:
-        """The axis size that an index is checked against, and the register with the outcome."""
+        """The axis size that ``register``'s index is checked against, and the register of the check's result."""
         if self._positions is None:
             self._positions = _checked_positions(self.kernel)
         return self._positions.get(register.number)

@@ -68,7 +68,7 @@ class ColumnWriter(KernelWriter):
     def _rows_of_columns(
         self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks
     ) -> tuple[KernelStatement, ...]:
-        """The reduction loops from ``at`` on that run around the columns."""
+        """Reduction loop ``at`` and those inside it, around a loop over the columns."""
 
         def inside() -> tuple[KernelStatement, ...]:
             if at + 1 < by.inner:

@@ -41,7 +41,7 @@ class Kernel(NamedTuple):
 
     @property
     def lane_loop(self) -> LoopId | None:
-        """The loop that may run by lanes; None if no loop may."""
+        """The loop whose iterations may run in the lanes of vectors; None if no loop may."""
         return next((s.loop for s in walk_kernel(self.body) if _runs_by_lanes(s)), None)
 
     @property

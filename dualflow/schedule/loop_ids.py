@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class KernelLoop(Enum):
-    """Loops of a kernel that are not loops of its nest."""
+    """The loops that splitting adds to a kernel: over chunks of a reduction, and over lanes."""
 
     CHUNKS = "chunks"
     """Over the chunks of a reduction, each of which has partial results."""

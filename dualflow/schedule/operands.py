@@ -43,7 +43,7 @@ class StridedNode(NamedTuple):
 
 
 class CallKind(StrEnum):
-    """How a node is called."""
+    """What runs a node: a kernel, a matrix product, a copy of memory, a host call or another call."""
 
     KERNEL = "kernel"
     """A loop nest."""
@@ -76,7 +76,7 @@ class CallKind(StrEnum):
 
 
 def kind_of(node: Node) -> CallKind:
-    """How a node is called."""
+    """What runs ``node``; see :class:`CallKind`."""
     kind, dtype = node.op.kind, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return CallKind.KERNEL
@@ -196,7 +196,7 @@ def copy_free_strides(value: Value) -> tuple[int, ...] | None:
 def with_copies(
     nodes: Iterable[Node], strides: Mapping[Value, tuple[int, ...]], capabilities: Capabilities
 ) -> list[StridedNode]:
-    """``nodes`` with their operands, and a copy before the first reader of a view that strides can't express.
+    """``nodes`` with their operands; a view that strides can't express is copied before its first reader.
 
     Args:
         nodes: the nodes in order.
@@ -265,7 +265,7 @@ class _Resolver:
         self._set(node.output, view, layout.strides)
 
     def _matrix(self, value: Value) -> Value:
-        """A value with the same elements that products can read."""
+        """``value``, or a copy of it whose strides matrix products can read."""
         resolved = self._resolve(value)
         rows, columns = sizes(value)[-2:]
         if self.capabilities.strided_products or readable_by_blas(self.strides[resolved], rows, columns):

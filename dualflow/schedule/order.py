@@ -47,7 +47,7 @@ class Allocation(NamedTuple):
 
 
 def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Allocation]]:
-    """The calls of ``graph`` in order, copies included, and the preassigned allocations.
+    """The nodes of ``graph`` in execution order, with copies, and the buffers of outputs and updated values.
 
     Copies of inputs that are outputs come first, while the inputs have their old values. The nodes of the
     graph follow, then copies to outputs, then copies into variables.

@@ -203,7 +203,7 @@ class Plan(NamedTuple):
 
     @property
     def arena(self) -> int:
-        """The index of the arena in the table."""
+        """The index of the arena in the table of buffers that a program receives."""
         return self.first_temporary + len(self.temporaries)
 
     def walk(self) -> Iterator[PlannedCall]:

@@ -206,7 +206,7 @@ class RunLoop(NamedTuple):
 
     @property
     def growable(self) -> tuple[StackRow, ...]:
-        """The rows of growable buffers."""
+        """The stacked values whose buffers grow, as the trip count is dynamic."""
         return tuple([row for row in self.memory.rows if row.grows])
 
     @property
@@ -230,7 +230,7 @@ Statement = (
 
 
 def statements(plan: Plan) -> tuple[Statement, ...]:
-    """The program of ``plan``."""
+    """The statements of the program that runs ``plan``."""
     return _statements(plan.calls, set())
 
 

@@ -251,7 +251,7 @@ class _Idle(NamedTuple):
 
 
 class _Peak:
-    """Finds the candidates at the peak of memory of a state."""
+    """Finds values to drop during the memory peak of a graph: those stored but not read then."""
 
     def __init__(self, state: _SearchState, dropped: set[Drop], search: _DropSearch) -> None:
         self._blocks = state.footprint.blocks
@@ -277,7 +277,10 @@ class _Peak:
         return [candidate for candidate in candidates if candidate is not None]
 
     def _original(self, block: MemoryBlock) -> Value | None:
-        """The value of the original graph that a block holds."""
+        """The value of the original graph that ``block`` stores, perhaps recomputed.
+
+        None if there is none.
+        """
         return None if block.value is None else self._source.get(block.value)
 
     def _idle(self, block: MemoryBlock) -> _Idle | None:

@@ -71,7 +71,7 @@ class ShortRowWriter(KernelWriter):
         return (Once(at, self._extent(at), extent == self.lanes, body),)
 
     def _stage(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
-        """The statements of a stage; values of earlier stages are in registers."""
+        """The statements of one stage of the nest; values of earlier stages are in registers."""
         unused = iter(accumulators)
         for step in stage_steps(self.nest, stage):
             if step.reduces:

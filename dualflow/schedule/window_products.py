@@ -45,7 +45,7 @@ def _used(graph: Graph, before: Graph) -> Graph:
 
 
 def _of_windows(node: Node, costs: CostModel) -> Node | None:
-    """The product of windows that replaces a matrix product; None if there is none, or it would not pay."""
+    """A product that reads the windows of a tensor in place of their copies; None if it is no faster."""
     kind, spec = node.op.kind, node.outputs[0].spec if node.outputs else None
     if not isinstance(kind, MatMul) or spec is None or spec.dtype.char not in PRODUCT_CHARS:
         return None

@@ -55,7 +55,7 @@ def if_stmt(
     names: AssignedNames,
     temporaries: Sequence[str],
 ) -> None:
-    """``if condition: body() else: orelse()``; a conditional of the graph if ``condition`` is symbolic.
+    """Run ``if condition: body() else: orelse()``; a ``cond`` node of the graph if ``condition`` is symbolic.
 
     Args:
         condition: any value with a truth value.
@@ -119,7 +119,7 @@ def stage_if(
 
 
 def _run_inline(branch: Callable[[], None]) -> None:
-    """Trace a branch into the current trace, after a check has replaced the other branch."""
+    """Trace ``branch`` as part of the current trace: the other branch only raises, and became a check."""
     with conditional(tracer_of(dispatch.current())):
         try:
             branch()

@@ -13,7 +13,7 @@ Live = frozenset[str]
 
 
 class Liveness:
-    """Walks backwards through a function's statements.
+    """Finds the names that are read after each branch and loop, by a backward walk over the statements.
 
     Args:
         body: the function's statements, without jumps.

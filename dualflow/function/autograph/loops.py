@@ -325,7 +325,7 @@ def _traced_iteration(
 
 
 def _plan(name: str, x: Any) -> _Carried | None:
-    """The plan for the variable ``name`` with value ``x``; None if the loop doesn't carry it."""
+    """How the loop carries the variable ``name`` with value ``x``; None if it doesn't."""
     if x is None or is_undefined(x) or isinstance(x, AbstractVariable | str | bytes):
         return None
     return _carried(name, x)

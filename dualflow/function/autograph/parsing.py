@@ -117,7 +117,7 @@ def _alone(lines: Sequence[str], first: int, column: int, end: tuple[int, int]) 
 
 
 def _spans(code: CodeType) -> Iterator[Span]:
-    """The source positions of the instructions that have columns."""
+    """The source positions of the bytecode instructions, without those whose columns are unknown."""
     for line, end_line, column, end_column in code.co_positions():
         if line is None or end_line is None or column is None or end_column is None:
             continue

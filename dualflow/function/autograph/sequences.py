@@ -79,7 +79,7 @@ class Zipped(LoopIterations):
 
 
 def iterations_of(iterated: Any) -> LoopIterations | None:
-    """The iterations of a loop of the graph over ``iterated``; None for a Python iterable."""
+    """How a graph loop iterates over ``iterated``, a tensor or range; None if Python iterates over it."""
     if isinstance(iterated, LoopIterations):
         return iterated
     tensor = symbolic(iterated)

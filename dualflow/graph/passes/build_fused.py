@@ -18,7 +18,7 @@ from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
 class Stages(NamedTuple):
-    """The stages that a node of a group needs.
+    """When a node of a fused kernel is computed, in stages: the kernel's passes over its reduction loops.
 
     Attributes:
         available_from: the stage from which on its value is available.

@@ -66,7 +66,7 @@ _part_everywhere = inside_out(_part)
 
 
 class _SplitRule:
-    """The rule of :func:`rebuild`, with a cache of the parts of values."""
+    """The rewrite rule: a node on complex numbers becomes nodes on real and imaginary parts."""
 
     def __init__(self) -> None:
         self._parts_of: dict[Value, Parts] = {}

@@ -393,7 +393,7 @@ def _pair(mapping: dict[int, int], theirs: Axes, ours: Axes) -> bool:
 
 
 def _fill(mapping: dict[int, int], theirs: Sequence[int], ours: Sequence[int]) -> dict[int, int]:
-    """``mapping``, with the remaining axes mapped in order, to axes of equal size if possible."""
+    """``mapping`` from axes to axes, completed: the others map to free axes, of equal size if possible."""
     free = [b for b in range(len(ours)) if b not in mapping.values()]
     for a in range(len(theirs)):
         if a not in mapping:
