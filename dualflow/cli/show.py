@@ -14,7 +14,7 @@ from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import leaves
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import Function
+from dualflow.function.traced_function import Function
 
 DESCRIPTION: Final = """\
 List the signatures, functions and variables of a saved model with their shapes and sizes, or run one of

@@ -383,7 +383,7 @@ class _Analysis:
         self._index(place, loops, blocks, around, gathered)
 
     def _checked(self, register: Register) -> tuple[int, int] | None:
-        """The axis size that ``register``'s index is checked against, and the register of the check's result."""
+        """The size that the index in ``register`` is checked against, and the register of the result."""
         if self._positions is None:
             self._positions = _checked_positions(self.kernel)
         return self._positions.get(register.number)
