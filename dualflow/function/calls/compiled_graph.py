@@ -145,9 +145,9 @@ class CompiledGraph:
         graph, cause = self.graph, self._data_sized_node
         if self._strings:
             return eliminate_dead_code(drop_assignments(graph))
+        if self._sizes_vary and self._symbolic is not None:
+            return self._symbolic[0]
         if cause is not None:
-            if self._symbolic is not None:
-                return self._symbolic[0]
             if self._sized is None or has_symbolic_sizes(self._sized):
                 return as_one_node(graph, cause)
             graph = self._sized
@@ -160,6 +160,12 @@ class CompiledGraph:
     def _data_sized_node(self) -> Node | None:
         """The first node of which a size depends on data; None if there is none."""
         return sized_by_data(self.graph)
+
+    @computed_once(_compiling)
+    def _sizes_vary(self) -> bool:
+        """Whether a size depends on data, or on the arguments of a call."""
+        has_open_inputs = not all(v.spec.shape.is_static for v in self.graph.inputs)
+        return has_open_inputs or self._data_sized_node is not None
 
     @computed_once(_compiling)
     def _sized(self) -> Graph | None:
@@ -195,7 +201,7 @@ class CompiledGraph:
 
         Otherwise it is recorded and compiled anew for the sizes of each call.
         """
-        return not self._strings and self._data_sized_node is not None and self._symbolic is not None
+        return not self._strings and self._sizes_vary and self._symbolic is not None
 
     @property
     def backend(self) -> Backend:
@@ -223,7 +229,7 @@ class CompiledGraph:
         """
         with span("compile", self.graph.name), collection_paused():
             backend, graph = self.backend, self.optimised
-            if self._data_sized_node is not None and self._symbolic is not None:
+            if self._sizes_vary and self._symbolic is not None:
                 executable = self._symbolic[1]
             else:
                 with unforkable():  # a child process would inherit locks of imports and of the compiler
@@ -300,7 +306,7 @@ class CompiledGraph:
         if call is not None:
             return call
         run: Callable[..., Any] = self.execute
-        if self.only_reads and self._data_sized_node is None:  # else an error may be that of another op
+        if self.only_reads and not self._sizes_vary:  # else an error may be that of another op
             run = reading_call(self.executable, self.sources.captured, self._pack)
         return checked_call(self.optimised, form, run)
 

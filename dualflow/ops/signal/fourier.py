@@ -16,6 +16,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import complex64, complex128, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
+from dualflow.core.size_functions import largest, smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.complex_numbers import conj
@@ -54,7 +55,7 @@ def _full(kind: str, shape: Sequence[Dim], axes: Axes, lengths: Lengths) -> Leng
     full = [shape[a] if n is None else n for a, n in zip(axes, lengths, strict=True)]
     last = shape[axes[-1]]
     if kind == "irfft" and lengths[-1] is None and last is not None:
-        full[-1] = max(0, 2 * (last - 1))
+        full[-1] = largest(0, 2 * (last - 1))
     return tuple(full)
 
 
@@ -67,7 +68,7 @@ def _infer(x: TensorSpec, kind: str, axes: Axes, lengths: Lengths) -> TensorSpec
         dims[axis] = length
     last = dims[axes[-1]]
     if kind == "rfft":
-        dims[axes[-1]] = None if last is None else last // 2 + 1 if last else 0
+        dims[axes[-1]] = None if last is None else smallest(last, last // 2 + 1)
         return TensorSpec.of(Shape(dims), complex64 if x.dtype is float32 else complex128)
     return TensorSpec.of(Shape(dims), x.dtype.real if kind == "irfft" else x.dtype)
 

@@ -64,6 +64,10 @@ HOST_CALLS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     "a host call of views": (lambda x: df.sort(df.transpose(x)[::-1], 1) + 1.0, (None, 8)),
     "a host call with sizes as attributes": (lambda x: df.math.top_k(x + 1.0, 3)[0], (None, 8)),
     "the gradient of a host call": (sorted_slope, (None, 8)),
+    "a Fourier transform of real numbers": (
+        lambda x: df.abs(df.signal.rfft(x)) + df.reduce_sum(df.signal.irfft(df.complex(x, x)), -1, True),
+        (8, None),
+    ),
     "a Fourier transform": (lambda x: df.math.real(df.signal.fft(df.complex(x, x * 0.5))), (None, 8)),
     "a factored matrix": (lambda x: df.linalg.inv(symmetric(x)), (None, 8)),
     "a host call whose result has a size of its own": (
@@ -73,6 +77,8 @@ HOST_CALLS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
 }
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     "elementwise": (df.nn.gelu, (None,)),
+    "an argument as it is": (lambda x: x, (None,)),
+    "an argument that is not used": (lambda x: df.exp(df.constant([1.0, 2.0])), (None,)),
     "a sum": (df.reduce_sum, (None,)),
     "sums of columns": (lambda x: df.reduce_sum(x, 0), (None, 8)),
     "sums of rows": (lambda x: df.reduce_sum(x, 1), (8, None)),
