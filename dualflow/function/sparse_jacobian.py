@@ -176,7 +176,7 @@ def _coloured(pattern: Any) -> _Colouring:
 
 
 def _values(f: Callable[[Any], Any], x: Any, colouring: _Colouring, shape: tuple[int, ...]) -> Any:
-    """The elements of the jacobian at the colouring's places."""
+    """The elements of the jacobian that may differ from 0, by one jvp or vjp for each colour."""
     if not len(colouring.places):
         return convert_to_tensor(np.zeros(0, x.dtype.dtype))
     one_hot = np.eye(colouring.passes, dtype=x.dtype.dtype)[:, colouring.colours]

@@ -60,7 +60,7 @@ def bind_size(sizes: Sizes, node: Node, arrays: Sequence[Array]) -> None:
 
 
 def binds(node: Node) -> bool:
-    """Whether :func:`bind_size` runs ``node``."""
+    """Whether ``node`` sets a size variable to a number that is computed at run time."""
     return node.op is BIND_SIZE
 
 

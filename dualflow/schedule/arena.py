@@ -68,7 +68,7 @@ def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
 
 @dataclass(slots=True)
 class _SymbolicSlot:
-    """A part of the arena of symbolic size, and the last step that needs it."""
+    """A byte range of symbolic size in the arena, and the last step that needs it."""
 
     offset: int
     nbytes: int

@@ -15,7 +15,7 @@ from dualflow.schedule.nest import NestOperand
 
 @dataclass(slots=True)
 class LaunchArguments:
-    """The arguments of a kernel under construction.
+    """Collects the arguments that a kernel receives at each launch: buffers, strides and sizes.
 
     Equal buffers, parameters and scalars share an argument.
     """

@@ -87,7 +87,7 @@ class MemoryBounds:
                 self.nbytes[buffer] = nbytes if self.nbytes.get(buffer, nbytes) == nbytes else None
 
     def _count(self, loop: RunLoop) -> None:
-        """Record the loop whose trip count ``loop`` has: it is the number of rows of its growable buffers."""
+        """Record which loop counts the iterations of ``loop``, and so the rows of its growable buffers."""
         same_as = loop.trip_count.same_as if loop.condition is None else None
         self._counts[loop.trip_count.loop] = (
             loop.trip_count.loop if same_as is None else self._counts[same_as]

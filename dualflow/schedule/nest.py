@@ -153,7 +153,7 @@ class Nest:
 
     @property
     def has_scratch_per_iteration(self) -> bool:
-        """Whether scratch memory is for one iteration of the parallel loops; else it is for one vector.
+        """Whether scratch memory has the values of one iteration of the parallel loops, not of a vector.
 
         It is if the vector loop is a reduction loop.
         """

@@ -38,7 +38,7 @@ class PieceOf(NamedTuple):
 def pieces_in_place(
     steps: Sequence[StridedNode], held: Collection[Value], allocations: Mapping[Value, Allocation]
 ) -> dict[Value, PieceOf]:
-    """The values that are computed as pieces of others.
+    """The values that are computed in the buffer of a concatenation, as pieces of it, and so need no copy.
 
     Args:
         steps: the calls in order.

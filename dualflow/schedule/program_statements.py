@@ -162,7 +162,7 @@ class RequireCondition(NamedTuple):
 
 
 class CallRoutine(NamedTuple):
-    """A routine of a backend, by the kind of call, or the op's NumPy kernel."""
+    """Calls a routine of the backend for this kind of node, or the op's NumPy kernel."""
 
     node: Node
     inputs: tuple[Layout, ...]

@@ -70,7 +70,7 @@ class SmallestPossible(NamedTuple):
 
 
 class _SearchState(NamedTuple):
-    """A state of the search: a graph with recomputed values, and its footprint."""
+    """A state of the search for values to drop: the graph that recomputes them, and its memory use."""
 
     graph: Recomputed
     footprint: Footprint

@@ -75,7 +75,7 @@ def _contiguous(layout: Layout, value: Value) -> ElementRange | None:
 
 
 def _matrices(product: Multiply) -> tuple[ElementRange | None, ElementRange | None, ElementRange | None]:
-    """The ranges of the matrices of a product, or of the tensor whose windows are a matrix."""
+    """The elements that a matrix product accesses: of the left matrix, the right one, and the result."""
     (rows, columns, inner), (x, y, out) = product.shape, product.matrices
     size, batch = product.node.output.spec.dtype.size, product.batch
     if product.windows is None:

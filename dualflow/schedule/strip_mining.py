@@ -216,7 +216,7 @@ def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> I
 
 
 def _lane_loop(loop: LoopId, group: _SimpleStatements, slots: dict[Register, int]) -> ks.For:
-    """A lane loop over the strip, with loads from slots before its statements and stores to slots after."""
+    """A lane loop over one strip: it loads the registers of earlier loops from memory, and stores its own."""
     begin, end = Edge(loop, BlockLevel.STRIP, False), Edge(loop, BlockLevel.STRIP, True)
     needed: dict[Register, None] = {}
     defined: dict[Register, None] = {}

@@ -40,7 +40,7 @@ from dualflow.schedule.nest import Access, Nest
 
 
 class Tiling(NamedTuple):
-    """The accesses that are read by tiles, and the loop along which they are contiguous."""
+    """The loads that are transposed tile by tile, and the loop along which they are contiguous."""
 
     loop: int
     accesses: tuple[Access, ...]

@@ -27,7 +27,7 @@ class TestedFor(ast.For):
 
     @classmethod
     def of(cls, loop: ast.For, extra_test: ast.expr) -> TestedFor:
-        """``loop``, which has no ``else``, with an extra test."""
+        """``loop``, a loop without ``else``, which also ends when an extra test fails."""
         fields: dict[str, Any] = {**dict(ast.iter_fields(loop)), "extra_test": extra_test}
         return cls(**fields)
 

@@ -38,7 +38,7 @@ Read = Callable[[], "Sequence[Array] | None"]
 
 
 class StreamReading(NamedTuple):
-    """A source of elements at run time.
+    """How a loop reads its elements, one after another, when the graph runs.
 
     Attributes:
         structure: the structure of an element.

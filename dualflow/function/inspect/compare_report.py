@@ -57,7 +57,7 @@ class Costs:
 
     @property
     def warm(self) -> float:
-        """The total if the object code is on disk."""
+        """The total compile time when the object code is in the cache on disk."""
         return self.trace + self.passes + self.emission + self.linking
 
     @property

@@ -114,7 +114,10 @@ class _Rebuild:
         self.escaping = _escaping(graph, self.group_of, self.repeated)
 
     def is_copied_in_order(self, node: Node) -> bool:
-        """Whether a node outside all groups is copied in order; views and constants are copied on demand."""
+        """Whether an unfused node keeps its place in the new graph.
+
+        Views and constants move to their readers.
+        """
         return bool(node.inputs or node.effect) and not is_view(node)
 
     def value(self, old: Value) -> Value:

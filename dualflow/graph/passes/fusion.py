@@ -365,7 +365,10 @@ def _assign_axes(loops: list[int | None], axes: Axes) -> bool:
 
 
 def _complete(group: Group, loops: list[int | None], shape: Sequence[int]) -> bool:
-    """Assign free loop axes of equal size to the remaining entries; returns False if one has none."""
+    """Give each axis in ``loops`` without a loop axis a free one of equal size.
+
+    Returns False if none is left.
+    """
     free = [a for a in range(len(group.shape)) if a not in loops]
     for i, size in enumerate(shape):
         if size == 1:
