@@ -20,7 +20,7 @@ from dualflow.eager.variable import Variable
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.graph.ir import Graph
 from dualflow.graph.parser import parse_all
-from dualflow.graph.text_lines import Resolver
+from dualflow.graph.text_lines import Resolver, read_spec
 from dualflow.saved.assets import Asset
 from dualflow.saved.loaded import LoadedCallable, LoadedFunction, LoadedObject, LoadedTrace
 from dualflow.saved.manifest import ModelFolder, damaged, open_model
@@ -179,8 +179,7 @@ class Loader:
         if kind == "dict":
             return {}
         if kind == "variable":
-            name, trainable = self._member(item, "name", str), self._member(item, "trainable", bool)
-            return Variable(self.folder.read(item.get("array")), trainable=trainable, name=name)
+            return self._variable(item)
         if kind == "tensor":
             return wrap(self.folder.read(item.get("array")))
         if kind == "path":
@@ -190,6 +189,15 @@ class Loader:
         if kind not in ("tuple", "function", "trace", "asset"):
             self.fail(f"there are no objects of the kind {kind[:40]!r}")
         return None
+
+    def _variable(self, item: Any) -> Variable:
+        name, trainable = self._member(item, "name", str), self._member(item, "trainable", bool)
+        value = self.folder.read(item.get("array"))
+        try:
+            shape = value.shape if "spec" not in item else read_spec(str(item["spec"])).shape
+            return Variable(value, trainable=trainable, name=name, shape=shape)
+        except InvalidArgumentError as error:
+            self.fail(f"the variable {name[:40]!r} does not have its shape: {error}")
 
     def _fill(self, number: int, item: Any) -> None:
         """Give an object its children."""

@@ -6,7 +6,7 @@ kind           members of the entry
 object         ``class``; ``children``: numbers by name; ``values``: plain attributes by name
 list, tuple    ``items``: for each ``{"node": number}``, or a plain value as in ``structures.py``
 dict           ``items``: pairs of a key and such an item
-variable       ``name``, ``trainable``, ``array``
+variable       ``name``, ``trainable``, ``array``; ``spec`` if its shape has open sizes
 tensor         ``array``
 function       ``function``: its number
 trace          ``trace``: its number
@@ -128,7 +128,8 @@ class ObjectWriter:
         if isinstance(thing, Variable):
             name = thing.name.removesuffix(":0")
             array = self._array(f"variables/{i}", value_of(thing), name)
-            return {"kind": "variable", "name": name, "trainable": thing.trainable, "array": array}
+            entry = {"kind": "variable", "name": name, "trainable": thing.trainable, "array": array}
+            return entry if thing.shape.is_static else {**entry, "spec": str(thing.spec)}
         if isinstance(thing, AbstractTensor):
             return {"kind": "tensor", "array": self._array(f"tensors/{i}", thing, "a tensor")}
         if isinstance(thing, ConcreteFunction):
@@ -143,7 +144,7 @@ class ObjectWriter:
             return {"kind": "tuple", "items": self._items(thing)}
         if isinstance(thing, Mapping):
             members = self._members.get(id(thing), {})
-            keys = [key for key in thing if isinstance(key, str | int)]
+            keys = [key for key in thing if type(key) in (str, int)]
             items = [[key, self._item(members.get(str(key), thing[key]))] for key in keys]
             return {"kind": "dict", "items": items}
         return self._object(thing)

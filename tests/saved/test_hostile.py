@@ -30,6 +30,12 @@ HOSTILE: list[Any] = [
 ]  # fmt: skip
 
 
+@df.custom_gradient
+def bent(x: Any) -> Any:
+    y = df.exp(x)
+    return y, lambda dy: dy * y * 2.0
+
+
 class Net(df.Module):
     """A model with something of everything that a saved model has."""
 
@@ -44,8 +50,16 @@ class Net(df.Module):
     def __call__(self, x: Any) -> Any:
         self.parts[2]["n"].assign_add(1)
         y = df.cond(df.reduce_sum(x) > 0.0, lambda: x @ self.w, lambda: df.exp(x) @ self.w)
-        y = df.while_loop(lambda y: df.reduce_sum(y) < 100.0, lambda y: (y * 2.0 + 1.0,), (y,))
-        return {"y": y[0] + np.arange(30, dtype=np.float32).reshape(10, 3)[:1], "t": self.table[:2]}
+        (y,) = df.while_loop(lambda y: df.reduce_sum(y) < 100.0, lambda y: (y * 2.0 + 1.0,), (y,))
+        if df.reduce_sum(y) < 0.0:
+            raise ValueError("negative")
+        y = bent(y * 1e-3)
+        return {"y": y + np.arange(30, dtype=np.float32).reshape(10, 3)[:1], "t": self.table[:2]}
+
+    @df.function(input_signature=[df.TensorSpec([None, None, None, 1])])
+    def windows(self, x: Any) -> Any:
+        x = df.nn.conv2d(x, df.ones([2, 2, 1, 3]), 2, "SAME")
+        return df.nn.dropout(df.nn.max_pool2d(x, 2, 2, "VALID"), 0.5, seed=1)
 
 
 @pytest.fixture(scope="module")

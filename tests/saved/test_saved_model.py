@@ -98,6 +98,25 @@ def test_variables_are_shared_trainable_and_restored_by_name(tmp_path):
     np.testing.assert_array_equal(loaded(X), np.tile([1.0, 2.0, 3.0], (2, 1)))
 
 
+def test_variables_of_open_shapes_are_restored(tmp_path):
+    module = df.Module()
+    module.rows = df.Variable([[1.0, 2.0]], shape=[None, 2])
+    loaded = saved_and_loaded(module, tmp_path)
+    assert loaded.rows.shape.as_list() == [None, 2]
+    loaded.rows.assign([[1.0, 2.0], [3.0, 4.0]])
+    assert loaded.rows.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "complex128", "uint64", "bool", "string"])
+def test_variables_of_every_dtype_keep_their_bits(tmp_path, name):
+    module = df.Module()
+    value = ["a", "\u00e4"] if name == "string" else df.cast([0.0, 1.0], name)
+    module.v = df.Variable(value)
+    loaded = saved_and_loaded(module, tmp_path)
+    assert loaded.v.dtype.name == name
+    assert loaded.v.numpy().tolist() == module.v.numpy().tolist()
+
+
 def test_plain_attributes_are_restored(tmp_path):
     module = df.Module(name="net")
     module.f = function_of(df.TensorSpec([]))(lambda x: x)
