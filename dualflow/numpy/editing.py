@@ -11,7 +11,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.manipulation import at_least, moveaxis
-from dualflow.numpy.operands import flat, tensor, to
+from dualflow.numpy.operands import flat, numpy_result, tensor, to
 from dualflow.numpy.reordering import flip
 from dualflow.ops import broadcasting, joining, repetition, statistics
 from dualflow.ops.conversion import cast
@@ -176,7 +176,10 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwar
         for axis, width in pad_width.items():
             widths[axis] = width
     else:
-        widths = np.broadcast_to(np.asarray(pad_width).astype(int), (rank, 2))
+        widths = numpy_result(
+            lambda: np.broadcast_to(np.asarray(pad_width).astype(int), (rank, 2)),
+            "give a width, a pair (before, after), or a pair for each axis",
+        )
     if callable(mode):
         raise DTypeError(
             "pad takes no function as mode: tensors don't change; join the parts with concatenate."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import sorting
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, flat, has_axes, tensor, to
+from dualflow.numpy.operands import agreed, flat, has_axes, numpy_result, tensor, to
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import logical_and
@@ -87,7 +88,9 @@ def histogram_bin_edges(
             raise DTypeError(
                 f"bins={bins!r} chooses the number of bins by the data; give a number while tracing."
             )
-        return tensor(np.histogram_bin_edges(static, bins, range))
+        read = functools.partial(np.histogram_bin_edges, static, bins, range)
+        edges = numpy_result(read, "pass a number of bins, or their edges")
+        return tensor(edges)
     edges = tensor(bins)
     if len(edges.shape) == 1:
         static = known_value(edges)

@@ -136,17 +136,18 @@ def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "ra
         A tensor with the shape to which all broadcast, and the common dtype of the choices.
 
     Raises:
-        InvalidArgumentError: an index is out of range and ``mode`` is "raise", ``mode`` is another word, or
-            the shapes do not broadcast.
+        InvalidArgumentError: an index is out of range and ``mode`` is "raise", ``mode`` is another word,
+            there are no choices, or the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.numpy.choose([0, 1, 0], [[1, 2, 3], 9]).numpy()
     array([1, 9, 3])
     """
     refuse("choose", out=out)
-    options = operands.broadcast_together(
-        *agreed(*(choices if isinstance(choices, list | tuple) else unstack(tensor(choices))))
-    )
+    options = agreed(*(choices if isinstance(choices, list | tuple) else unstack(tensor(choices))))
+    if not options:
+        raise InvalidArgumentError("choose takes one choice or more, but the list is empty.")
+    options = operands.broadcast_together(*options)
     which = indices_by_mode(integer_indices(a), len(options), mode)
     if mode == "raise":
         ok = reduce_all(logical_and(which >= 0, which < len(options)))
@@ -166,6 +167,9 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None, out:
         A tensor with the shape of ``a``, smaller along ``axis`` by an amount that depends on ``condition``,
         and its dtype.
 
+    Raises:
+        InvalidArgumentError: ``condition`` is no vector.
+
     >>> import dualflow as df
     >>> df.numpy.compress([True, False, True], [1, 2, 3]).numpy()
     array([1, 3])
@@ -174,6 +178,8 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None, out:
     x = flat(tensor(a)) if axis is None else tensor(a)
     where = 0 if axis is None else normalize_axis(axis, len(x.shape))
     mask = to(tensor(condition), bool)
+    if len(mask.shape) != 1:
+        raise InvalidArgumentError(f"compress takes a vector of bools, not shape {mask.shape}; flatten it.")
     return boolean_mask(x[(*[slice(None)] * where, slice(None, mask.shape[0]))], mask, where)
 
 

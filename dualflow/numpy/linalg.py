@@ -45,6 +45,7 @@ from dualflow.numpy.operands import (
     refuse,
     tensor,
     to,
+    with_rank,
 )
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.linear_algebra import (
@@ -183,7 +184,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     >>> df.numpy.linalg.cross([1, 0, 0], [0, 1, 0]).numpy()
     array([0, 0, 1])
     """
-    x, y = tensor(x1), tensor(x2)
+    x, y = (with_rank(v, 1, "linalg.cross") for v in (x1, x2))
     if x.shape[axis] != 3 or y.shape[axis] != 3:
         raise InvalidArgumentError(
             f"linalg.cross takes vectors of 3 elements, not of {x.shape[axis]} and {y.shape[axis]}; "

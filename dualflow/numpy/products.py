@@ -327,8 +327,12 @@ def vector_product(x: Any, y: Any, axis: int) -> Tensor:
     """The sums of ``conj(x) * y`` along ``axis``, which counts from the end.
 
     Raises:
-        InvalidArgumentError: the sizes along the axis differ.
+        InvalidArgumentError: the sizes along the axis differ, or there is no such axis.
     """
+    if builtins.min(len(x.shape), len(y.shape)) < -axis:
+        raise InvalidArgumentError(
+            f"vecdot's vectors are along axis {axis}, which shapes {x.shape} and {y.shape} don't both have."
+        )
     if x.shape[axis] != y.shape[axis]:
         raise InvalidArgumentError(
             f"vecdot's vectors are of one size, not {x.shape[axis]} and {y.shape[axis]}, along axis {axis}."

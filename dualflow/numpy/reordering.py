@@ -165,14 +165,17 @@ def rot90(m: TensorLike, k: int = 1, axes: AxisLike = (0, 1)) -> Tensor:
         A tensor with the dtype of ``m`` and its shape; the sizes of ``axes`` are swapped for odd ``k``.
 
     Raises:
-        InvalidArgumentError: an axis is out of range or occurs twice.
+        InvalidArgumentError: there are not two axes, or one is out of range or occurs twice.
 
     >>> import dualflow as df
     >>> df.numpy.rot90([[1, 2], [3, 4]]).numpy().tolist()
     [[2, 4], [1, 3]]
     """
     x = tensor(m)
-    i, j = operands.axes_in_order(axes, len(x.shape), "axes")
+    plane = operands.axes_in_order(axes, len(x.shape), "axes")
+    if len(plane) != 2:
+        raise InvalidArgumentError(f"rot90 rotates the plane of two axes, not of {axes!r}.")
+    i, j = plane
     quarters = static_int(k, "k") % 4
     if quarters == 0:
         return x

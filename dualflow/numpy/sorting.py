@@ -269,13 +269,15 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
         An int64 tensor with the shape of ``x``.
 
     Raises:
-        InvalidArgumentError: the edges neither ascend nor descend.
+        InvalidArgumentError: the edges are no vector, or neither ascend nor descend.
 
     >>> import dualflow as df
     >>> df.numpy.digitize([0.5, 1.5, 9.0], [1.0, 2.0]).numpy()
     array([0, 1, 2])
     """
     edges = tensor(bins)
+    if len(edges.shape) != 1:
+        raise InvalidArgumentError(f"digitize's bins are a vector, not of shape {edges.shape}; flatten them.")
     static_edges = edges.static_value()
     if static_edges is None:
         rising = True
