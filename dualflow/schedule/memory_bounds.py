@@ -20,6 +20,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region
@@ -177,6 +178,10 @@ class MemoryBounds:
 
         A growable buffer grows before a row is written. Loops that read it have at most the trip count of the
         loop that wrote it; see :meth:`compared_loops`.
+
+        Raises:
+            InternalError: a stack has fewer rows.
+            UndecidedSize: whether it has fewer is known only at run time.
         """
         values = zip((*loop.inputs, *loop.outputs), (*loop.node.inputs, *loop.node.outputs), strict=True)
         lengths = {layout: value.spec.shape[0] for layout, value in values if value.spec.rank}
@@ -186,10 +191,12 @@ class MemoryBounds:
                 continue
             if loop.trip_count.same_as is not None and row.stack.buffer in self._rows:
                 continue
-            if loop.trip_count.limit is None or length is None or not at_least(length, loop.trip_count.limit):
-                raise unsafe(
-                    loop.node, f"it has {loop.trip_count.limit} iterations, but a stack of {length} rows"
-                )
+            limit = loop.trip_count.limit
+            enough = None if limit is None or length is None else at_least(length, limit)
+            if enough is None and limit is not None and length is not None:
+                raise UndecidedSize(f"whether {length} rows are enough for {limit} is known only at run time")
+            if not enough:
+                raise unsafe(loop.node, f"it has {limit} iterations, but a stack of {length} rows")
 
     def compared_loops(self, loop: RunLoop) -> list[int]:
         """The loops whose trip counts the program compares with that of ``loop``, which must not be larger.
