@@ -21,6 +21,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass, field
 from dualflow.graph.ir import Capture, Graph, Node, Value
 from dualflow.graph.literals import NoText, elements, elements_exactly, literal, quoted, shown
+from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.record import Effect
 
 _INDENT = "    "
@@ -162,6 +163,8 @@ def _without_text(node: Node, name: str, value: Any) -> str:
     what = f"{node.op.name} can't be saved: its attribute {name} is {shown(value)!r}, which has no text."
     if node.effect is Effect.PYTHON:
         remedy = "Saved graphs call no Python; write the function in ops."
+    elif node.op is CUSTOM:
+        remedy = "Inside of a branch or loop gradient functions have none; call the function outside of it."
     elif "compute" in node.attrs:
         remedy = "It needs sizes as numbers that the trace leaves open; give it known sizes by a TensorSpec."
     else:

@@ -62,6 +62,18 @@ def test_a_gradient_that_reads_random_numbers_is_refused(tmp_path):
         df.saved_model.save(module, tmp_path)
 
 
+def test_a_gradient_inside_of_a_branch_is_refused_with_its_line(tmp_path):
+    module = df.Module()
+    module.f = df.function(
+        lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: bent(x), lambda: x),
+        input_signature=[df.TensorSpec([3])],
+    )
+    with pytest.raises(
+        InvalidArgumentError, match=r"call the function outside(.|\n)*test_custom_gradients.py"
+    ):
+        df.saved_model.save(module, tmp_path)
+
+
 def test_exceptions_of_the_user_are_kept_with_their_line(tmp_path):
     def checked(x: Any) -> Any:
         if df.reduce_sum(x) > 0.0:
