@@ -216,6 +216,8 @@ class _UnknownRank(Shape):
 UNKNOWN_RANK: Final = _UnknownRank()
 MOST_ELEMENTS = 1 << 46
 SCALAR = Shape()
+_OF_NUMBERS: Final = (Shape, _UnknownRank)
+"""The classes of shapes without guarded sizes."""
 
 
 def as_shape(value: Any) -> Shape:
@@ -227,7 +229,7 @@ def as_shape(value: Any) -> Shape:
         ResourceExhaustedError: more elements than any machine holds.
     """
     if isinstance(value, Shape):
-        return value
+        return value if type(value) in _OF_NUMBERS else Shape([d if d is None else int(d) for d in value])
     if value is None:
         return UNKNOWN_RANK
     entries = value if isinstance(value, Iterable) else (value,)

@@ -33,6 +33,7 @@ from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 
 if TYPE_CHECKING:
     from dualflow.function.calls.memory_budget import MemoryReport
@@ -68,9 +69,15 @@ class ConcreteFunction(TracedGraph):
         key: Key,
         structure: Structure,
         shared: Sequence[Any],
+        guards: SizeGuards = NO_GUARDS,
     ) -> None:
         super().__init__(
-            tracer, graph, options=options, variable_arguments=variable_arguments, pack=Packer(structure)
+            tracer,
+            graph,
+            options=options,
+            variable_arguments=variable_arguments,
+            pack=Packer(structure),
+            guards=guards,
         )
         self.key = key
         self.leaf_names = names
@@ -109,7 +116,7 @@ class ConcreteFunction(TracedGraph):
         """
         if self._variants is None:
             return self
-        if dispatch.current() is EAGER:
+        if dispatch.current() is EAGER and not self.guards.fix_all_axes:
             program = self._variants.for_all_sizes(self, inputs)
             if program is not None:
                 program.compiled.check_shapes = self._check_shapes
@@ -137,12 +144,12 @@ class ConcreteFunction(TracedGraph):
             raise
 
     def serves(self, inputs: Sequence[Any]) -> bool:
-        """Whether those arguments that were also captured variables in the trace are the same variables."""
+        """Whether the guards hold, and captured variables are the same arguments as in the trace."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         return all(
             v is same if same is not None else not any(v is c for c in self.captured)
             for v, same in zip(variables, self._shared, strict=True)
-        )
+        ) and self.guards.hold(inputs)
 
     # inspection
 

@@ -35,6 +35,7 @@ def function(
     backend: str | None = None,
     memory_budget: int | str | None = None,
     first_call: Literal["compile", "interpret"] = "compile",
+    sizes: Literal["automatic", "exact"] = "automatic",
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: it is traced once for each kind of arguments, then runs as native code.
@@ -77,6 +78,11 @@ def function(
             differ. ``explain`` has the last call that NumPy ran, and :meth:`Function.wait_until_compiled`
             waits for the threads. An error of the compiler is raised by the next call. A process that ends
             waits for the trace that is being compiled; a forked child compiles its own.
+        sizes: ``"automatic"``, or ``"exact"`` for one trace for each shape. Automatically, a call that
+            differs from earlier ones in sizes is traced with these sizes open, and the trace serves all
+            sizes. The Python function reads the sizes of that call (``x.shape[0]``). Where it compares one,
+            or needs it as an int, the trace serves the sizes for which the comparison has the same outcome:
+            ``explain`` lists these guards. Where no guard can be recorded, there is a trace for each shape.
         name: the name in errors and graphs; by default that of the function.
         experimental_implements, experimental_autograph_options, experimental_attributes: ignored.
         experimental_compile, experimental_follow_type_hints: ignored.
@@ -111,6 +117,7 @@ def function(
         backend=backend,
         memory_budget=memory_budget,
         first_call=first_call,
+        sizes=sizes,
         name=name,
     )
     try:

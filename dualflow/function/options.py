@@ -19,6 +19,8 @@ REFERENCE: Final = BACKENDS[-1]
 """The backend that compiles nothing: NumPy runs node by node."""
 EAGER_KERNELS: Final = ("compiled", "numpy")
 FIRST_CALLS: Final = ("compile", "interpret")
+AUTOMATIC: Final = "automatic"
+SIZES: Final = (AUTOMATIC, "exact")
 
 
 class FunctionOptions(TypedDict, total=False):
@@ -38,6 +40,7 @@ class FunctionOptions(TypedDict, total=False):
     backend: str | None
     memory_budget: int | str | None
     first_call: Literal["compile", "interpret"]
+    sizes: Literal["automatic", "exact"]
     name: str | None
 
 
@@ -268,6 +271,17 @@ def checked_first_call(name: str, *, strict: bool, memory_budget: int | str | No
             f"A function that is {promise} can't have first_call='interpret': the calls that NumPy runs are "
             "neither native nor planned. Leave out one of the two."
         )
+    return name
+
+
+def checked_sizes(name: str) -> str:
+    """``name``, a value of ``sizes``.
+
+    Raises:
+        InvalidArgumentError: there is no such value.
+    """
+    if name not in SIZES:
+        raise InvalidArgumentError(f"There is no sizes={name!r}; it is one of {', '.join(map(repr, SIZES))}.")
     return name
 
 

@@ -15,6 +15,8 @@ from dualflow.function.calls.call_cache import CallCache
 from dualflow.function.concrete import ConcreteFunction
 
 MAX_TRACES: Final = 256
+MAX_GUARDED_TRACES: Final = 8
+"""The number of traces with the same open sizes, which differ in their guards; later ones leave none open."""
 
 
 class CacheInfo(NamedTuple):
@@ -53,14 +55,21 @@ class TraceCache:
         """The traces, in the order of their keys' first traces."""
         return [c for several in list(self._traces.values()) for c in several]
 
-    def find(self, call: CallArguments, inputs: Sequence[Any], call_number: int) -> ConcreteFunction | None:
+    def count(self, key: Key) -> int:
+        """The number of traces for ``key``."""
+        return len(self._traces.get(key, ()))
+
+    def find(
+        self, call: CallArguments, inputs: Sequence[Any], call_number: int, *, exact: bool = False
+    ) -> ConcreteFunction | None:
         """The trace that serves ``call`` and has the fewest open sizes; None if there is none.
 
-        ``call_number`` is stored as the trace's latest call.
+        ``call_number`` is stored as the trace's latest call. With ``exact``, no trace whose Python code has
+        read open sizes as those of another call.
         """
         for key in (call.key, *(key for key in self._open if serves(key, call.key))):
             for concrete in self._traces.get(key, ()):
-                if concrete.serves(inputs):
+                if not (exact and concrete.guards.axes) and concrete.serves(inputs):
                     concrete.last_call = call_number
                     return concrete
         return None

@@ -23,6 +23,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf
 from dualflow.function.autograph.conversion import converted
+from dualflow.function.calls.trace_sizes import TraceSizes
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.options import compile_options
@@ -30,11 +31,13 @@ from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.numpy_writes import named_numpy_writes
 from dualflow.function.tracing.open_axes import named_open_axes
 from dualflow.function.tracing.python_draws import FrozenRead, PythonDraws, recorded_clocks
+from dualflow.function.tracing.size_scope import guarded_sizes
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.size_guards import NO_GUARDS
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
 TRACE_LISTENERS: Final[list[Callable[[ConcreteFunction], None]]] = []
@@ -90,8 +93,11 @@ class FunctionTracer:
         """Whether the function is being traced now."""
         return bool(self._tracing)
 
-    def new(self, call: CallArguments) -> ConcreteFunction:
+    def new(self, call: CallArguments, *, guards_sizes: bool = False) -> ConcreteFunction:
         """A new trace for ``call``. A function that creates variables is traced again, when these exist.
+
+        With ``guards_sizes``, Python code reads open sizes as the numbers of ``call``, and the trace has
+        guards for its decisions; else it reads None.
 
         Raises:
             RecursiveTraceError: the function is already being traced for such a call.
@@ -105,22 +111,22 @@ class FunctionTracer:
         self._tracing.append(call.key)
         try:
             with span("trace", self._name):
-                concrete = self._new(call)
+                concrete = self._new(call, guards_sizes)
             for listener in tuple(TRACE_LISTENERS):
                 listener(concrete)
             return concrete
         finally:
             self._tracing.pop()
 
-    def _new(self, call: CallArguments) -> ConcreteFunction:
+    def _new(self, call: CallArguments, guards_sizes: bool) -> ConcreteFunction:
         created = len(self._creation.sites)
         self.attempts += 1
         warnings, states = PythonDraws.warnings, self._draws.states()
-        concrete = self.record(call)
+        concrete = self.record(call, guards_sizes=guards_sizes)
         self._creation.allowed = False
         if len(self._creation.sites) > created:  # in this trace the variables exist
             warnings, states = PythonDraws.warnings, self._draws.states()
-            concrete = self.record(call)
+            concrete = self.record(call, guards_sizes=guards_sizes)
         if PythonDraws.warnings == warnings:  # else a function that was traced inside has warned
             self._draws.warn(self._draws.drawn_since(states))
         return concrete
@@ -140,9 +146,11 @@ class FunctionTracer:
             return self._function(*args, **kwargs)
         return self._traceable(*args, **kwargs)
 
-    def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
+    def record(
+        self, call: CallArguments, builder: GraphBuilder | None = None, *, guards_sizes: bool = False
+    ) -> ConcreteFunction:
         """A new trace for ``call``; nodes are added to ``builder``, by default to a new one."""
-        return self._recorded(self._traceable, call, builder)
+        return self._recorded(self._traceable, call, builder, guards_sizes)
 
     @cached_attribute
     def _traceable(self) -> Callable[..., Any]:
@@ -150,7 +158,11 @@ class FunctionTracer:
         return converted(self._function) if self._autograph else self._function
 
     def _recorded(
-        self, function: Callable[..., Any], call: CallArguments, builder: GraphBuilder | None
+        self,
+        function: Callable[..., Any],
+        call: CallArguments,
+        builder: GraphBuilder | None,
+        guards_sizes: bool,
     ) -> ConcreteFunction:
         """The trace of ``function``, the user's or the converted one.
 
@@ -160,14 +172,14 @@ class FunctionTracer:
         options = compile_options(
             self._backend, self._strict, self._memory_budget, interpret_first=self._interpret_first
         )
-        concrete = self._run(function, call, options, _NO_IDS, builder)
+        concrete = self._run(function, call, options, _NO_IDS, builder, guards_sizes)
         captured = {id(source) for source in concrete.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
         shared = frozenset(id(v) for v in variables if id(v) in captured)
         if not shared:
             return concrete
         again = None if builder is None else builder.inner(self._name)
-        return self._run(function, call, options, shared, again)
+        return self._run(function, call, options, shared, again, guards_sizes)
 
     def _run(
         self,
@@ -176,6 +188,7 @@ class FunctionTracer:
         options: CompileOptions,
         shared: frozenset[int],
         builder: GraphBuilder | None,
+        guards_sizes: bool,
     ) -> ConcreteFunction:
         """The trace of one run; ``shared`` has the ids of variables that are arguments and captured too."""
         signature = self._signature
@@ -185,7 +198,8 @@ class FunctionTracer:
         leaves = _symbolic(tracer, call, names, shared)
         values = unflatten(call.structure, leaves)
         args, kwargs = signature.spread(values)
-        with tracing(tracer), named_numpy_writes(), named_open_axes(tracer):
+        scope = TraceSizes(tracer).scope(call.inputs) if guards_sizes else None
+        with tracing(tracer), named_numpy_writes(), named_open_axes(tracer), guarded_sizes(tracer, scope):
             result = function(*args, **kwargs)
         signature.check_unmodified(values, call.structure, leaves)
         structure, outputs = collect(result, tracer)
@@ -201,6 +215,7 @@ class FunctionTracer:
             key=call.key,
             structure=structure,
             shared=same,
+            guards=NO_GUARDS if scope is None else scope.finish(),
         )
 
 

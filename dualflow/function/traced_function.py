@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.abstract_size import traces_with_sizes
 from dualflow.core.locks import imported
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.arguments.open_sizes import BATCH, relaxed
+from dualflow.function.arguments.open_sizes import BATCH, open_sizes, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
@@ -25,15 +26,15 @@ from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
 from dualflow.function.calls.status import status
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.options import bytes_of, checked_backend, checked_first_call
+from dualflow.function.options import AUTOMATIC, bytes_of, checked_backend, checked_first_call, checked_sizes
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import FALLBACKS
-from dualflow.function.trace_cache import MAX_TRACES, CacheInfo, TraceCache
+from dualflow.function.trace_cache import MAX_GUARDED_TRACES, MAX_TRACES, CacheInfo, TraceCache
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
 from dualflow.function.tracing.python_draws import PythonDraws
 from dualflow.function.tracing.traceable import refuse_suspended
-from dualflow.function.tracing.tracer import tracing_lock
+from dualflow.function.tracing.tracer import Tracer, tracing_lock
 
 if TYPE_CHECKING:
     from dualflow.function.debugging.stepping import Step
@@ -59,6 +60,7 @@ class Function(Copied, Generic[P, R]):
         backend: str | None = None,
         memory_budget: int | str | None = None,
         first_call: str = "compile",
+        sizes: str = AUTOMATIC,
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
@@ -74,6 +76,7 @@ class Function(Copied, Generic[P, R]):
             "strict": strict,
             "backend": None if backend is None else checked_backend(backend),
             "memory_budget": None if memory_budget is None else bytes_of(memory_budget),
+            "sizes": checked_sizes(sizes),
             "first_call": checked_first_call(first_call, strict=strict, memory_budget=memory_budget),
         }
         self._captured = CapturedValues(self._name, python_function)
@@ -90,7 +93,7 @@ class Function(Copied, Generic[P, R]):
         )
         self._methods: MethodTable[Function[..., Any]] = MethodTable()
         self._calls = 0
-        self._history = TraceHistory(self._name)
+        self._history = TraceHistory(self._name, self._opens_sizes)
         self._cache = TraceCache()
         self._recent = self._cache.recent
         functools.update_wrapper(self, python_function, updated=())
@@ -147,6 +150,8 @@ class Function(Copied, Generic[P, R]):
         count = len(values) - len(names)
         call = self._signature.bind(values[:count], dict(zip(names, values[count:], strict=True)))
         inputs = call.inputs
+        if traces_with_sizes and self._is_inside_guarded_trace(call):
+            return self._tracer.inline(call)
         concrete = self._concrete(call, inputs)
         tensors = (EagerTensor,) if self.input_signature is not None else (EagerTensor, np.ndarray)
         if kind is None or len(inputs) != sum(type(x) in tensors for x in values):
@@ -177,7 +182,7 @@ class Function(Copied, Generic[P, R]):
         if self.input_signature is not None and not args and not kwargs:
             args = self.input_signature
         call = self._signature.bind(args, kwargs)
-        return self._concrete(call, call.inputs)
+        return self._concrete(call, call.inputs, exact=True)
 
     @entry
     def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
@@ -223,18 +228,25 @@ class Function(Copied, Generic[P, R]):
 
     # traces
 
-    def _concrete(self, call: CallArguments, inputs: Sequence[Any]) -> ConcreteFunction:
-        """The trace for ``call``; a new one if there is none."""
+    def _is_inside_guarded_trace(self, call: CallArguments) -> bool:
+        """Whether a trace calls it in which Python code reads sizes of the arguments as guarded numbers."""
+        tracer = dispatch.current().innermost
+        return isinstance(tracer, Tracer) and tracer.size_scope is not None and bool(open_sizes(call.key))
+
+    def _concrete(
+        self, call: CallArguments, inputs: Sequence[Any], *, exact: bool = False
+    ) -> ConcreteFunction:
+        """The trace for ``call``, or a new one. With ``exact`` it is for the sizes of ``call``."""
         call_number, added = self._calls, self._cache.added
-        concrete = self._cache.find(call, inputs, call_number)
+        concrete = self._cache.find(call, inputs, call_number, exact=exact)
         if concrete is not None:
             return concrete
         with tracing_lock.lock:
             if self._cache.added != added:  # by another thread
-                concrete = self._cache.find(call, inputs, call_number)
+                concrete = self._cache.find(call, inputs, call_number, exact=exact)
             if concrete is None:
                 earlier = self._cache.keys
-                concrete = self._relaxed(call, earlier)
+                concrete = self._tracer.new(call) if exact else self._relaxed(call, earlier)
                 if self._options["strict"] and concrete.sized:
                     _ = concrete.parts  # compiles it, which raises for an op without native code
                 names, parameters = concrete.leaf_names, [p.name for p in self._signature.parameters]
@@ -247,15 +259,32 @@ class Function(Copied, Generic[P, R]):
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
         """A new trace for ``call``; sizes in which calls differ are open if the function can be traced so."""
         reduce = self._options["reduce_retracing"]
-        open_call = relaxed(call, earlier, reduce == BATCH) if reduce else call
-        if open_call.key == call.key or self._history.open_sizes_error:
+        if not reduce and not (self._opens_sizes and dispatch.current().innermost.eager):
+            return self._tracer.new(call)
+        open_call = relaxed(call, earlier, reduce == BATCH, {} if reduce else self._history.fixed_axes)
+        if (
+            open_call.key == call.key
+            or self._history.open_sizes_error
+            or self._cache.count(open_call.key) >= MAX_GUARDED_TRACES
+        ):
             return self._tracer.new(call)
         try:
-            return self._tracer.new(open_call)
+            concrete = self._tracer.new(open_call, guards_sizes=not reduce)
         except Exception as error:
-            concrete = self._tracer.new(call)
-            self._history.open_sizes_error = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {error}"
+        else:
+            self._history.add_guards(concrete.key, concrete.leaf_names, concrete.guards)
             return concrete
+        concrete = self._tracer.new(call)  # outside of the handler, so that its errors stand alone
+        self._history.open_sizes_error = message
+        return concrete
+
+    @property
+    def _opens_sizes(self) -> bool:
+        """Whether traces leave sizes open in which calls differ, with guards for Python's decisions."""
+        options = self._options
+        automatic = options["sizes"] == AUTOMATIC and options["memory_budget"] is None
+        return automatic and options["first_call"] == "compile"
 
     def traced(self, call: CallArguments) -> ConcreteFunction:
         """A new trace for ``call``, which is not cached."""

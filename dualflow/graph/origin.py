@@ -46,6 +46,15 @@ def calling_frame() -> FrameType | None:
     return frame
 
 
+def is_inside(frame: FrameType) -> bool:
+    """Whether ``frame`` runs code of dualflow, or of a library that :func:`leave_out` has named."""
+    file = frame.f_code.co_filename
+    inside = _inside.get(file)
+    if inside is None:
+        inside = _inside[file] = _is_inside(file)
+    return inside
+
+
 def leave_out(folder: str) -> None:
     """Treat the files in ``folder`` like this package: ops that they call get the line that calls them."""
     _libraries.add(os.path.join(folder, ""))

@@ -22,6 +22,12 @@ def _bound_elsewhere(*inputs: Any, **attrs: Any) -> Any:
     raise InternalError("the interpreter binds size variables, without the kernel of an op")
 
 
+def _guard(x: int, y: int, equality: bool, outcome: bool) -> tuple[()]:
+    if (x == y if equality else x < y) is not outcome:
+        raise InternalError("a graph was called with sizes that its guards refuse")
+    return ()
+
+
 def _require(
     x: int, y: int, message: str, shapes: tuple[Any, Any], repeats: bool, needed_by: str = ""
 ) -> tuple[()]:
@@ -59,6 +65,19 @@ REQUIRE_SIZE: Final = Op(
     effect=Effect.CHECK,
 )
 
+GUARD_SIZES: Final = Op(
+    name="guard_sizes",
+    doc="""Refuses the call unless ``x == y`` (if it is an ``equality``), or ``x < y``, has this ``outcome``.
+
+    Another trace serves a call that is refused.
+    """,
+    infer=lambda x, y, equality, outcome: (),
+    kernel=_guard,
+    kind=Check(),
+    outputs=None,
+    effect=Effect.CHECK,
+)
+
 WITH_SHAPE: Final = Op(
     name="with_shape",
     doc="The input with ``shape``, whose sizes have been checked to equal its own, or 1 if it ``repeats``.",
@@ -70,7 +89,7 @@ WITH_SHAPE: Final = Op(
 
 def binds_or_checks_size(node: Node) -> bool:
     """Whether ``node`` is one of the ops that bind a size variable or compare sizes."""
-    return node.op is BIND_SIZE or node.op is REQUIRE_SIZE
+    return node.op in (BIND_SIZE, REQUIRE_SIZE, GUARD_SIZES)
 
 
 def binds_sizes(node: Node) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.abstract_size import AbstractSize
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, float32
@@ -99,6 +100,9 @@ def convert_to_tensor(
     nested = isinstance(value, list | tuple) and holds_tensors(value)
     if not nested and not isinstance(value, AbstractTensor | AbstractVariable | AbstractComposite):
         return dispatch.current().constant(_array(value, target, dtype_hint))
+    if target is not None and isinstance(value, AbstractSize):
+        adapted: Tensor = value.with_dtype(target)
+        return adapted
     tensor: Tensor = identity.op.prepare((value,), dispatch.current())[0]
     if target is not None and tensor.dtype is not target:
         raise InvalidArgumentError(

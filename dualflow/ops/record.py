@@ -6,6 +6,7 @@ A record has: how the op's result is typed (``infer``), how it runs now (``kerne
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -15,9 +16,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.abstract_size import AbstractSize, traces_with_sizes
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
-from dualflow.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, promote, uncommon_in_use
+from dualflow.core.dtypes import (
+    DType,
+    as_dtype,
+    bool_,
+    complex64,
+    float32,
+    float64,
+    int32,
+    promote,
+    uncommon_in_use,
+)
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
@@ -209,6 +221,8 @@ def agreed(*values: Any) -> tuple[Tensor, ...]:
 
 
 def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
+    if traces_with_sizes:
+        inputs = _with_adapted_sizes(promotion, inputs)
     values = [_as_tensor(x, engine) for x in inputs]
     keep = _KEPT.get(promotion, 0)
     if keep is None:
@@ -216,6 +230,29 @@ def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tup
     target = _common_dtype(promotion, values[keep:])
     converted = [engine.constant(as_array(x)) if is_raw(x) else x for x in values[:keep]]
     return (*converted, *[_as_dtype(x, target, engine) for x in values[keep:]])
+
+
+def _with_adapted_sizes(promotion: Promotion, inputs: Sequence[Any]) -> Sequence[Any]:
+    """``inputs`` with sizes of a trace as tensors, of the dtype of the tensors they are combined with."""
+    keep = _KEPT.get(promotion, 0)
+    if not any(isinstance(x, AbstractSize) for x in inputs):
+        return inputs
+    others = [] if keep is None else inputs[keep:]
+    strong = [x.dtype for x in others if isinstance(x, _TENSORS) and not isinstance(x, AbstractSize)]
+    target = functools.reduce(promote, strong) if strong else bool_
+    return [
+        x if not isinstance(x, AbstractSize) else _adapted(x, target, as_is=keep is None or i < keep)
+        for i, x in enumerate(inputs)
+    ]
+
+
+def _adapted(x: Any, dtype: DType, *, as_is: bool) -> Any:
+    """A size, or a float computed from sizes, as what is combined with tensors of ``dtype``."""
+    if as_is or dtype.is_bool:
+        return x.as_tensor()
+    if isinstance(x, float) and not dtype.is_inexact:
+        return float(x)
+    return x.with_dtype(dtype)
 
 
 _KEPT: Final = {Promotion.NONE: None, Promotion.AFTER_FIRST: 1}

@@ -97,19 +97,17 @@ class MemoryBounds:
 
     # Statements
 
-    def check(self, program: Iterable[Statement]) -> list[tuple[ElementRange, Node]]:
+    def check(self, program: Sequence[Statement]) -> list[tuple[ElementRange, Node]]:
         """The accesses that must be checked at run time, each with its node. There are none for static sizes.
 
-        For kernels, see :meth:`launched`.
+        For kernels, see :meth:`launched`. Those of the bodies of conditionals and loops, which may not
+        run, are left out.
 
         Raises:
             InternalError: an access is outside its buffer.
         """
-        return [
-            (elements, statement.node)
-            for statement in walk_program(program)
-            for elements in self.undecided(statement)
-        ]
+        undecided = {id(statement): self.undecided(statement) for statement in walk_program(program)}
+        return [(elements, statement.node) for statement in program for elements in undecided[id(statement)]]
 
     def undecided(self, statement: Statement) -> list[ElementRange]:
         """The accesses of a statement that must be checked at run time. All others are proved.

@@ -179,6 +179,12 @@ CASES = {
         "no first_call='guess'",
         "one of 'compile', 'interpret'",
     ),
+    "sizes that are neither automatic nor exact": (
+        lambda: df.function(lambda x: x, sizes="open"),
+        Invalid,
+        "no sizes='open'",
+        "one of 'automatic', 'exact'",
+    ),
     "a strict function that is to be interpreted": (
         lambda: df.function(lambda x: x, first_call="interpret", strict=True),
         Invalid,

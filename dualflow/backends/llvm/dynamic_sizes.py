@@ -118,16 +118,17 @@ def write_size_function(
     required: Sequence[Node],
     equal: Sequence[tuple[int, int]],
     different: Sequence[tuple[int, int]],
+    guards: Sequence[Node],
     shapes: Iterable[tuple[int, ...]],
     arena_bytes: int,
 ) -> str:
     """Write ``void sizes(params, status)``, which computes all sizes from those of arguments: its name.
 
     A call stores the sizes of its arguments at their places first. The status becomes :data:`OTHER_SIZES` if
-    two sizes that have to be ``equal`` differ, or two that have to be ``different`` are equal: then another
-    program serves the call, whatever calls there were before. The function fails if sizes that ``required``
-    compares differ, if a value of ``shapes`` or the arena is larger than memory, or if elements that a
-    statement accesses are outside of their buffer.
+    two sizes that have to be ``equal`` differ, two that have to be ``different`` are equal, or a comparison
+    of ``guards`` has another outcome: then another program serves the call, whatever calls there were before.
+    The function fails if sizes that ``required`` compares differ, if a value of ``shapes`` or the arena is
+    larger than memory, or if elements that a statement accesses are outside of their buffer.
     """
     function = unit.module.function(SIZES, VOID, [("params", PTR), ("status", PTR)])
     b, (params, status) = function.builder, function.args
@@ -143,6 +144,11 @@ def write_size_function(
             same = b.load(params, index, I64).eq(b.load(params, other, I64))
             with b.if_then(~same if are_equal else same):
                 note_failure(b, status, b.constant(I64, OTHER_SIZES))
+    for guard in guards:
+        x, y = value(guard.attrs["x"]), value(guard.attrs["y"])
+        holds = x.eq(y) if guard.attrs["equality"] else x < y
+        with b.if_then(~holds if guard.attrs["outcome"] else holds):
+            note_failure(b, status, b.constant(I64, OTHER_SIZES))
     first = unit.plan.calls[0].node
     for shape in shapes:
         elements = b.constant(F64, 1.0)

@@ -351,7 +351,7 @@ class Entry:
     ) -> None:
         unit = self.unit
         undecided = unit.bounds.launched(statement, launch, kernel.accesses, partials)
-        if unit.plan.argument_sizes:
+        if unit.plan.argument_sizes and unit.parent is None:  # the bodies of branches and loops may not run
             unit.range_checks += [(elements, statement.node) for elements in undecided]
             undecided = []
         unit.polls_signals |= kernel.polls_signals

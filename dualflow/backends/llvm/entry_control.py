@@ -136,7 +136,10 @@ class _Control:
                         open_blocks.enter_context(self.entry.b.if_then(self._ok()))
                     checked = True
                 self._begin(statement)
-                self._write_sized(statement) if self.entry.unit.sized else self._write(statement)
+                if self.entry.unit.sized:
+                    self._write_sized(statement)
+                else:
+                    self._write_in_bounds(statement)
                 if any(isinstance(s, RequireCondition) for s in walk_program((statement,))):
                     open_blocks.enter_context(self.entry.b.if_then(self._ok()))
                     checked = True
@@ -166,6 +169,16 @@ class _Control:
             if_allocated = self.entry.b.if_then(self._ok()) if buffers else nullcontext()
             with if_allocated, self.entry.guarded(undecided, statement.node):
                 self._write(statement)
+
+    def _write_in_bounds(self, statement: Statement) -> None:
+        """Emit a statement of a program whose sizes follow from those of its arguments.
+
+        What it accesses is compared with its buffers before the program runs; in a body, before it runs.
+        """
+        unit = self.entry.unit
+        in_body = unit.parent is not None and unit.plan.argument_sizes
+        with self.entry.guarded(unit.bounds.undecided(statement) if in_body else (), statement.node):
+            self._write(statement)
 
     def _write(self, statement: Statement) -> None:
         match statement:

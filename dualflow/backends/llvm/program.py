@@ -27,11 +27,11 @@ from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeVariable, SymInt, is_static, size_variables
+from dualflow.core.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, is_static, size_variables
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
+from dualflow.graph.symbolic_size_ops import GUARD_SIZES, REQUIRE_SIZE, binds_or_checks_size
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan
@@ -107,9 +107,13 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     program = statements(plan)
     bounds = MemoryBounds(plan, program)
     required: list[Node] = []
+    guards: list[Node] = []
     if plan.argument_sizes:
         required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
-        program = tuple([s for s in program if s.node.op not in (BIND_SIZE, REQUIRE_SIZE)])
+        guards = [s.node for s in program if s.node.op is GUARD_SIZES]
+        program = tuple([s for s in program if not binds_or_checks_size(s.node)])
+    elif any(s.node.op is GUARD_SIZES for s in program):
+        raise UndecidedSize("guards of sizes are evaluated before a program, and its sizes depend on data")
     unit = Unit(
         plan,
         threads.num_slots(options.capabilities.threads),
@@ -141,7 +145,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         sizes = [unit.input_sizes[axes[0]] for axes in plan.argument_sizes.values()]
         different = list(itertools.combinations(sizes, 2))
         size_function = write_size_function(
-            unit, required, equal, different, _symbolic_shapes(plan), arena_bytes
+            unit, required, equal, different, guards, _symbolic_shapes(plan), arena_bytes
         )
     if plan.sized:
         write_setters(unit)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.arguments.signature import CallArguments, Key
-from dualflow.function.arguments.trace_key import Leaf, TensorLeaf
+from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf
 
 BATCH: Final = "batch"
 """``reduce_retracing`` for batches, which differ in their first size only."""
+Axis = tuple[int, int]
+"""The number of a leaf of a key, and of an axis of the tensor."""
 _MAX_ROW_SHAPES: Final = 3
 """The number of traces with different sizes after the first axis, before these are left open too."""
 
@@ -27,11 +29,14 @@ def serves(key: Key, call: Key) -> bool:
     return key[0] == call[0] and all(_accepts(old, new) for old, new in zip(key[1], call[1], strict=True))
 
 
-def relaxed(call: CallArguments, earlier: Sequence[Key], batches: bool = False) -> CallArguments:
+def relaxed(
+    call: CallArguments, earlier: Sequence[Key], batches: bool = False, fixed: Container[Axis] = ()
+) -> CallArguments:
     """``call`` with those sizes open in which it differs from ``earlier`` keys that differ in sizes only.
 
     As in TensorFlow, another rank, dtype or Python value is another trace. With ``batches``, sizes other
-    than the first are left open only after three keys that differ in these.
+    than the first are left open only after three keys that differ in these. The sizes of ``fixed`` axes of
+    leaves are never left open.
     """
     leaves = call.key[1]
     alike = [old for old in earlier if old[0] == call.key[0] and all(map(_alike, old[1], leaves))]
@@ -39,7 +44,8 @@ def relaxed(call: CallArguments, earlier: Sequence[Key], batches: bool = False) 
         same_rows = [old for old in alike if all(map(_rows_alike, old[1], leaves))]
         alike = same_rows if same_rows or len(alike) < _MAX_ROW_SHAPES else alike
     for old in alike:
-        leaves = tuple(map(_common, old[1], leaves))
+        pairs = enumerate(zip(old[1], leaves, strict=True))
+        leaves = tuple([_common(before, leaf, place, fixed) for place, (before, leaf) in pairs])
     return replace(call, key=(call.key[0], leaves))
 
 
@@ -64,9 +70,22 @@ def _rows_alike(old: Leaf, new: Leaf) -> bool:
     return all(a is None or a == b for a, b in zip(old.spec.shape[1:], new.spec.shape[1:], strict=True))
 
 
-def _common(old: Leaf, new: Leaf) -> Leaf:
-    """The leaf ``new`` with those sizes open in which ``old`` differs."""
+def input_leaves(key: Key) -> list[int]:
+    """The number of the leaf that each input of a trace for ``key`` is; a variable is one input."""
+    places: list[int] = []
+    aliases: set[int] = set()
+    for place, leaf in enumerate(key[1]):
+        if isinstance(leaf, TensorLeaf) or (isinstance(leaf, VariableLeaf) and leaf.alias not in aliases):
+            places.append(place)
+        if isinstance(leaf, VariableLeaf):
+            aliases.add(leaf.alias)
+    return places
+
+
+def _common(old: Leaf, new: Leaf, place: int, fixed: Container[Axis]) -> Leaf:
+    """The leaf ``new``, number ``place``, with those sizes open in which ``old`` differs."""
     if not (isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf)):
         return new
-    sizes = [b if a == b else None for a, b in zip(old.spec.shape, new.spec.shape, strict=True)]
+    pairs = enumerate(zip(old.spec.shape, new.spec.shape, strict=True))
+    sizes = [b if a == b or (place, axis) in fixed else None for axis, (a, b) in pairs]
     return TensorLeaf(TensorSpec(Shape(sizes), new.spec.dtype, new.spec.name))

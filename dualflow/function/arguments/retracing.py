@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import SizeVariable
 from dualflow.core.tree import Structure
 from dualflow.core.warning import warn_user
+from dualflow.function.arguments.open_sizes import Axis, input_leaves
 from dualflow.function.arguments.signature import Key
 from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from dualflow.function.errors import RetracingWarning
+from dualflow.graph.ir import Origin
+from dualflow.graph.size_guards import SizeGuard, SizeGuards
 
 TRACES: Final = 5
 CALLS: Final = 10
 WARNINGS: Final = 2
-_OPEN: Final = "leave sizes open with reduce_retracing=True or an input_signature, or pad to one size"
+_OPEN: Final = "leave sizes open with an input_signature, or pad to one size"
+_NEEDED: Final = "Python code needs it as a number: compute with df.shape, or pad to one size"
+_LEFT_OPEN: Final = "this trace serves all sizes"
 _MAX_EVENTS: Final = 256
 
 
@@ -30,16 +37,25 @@ class Event(NamedTuple):
 
 
 class TraceHistory:
-    """The latest 256 traces of one function, with the reason for each."""
+    """The latest 256 traces of one function, with the reason for each.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: the function's name.
+        opens_sizes: whether sizes in which its calls differ are left open, unless Python code needs them.
+    """
+
+    def __init__(self, name: str, opens_sizes: bool) -> None:
         self._name = name
+        self._remedy = _NEEDED if opens_sizes else _OPEN
         self._events: deque[Event] = deque(maxlen=_MAX_EVENTS)
         self._recent: deque[int] = deque(maxlen=TRACES)
         self._warned = 0
         self.count = 0
         self.open_sizes_error = ""
         """The error of the function's first trace with open sizes; empty if there was none."""
+        self.fixed_axes: dict[Axis, Origin | None] = {}
+        """The axes of leaves whose sizes Python code needs as numbers, with its line."""
+        self._guards: dict[str, tuple[Key, Mapping[SizeVariable, Axis], SizeGuard]] = {}
 
     def add(
         self,
@@ -65,7 +81,10 @@ class TraceHistory:
                 for the warning.
         """
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, traced[1], strict=True)) or "no arguments"
-        reasons = tuple(_nearest(key, earlier, names, parameters))
+        guard = self._refusing_guard(key, traced) if traced in earlier else None
+        reasons = (
+            (guard,) if guard else tuple(_nearest(key, traced, earlier, names, parameters, self._remedy))
+        )
         self._events.append(Event(shown, call, reasons))
         self.count += 1
         if nested:
@@ -76,6 +95,24 @@ class TraceHistory:
             self._warned += 1
             self._warn(call, reasons)
 
+    def add_guards(self, key: Key, names: Sequence[str], guards: SizeGuards) -> None:
+        """Add the guards of a trace for ``key``, whose leaves have ``names``."""
+        leaves = input_leaves(key)
+        self.fixed_axes.update({(leaves[i], axis): at for (i, axis), at in guards.fixed_axes.items()})
+        axes = {v: (leaves[i], axis) for v, (i, axis) in guards.axes.items()}
+        shown = {v: f"{names[leaf]}.shape[{axis}]" for v, (leaf, axis) in axes.items()}
+        for guard in guards.guards:
+            self._guards.setdefault(guard.described(shown), (key, axes, guard))
+
+    def _refusing_guard(self, key: Key, traced: Key) -> str | None:
+        """The guard of an earlier trace with the same open sizes that refuses a call with ``key``."""
+        for text, (guarded, axes, guard) in self._guards.items():
+            if guarded == traced:
+                sizes = {v: key[1][leaf].spec.shape[axis] for v, (leaf, axis) in axes.items()}  # type: ignore[union-attr]  # of tensors
+                if not guard.holds(sizes):
+                    return f"{text} does not hold{_place(guard)}"
+        return None
+
     def explain(self) -> str:
         """The text of ``explain``: one line for each trace."""
         lines = [f"{self._name} was traced {self.count} time{'s' * (self.count != 1)}."]
@@ -83,6 +120,10 @@ class TraceHistory:
         for number, event in enumerate(self._events, start=first):
             why = f"  because {'; '.join(event.reasons)}" if event.reasons else ""
             lines.append(f"{number}. at call {event.call}: {event.arguments}{why}")
+        if self._guards:
+            lines.append("Traces with open sizes serve the calls for which Python code decides alike:")
+            read = {text: guard for text, (*_, guard) in self._guards.items() if guard.origin is not None}
+            lines += [f"    {text}{_place(guard)}" for text, guard in read.items()]
         if self.open_sizes_error:
             lines.append(f"Sizes can't be left open, as the function needs them: {self.open_sizes_error}")
         return "\n".join(lines)
@@ -97,18 +138,30 @@ class TraceHistory:
         )
 
 
-def _nearest(key: Key, earlier: Sequence[Key], names: Sequence[str], parameters: Sequence[str]) -> list[str]:
+def _place(guard: SizeGuard) -> str:
+    """The line that needed a guard, as the end of a sentence."""
+    return "" if guard.origin is None else f" ({os.path.basename(guard.origin.file)}:{guard.origin.line})"
+
+
+def _nearest(
+    key: Key,
+    traced: Key,
+    earlier: Sequence[Key],
+    names: Sequence[str],
+    parameters: Sequence[str],
+    remedy: str,
+) -> list[str]:
     """The differences between ``key`` and the most similar earlier key, if possible of the same structure."""
     alike = [old for old in earlier if old[0] == key[0]]
     if alike:
-        return min([_differences(old, key, names) for old in alike], key=len)
+        return min([_differences(old, key, traced, names, remedy) for old in alike], key=len)
     others = [_restructured(old[0], key[0], parameters) for old in earlier]
     return min(others, key=len, default=[])
 
 
-def _differences(old: Key, new: Key, names: Sequence[str]) -> list[str]:
-    pairs = zip(names, old[1], new[1], strict=True)
-    return [_difference(name, before, now) for name, before, now in pairs if before != now]
+def _differences(old: Key, new: Key, traced: Key, names: Sequence[str], remedy: str) -> list[str]:
+    rows = zip(names, old[1], new[1], traced[1], strict=True)
+    return [_difference(name, before, now, leaf, remedy) for name, before, now, leaf in rows if before != now]
 
 
 def _restructured(old: Structure, new: Structure, parameters: Sequence[str]) -> list[str]:
@@ -140,9 +193,9 @@ def outline(structure: Structure) -> str:
     return f"({inner})" if kind is tuple else f"{getattr(kind, '__name__', type(kind).__name__)}({inner})"
 
 
-def _difference(name: str, old: Leaf, new: Leaf) -> str:
-    if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
-        return _tensor_difference(name, old.spec, new.spec)
+def _difference(name: str, old: Leaf, new: Leaf, traced: Leaf, remedy: str) -> str:
+    if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf) and isinstance(traced, TensorLeaf):
+        return _tensor_difference(name, old.spec, new.spec, traced.spec, remedy)
     change = f"{name} went from {old} to {new}"
     if (
         isinstance(new, ValueLeaf)
@@ -155,11 +208,12 @@ def _difference(name: str, old: Leaf, new: Leaf) -> str:
     return change
 
 
-def _tensor_difference(name: str, old: TensorSpec, new: TensorSpec) -> str:
+def _tensor_difference(name: str, old: TensorSpec, new: TensorSpec, traced: TensorSpec, remedy: str) -> str:
     if old.dtype is not new.dtype:
         return f"{name} went from {old.dtype.name} to {new.dtype.name} (df.cast it before the call)"
     if len(old.shape) != len(new.shape):
         return f"{name} went from shape {old.shape} to {new.shape}, of another rank"
     sizes = enumerate(zip(old.shape, new.shape, strict=True))
-    changes = [f"axis {i} of {name} went from {a} to {b}" for i, (a, b) in sizes if a != b]
-    return f"{', '.join(changes)} ({_OPEN})"
+    changes = {i: f"axis {i} of {name} went from {a} to {b}" for i, (a, b) in sizes if a != b}
+    note = _LEFT_OPEN if all(traced.shape[i] is None for i in changes) else remedy
+    return f"{', '.join(changes.values())} ({note})"

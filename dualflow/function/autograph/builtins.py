@@ -43,9 +43,10 @@ def _len(x: Any) -> Any:
     tensor = symbolic(x)
     if tensor is None:
         return len(x)
-    if not tensor.shape:
+    sizes = tensor.get_shape()
+    if not sizes:
         raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
-    return shape(tensor)[0] if tensor.shape[0] is None else tensor.shape[0]
+    return shape(tensor)[0] if sizes[0] is None else sizes[0]
 
 
 def _int(x: Any = 0, *base: Any, **named: Any) -> Any:

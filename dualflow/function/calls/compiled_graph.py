@@ -30,6 +30,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.string_graphs import holds_strings
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, has_symbolic_sizes
 
@@ -52,6 +53,7 @@ class CompiledGraph:
         history: replays the assignments before a failure; None if the caller handles failures.
         pack: puts the outputs into the structure of the result; without it they are a tuple.
         equal_axes: groups of open axes of arguments that have one size in all calls.
+        guards: comparisons of open sizes that have one outcome in all calls.
 
     Attributes:
         graph: the graph before any pass.
@@ -68,9 +70,11 @@ class CompiledGraph:
         history: AssignmentHistory | None = None,
         pack: Packer | None = None,
         equal_axes: EqualAxes = (),
+        guards: SizeGuards = NO_GUARDS,
     ) -> None:
         self.graph = graph
         self._equal_axes = equal_axes
+        self._guards = guards
         self._strings = holds_strings(graph)
         options = options or compile_options()
         self._requested = replace(options, backend=REFERENCE) if self._strings else options
@@ -174,7 +178,7 @@ class CompiledGraph:
         None if no expression describes one of the sizes.
         """
         try:
-            return with_symbolic_sizes(self.graph, self._requested, self._equal_axes)
+            return with_symbolic_sizes(self.graph, self._requested, self._equal_axes, self._guards)
         except UndecidedSize:
             return None
 

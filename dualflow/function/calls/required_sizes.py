@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
+from dualflow.core.size_functions import broadcast_size
 from dualflow.core.symbolic_sizes import UndecidedSize, is_static
 from dualflow.graph.ir import GraphBuilder, Node, Value
 from dualflow.graph.symbolic_size_ops import WITH_SHAPE
@@ -51,3 +52,17 @@ def with_shapes(
         return builder.add(node.op, fitting, node.attrs, node.origin)
     except InvalidArgumentError:
         raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data") from None
+
+
+def broadcast_shapes(shapes: Sequence[Sequence[Any]]) -> list[list[int]]:
+    """``shapes`` with the sizes that an elementwise op requires: those of the result, or 1."""
+    rank = max(map(len, shapes))
+    target: list[int] = [1] * rank
+    for shape in shapes:
+        for i, size in enumerate(shape, start=rank - len(shape)):
+            target[i] = broadcast_size(target[i], size)
+    ends = [target[rank - len(shape) :] for shape in shapes]
+    return [
+        [1 if size == 1 else t for size, t in zip(shape, end, strict=True)]
+        for shape, end in zip(shapes, ends, strict=True)
+    ]

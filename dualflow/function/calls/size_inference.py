@@ -14,7 +14,7 @@ from typing import Any, Final
 from dualflow.core.errors import DualflowError, InvalidArgumentError
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import broadcast_size, substitute
+from dualflow.core.size_functions import substitute
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import (
     SizeVariable,
@@ -27,8 +27,9 @@ from dualflow.core.symbolic_sizes import (
     variable_of,
 )
 from dualflow.function.calls.data_dependent_sizes import changed_sizes
+from dualflow.function.calls.guard_nodes import record_guards
 from dualflow.function.calls.integer_values import IntegerValues
-from dualflow.function.calls.required_sizes import required_shapes, with_shapes
+from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
@@ -39,6 +40,7 @@ from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE, Axis
 from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
@@ -51,22 +53,26 @@ EqualAxes = tuple[tuple[Axis, ...], ...]
 _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
 
-def with_symbolic_sizes(graph: Graph, options: CompileOptions, equal_axes: EqualAxes = ()) -> Graph:
+def with_symbolic_sizes(
+    graph: Graph, options: CompileOptions, equal_axes: EqualAxes = (), guards: SizeGuards = NO_GUARDS
+) -> Graph:
     """``graph`` with symbolic sizes instead of open ones.
 
     Args:
         graph: what a function was traced to.
         options: how it is compiled.
         equal_axes: groups of open axes of arguments that have one size in all calls of the program.
+        guards: comparisons of sizes of arguments that have one outcome in all calls of the program.
 
     Raises:
         UndecidedSize: no expression describes a size, or an op needs its number.
     """
     graph = merge_loops(graph)  # by their inputs, while these are those of the trace
-    inference = _SizeInference(Tracer(graph.name, options=options))
+    inference = SizeInference(Tracer(graph.name, options=options))
     groups = {axis: group for group in equal_axes for axis in group}
     with tracing(inference.tracer):
         inputs = [inference.input_of(i, v.spec, groups) for i, v in enumerate(graph.inputs)]
+        record_guards(guards, inputs, inference.tracer.builder)
         recorded = inference.record(graph, inputs)
     outputs = [recorded[v] for v in graph.outputs]
     updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
@@ -76,7 +82,7 @@ def with_symbolic_sizes(graph: Graph, options: CompileOptions, equal_axes: Equal
     return eliminate_dead_code(replace(sized, captures=graph.captures, updates=tuple(updates)))
 
 
-class _SizeInference:
+class SizeInference:
     """Records the nodes of a graph, or of the body of a conditional or loop, with symbolic sizes.
 
     Attributes:
@@ -88,7 +94,7 @@ class _SizeInference:
         argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
     """
 
-    def __init__(self, tracer: Tracer, outer: _SizeInference | None = None) -> None:
+    def __init__(self, tracer: Tracer, outer: SizeInference | None = None) -> None:
         self.tracer = tracer
         self._outer = outer
         self.integers = IntegerValues()
@@ -126,14 +132,15 @@ class _SizeInference:
             with origin.forced(node.origin):
                 self.op_name = node.op.name
                 try:
-                    outputs = self._record_node(node, [recorded[v] for v in node.inputs])
+                    outputs = self.record_node(node, [recorded[v] for v in node.inputs])
                 except DualflowError as error:
                     note_place(error, node)
                     raise
             recorded.update(zip(node.outputs, outputs, strict=True))
         return recorded
 
-    def _record_node(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
+    def record_node(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
+        """Record ``node`` for other inputs; returns the values of its results."""
         kind, add = node.op.kind, self.tracer.builder.add
         if isinstance(kind, Decompose):
             operands = [self.tracer.tensor_of(v) for v in inputs]
@@ -198,7 +205,7 @@ class _SizeInference:
         ``sources`` has, for each input that is the same in all iterations, the value outside of the body;
         None for others.
         """
-        inner = _SizeInference(Tracer(graph.name), self)
+        inner = SizeInference(Tracer(graph.name), self)
         with tracing(inner.tracer):
             inputs = [inner.tracer.builder.argument(spec) for spec in specs]
             for value, source in zip(inputs, sources, strict=True):
@@ -440,18 +447,8 @@ class _SizeInference:
 
     def _agreeing(self, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` of an elementwise op, with sizes that broadcast; the program checks that they do."""
-        rank = max(v.spec.rank for v in inputs)
-        target: list[int] = [1] * rank
-        for value in inputs:
-            for i, size in enumerate(value.spec.shape, start=rank - value.spec.rank):
-                assert size is not None, "no size is open"
-                target[i] = broadcast_size(target[i], size)
-        broadcastable = []
-        for value in inputs:
-            sizes = target[rank - value.spec.rank :]
-            shape = [d if d == 1 else t for d, t in zip(value.spec.shape, sizes, strict=True)]
-            broadcastable.append(self._with_shape(value, shape))
-        return broadcastable
+        shapes = broadcast_shapes([v.spec.shape for v in inputs])
+        return [self._with_shape(v, shape) for v, shape in zip(inputs, shapes, strict=True)]
 
 
 def _without_variables(spec: TensorSpec) -> TensorSpec:
@@ -469,7 +466,7 @@ class _RecordedBody:
     """
 
     def __init__(
-        self, inference: _SizeInference, name: str, inputs: Sequence[Value], outputs: Sequence[Value]
+        self, inference: SizeInference, name: str, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> None:
         self.inference = inference
         self.outputs = list(outputs)

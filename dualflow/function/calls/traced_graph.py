@@ -30,6 +30,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import nodes_with_effects, with_variables
 from dualflow.graph.passes.random_streams import with_streams_of
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 
 _NONE: Final[Mapping[int, int]] = {}
 
@@ -48,6 +49,7 @@ class TracedGraph:
             variable's id.
         pack: puts the outputs into the structure of the result; without it they are a sequence.
         equal_axes: groups of open axes of arguments that have one size in all calls.
+        guards: comparisons of open sizes that have one outcome in all calls.
 
     Attributes:
         graph: the computation as it was traced; print it.
@@ -66,17 +68,21 @@ class TracedGraph:
         variable_arguments: Mapping[int, int] = _NONE,
         pack: Packer | None = None,
         equal_axes: EqualAxes = (),
+        guards: SizeGuards = NO_GUARDS,
     ) -> None:
         self.tracer = tracer
         self.graph = graph
         self.options = options
         self.variable_arguments = variable_arguments
         self.pack = pack
+        self.guards = guards
         self._inputs = tuple(graph.inputs if inputs is None else inputs)
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
         self._effects = tuple(nodes_with_effects(graph.nodes) if effects is None else effects)
         self._history = AssignmentHistory(graph, partial(_variable_of_call, variable_arguments))
-        self.compiled = CompiledGraph(graph, options, history=self._history, pack=pack, equal_axes=equal_axes)
+        self.compiled = CompiledGraph(
+            graph, options, history=self._history, pack=pack, equal_axes=equal_axes, guards=guards
+        )
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
 
     def with_equal_axes(self, equal_axes: EqualAxes) -> TracedGraph:
@@ -88,6 +94,7 @@ class TracedGraph:
             variable_arguments=self.variable_arguments,
             pack=self.pack,
             equal_axes=equal_axes,
+            guards=self.guards,
         )
 
     @cached_attribute

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.abstract_size import AbstractSizeScope
 from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import (
@@ -30,7 +31,7 @@ from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
 from dualflow.function.tracing.static_elements import static_elements
 from dualflow.graph.ir import Origin, Value
-from dualflow.graph.origin import caller
+from dualflow.graph.origin import caller, is_inside
 from dualflow.ops.record import Op
 from dualflow.ops.shapes import ENSURED
 from dualflow.ops.tensor import Tensor
@@ -59,6 +60,9 @@ class SymbolicEngine(Engine):
     overrides_numpy = True
     keys_feeds = False
     """Whether symbolic tensors are hashed by identity, since they are keys of feed dicts."""
+
+    size_scope: AbstractSizeScope | None = None
+    """The open sizes that Python code reads as guarded numbers; None where it reads None."""
 
     hint = ""
     """A sentence for errors about a missing value."""
@@ -145,7 +149,21 @@ class SymbolicTensor(Tensor):
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]  # the base declares what each kind of tensor computes
-        return self._value.spec.shape
+        shape = self._value.spec.shape
+        scope = self._tracer.size_scope
+        if scope is None or shape.is_static or is_inside(sys._getframe(1)):
+            return shape
+        return scope.python_shape(self)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements; None if a size is known only at run time."""
+        return self.get_shape().num_elements()
+
+    def get_shape(self) -> Shape:
+        """The shape, for Python code: open sizes are guarded numbers in a trace that has them."""
+        shape, scope = self._value.spec.shape, self._tracer.size_scope
+        return shape if scope is None or shape.is_static else scope.python_shape(self)
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]  # as shape
@@ -284,7 +302,7 @@ class SymbolicTensor(Tensor):
         """The size of the first axis; an error if it is open."""
         if not self.shape:
             raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
-        size = self.shape[0]
+        size = self.get_shape()[0]
         if size is None:
             self._refuse("len() of a symbolic `df.Tensor` of unknown size", "use df.shape(x)[0]")
         return int(size)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.abstract_size import AbstractSize, AbstractSizeScope
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
@@ -60,6 +61,7 @@ class Tracer(SymbolicEngine):
             traces.
 
     Attributes:
+        size_scope: the open sizes that Python code reads as guarded numbers; None where it reads None.
         refusal: the first error about Python code that needs a symbolic tensor's value, here or in a nested
             trace.
         proven_values: the values of bool scalars that an earlier check has established.
@@ -78,6 +80,7 @@ class Tracer(SymbolicEngine):
         "proven_values",
         "refusal",
         "seeds_begin_anew",
+        "size_scope",
     )
 
     def __init__(
@@ -101,6 +104,7 @@ class Tracer(SymbolicEngine):
         self.builder: GraphBuilder = (
             GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
         )
+        self.size_scope: AbstractSizeScope | None = None if self.outer is None else self.outer.size_scope
         self.refusal: Exception | None = None
         self.proven_values: dict[Value, bool] = {}
         self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
@@ -145,6 +149,8 @@ class Tracer(SymbolicEngine):
     def lift(self, tensor: AbstractTensor) -> SymbolicTensor:
         if type(tensor) is SymbolicTensor and tensor._tracer is self:
             return tensor
+        if isinstance(tensor, AbstractSize):
+            tensor = tensor.as_tensor()
         captured = self._captured.get(id(tensor))
         if captured is not None:
             return captured[1]

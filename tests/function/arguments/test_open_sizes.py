@@ -132,8 +132,8 @@ def test_the_second_size_is_left_open():
     assert seen == [(2, 3), (2, None), (None, None)]
 
 
-def test_sizes_are_traces_of_their_own_unless_asked():
-    f = df.function(lambda x: x)
+def test_exact_sizes_are_traces_of_their_own():
+    f = df.function(lambda x: x, sizes="exact")
     for n in (2, 3, 4, 5, 2):
         f(df.ones([n]))
     assert f.experimental_get_tracing_count() == 4

@@ -1,0 +1,64 @@
+"""The bases of sizes that the Python code of a trace reads: numbers to Python, scalars to ops."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.dtypes import DType
+from dualflow.core.shape import Shape
+from dualflow.core.symbolic_sizes import SymInt
+
+
+class AbstractSize(AbstractTensor):
+    """A size that adapts to the dtype of the tensors it is combined with, as a Python number does."""
+
+    __slots__ = ()
+
+    def as_tensor(self) -> Any:
+        """The number as a tensor of the dtype that a Python int has by default."""
+        raise NotImplementedError
+
+    def with_dtype(self, dtype: DType) -> Any:
+        """The number as a tensor of ``dtype``."""
+        raise NotImplementedError
+
+
+traces_with_sizes: Final[list[object]] = []
+"""The traces in progress that have such sizes; while it is empty, checks for them are skipped."""
+
+
+class AbstractSizeScope:
+    """The open sizes of a trace, which its Python code reads.
+
+    Attributes:
+        tracer: what the trace is recorded with.
+    """
+
+    __slots__ = ()
+    tracer: Any
+
+    def python_shape(self, tensor: Any) -> Shape:
+        """The shape of ``tensor`` for Python code; None for sizes that depend on data."""
+        raise NotImplementedError
+
+    def tensor(self, size: SymInt) -> Any:
+        """``size`` as an integer scalar of the trace."""
+        raise NotImplementedError
+
+    def recording(self) -> dispatch.using:
+        """A block whose ops are recorded in the trace, whichever trace inside it is current."""
+        return dispatch.using(self.tracer)
+
+    def equal(self, x: int, y: int) -> bool:
+        """Whether ``x == y`` in the traced call."""
+        raise NotImplementedError
+
+    def less(self, x: int, y: int) -> bool:
+        """Whether ``x < y`` in the traced call."""
+        raise NotImplementedError
+
+    def exact(self, size: int) -> int:
+        """The number that ``size`` is in the traced call, which serves only calls with this number."""
+        raise NotImplementedError

@@ -1,0 +1,170 @@
+"""The guards of a trace: decisions of Python code about sizes that the trace leaves open.
+
+The trace of a function whose calls differ in sizes leaves these open, and Python code reads them as
+:class:`~dualflow.function.tracing.guarded_size.GuardedSize`: numbers that have the value of the call that is
+traced. Where Python compares such a number or needs it as an int, the outcome is part of the trace. So the
+scope of the trace records a guard: the comparison, its outcome, and the line. The trace serves the calls for
+whose sizes all guards have the same outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from dualflow.core.abstract_size import AbstractSizeScope, traces_with_sizes
+from dualflow.core.dispatch import Engine
+from dualflow.core.dtypes import DType, int32, int64
+from dualflow.core.errors import DualflowError
+from dualflow.core.symbolic_sizes import SizeVariable, SymInt, bounds, evaluate_size, size_variables
+from dualflow.function.tracing.guarded_size import GuardedShape, guarded
+from dualflow.function.tracing.tracer import Tracer
+from dualflow.graph.origin import caller
+from dualflow.graph.size_guards import SizeGuard, SizeGuards
+from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.ops.measuring import SIZE_FORMULA, SizeFormula
+
+_INT32_END: Final = 1 << 31
+
+
+class ExactSizesRequired(DualflowError):
+    """The Python code of a trace needs a size for which no guard can be recorded."""
+
+
+class SizeScope(AbstractSizeScope):
+    """The open sizes of a trace in progress, and the guards recorded so far.
+
+    Args:
+        tracer: what the trace is recorded with.
+        arguments: its arguments.
+        numbers: the sizes in the call that is traced, by the size variable of each open axis of an argument.
+        axes: the axis that each size variable is the size of.
+        shape_of: returns the shape of a tensor of the trace: open sizes as expressions in the size variables,
+            None where they depend on data; raises ExactSizesRequired if there are no such expressions.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_axes",
+        "_closed",
+        "_guards",
+        "_numbers",
+        "_shape_of",
+        "_tensors",
+        "error",
+        "tracer",
+    )
+
+    def __init__(
+        self,
+        tracer: Engine,
+        arguments: Sequence[Any],
+        numbers: Mapping[SizeVariable, int],
+        axes: Mapping[SizeVariable, Axis],
+        shape_of: Callable[[Any], Sequence[int | None]],
+    ) -> None:
+        self.tracer = tracer
+        self._arguments = arguments
+        self._numbers = numbers
+        self._axes = axes
+        self._tensors: dict[tuple[SymInt, DType], Any] = {}
+        self._guards: dict[tuple[bool, int, int], SizeGuard] = {}
+        self._shape_of = shape_of
+        self._closed = False
+        self.error: ExactSizesRequired | None = None
+
+    def tensor(self, size: SymInt) -> Any:
+        """``size`` as an integer scalar of the trace, of the dtype that the number has by default."""
+        in_range = self.number(size) < _INT32_END
+        if not self._closed:
+            guard = SizeGuard(False, size, _INT32_END, in_range, None)
+            self._guards.setdefault((False, size, _INT32_END), guard)
+        dtype = int32 if in_range else int64
+        tensor = self._tensors.get((size, dtype))
+        if tensor is None:
+            axes = [(v, self._axes[v]) for v in sorted(size_variables(size))]
+            places = sorted({place for _, (place, _) in axes})
+            formula = SizeFormula(size, tuple([(v, (places.index(i), axis)) for v, (i, axis) in axes]))
+            inputs = tuple([self._arguments[place] for place in places])
+            tensor = self.tracer.run(SIZE_FORMULA, inputs, {"formula": formula, "dtype": dtype})
+            self._tensors[size, dtype] = tensor
+        return tensor
+
+    def python_shape(self, tensor: Any) -> GuardedShape:
+        """The shape of ``tensor`` for Python code; None for sizes that depend on data.
+
+        Raises:
+            ExactSizesRequired: a size has no expression in the sizes of the trace's arguments.
+        """
+        try:
+            sizes = self._shape_of(tensor)
+        except ExactSizesRequired as error:
+            self.error = self.error or error  # the user's code might catch it
+            raise
+        return GuardedShape([None if size is None else guarded(size, self) for size in sizes])
+
+    def number(self, size: int) -> int:
+        """The number that ``size`` is in the traced call."""
+        return evaluate_size(size, self._numbers)
+
+    def equal(self, x: int, y: int) -> bool:
+        """Whether ``x == y`` in the traced call; records a guard unless it holds for no or all sizes."""
+        difference = x - y
+        if type(difference) is int:
+            return difference == 0
+        least, most = bounds(difference)
+        if (least is not None and least > 0) or (most is not None and most < 0):
+            return False
+        return self._guarded(True, x, y, self.number(x) == self.number(y))
+
+    def less(self, x: int, y: int) -> bool:
+        """Whether ``x < y`` in the traced call; records a guard unless it holds for no or all sizes."""
+        least, most = bounds(x - y)
+        if most is not None and most < 0:
+            return True
+        if least is not None and least >= 0:
+            return False
+        return self._guarded(False, x, y, self.number(x) < self.number(y))
+
+    def exact(self, size: int) -> int:
+        """The number that ``size`` is in the traced call, to which a guard fixes it."""
+        number = self.number(size)
+        variables = size_variables(size)
+        if len(variables) == 1 and not self._closed:  # the axis itself, so that it is found to be fixed
+            (variable,) = variables
+            axis_size = SymInt({(variable,): 1})
+            self._guarded(True, axis_size, self.number(axis_size), True)
+        else:
+            self._guarded(True, size, number, True)
+        return number
+
+    def finish(self) -> SizeGuards:
+        """The guards. Python code that keeps a size beyond its trace reads the number of the traced call."""
+        self._closed = True
+        return SizeGuards(dict(self._axes), tuple(self._guards.values()))
+
+    def _guarded(self, equality: bool, x: int, y: int, outcome: bool) -> bool:
+        if not self._closed and (isinstance(x, SymInt) or isinstance(y, SymInt)):
+            self._guards.setdefault((equality, x, y), SizeGuard(equality, x, y, outcome, caller()))
+        return outcome
+
+
+@contextmanager
+def guarded_sizes(tracer: Tracer, scope: SizeScope | None) -> Iterator[None]:
+    """Let Python code in the block read the open sizes of a trace as those of ``scope``, unless it is None.
+
+    Raises:
+        ExactSizesRequired: the code needed a size that has no expression, even if it caught the error.
+    """
+    if scope is None:
+        yield
+        return
+    tracer.size_scope = scope
+    traces_with_sizes.append(scope)
+    try:
+        yield
+    finally:
+        traces_with_sizes.remove(scope)
+    if scope.error is not None:
+        raise scope.error

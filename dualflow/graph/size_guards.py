@@ -1,0 +1,86 @@
+"""The guards of a graph: comparisons of its arguments' sizes that have one outcome in all calls it serves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dualflow.core.records import NamedTuple, dataclass
+from dualflow.core.symbolic_sizes import SizeVariable, evaluate_size, size_variables
+from dualflow.graph.ir import Origin
+from dualflow.graph.symbolic_size_ops import Axis
+
+_RELATIONS: Final = {(True, True): "==", (True, False): "!=", (False, True): "<", (False, False): ">="}
+_REFLECTED: Final = {"<": ">", ">=": "<="}
+
+
+class SizeGuard(NamedTuple):
+    """A comparison of two sizes, ``x == y`` or ``x < y``, and its outcome in the traced call.
+
+    Attributes:
+        equality: whether it is ``x == y``.
+        x, y: the sizes, as expressions in size variables.
+        outcome: whether it holds.
+        origin: the user's line that needed it; None if a tensor's dtype did.
+    """
+
+    equality: bool
+    x: int
+    y: int
+    outcome: bool
+    origin: Origin | None
+
+    def described(self, names: Mapping[SizeVariable, str]) -> str:
+        """The comparison as text, with ``names`` for size variables."""
+        relation = _RELATIONS[self.equality, self.outcome]
+        text = f"{self.x} {relation} {self.y}"
+        if type(self.x) is int:
+            text = f"{self.y} {_REFLECTED.get(relation, relation)} {self.x}"
+        for variable, name in names.items():
+            text = re.sub(rf"\b{variable.name}\b", name, text)
+        return text
+
+    def holds(self, numbers: Mapping[SizeVariable, int]) -> bool:
+        """Whether the comparison has the same outcome for size variables of these ``numbers``."""
+        x, y = evaluate_size(self.x, numbers), evaluate_size(self.y, numbers)
+        return (x == y if self.equality else x < y) is self.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class SizeGuards:
+    """The guards of a finished trace.
+
+    Attributes:
+        axes: the axis that each size variable is the size of.
+        guards: the comparisons.
+    """
+
+    axes: Mapping[SizeVariable, Axis]
+    guards: tuple[SizeGuard, ...]
+
+    def hold(self, inputs: Sequence[Any]) -> bool:
+        """Whether all guards hold for the shapes of ``inputs``."""
+        if not self.guards:
+            return True
+        numbers = {v: inputs[place].shape[axis] for v, (place, axis) in self.axes.items()}
+        return all(guard.holds(numbers) for guard in self.guards)
+
+    @property
+    def fixed_axes(self) -> dict[Axis, Origin | None]:
+        """The axes whose sizes a guard requires to be one number, with the line that needed it."""
+        fixed = {}
+        for guard in self.guards:
+            if guard.equality and guard.outcome and type(guard.y) is int:
+                variables = size_variables(guard.x)
+                if len(variables) == 1:
+                    fixed[self.axes[variables.pop()]] = guard.origin
+        return fixed
+
+    @property
+    def fix_all_axes(self) -> bool:
+        """Whether there are open axes, and the guards require one size of each."""
+        return bool(self.guards) and len(self.fixed_axes) == len(self.axes)
+
+
+NO_GUARDS: Final = SizeGuards({}, ())
