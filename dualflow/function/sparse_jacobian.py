@@ -47,7 +47,7 @@ class _Colouring(NamedTuple):
 
     @property
     def passes(self) -> int:
-        """The number of passes, which is that of colours."""
+        """The number of passes: one for each colour."""
         return int(self.colours.max(initial=-1)) + 1
 
 

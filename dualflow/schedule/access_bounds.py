@@ -93,7 +93,7 @@ class AccessBounds(NamedTuple):
     from_start: frozenset[int]
 
     def values(self, launch: KernelLaunch) -> tuple[int, ...]:
-        """The values to which indices and conditions refer: launch parameters, range, 1, and constants."""
+        """The numbers that index bounds multiply: launch parameters, the kernel's range, 1, and constants."""
         return *launch.parameters, launch.total, 1, *self.constants
 
     def check(self, launch: KernelLaunch, regions: Sequence[Region], node: Node) -> None:
@@ -231,7 +231,7 @@ class _Analysis:
         )
 
     def _constant(self, number: int) -> int:
-        """The index of the constant ``number`` in the vector of sizes and constants that bounds multiply."""
+        """The position of the constant ``number`` among the numbers of :meth:`AccessBounds.values`."""
         return self.one + 1 + self.constants.setdefault(number, len(self.constants))
 
     def _refuse(self, why: str) -> InternalError:

@@ -44,7 +44,7 @@ def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
 
 
 def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
-    """The result of :func:`assign` for blocks of which some have symbolic sizes, which come after the others.
+    """Offsets for memory blocks of which some have symbolic sizes; those come after the others.
 
     These share slots. A slot is as large as its first block, and is used again for blocks that are never
     larger.

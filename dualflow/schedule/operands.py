@@ -241,7 +241,7 @@ class _Resolver:
         return self._matrix(value) if kind is CallKind.PRODUCT and i < 2 else self._resolve(value)
 
     def _resolve(self, value: Value) -> Value:
-        """The value with the same elements that is read instead, whose strides are in ``strides``."""
+        """The value that nodes read in place of ``value``: it has the same elements, and known strides."""
         chain = []
         at = value
         while at not in self.resolved and at.node is not None and is_view(at.node):

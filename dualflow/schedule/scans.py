@@ -71,7 +71,7 @@ class ScanWriter(KernelWriter):
         yield self._loop(at, begin, end, lambda: self._parallel_loops(at + 1))
 
     def _scanned_loop(self) -> Iterator[KernelStatement]:
-        """The scanned loop, or the only element of an axis of size 1."""
+        """The loop along the scanned axis; only its body for an axis of size 1."""
         (step,), (store,) = self.nest.steps, self.nest.stores
         exclusive, scanned = self.node.attrs["exclusive"], self.nest.num_parallel
         accumulator, reduction = self._accumulator(step), reduction_of(self.node)

@@ -220,7 +220,7 @@ class _Merger:
         return _FROM_RESULTS
 
     def _join(self, what: str, main: Any, other: Any) -> None:
-        """Add the leaf to the results of the conditional."""
+        """Make a leaf of a variable, which differs between the branches, a result of the conditional."""
         for which, x in zip(_NAMES, (main, other), strict=True):
             if not is_value(x):
                 raise DTypeError(

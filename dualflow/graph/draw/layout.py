@@ -134,7 +134,7 @@ class _Layout:
         )
 
     def _linked(self) -> list[Link]:
-        """The links of all wires; wires of one value share their path."""
+        """The segments of all wires between neighbouring rows; wires of one value share their path."""
         boxes = self._diagram.boxes
         targets: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for wire in self._diagram.wires:
