@@ -14,9 +14,9 @@ import numpy as np
 from dualflow.core.records import NamedTuple
 
 _LONG = 1 << 10
-"""From this size on sorting takes the ways that pay for long rows."""
+"""The length of rows from which the methods for long rows are used."""
 _VERY_LONG: Final = 1 << 14
-"""From this size on elements of 64 bits are sorted twice rather than slowly."""
+"""The length of rows from which 64-bit elements are sorted in two passes of packed keys."""
 _RUNS: Final = 64
 """The number of sorted runs up to which merging them is faster than sorting."""
 _BLOCK: Final = 1 << 15
@@ -24,7 +24,7 @@ _BLOCK: Final = 1 << 15
 NAN_KEY: Final = np.uint32(0xFFFFFFFF)
 """The key of a nan, which no other float has."""
 _KEY: Final = 1 if sys.byteorder == "little" else 0
-"""Which half of a pair of 64 bits is the upper one."""
+"""The index of the upper 32 bits of a 64-bit pair, which depends on the byte order."""
 
 
 def order(x: Any, axis: int, descending: bool) -> Any:
@@ -37,7 +37,7 @@ def order(x: Any, axis: int, descending: bool) -> Any:
 
 
 def _ascending(x: Any, axis: int) -> Any:
-    """The positions that sort."""
+    """The permutation that sorts, ascending."""
     sorted_keys = sorted_pairs(x, axis)
     if sorted_keys is not None:
         return sorted_keys.positions()
@@ -96,7 +96,7 @@ class Pairs(NamedTuple):
         return both.view(np.uint32)[..., _KEY::2] if self.shift == 32 else both >> both.dtype.type(self.shift)
 
     def positions(self) -> Any:
-        """The positions, in the order of the pairs: those that sort, once these are sorted."""
+        """The positions, in the order of the pairs; of sorted pairs, the permutation that sorts."""
         both = self.both
         if self.shift == 32:
             return both.view(np.uint32)[..., 1 - _KEY :: 2]

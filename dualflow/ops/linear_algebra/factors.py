@@ -188,5 +188,5 @@ def _eigh(job: str, matrix: Any, values: Any) -> None:
 
 
 def _stack(batch: Any, rows: int, width: int, dtype: Any) -> Any:
-    """New matrices, each in the order of its columns."""
+    """Uninitialized column-major matrices."""
     return np.swapaxes(np.empty((*batch, width, rows), dtype), -1, -2)

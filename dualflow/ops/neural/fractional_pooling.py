@@ -125,7 +125,7 @@ def _ratios(pooling_ratio: Any) -> tuple[float, float]:
 def _along(
     x: Any, axis: int, sequence: Any, overlapping: bool, reduce: Callable[[Any, Any, int], Any]
 ) -> Any:
-    """The reductions of the windows of one axis."""
+    """``x`` pooled along one axis: ``reduce`` of each window of ``sequence``."""
     size, count = x.shape[axis], sequence.shape[0] - 1
     longest = -(-size // count) + bool(overlapping)
     places = expand_dims(sequence[:-1], 1) + np.arange(longest)

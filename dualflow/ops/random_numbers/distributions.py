@@ -40,7 +40,7 @@ _LEAST: Final = 1e-7
 
 
 def floating(dtype: Any) -> DType:
-    """A dtype that random floats can have.
+    """``dtype`` as a DType, checked to be a float that random numbers can have.
 
     Raises:
         DTypeError: another one.

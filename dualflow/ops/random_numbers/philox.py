@@ -105,7 +105,7 @@ _MULTIPLIERS: Final = np.array(_FACTORS, np.uint64).reshape(2, 1)
 _ROUND_KEYS: Final = (
     np.arange(_ROUNDS, dtype=np.uint64).reshape(-1, 1, 1) * np.array(_STEPS, np.uint64).reshape(2, 1)
 ).astype(np.uint32)
-"""What each round adds to the two words of the key."""
+"""The constants that each round adds to the two words of the key."""
 
 
 def _kernel(low: Any, high: Any, key: Any, count: int) -> Any:

@@ -130,7 +130,7 @@ class TracedStream:
 
     @property
     def philox(self) -> np.random.Generator:
-        """The generator, after the numbers drawn so far."""
+        """The NumPy generator of the stream, in its state after the last draw."""
         if _this_thread.draws_as_eager:
             return STREAMS.eager(self._seed).philox
         if self._begun != STREAMS.resets:

@@ -89,7 +89,7 @@ def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> O
 
 
 def apply(op: Op, function: str, *inputs: Any) -> Any:
-    """The function of this name among those of ``op``."""
+    """The result of ``op`` for its function named ``function``."""
     return dispatch.current().apply(op, inputs, {"function": function})
 
 
