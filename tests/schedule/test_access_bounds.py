@@ -128,7 +128,7 @@ class Interpreter:
         for row, column in itertools.product(rows, columns):
             self.loops |= {down[0].loop: row, across[0].loop: column}
             self.touch(tile.place)
-            self.touched[tile.row].add((row - rows.start) * side + column - columns.start)
+            self.touched[tile.tile].add((row - rows.start) * side + column - columns.start)
 
 
 def regions_of(run: KernelLaunch) -> dict[int, Region]:
