@@ -244,6 +244,8 @@ def test_deep_parentheses_are_an_error():
 
 EXAMPLES = sorted((Path(df.__file__).parents[1] / "examples").glob("[b-z]*.py"))
 """All but add_an_op.py, which registers an op that a family, loaded here, has as well."""
+OPTIONS = {"rnn_colorbot": ["--epochs", "2", "--words", "light green"]}
+"""Options with which an example is short."""
 LISTENING = """
 import runpy, sys
 sys.path.insert(0, {tests!r})
@@ -269,7 +271,7 @@ print("graphs read back:", len(graphs))
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_graphs_of_the_examples_are_read_back(path, tmp_path):
     program = "import dualflow as df\n" + LISTENING.format(tests=str(Path(__file__).parent))
-    command = [sys.executable, "-c", program, str(path)]
+    command = [sys.executable, "-c", program, str(path), *OPTIONS.get(path.stem, [])]
     environment = os.environ | {"PYTHONPATH": str(path.parents[1])}
     ended = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
