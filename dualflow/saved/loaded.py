@@ -10,6 +10,7 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import dataclass
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -97,7 +98,7 @@ class LoadedTrace:
                 if is_tensor(leaf) or static_leaf(leaf) != static_leaf(spec):
                     return None
             elif is_tensor(leaf):
-                if leaf.dtype is not spec.dtype or not spec.shape.is_compatible_with(leaf.shape):
+                if leaf.dtype is not spec.dtype or not _includes(spec.shape, leaf.shape):
                     return None
             elif exactly:
                 return None
@@ -147,7 +148,11 @@ class LoadedFunction(Function[..., Any]):
         self.saved = tuple(traces)
         self.signatures: Mapping[str, ConcreteFunction] = _NO_SIGNATURES
         super().__init__(
-            _replayed(name, self.saved), input_signature=input_signature, autograph=False, name=name
+            _replayed(name, self.saved),
+            input_signature=input_signature,
+            autograph=False,
+            sizes="exact",  # for other shapes there is no Python code
+            name=name,
         )
         self.__signature__ = self._signature.python
         for trace in self.saved:
@@ -185,6 +190,13 @@ def matching(
     raise InvalidArgumentError(
         f"{name} was loaded from a saved model, and no trace that was saved takes ({shown}). Its traces "
         f"are:{listed}\nCall it with such arguments, or call the original with these before it is saved."
+    )
+
+
+def _includes(shape: Shape, other: Shape) -> bool:
+    """Whether all tensors of the shape ``other``, whose sizes may be open, have ``shape``."""
+    return shape.is_compatible_with(other) and all(
+        size is None or size == own for size, own in zip(shape, other, strict=True)
     )
 
 
