@@ -38,6 +38,9 @@ def save(
             dict of tensors; by default the object's only function, if it has an input signature.
         options: accepted for programs written for TensorFlow.
 
+    Returns:
+        None.
+
     Raises:
         InvalidArgumentError: a function calls Python, or a part of it has no text otherwise; a signature has
             several traces, or none.
@@ -89,6 +92,11 @@ def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
 
     Args:
         export_dir: the folder.
+
+    Returns:
+        Whether it has the manifest of a saved model, which is not read.
+
+    Raises nothing.
 
     >>> import tempfile
     >>> import dualflow as df

@@ -47,6 +47,15 @@ def launch_key(statement: LaunchNest) -> Hashable | None:
     )
 
 
+def reads_forwards(launch: KernelLaunch) -> bool:
+    """Whether no parameter of a kernel is negative: a loop in reverse begins at an offset into its buffer.
+
+    That offset includes the operand's own, so :func:`with_buffers_of` couldn't replace the buffer.
+    """
+    joined = launch.join is None or reads_forwards(launch.join)
+    return joined and not any(map(may_be_negative, launch.parameters))
+
+
 def with_buffers_of(statement: LaunchNest, other: LaunchNest, launch: KernelLaunch) -> KernelLaunch:
     """``launch``, the kernel of ``other``, with the buffers of ``statement``, which is equal."""
     places = dict(zip(_places(other), _places(statement), strict=True))

@@ -24,7 +24,12 @@ NO_FIGURES = {
     "graph.column_reductions.MOST_COLUMNS": "fixes the order of sums",
     "graph.exact_equality._COMPARED_BYTES": "bounds what is compared",
     "graph.options.STACK_BYTES": "bounds the memory of stacks",
-    "graph.printer._ELEMENTS": "of a text",
+    "graph.literals.INLINE": "of a text",
+    "graph.literals._EDGE": "of a text",
+    "graph.parser._DEEPEST": "bounds the depth of a text",
+    "graph.parser._INDENT": "of a text",
+    "graph.text_lines.LARGEST_SIZE": "bounds what a text declares",
+    "graph.text_lines._LONGEST_SHAPE": "bounds what a text declares",
     "graph.rewrite._ORIGINS": "of a text",
     "graph.scalar_functions._CACHED_FUNCTIONS": "bounds a table",
     "schedule.access_bounds.TILE_SQUARE": "is what kernels write",
@@ -81,10 +86,10 @@ def test_passes_and_schedule_have_no_figures_of_their_own() -> None:
     assert found <= NO_FIGURES.keys()
 
 
-@given(st.integers(0, 1 << 24), st.sampled_from([1, 2, 4, 8, 16]))
-def test_scratch_rows_cost_no_more_than_memory(row_bytes: int, itemsize: int) -> None:
+@given(st.integers(0, 1 << 24), st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([1 << 15, 1 << 20]))
+def test_scratch_rows_cost_no_more_than_memory(row_bytes: int, itemsize: int, near_bytes: int) -> None:
     """So two kernels that become one execute no more."""
-    assert 0 < CPU.scratch(row_bytes, itemsize) <= CPU.through_memory(itemsize)
+    assert 0 < CPU.scratch(row_bytes, itemsize, near_bytes) <= CPU.through_memory(itemsize)
 
 
 def test_every_figure_is_described_with_its_unit() -> None:

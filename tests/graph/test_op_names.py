@@ -24,7 +24,10 @@ OTHER_MEANINGS = {
     "pad": "an argument of matplotlib",
 }
 """Words that are names of ops, too."""
-WORDS_OF_FILES = {("graph/passes/scatter_epilogues.py", "add"): "how a scatter joins elements"}
+WORDS_OF_FILES = {
+    ("graph/literals.py", "unique"): "a format of NumPy's floats",
+    ("graph/passes/scatter_epilogues.py", "add"): "how a scatter joins elements",
+}
 
 
 def is_other_word(file: str, text: str) -> bool:

@@ -40,6 +40,18 @@ def as_data(launch: KernelLaunch) -> Any:
     return structure(launch.kernel), scalars, rest, None if launch.join is None else as_data(launch.join)
 
 
+def test_kernels_with_loops_in_reverse_have_their_own_offsets() -> None:
+    def slope(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.math.cumprod(df.math.cumprod(x, 1, reverse=True), 1, reverse=True)
+            z = df.math.cumprod(x * 0.5, 1, reverse=True)
+        return tape.gradient([y, z], x)
+
+    x = df.constant(np.random.default_rng(0).uniform(0.9, 1.1, (3, 7)))
+    np.testing.assert_allclose(df.function(slope)(x), slope(x), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "layer",
     [

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from dualflow.backends.llvm.kernel_texts import KernelText, kernel_text
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.equal_launches import launch_key, with_buffers_of
+from dualflow.schedule.equal_launches import launch_key, reads_forwards, with_buffers_of
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.lanes import lanes_of
 from dualflow.schedule.lower import lower
@@ -55,7 +55,8 @@ class LaunchEmitter:
         texts = [kernel_text(x, lanes, self._bits) for x in launches]
         new = EmittedLaunch(statement, lanes, tuple(zip(launches, texts, strict=True)))
         # The checks of a kernel name the nodes of its own launch.
-        if key is not None and not any(text.checks for text in texts):
+        can_share = reads_forwards(launch) and not any(text.checks for text in texts)
+        if key is not None and can_share:
             self._emitted[key] = new
         return new
 
