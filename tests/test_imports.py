@@ -36,7 +36,7 @@ ORDER = [
     ["backends.llvm.text"],
     ["backends.llvm.maths", "backends.llvm.runtime"],
     ["backends.llvm.product"],
-    ["backends.llvm", "backends.numba"],
+    ["backends.c", "backends.llvm", "backends.numba"],
     ["backends"],
     ["function.errors", "function.options", "function.bound_method"],
     ["function.arguments", "function.tracing"],

@@ -57,13 +57,16 @@ of it runs.
 
 
 _EXPORT = f"""\
-Trace a function, compile it, and write what it became as one Python file that needs NumPy and Numba,
-but not dualflow. Nothing of it runs.
+Trace a function, compile it, and write the result as a program without dualflow. Nothing of it runs.
+
+  --to numba    one Python file, which needs NumPy and Numba
+  --to c        a folder with NAME.c, NAME.h, CMakeLists.txt and an example main.c
+  --to library  the same, and a shared library, by the system's C compiler or the package ziglang
 
 {ARGUMENTS}
 
   python -m dualflow export model.py:loss step.py --args "df.TensorSpec([32, 64])"
-  python -m dualflow export train:step step.py --to numba
+  python -m dualflow export train:step out/ --to c --args "df.TensorSpec([None, 64])"
 """
 
 _KERAS = """\
@@ -148,14 +151,15 @@ def _parser() -> argparse.ArgumentParser:
     graph.set_defaults(run=_graph)
     export = commands.add_parser(
         "export",
-        help="a function as a Python file of its own",
+        help="a function as a program without dualflow",
         description=_EXPORT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     take_call(export)
-    export.add_argument("file", metavar="FILE.py", help="the file to write")
-    export.add_argument("--force", action="store_true", help="replace a file that dualflow has not written")
-    export.add_argument("--to", choices=["numba"], default="numba", help="what compiles the file's kernels")
+    export.add_argument("file", metavar="TARGET", help="the file to write; for C, the folder")
+    export.add_argument("--force", action="store_true", help="replace files that dualflow has not written")
+    export.add_argument("--to", choices=["numba", "c", "library"], default="numba", help="what is written")
+    export.add_argument("--cpu", default="native", help="the library's: native, x86-64-v3, generic, aarch64")
     export.set_defaults(run=_export)
     shown = commands.add_parser(
         "show",
@@ -208,6 +212,12 @@ def _trace(called: Any, arguments: Arguments) -> ConcreteFunction:
 
 def _export(options: argparse.Namespace) -> str:
     called, arguments = named_call(options)
+    if options.to != "numba":
+        concrete = _trace(called, arguments)
+        try:
+            return "\n".join(concrete.export(options.file, options.to, cpu=options.cpu, force=options.force))
+        except OSError as error:
+            raise CommandError(f"{options.file} can't be written: {error.strerror}.") from None
     _check_target(options.file, called, force=options.force)
     text = EXPORTED + _trace(called, arguments).source(options.to)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,8 @@ from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.call_form import REFUSED, refuse
 from dualflow.function.calls.compiled_graph import CompiledGraph
-from dualflow.function.calls.lazy_backends import numba_function, numba_source
+from dualflow.function.calls.exported_graph import exported_graph
+from dualflow.function.calls.lazy_backends import c_program, numba_function, numba_source, write_c_files
 from dualflow.function.calls.shape_variants import ShapeVariants
 from dualflow.function.calls.status import status
 from dualflow.function.calls.traced_graph import TracedGraph
@@ -304,6 +306,46 @@ class ConcreteFunction(TracedGraph):
         compiled = self._latest_static
         tensors = [array_of(c.source) for c in compiled.without_symbolic_sizes.captures if not c.variable]
         return numba_source(compiled.without_symbolic_sizes, tensors)
+
+    @entry
+    def export(
+        self, folder: str | os.PathLike[str], to: str = "c", *, cpu: str = "native", force: bool = False
+    ) -> list[str]:
+        """Write this trace as a C program into a folder; returns the paths of the files.
+
+        The program needs neither Python nor dualflow. Its function has the trace's name. It takes a pointer
+        for each tensor among the arguments and for each variable, which it updates in place; the sizes that
+        the trace leaves open; a pointer for each output; and a workspace. Captured tensors are part of the
+        file. The header documents the parameters.
+
+        Args:
+            folder: where the files are written; it is created if it doesn't exist.
+            to: ``"c"`` for ``NAME.c``, ``NAME.h``, ``CMakeLists.txt`` and an example ``main.c``;
+                ``"library"`` for these and a shared library of them.
+            cpu: the processor of the library: ``"native"`` for this one, ``"x86-64-v3"``, ``"generic"`` or
+                ``"aarch64"``.
+            force: whether to replace files that dualflow has not written.
+
+        Raises:
+            InvalidArgumentError: another target or processor; or an op has no C form, such as sorting.
+            FailedPreconditionError: a file exists that dualflow has not written, or no C compiler works.
+
+        >>> import os, tempfile
+        >>> import dualflow as df
+        >>> f = df.function(lambda x: df.exp(x) + 1, name="shifted")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paths = f.get_concrete_function(df.TensorSpec([None], name="x")).export(folder)
+        ...     header = open(os.path.join(folder, "shifted.h")).read()
+        >>> "int shifted(const float *x, int64_t x_size0, float *out0, void *workspace);" in header
+        True
+        """
+        if to not in ("c", "library"):
+            raise InvalidArgumentError(f"There is no export to {to!r}: use 'c' or 'library'.")
+        self.guards.require_none(repr(self))
+        graph = exported_graph(self.graph, self.options, "c")
+        tensors = [array_of(c.source) for c in graph.captures if not c.variable]
+        program = c_program(graph, tensors)
+        return write_c_files(program, os.fspath(folder), library=to == "library", cpu=cpu, force=force)
 
     @entry
     def njit(self) -> Any:

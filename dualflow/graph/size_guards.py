@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple, dataclass
 from dualflow.core.symbolic_sizes import SizeVariable, evaluate_size, size_variables
 from dualflow.graph.ir import Origin
@@ -65,6 +66,20 @@ class SizeGuards:
             return True
         numbers = {v: inputs[place].shape[axis] for v, (place, axis) in self.axes.items()}
         return all(guard.holds(numbers) for guard in self.guards)
+
+    def require_none(self, name: str) -> None:
+        """Raise for a trace, called ``name``, that is to leave its Python code, which can't decide then.
+
+        Raises:
+            InvalidArgumentError: Python code has compared open sizes.
+        """
+        guard = next((guard for guard in self.guards if guard.origin is not None), None)
+        if guard is not None:
+            raise InvalidArgumentError(
+                f"{name} serves only sizes for which its Python code decides alike, and that code can't be "
+                "saved or exported. Give the function an input_signature, or df.function(sizes='exact') for "
+                f"a trace of each shape.\n  {guard.origin}"
+            )
 
     @property
     def fixed_axes(self) -> dict[Axis, Origin | None]:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError
 from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import unflatten
@@ -43,7 +43,7 @@ class TraceWriter:
             DTypeError: an argument or result is an object that only its own code could create again.
         """
         if id(trace) not in self._numbers:
-            _require_no_guards(trace)
+            trace.guards.require_none(repr(trace))
             what = f"{trace.name} can't be saved: an argument"
             entry = {
                 "name": trace.name,
@@ -65,21 +65,6 @@ class TraceWriter:
 
     def _source(self, source: Any) -> str:
         return str(self.node_of(source))
-
-
-def _require_no_guards(trace: ConcreteFunction) -> None:
-    """Raise for a trace that serves some of its open sizes only: those for which Python code decides alike.
-
-    Raises:
-        InvalidArgumentError: it has such guards.
-    """
-    guard = next((guard for guard in trace.guards.guards if guard.origin is not None), None)
-    if guard is not None:
-        raise InvalidArgumentError(
-            f"{trace!r} can't be saved: it serves only sizes for which its Python code decides alike, and a "
-            "saved function has no Python code. Give the function an input_signature, or "
-            f"df.function(sizes='exact') for a trace of each shape.\n  {guard.origin}"
-        )
 
 
 def arguments_of(trace: ConcreteFunction) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ _BACKENDS: Final = {
     "numpy": "dualflow.backends.interpreter",
 }
 _CAPABILITIES: Final = {
+    "c": "dualflow.backends.c.capabilities",
     "llvm": "dualflow.backends.llvm.capabilities",
     "numba": "dualflow.backends.numba.capabilities",
     "numpy": "dualflow.backends.interpreter",
@@ -74,6 +75,18 @@ def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
     result: str = imported("dualflow.backends.numba.export").export(graph, constants)
     return result
+
+
+def c_program(graph: Graph, constants: Sequence[Any]) -> Any:
+    """See :func:`dualflow.backends.c.export.exported`."""
+    return imported("dualflow.backends.c.export").exported(graph, constants)
+
+
+def write_c_files(program: Any, folder: str, *, library: bool, cpu: str, force: bool) -> list[str]:
+    """See :func:`dualflow.backends.c.files.write_files`."""
+    write = imported("dualflow.backends.c.files").write_files
+    paths: list[str] = write(program, folder, library=library, cpu=cpu, force=force)
+    return paths
 
 
 def kernel_listing(graph: Graph) -> str:

@@ -1,0 +1,1 @@
+"""The C renderer: statements in, C11 source out."""

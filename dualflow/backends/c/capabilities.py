@@ -1,0 +1,14 @@
+"""The capabilities of exported C programs."""
+
+from __future__ import annotations
+
+from dualflow.graph.capabilities import Capabilities
+
+CAPABILITIES = Capabilities(
+    dtypes="?bBhHiIlLqQfdFD", windows=False, fourier=False, vector_bytes=32, threads=1
+)
+
+
+def capabilities() -> Capabilities:
+    """The capabilities, which are the same on every machine."""
+    return CAPABILITIES

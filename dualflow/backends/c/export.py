@@ -1,0 +1,353 @@
+"""Export of a graph as C: a source file and its header, a build file, and an example program."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.c.program_source import ALIGNMENT, CProgram
+from dualflow.backends.c.values import c_type, literal
+from dualflow.core.dtypes import as_dtype
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import NamedTuple
+from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import SymInt, UndecidedSize
+from dualflow.graph.ir import Graph
+from dualflow.schedule.call_reports import check_error
+
+FLAGS = "-std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing"
+"""The flags with which results have the bits of the default backend, and loops are vectorised."""
+
+MARK = "written by dualflow"
+"""In the first line of each exported file, by which it is recognised."""
+
+_HEAD = """\
+#include "{name}.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Before a loop whose iterations are independent of each other. */
+#if defined(__clang__)
+#define DF_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define DF_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define DF_INDEPENDENT
+#endif
+"""
+
+
+class CParameter(NamedTuple):
+    """A parameter of the exported function.
+
+    Attributes:
+        name: its name.
+        spec: of the tensor that it points to; None for a size.
+        role: "argument", "variable", "size" or "output".
+        shape: the shape of the tensor as text, with the names of sizes.
+    """
+
+    name: str
+    spec: TensorSpec | None
+    role: str
+    shape: str
+
+    @property
+    def declaration(self) -> str:
+        """The parameter in C."""
+        if self.spec is None:
+            return f"int64_t {self.name}"
+        const = "const " if self.role == "argument" else ""
+        return f"{const}{c_type(self.spec.dtype)} *{self.name}"
+
+
+class ExportedProgram(NamedTuple):
+    """A graph as C.
+
+    Attributes:
+        name: the name of the function.
+        parameters: its parameters but the last one, the workspace.
+        header, source, build, example: the text of the files.
+    """
+
+    name: str
+    parameters: tuple[CParameter, ...]
+    header: str
+    source: str
+    build: str
+    example: str
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The text of each file, by name."""
+        return {
+            f"{self.name}.h": self.header,
+            f"{self.name}.c": self.source,
+            "CMakeLists.txt": self.build,
+            "main.c": self.example,
+        }
+
+
+def exported(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> ExportedProgram:
+    """The C files of ``graph``, whose passes have run.
+
+    Args:
+        graph: the graph; its sizes are static, or follow from those of its arguments.
+        constants: the values of captured tensors, in their order: they are part of the file.
+
+    Raises:
+        InvalidArgumentError: a part of the graph has no C form.
+    """
+    try:
+        program = CProgram(graph)
+    except UndecidedSize as error:
+        raise InvalidArgumentError(f"{graph.name} can't be exported as C for all sizes: {error}.") from None
+    parameters = tuple(_parameters(program, len(constants)))
+    source = "\n".join(_source(program, parameters, constants))
+    return ExportedProgram(
+        program.name,
+        parameters,
+        _header(program, parameters),
+        source,
+        _build(program.name),
+        _example(program, parameters),
+    )
+
+
+def _parameters(program: CProgram, embedded: int) -> Iterator[CParameter]:
+    count = len(program.inputs) - embedded
+    values = zip(program.inputs[:count], program.plan.arguments, strict=False)
+    for i, (name, spec) in enumerate(values):
+        yield CParameter(
+            name, spec, "variable" if i in program.written else "argument", _shape(program, spec)
+        )
+    for name in program.sizes.names.values():
+        yield CParameter(name, None, "size", "")
+    for i, spec in enumerate(program.plan.outputs):
+        yield CParameter(f"out{i}", spec, "output", _shape(program, spec))
+
+
+def _shape(program: CProgram, spec: TensorSpec) -> str:
+    sizes = [program.sizes.text(size).replace("df_", "") for size in spec.shape if size is not None]
+    return f"[{', '.join(sizes)}]"
+
+
+def _prototype(program: CProgram, parameters: Sequence[CParameter]) -> str:
+    declared = ", ".join([*(p.declaration for p in parameters), "void *workspace"])
+    text = f"int {program.name}({declared})"
+    indent = " " * (len(program.name) + 5)
+    return "\n".join(textwrap.wrap(text, 110, subsequent_indent=indent))
+
+
+def _workspace_prototype(program: CProgram) -> str:
+    names = [f"int64_t {name}" for name in program.sizes.names.values()]
+    return f"size_t {program.name}_workspace({', '.join(names) or 'void'})"
+
+
+def _header(program: CProgram, parameters: Sequence[CParameter]) -> str:
+    guard = f"DF_{program.name.upper()}_H"
+    roles = {"argument": "read", "variable": "read and updated", "output": "written"}
+    documented = [
+        f" *     {p.name}: {p.spec.dtype.name}{p.shape}, {roles[p.role]}"
+        for p in parameters
+        if p.spec is not None
+    ]
+    return "\n".join(
+        [
+            f"/* {program.name}, {MARK}. */",
+            f"#ifndef {guard}",
+            f"#define {guard}",
+            "",
+            "#include <stdbool.h>",
+            "#include <stddef.h>",
+            "#include <stdint.h>",
+            "",
+            "#ifdef __cplusplus",
+            'extern "C" {',
+            "#endif",
+            "",
+            "/* Computes the function; returns 0, or the number of the check that failed.",
+            " *",
+            *documented,
+            " *",
+            " * Tensors are contiguous, in row-major order. One call at a time uses the workspace, of",
+            f" * {program.name}_workspace() bytes; if these are 0, it may be NULL. */",
+            f"{_prototype(program, parameters)};",
+            "",
+            "/* The bytes of the workspace. */",
+            f"{_workspace_prototype(program)};",
+            "",
+            "/* What a result other than 0 means. */",
+            f"const char *{program.name}_message(int status);",
+            "",
+            "#ifdef __cplusplus",
+            "}",
+            "#endif",
+            "",
+            "#endif",
+            "",
+        ]
+    )
+
+
+def _source(
+    program: CProgram, parameters: Sequence[CParameter], constants: Sequence[np.ndarray[Any, Any]]
+) -> Iterator[str]:
+    body = list(_body(program, parameters))
+    text = "\n".join(body)
+    workspace = list(_workspace(program))  # before the functions of sizes that it calls are written
+    yield f"/* {program.name}, {MARK}. Compile with\n * {FLAGS}. */"
+    yield _HEAD.format(name=program.name)
+    embedded = program.inputs[len(program.inputs) - len(constants) :]
+    arrays = dict(zip(embedded, constants, strict=True))
+    arrays |= {f"const{i}": array for i, array in enumerate(program.plan.constants)}
+    yield from program.support.pieces()
+    yield from program.sizes.functions.values()
+    yield from (array_text(name, array) for name, array in arrays.items() if name in text)
+    yield from program.routines.values()
+    yield from program.kernels.values()
+    yield text
+    yield from workspace
+    yield from _messages(program)
+
+
+def _workspace(program: CProgram) -> Iterator[str]:
+    """The function that returns the bytes of the workspace."""
+    yield f"{_workspace_prototype(program)}\n{{"
+    nbytes = program.workspace_bytes
+    extra = "" if type(nbytes) is int and not nbytes else f" + {ALIGNMENT - 1}"
+    names = program.sizes.names.values()
+    size = program.sizes.text(nbytes)
+    yield from (f"    (void){name};" for name in names if name not in size)
+    yield f"    return (size_t)({size}{extra});\n}}\n"
+
+
+def _body(program: CProgram, parameters: Sequence[CParameter]) -> Iterator[str]:
+    """The function."""
+    yield f"{_prototype(program, parameters)}\n{{"
+    lines = [*program.checked_sizes, *program.lines.text]
+    text = "\n".join(lines)
+    for name in [*(p.name for p in parameters), "workspace"]:
+        if not _mentions(text, "arena" if name == "workspace" else name):
+            yield f"    (void){name};"
+    if _mentions(text, "arena"):
+        mask = f"~(uintptr_t){ALIGNMENT - 1}"
+        yield f"    char *const arena = (char *)(((uintptr_t)workspace + {ALIGNMENT - 1}) & {mask});"
+    if _mentions(text, "status"):
+        yield "    int status;"
+    for slot, dtype in program.rows.items():
+        yield f"    {c_type(dtype)} *{program.buffer_name(slot)};"
+    for i in range(program.plan.loops):
+        if _mentions(text, f"iteration{i}"):
+            yield f"    int64_t iteration{i} = 0;"
+    yield from lines
+    yield "    return 0;\n}\n"
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+def _messages(program: CProgram) -> Iterator[str]:
+    """The function that returns the message of a check."""
+    yield f"const char *{program.name}_message(int status)\n{{\n    switch (status) {{"
+    yield '    case 0: return "";'
+    for number, check in enumerate(program.checks, 1):
+        yield f"    case {number}: return {c_string(str(check_error(check.node, check.message)))};"
+    yield '    default: return "an unknown status";\n    }\n}\n'
+
+
+def c_string(text: str) -> str:
+    """A string as a C literal.
+
+    >>> c_string('a "b"') == chr(34) + 'a ' + chr(92) + chr(34) + 'b' + chr(92) + chr(34) + chr(34)
+    True
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("?", "\\?")
+    return f'"{escaped}"'
+
+
+def array_text(name: str, array: np.ndarray[Any, Any]) -> str:
+    """An array as a constant of a C file."""
+    dtype, flat = as_dtype(array.dtype), np.ascontiguousarray(array).reshape(-1)
+    if dtype.is_complex:
+        part = as_dtype(flat.real.dtype)
+        numbers = [literal(x.item(), part) for x in flat.view(part.dtype)]
+        head = f"static const {c_type(part)} {name}_parts[{max(1, len(numbers))}]"
+        define = f"#define {name} ((const {c_type(dtype)} *){name}_parts)\n"
+    else:
+        numbers = [literal(x.item(), dtype) for x in flat]
+        head, define = f"static const {c_type(dtype)} {name}[{max(1, len(numbers))}]", ""
+    lines = textwrap.wrap(", ".join(numbers or ["0"]), 110, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join([f"{head} = {{", *lines, "};", define])
+
+
+def _build(name: str) -> str:
+    return f"""\
+# {name}, {MARK}.
+cmake_minimum_required(VERSION 3.10)
+project({name} C)
+
+set(CMAKE_C_STANDARD 11)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library({name} {name}.c)
+target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+target_compile_options({name} PRIVATE -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+                       -fno-strict-aliasing)
+target_link_libraries({name} PUBLIC m)
+
+add_executable({name}_main main.c)
+target_link_libraries({name}_main PRIVATE {name})
+"""
+
+
+def _example(program: CProgram, parameters: Sequence[CParameter]) -> str:
+    """A program that calls the function with zeros, and prints the first elements of its results."""
+    name = program.name
+    lines: list[str] = []
+    lines += [f"    const int64_t {p.name} = 4;" for p in parameters if p.spec is None]
+    for p in parameters:
+        if p.spec is not None:
+            count = " * ".join(_factor(program, size) for size in p.spec.shape) or "1"
+            c = c_type(p.spec.dtype)
+            lines.append(f"    {c} *{p.name} = calloc((size_t)({count}) + 1, sizeof({c}));")
+    sizes = ", ".join(program.sizes.names.values())
+    arguments = ", ".join([*(p.name for p in parameters), "workspace"])
+    tensors = [p.name for p in parameters if p.spec is not None]
+    lines.append(f"    void *workspace = malloc({name}_workspace({sizes}) + 1);")
+    lines.append(f"    const int status = {name}({arguments});")
+    lines.append(f'    if (status != 0) fprintf(stderr, "%s\\n", {name}_message(status));')
+    real = [p.name for p in parameters if p.role == "output" and p.spec and not p.spec.dtype.is_complex]
+    lines += [f'    printf("{output}[0] = %g\\n", (double){output}[0]);' for output in real]
+    lines += [f"    free({tensor});" for tensor in [*tensors, "workspace"]]
+    return "\n".join(
+        [
+            f"/* Calls {name} with zeros; {MARK}. */",
+            f'#include "{name}.h"',
+            "",
+            "#include <stdio.h>",
+            "#include <stdlib.h>",
+            "",
+            "int main(void)",
+            "{",
+            *lines,
+            "    return status;",
+            "}",
+            "",
+        ]
+    )
+
+
+def _factor(program: CProgram, size: int | None) -> str:
+    assert size is not None, "all sizes are computed before the program runs"
+    return program.sizes.factor(size) if isinstance(size, SymInt) else str(size)

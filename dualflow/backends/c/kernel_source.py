@@ -1,0 +1,459 @@
+"""A kernel's statements as a C function, line by line.
+
+Lane loops are plain loops, which compilers vectorise. If a reduction runs by lanes, each accumulator is an
+array with an element for each lane, as in the machine code of the default backend, so sums have its bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dualflow.backends.c.kernel_names import accumulators, block_suffix, index_name, register_names, updated
+from dualflow.backends.c.source_maths import CMaths
+from dualflow.backends.c.support import CSupport
+from dualflow.backends.c.values import WORD, CLines, CValue, c_type, without_unused
+from dualflow.core.dtypes import as_dtype, bool_, int64
+from dualflow.core.records import dataclass
+from dualflow.graph.ir import Node
+from dualflow.scalar import ScalarFunction, evaluate
+from dualflow.scalar.maths import is_partial
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel import Kernel
+from dualflow.schedule.kernel_statements import KernelStatement, LaunchParameter, LoopKind, Place, Register
+from dualflow.schedule.loop_ids import BlockLevel
+from dualflow.schedule.registers import written
+from dualflow.schedule.strip_mining import in_strips
+
+LANES_PRAGMA = "DF_INDEPENDENT"
+"""The pragma before a loop whose iterations are independent."""
+OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
+
+
+@dataclass(frozen=True, slots=True)
+class CKernel:
+    """A kernel as source.
+
+    Attributes:
+        kernel: its statements, rewritten for C compilers.
+        lines: the lines of its body.
+        parameters: the declarations of the parameters that its lines read, by name.
+        checks: the message and node of each check, by number in the result, from 1 on.
+    """
+
+    kernel: Kernel
+    lines: tuple[str, ...]
+    parameters: dict[str, str]
+    checks: tuple[tuple[str, Node], ...]
+
+    def function(self, name: str) -> str:
+        """The kernel as the function ``name``, which returns the number of a failed check or 0."""
+        parameters = ", ".join(self.parameters.values()) or "void"
+        result = "int" if self.checks else "void"
+        return "\n".join([f"static {result} {name}({parameters})", "{", *self.lines, "}", ""])
+
+
+def source(kernel: Kernel, lanes: int, support: CSupport) -> CKernel:
+    """``kernel``, whose lane loop has ``lanes`` lanes, as C; ``support`` gets the functions that it calls."""
+    if not kernel.reduces_lanes:
+        kernel = in_strips(kernel, lambda compute: is_partial(compute.function))
+    return _CKernelWriter(kernel, lanes, support).source()
+
+
+class _CKernelMaths(CMaths):
+    """The scalar ops of a kernel, with positions and checks.
+
+    Attributes:
+        node: the node whose scalar function is evaluated.
+        positions: the loop along each axis of its output, None for an axis of size 1.
+    """
+
+    node: Node
+    positions: tuple[int | None, ...]
+
+    def __init__(self, writer: _CKernelWriter) -> None:
+        super().__init__(writer.lines, writer.support)
+        self._writer = writer
+
+    def index(self, axis: int) -> CValue:
+        """The element's position along an axis of the output, an int64."""
+        loop = self.positions[axis]
+        return self.constant(0, int64) if loop is None else CValue(index_name(loop), int64)
+
+    def check(self, ok: CValue, message: str) -> None:
+        """Stop the graph with ``message`` unless ``ok`` holds."""
+        self._writer.fail_unless(ok.text, message, self.node)
+
+
+class _CKernelWriter:
+    """Writes one kernel.
+
+    Attributes:
+        wide: the accumulators that are arrays with an element for each lane.
+        lane: the lane that the current statements compute, as an expression; None outside of lanes.
+        vectors: the number of loops over vectors of lanes so far.
+        updated: the registers that are declared as variables, since they are assigned again.
+        exact: the registers that a fallback loop computes again, under other names.
+    """
+
+    def __init__(self, kernel: Kernel, lanes: int, support: CSupport) -> None:
+        self.kernel, self.support = kernel, support
+        self.lines = CLines()
+        self.maths = _CKernelMaths(self)
+        self.checks: dict[tuple[str, Node], int] = {}
+        self.dtypes = dict(enumerate(kernel.buffers))
+        self.stored = {s.place.buffer for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Store)}
+        self.num_lanes = lanes
+        self.updated = updated(kernel)
+        self.wide = accumulators(kernel) if kernel.reduces_lanes else frozenset()
+        self.lane: str | None = None
+        self.vectors = 0
+        self.exact: frozenset[Register] = frozenset()
+        self.names = register_names(kernel)
+
+    def source(self) -> CKernel:
+        kernel = self.kernel
+        self._statements(kernel.body)
+        if self.checks:
+            self.lines.text.insert(0, "    int failed = 0;")
+            self.lines.add("return failed;")
+        lines = without_unused(self.lines.text)
+        used = set(WORD.findall("\n".join(lines)))
+        parameters = {name: text for name, text in self._parameters() if name in used}
+        return CKernel(kernel, tuple(lines), parameters, tuple(self.checks))
+
+    def _parameters(self) -> Iterator[tuple[str, str]]:
+        yield from (("lo", "int64_t lo"), ("hi", "int64_t hi"))
+        own = [s for s in self.kernel.body if isinstance(s, ks.ScratchBuffer)]
+        for i, dtype in enumerate(self.kernel.buffers):
+            const = "" if i in self.stored else "const "
+            yield f"x{i}", f"{const}{c_type(dtype)} *x{i}"
+        yield from ((f"x{s.buffer}", f"{c_type(s.dtype)} *x{s.buffer}") for s in own)
+        yield from ((f"c{i}", f"{c_type(dtype)} c{i}") for i, dtype in enumerate(self.kernel.scalars))
+        yield from ((f"n{i}", f"int64_t n{i}") for i in range(self.kernel.parameters))
+
+    def fail_unless(self, ok: str, message: str, node: Node) -> None:
+        """Note that a check failed; the first one that did determines the result."""
+        if ok == "true":
+            return
+        number = self.checks.setdefault((message, node), len(self.checks) + 1)
+        self.lines.add(f"failed = failed == 0 && !{ok} ? {number} : failed;")
+
+    # Loops
+
+    def _statements(self, statements: Sequence[KernelStatement]) -> None:
+        for statement in statements:
+            _WRITERS[type(statement)](self, statement)
+
+    def _for(self, loop: ks.For) -> None:
+        if loop.kind is LoopKind.GUARDED:
+            self._speculative(loop)
+        elif loop.kind is LoopKind.LANES and self.kernel.reduces_lanes:
+            self._by_lanes(loop)
+        else:
+            innermost = not any(
+                isinstance(s, ks.For | ks.Blocks | ks.Repeat) for s in ks.walk_kernel(loop.body)
+            )
+            if loop.kind is LoopKind.LANES and innermost:
+                self.lines.add(LANES_PRAGMA)
+            with self._each(loop):
+                self._statements(loop.body)
+
+    @contextmanager
+    def _each(self, loop: ks.For) -> Iterator[None]:
+        index, begin, end = index_name(loop.loop), self._bound(loop.begin), self._bound(loop.end)
+        with self.lines.block(f"for (int64_t {index} = {begin}; {index} < {end}; {index}++)"):
+            yield
+
+    def _by_lanes(self, loop: ks.For) -> None:
+        """A reduction: whole vectors of lanes, then the lanes of the last, shorter vector."""
+        index, begin, end, lanes = (
+            index_name(loop.loop),
+            self._bound(loop.begin),
+            self._bound(loop.end),
+            self.num_lanes,
+        )
+        self.vectors += 1
+        vector = f"vector{self.vectors}"
+        self.lines.add(f"int64_t {vector} = {begin};")
+        with self.lines.block(f"for (; {vector} + {lanes} <= {end}; {vector} += {lanes})"):
+            self.lines.add(LANES_PRAGMA)
+            with self.lines.block(f"for (int64_t lane = 0; lane < {lanes}; lane++)"):
+                self._lane(loop, index, f"{vector} + lane")
+        with self.lines.block(f"for (int64_t lane = 0; {vector} + lane < {end}; lane++)"):
+            self._lane(loop, index, f"{vector} + lane")
+
+    def _lane(self, loop: ks.For, index: str, text: str) -> None:
+        """The body of a loop for one lane."""
+        self.lines.add(f"const int64_t {index} = {text};")
+        self.lane = "lane"
+        self._statements(loop.body)
+        self.lane = None
+
+    def _speculative(self, loop: ks.For) -> None:
+        """A speculative loop, which is right in most lanes, then the fallback loop if some lane is wrong."""
+        wrong = self.lines.name()
+        self.lines.add(f"int {wrong} = 0;")
+        self.lines.add(LANES_PRAGMA)
+        with self._each(loop):
+            self.maths.wrong = []
+            self._statements(loop.body)
+            self.lines.add(f"{wrong} |= {' | '.join(w.text for w in self.maths.wrong)};")
+            self.maths.wrong = None
+        self.exact = frozenset(r for statement in loop.body for r in written(statement))
+        with self.lines.block(f"if ({wrong})"), self._each(loop):
+            self._statements(loop.body)
+        self.exact = frozenset()
+
+    def _bound(self, bound: ks.Bound) -> str:
+        if isinstance(bound, ks.Edge):
+            return f"{'end' if bound.end else 'begin'}{block_suffix(bound.loop, bound.level)}"
+        return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
+
+    def _blocks(self, blocks: ks.Blocks) -> None:
+        self._chunked_loop(blocks, block_suffix(blocks.loop, blocks.level), f"n{blocks.size.number}")
+
+    def _strips(self, strips: ks.StripMinedLoop) -> None:
+        self._chunked_loop(strips, block_suffix(strips.loop, BlockLevel.STRIP), str(strips.width))
+
+    def _chunked_loop(self, of: ks.Blocks | ks.StripMinedLoop, here: str, size: str) -> None:
+        begin, end = self._bound(of.begin), self._bound(of.end)
+        head = f"for (int64_t begin{here} = {begin}; begin{here} < {end}; begin{here} += {size})"
+        with self.lines.block(head):
+            self._end(here, size, end)
+            self._statements(of.body)
+
+    def _end(self, here: str, size: str, limit: str) -> None:
+        """The end of a chunk."""
+        end = f"begin{here} + {size}"
+        self.lines.add(f"const int64_t end{here} = {end} < {limit} ? {end} : {limit};")
+
+    def _lanes(self, lanes: ks.Lanes) -> None:
+        with self.lines.block(f"for (int64_t lane = 0; lane < {lanes.width}; lane++)"):
+            self._statements(lanes.body)
+
+    def _chunks(self, chunks: ks.Chunks) -> None:
+        here, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
+        with self.lines.block("for (int64_t chunk = lo; chunk < hi; chunk++)"):
+            self.lines.add(f"const int64_t begin{here} = chunk * {size};")
+            self._end(here, size, self._bound(chunks.extent))
+            self._statements(chunks.body)
+
+    # Values
+
+    def _compute(self, compute: ks.Compute) -> None:
+        self.maths.node, self.maths.positions = compute.node, compute.positions
+        (value,) = self._results(compute.function, [self._operand(o) for o in compute.operands])
+        self._bind(compute.register, value)
+
+    def _results(self, function: ScalarFunction, operands: Sequence[CValue]) -> list[CValue]:
+        return evaluate(function, self.maths, operands)
+
+    def _bind(self, register: Register, value: CValue) -> None:
+        """Declare a register; if the last line declares the value, it declares the register instead."""
+        name = self._name(register)
+        if not self.lines.rename(value, name):
+            self.lines.add(f"const {c_type(register.dtype)} {name} = {value.text};")
+
+    def _load(self, load: ks.Load) -> None:
+        register = load.register
+        const = "" if register in self.updated else "const "
+        c, name = c_type(register.dtype), self._name(register)
+        self.lines.add(f"{const}{c} {name} = {self._element(load.place)};")
+
+    def _store(self, store: ks.Store) -> None:
+        value = self.maths.cast(self._operand(store.value), self.dtypes[store.place.buffer])
+        self.lines.add(f"{self._element(store.place)} = {value.text};")
+
+    def _bounds(self, bounds: ks.BoundsCheck) -> None:
+        index, inside = self._name(bounds.register), self._name(bounds.inside)
+        self.lines.add(f"const int64_t {index} = (int64_t){self._operand(bounds.position).text};")
+        self.lines.add(f"const bool {inside} = {index} >= 0 && {index} < {self._bound(bounds.extent)};")
+        self.fail_unless(inside, OUTSIDE, bounds.node)
+
+    def _masked_load(self, masked: ks.MaskedLoad) -> None:
+        register = masked.load.register
+        zero, element = self.maths.constant(0, register.dtype).text, self._element(masked.load.place)
+        name, inside = self._name(register), self._name(masked.inside)
+        self.lines.add(f"const {c_type(register.dtype)} {name} = {inside} ? {element} : {zero};")
+
+    def _transposed_tile(self, tile: ks.TransposedTile) -> None:
+        """The tile, element by element, in the order of its own memory."""
+        (across, end), (down, last) = tile.across, tile.down
+        target = Place(tile.tile, ((down.loop, tile.side), (across.loop, None)), begins=(down, across))
+        heads = [
+            f"for (int64_t {i} = {self._bound(edge)}; {i} < {self._bound(stop)}; {i}++)"
+            for i, edge, stop in ((index_name(across.loop), across, end), (index_name(down.loop), down, last))
+        ]
+        with self.lines.block(heads[0]), self.lines.block(heads[1]):
+            self.lines.add(f"{self._element(target)} = {self._element(tile.place)};")
+
+    def _scratch(self, scratch: ks.ScratchBuffer) -> None:
+        """Nothing: the buffer is a parameter."""
+        self.dtypes[scratch.buffer] = scratch.dtype
+
+    def _stack_scratch(self, slots: ks.StackScratch) -> None:
+        self.dtypes[slots.buffer] = slots.dtype
+        self.lines.add(f"{c_type(slots.dtype)} x{slots.buffer}[{slots.width}];")
+
+    # Reductions
+
+    def _reduce_init(self, statement: ks.ReduceInit) -> None:
+        values = self._results(statement.reduction.init, ())
+        for register, value in zip(statement.accumulator, values, strict=True):
+            name, c = self._name(register), c_type(register.dtype)
+            if register in self.wide:
+                self.lines.add(f"{c} {name}[{self.num_lanes}];")
+                with self._all_lanes():
+                    self.lines.add(f"{name}[lane] = {value.text};")
+            else:
+                self.lines.add(f"{c} {name} = {value.text};")
+
+    @contextmanager
+    def _all_lanes(self) -> Iterator[None]:
+        """A loop over all lanes."""
+        with self.lines.block(f"for (int64_t lane = 0; lane < {self.num_lanes}; lane++)"):
+            outer, self.lane = self.lane, "lane"
+            yield
+            self.lane = outer
+
+    def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
+        with self._each_lane(statement.accumulator):
+            accumulator = [self._register(r) for r in statement.accumulator]
+            position = [self._place_in(statement.reduced)] if statement.reduction.placed else []
+            operands = [*accumulator, self._operand(statement.value), *position]
+            self._assign(statement.accumulator, self._results(statement.reduction.update, operands))
+
+    @contextmanager
+    def _each_lane(self, accumulator: Sequence[Register]) -> Iterator[None]:
+        """A loop over all lanes if the accumulator is an array, and this is no loop over lanes."""
+        if self.lane is None and not self.wide.isdisjoint(accumulator):
+            with self._all_lanes():
+                yield
+        else:
+            yield
+
+    def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> CValue:
+        """The position along the reduced loops."""
+        (loop, _), *inner_loops = index
+        text = index_name(loop)
+        for inner, size in inner_loops:
+            text = f"({text}) * n{size.number} + {index_name(inner)}"
+        return self.lines.declare(int64, text)
+
+    def _assign(self, registers: Sequence[Register], values: Sequence[CValue]) -> None:
+        for register, value in zip(registers, values, strict=True):
+            self.lines.add(f"{self._register(register).text} = {value.text};")
+
+    def _reduce_combine(self, statement: ks.ReduceCombine) -> None:
+        with self._each_lane(statement.accumulator):
+            both = [self._register(r) for r in (*statement.accumulator, *statement.other)]
+            self._assign(statement.accumulator, self._results(statement.reduction.combine, both))
+
+    def _reduce_horizontal(self, statement: ks.ReduceHorizontal) -> None:
+        """Combine halves of the lanes until one is left."""
+        names = [self._name(r) for r in statement.accumulator]
+        head = f"for (int64_t half = {self.num_lanes // 2}; half > 0; half /= 2)"
+        with self.lines.block(head), self.lines.block("for (int64_t lane = 0; lane < half; lane++)"):
+            both = [
+                CValue(f"{name}[{at}]", register.dtype)
+                for at in ("lane", "lane + half")
+                for name, register in zip(names, statement.accumulator, strict=True)
+            ]
+            combined = self._results(statement.reduction.combine, both)
+            for name, value in zip(names, combined, strict=True):
+                self.lines.add(f"{name}[lane] = {value.text};")
+
+    def _reduce_finalize(self, statement: ks.ReduceFinalize) -> None:
+        accumulator = [self._register(r) for r in statement.accumulator]
+        (value,) = self._results(statement.reduction.finalize, accumulator)
+        self._bind(statement.register, value)
+
+    # Conditionals and loops over scalars
+
+    def _choose(self, choose: ks.Choose) -> None:
+        for register in choose.registers:
+            self.lines.add(f"{c_type(register.dtype)} {self._name(register)};")
+        self._chosen(choose.registers, self._operand(choose.selector), choose.branches)
+
+    def _chosen(self, registers: Sequence[Register], selector: CValue, branches: Sequence[ks.Branch]) -> None:
+        for number, branch in enumerate(branches):
+            test = f"!{selector.text}" if selector.dtype is bool_ else f"{selector.text} == {number}"
+            last = number + 1 == len(branches)
+            head = (
+                "" if last and not number else "else" if last else f"{'else ' if number else ''}if ({test})"
+            )
+            with self.lines.block(head):
+                self._assign(registers, self._branch(branch))
+
+    def _branch(self, branch: ks.Branch) -> list[CValue]:
+        self._statements(branch.body)
+        return [self._operand(o) for o in branch.results]
+
+    def _repeat(self, repeat: ks.Repeat) -> None:
+        for register, start in zip(repeat.registers, repeat.starts, strict=True):
+            value = self._operand(start).text
+            self.lines.add(f"{c_type(register.dtype)} {self._name(register)} = {value};")
+        count = self.lines.name()
+        limit = "" if repeat.limit is None else f"{count} < n{repeat.limit.number}"
+        with self.lines.block(f"for (int64_t {count} = 0; {limit}; {count}++)"):
+            (proceed,) = self._branch(repeat.condition)
+            self.lines.add(f"if (!{proceed.text}) break;")
+            following = [self.lines.declare(value.dtype, value.text) for value in self._branch(repeat.body)]
+            self._assign(repeat.registers, following)
+
+    # Operands and memory
+
+    def _name(self, register: Register) -> str:
+        name = self.names.get(register.number, f"r{register.number}")
+        return f"exact_{name}" if register in self.exact else name
+
+    def _register(self, register: Register) -> CValue:
+        lane = f"[{self.lane or 0}]" if register in self.wide else ""
+        return CValue(f"{self._name(register)}{lane}", register.dtype)
+
+    def _operand(self, operand: ks.Operand) -> CValue:
+        if isinstance(operand, Register):
+            return self._register(operand)
+        if isinstance(operand, ks.Scalar):
+            return CValue(f"c{operand.number}", operand.dtype)
+        return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
+
+    def _element(self, place: Place) -> str:
+        return f"x{place.buffer}[{self._place(place)}]"
+
+    def _place(self, place: Place) -> str:
+        terms = [f"n{place.offset.number}"] if place.offset is not None else []
+        begins = {edge.loop: self._bound(edge) for edge in place.begins}
+        for loop, stride in place.terms:
+            index = f"({index_name(loop)} - {begins[loop]})" if loop in begins else index_name(loop)
+            terms.append(index if stride is None else f"{index} * n{stride.number}")
+        if place.gathered is not None:
+            position, stride = place.gathered
+            terms.append(f"{self._name(position)} * n{stride.number}")
+        return " + ".join(terms) or "0"
+
+
+_WRITERS: dict[type, Callable[[_CKernelWriter, Any], None]] = {
+    ks.For: _CKernelWriter._for,
+    ks.Blocks: _CKernelWriter._blocks,
+    ks.StripMinedLoop: _CKernelWriter._strips,
+    ks.Lanes: _CKernelWriter._lanes,
+    ks.Chunks: _CKernelWriter._chunks,
+    ks.Compute: _CKernelWriter._compute,
+    ks.Choose: _CKernelWriter._choose,
+    ks.Repeat: _CKernelWriter._repeat,
+    ks.Load: _CKernelWriter._load,
+    ks.Store: _CKernelWriter._store,
+    ks.BoundsCheck: _CKernelWriter._bounds,
+    ks.MaskedLoad: _CKernelWriter._masked_load,
+    ks.TransposedTile: _CKernelWriter._transposed_tile,
+    ks.ReduceInit: _CKernelWriter._reduce_init,
+    ks.ReduceUpdate: _CKernelWriter._reduce_update,
+    ks.ReduceCombine: _CKernelWriter._reduce_combine,
+    ks.ReduceHorizontal: _CKernelWriter._reduce_horizontal,
+    ks.ReduceFinalize: _CKernelWriter._reduce_finalize,
+    ks.ScratchBuffer: _CKernelWriter._scratch,
+    ks.StackScratch: _CKernelWriter._stack_scratch,
+}

@@ -1,0 +1,467 @@
+"""A plan as C source: kernels, and the function that calls them in the order of the plan's statements.
+
+The function takes a pointer for each input, the sizes of arguments that are known only at run time, a pointer
+for each output, and a workspace. It returns 0, or the number of the check that failed. It allocates nothing:
+intermediates and scratch memory are in the workspace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dualflow.backends.c import routines
+from dualflow.backends.c.capabilities import CAPABILITIES
+from dualflow.backends.c.kernel_source import CKernel, source
+from dualflow.backends.c.names import argument_names, function_name, kernel_name, size_names, user_lines
+from dualflow.backends.c.refused import refuse, require_exportable
+from dualflow.backends.c.sizes import Sizes
+from dualflow.backends.c.support import CSupport
+from dualflow.backends.c.values import CLines, CValue, c_type, literal, type_name
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.records import NamedTuple
+from dualflow.core.shape import MOST_ELEMENTS
+from dualflow.core.size_functions import largest
+from dualflow.core.symbolic_sizes import is_static
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
+from dualflow.graph.views import sizes
+from dualflow.schedule.access_bounds import Region, access_bounds
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS
+from dualflow.schedule.element_ranges import ElementRange
+from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.kernel import Argument, KernelLaunch
+from dualflow.schedule.kernel_statements import ScratchBuffer
+from dualflow.schedule.lanes import lanes_of
+from dualflow.schedule.lower import lower
+from dualflow.schedule.memory_bounds import MemoryBounds
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.operands import CallKind
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
+from dualflow.schedule.program_statements import (
+    CallRoutine,
+    CheckBounds,
+    ChooseBranch,
+    CopyMemory,
+    LaunchNest,
+    LaunchPieces,
+    Multiply,
+    RequireCondition,
+    RunLoop,
+    ScatterIndices,
+    ScatterRows,
+    Statement,
+    ValueLayout,
+    statements,
+)
+from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.select_kernel import kernel_launch
+
+VECTOR_BITS = 256
+"""The vector width for which blocks of lane loops are planned; compilers choose the width of instructions."""
+ALIGNMENT = 64
+"""The alignment of the workspace's parts in bytes."""
+
+
+class CCheck(NamedTuple):
+    """A check: its node, and its message."""
+
+    node: Node
+    message: str
+
+
+class CProgram:
+    """The C function of a plan, and what it calls.
+
+    Attributes:
+        plan: the plan.
+        name: the name of the function.
+        inputs: the names of all inputs, captured tensors last.
+        sizes: the sizes of arguments.
+        support: the scalar functions.
+        kernels: the text of each kernel, by its name, with a comment.
+        routines: the text of each routine, by its name.
+        checks: the checks by the number that the function returns, from 1 on.
+        lines: the body of the function.
+        workspace_bytes: the size of the workspace.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.plan: Plan = plan(with_host_fallbacks(graph), CAPABILITIES)
+        require_exportable(graph, self.plan)
+        self.name = function_name(graph)
+        self.inputs = argument_names(graph)
+        self.sizes = Sizes(size_names(self.inputs, self.plan.argument_sizes))
+        self.support = CSupport()
+        self.kernels: dict[str, str] = {}
+        self.routines: dict[str, str] = {}
+        self.checks: list[CCheck] = []
+        self.lines = CLines()
+        self.rows: dict[int, DType] = {}
+        self.written = {graph.inputs.index(u.input) for u in graph.updates}
+        self._names_by_kernel: dict[object, str] = {}
+        self._scratch = 0
+        self._span_checks: list[tuple[ElementRange, Node]] = []
+        program = statements(self.plan)
+        required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
+        program = tuple([s for s in program if s.node.op not in (BIND_SIZE, REQUIRE_SIZE)])
+        self.bounds = MemoryBounds(self.plan, program)
+        self._span_checks += self.bounds.check(program)
+        self._statements(program)
+        self.checked_sizes = self._size_checks(required)
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The bytes of the arena and of scratch memory after it, for an aligned address."""
+        return self._scratch_start + self._scratch
+
+    @property
+    def _scratch_start(self) -> int:
+        return _aligned(self.plan.arena_bytes)
+
+    # Sizes
+
+    def _size_checks(self, required: Sequence[Node]) -> list[str]:
+        """The lines that check the sizes of arguments, before all others."""
+        if not self.sizes.names:
+            return []
+        lines, self.lines = self.lines, CLines()
+        first = self.plan.calls[0].node
+        for name in self.sizes.names.values():
+            self._require(f"{name} >= 0", CCheck(first, f"the size {name} is negative"))
+        for shape in _symbolic_shapes(self.plan):
+            elements = " * ".join(f"(double)({self.sizes.text(size)})" for size in shape)
+            message = "a tensor is larger than memory can hold. Compute in parts."
+            self._require(f"{elements} <= {float(MOST_ELEMENTS)!r}", CCheck(first, message))
+        for node in required:
+            x, y = (self.sizes.text(node.attrs[name]) for name in ("x", "y"))
+            condition = f"{x} == {y}" + (f" || {x} == 1" if node.attrs["repeats"] else "")
+            self._require(condition, CCheck(node, _size_message(node)))
+        for span, node in self._span_checks:
+            self._require(self._inside(span), CCheck(node, OUT_OF_BOUNDS))
+        checks, self.lines = self.lines, lines
+        return checks.text
+
+    def _inside(self, span: ElementRange) -> str:
+        """The condition that there are no elements, or all of them are in their buffer."""
+        nbytes = self.bounds.nbytes[span.buffer]
+        assert nbytes is not None, "all sizes are computed before the program runs"
+        text = self.sizes.text
+        inside = f"({text(span.nbytes)} <= {text(nbytes)} && {text(span.first)} >= 0)"
+        return " || ".join([inside, *(f"{self.sizes.text(count)} == 0" for count in span.counts)])
+
+    # Buffers
+
+    def buffer_name(self, buffer: int) -> str:
+        """The name of a buffer that is no part of the workspace."""
+        plan = self.plan
+        if buffer < plan.inputs:
+            return self.inputs[buffer]
+        if buffer < plan.first_output:
+            return f"const{buffer - plan.inputs}"
+        return f"out{buffer - plan.first_output}" if buffer < plan.arena else f"row{buffer - plan.arena - 1}"
+
+    def _buffer_dtype(self, buffer: int) -> DType:
+        plan = self.plan
+        if buffer < plan.inputs:
+            return plan.arguments[buffer].dtype
+        if buffer < plan.first_output:
+            return as_dtype(plan.constants[buffer - plan.inputs].dtype)
+        return plan.outputs[buffer - plan.first_output].dtype if buffer < plan.arena else self.rows[buffer]
+
+    def pointer(self, buffer: int, offset: int, dtype: DType, *, const: bool = True) -> str:
+        """The address of an element, by its offset in elements."""
+        star = f"{'const ' if const else ''}{c_type(dtype)} *"
+        if buffer == self.plan.arena:
+            return self._in_workspace(offset * dtype.size, star)
+        name = self.buffer_name(buffer)
+        base = name if self._buffer_dtype(buffer) is dtype else f"({star}){name}"
+        return base if type(offset) is int and offset == 0 else f"{base} + {self.sizes.text(offset)}"
+
+    def _in_workspace(self, at: int, star: str) -> str:
+        """The address of the byte ``at`` of the workspace, as a pointer."""
+        return f"({star}){'arena' if type(at) is int and at == 0 else f'(arena + {self.sizes.text(at)})'}"
+
+    def _operand(self, layout: Layout, value: Value, *, const: bool = True) -> str:
+        return self.pointer(layout.buffer, layout.offset, value.spec.dtype, const=const)
+
+    def _element(self, placed: ValueLayout) -> str:
+        layout, value = placed
+        pointer = self._operand(layout, value)
+        return f"{pointer}[0]" if pointer.isidentifier() else f"*({pointer})"
+
+    # Checks
+
+    def _require(self, condition: str, check: CCheck) -> None:
+        """A check: return its number unless the condition holds."""
+        self.checks.append(check)
+        self.lines.add(f"if (!({condition})) return {len(self.checks)};")
+
+    # Statements
+
+    def _statements(self, program: Sequence[Statement]) -> None:
+        for statement in program:
+            self._statement(statement)
+
+    def _statement(self, statement: Statement) -> None:
+        match statement:
+            case LaunchNest():
+                self._launch(statement)
+            case LaunchPieces():
+                for launch in statement.pieces:
+                    self._launch(launch)
+            case Multiply():
+                self._multiply(statement)
+            case ScatterRows():
+                self._scatter(statement)
+            case CheckBounds():
+                self._check_indices(statement.scatter, statement.indices)
+            case CopyMemory():
+                self._copy(statement)
+            case RequireCondition():
+                self._require(self._element(statement.condition), CCheck(statement.node, "a check failed"))
+            case ChooseBranch():
+                self._choose(statement)
+            case RunLoop():
+                self._loop(statement)
+            case CallRoutine():
+                self._routine(statement)
+
+    def _launch(self, statement: LaunchNest) -> None:
+        """The kernel of a loop nest, and the one that combines its partial results."""
+        nest = lower(*statement, self.plan.costs, self.plan.caches)
+        lanes = lanes_of(nest, VECTOR_BITS)
+        launch, nodes = kernel_launch(nest, lanes), tuple([step.node for step in nest.steps])
+        start, partials, region = self._scratch_start, [], (0, launch.total * launch.partial_size - 1)
+        for dtype in launch.partials:
+            partials.append(self._in_workspace(start, f"{c_type(dtype)} *"))
+            start = _aligned(start + launch.total * launch.partial_size * dtype.size)
+        self._reserve(start)
+        self._run(statement, launch, lanes, partials, region, nodes)
+        if launch.join is not None:
+            self._run(statement, launch.join, lanes, partials, region, nodes)
+
+    def _reserve(self, end: int) -> None:
+        """Make the workspace reach to the byte ``end``."""
+        self._scratch = largest(self._scratch, end - self._scratch_start)
+
+    def _run(
+        self,
+        statement: LaunchNest,
+        launch: KernelLaunch,
+        lanes: int,
+        partials: Sequence[str],
+        region: Region,
+        nodes: tuple[Node, ...],
+    ) -> None:
+        """A call of a kernel."""
+        if type(launch.total) is int and not launch.total:
+            return
+        kernel = source(launch.kernel, lanes, self.support)
+        rewritten = launch._replace(kernel=kernel.kernel)
+        undecided = self.bounds.launched(statement, rewritten, access_bounds(kernel.kernel), region)
+        self._span_checks += [(span, statement.node) for span in undecided]
+        arguments = self._arguments(launch, partials, kernel)
+        name = self._kernel_name(kernel, nodes)
+        call = f"{name}({', '.join([arguments[p] for p in kernel.parameters])});"
+        if not kernel.checks:
+            self.lines.add(call)
+            return
+        self.lines.add(f"status = {call}")
+        first = len(self.checks)
+        self.checks += [CCheck(node, message) for message, node in kernel.checks]
+        self.lines.add(f"if (status != 0) return {f'{first} + ' if first else ''}status;")
+
+    def _arguments(self, launch: KernelLaunch, partials: Sequence[str], kernel: CKernel) -> dict[str, str]:
+        """The argument for each parameter of a kernel."""
+        buffers = [
+            self._argument(a, f"const {c_type(a.dtype)} *x{i}" == kernel.parameters.get(f"x{i}"))
+            for i, a in enumerate(launch.buffers)
+        ]
+        start = self._scratch_start
+        scratch: dict[str, str] = {}
+        for own in (s for s in launch.kernel.body if isinstance(s, ScratchBuffer)):
+            dtype = own.dtype
+            scratch[f"x{own.buffer}"] = self._in_workspace(start, f"{c_type(dtype)} *")
+            start = _aligned(start + math.prod(launch.parameters[n.number] for n in own.length) * dtype.size)
+        self._reserve(start)
+        return {
+            "lo": "0",
+            "hi": self.sizes.text(launch.total),
+            **{f"x{i}": text for i, text in enumerate([*buffers, *partials])},
+            **scratch,
+            **{f"c{i}": self._scalar(number) for i, number in enumerate(launch.scalars)},
+            **{f"n{i}": self.sizes.text(number) for i, number in enumerate(launch.parameters)},
+        }
+
+    def _argument(self, argument: Argument, const: bool) -> str:
+        return self.pointer(argument.buffer, argument.offset, argument.dtype, const=const)
+
+    def _scalar(self, number: np.generic) -> str:
+        dtype = as_dtype(number.dtype)
+        if dtype.is_complex:
+            self.support.primitive(f"complex_{type_name(dtype)}")
+        return literal(number.item(), dtype)
+
+    def _kernel_name(self, kernel: CKernel, nodes: tuple[Node, ...]) -> str:
+        """The name of a kernel; equal kernels are one function."""
+        key = kernel.function("kernel")
+        name = self._names_by_kernel.get(key)
+        if name is None:
+            name = self._names_by_kernel[key] = kernel_name(len(self._names_by_kernel), nodes)
+            comments = "".join([f"// {line}\n" for line in user_lines(nodes)])
+            self.kernels[name] = comments + kernel.function(name)
+        return name
+
+    def _multiply(self, product: Multiply) -> None:
+        """A batch of matrix products, in loops over the batch."""
+        if product.onto is not None:
+            self._launch(product.onto)
+        dtype = product.node.output.spec.dtype
+        name, text = routines.product(dtype, self.support)
+        self.routines[name] = text
+        count = len(product.batch)
+        offsets = [
+            [self.sizes.factor(stride) for stride in matrix.strides[:count]] for matrix in product.matrices
+        ]
+        heads = [
+            f"for (int64_t batch{i} = 0; batch{i} < {self.sizes.text(n)}; batch{i}++)"
+            for i, n in enumerate(product.batch)
+        ]
+        for head in heads:
+            self.lines.add(f"{head} {{")
+            self.lines.depth += 1
+        operands = []
+        for number, (matrix, steps) in enumerate(zip(product.matrices, offsets, strict=True)):
+            base = self.pointer(matrix.buffer, matrix.offset, dtype, const=number < 2)
+            moved = [f"batch{i} * {step}" for i, step in enumerate(steps) if step != "0"]
+            operands.append(
+                ", ".join([" + ".join([base, *moved]), *map(self.sizes.text, matrix.strides[count:])])
+            )
+        shape = ", ".join(map(self.sizes.text, product.shape))
+        adds = "true" if product.adds else "false"
+        self.lines.add(f"{name}({shape}, {', '.join(operands)}, {literal(product.scale, dtype)}, {adds});")
+        for _ in heads:
+            self.lines.depth -= 1
+            self.lines.add("}")
+
+    def _scatter(self, scatter: ScatterRows) -> None:
+        if scatter.onto is not None:
+            self._launch(scatter.onto)
+        indices, dtype = scatter.indices, scatter.node.output.spec.dtype
+        if not scatter.checked:
+            self._check_indices(scatter.node, indices)
+        name, text = routines.scatter(dtype, indices.dtype, indices.depth, scatter.join, self.support)
+        self.routines[name] = text
+        repeats, count, length, distance, *axes = indices.table
+        operands = [
+            self._operand(scatter.outputs[0], scatter.node.output, const=False),
+            self.pointer(indices.layout.buffer, indices.layout.offset, indices.dtype),
+            self.pointer(scatter.rows.buffer, scatter.rows.offset, dtype),
+            *map(self.sizes.text, (repeats, count, length, distance)),
+            self._integers(axes[indices.depth :]),
+        ]
+        self.lines.add(f"{name}({', '.join(operands)});")
+
+    def _check_indices(self, node: Node, indices: ScatterIndices) -> None:
+        """A check of the indices of a scatter, before it writes."""
+        name, text = routines.indices_inside(indices.dtype, indices.depth)
+        self.routines[name] = text
+        pointer = self.pointer(indices.layout.buffer, indices.layout.offset, indices.dtype)
+        _, count, _, _, *axes = indices.table
+        limits = self._integers(axes[: indices.depth])
+        self._require(f"{name}({pointer}, {self.sizes.text(count)}, {limits})", CCheck(node, OUTSIDE))
+
+    def _integers(self, numbers: Sequence[int]) -> str:
+        """An array of integers, as an argument."""
+        return f"(const int64_t[]){{{', '.join(map(self.sizes.text, numbers or [1]))}}}"
+
+    def _copy(self, copy: CopyMemory) -> None:
+        """A copy between contiguous values."""
+        value = copy.node.output
+        target = self._operand(copy.outputs[0], value, const=False)
+        nbytes = self.sizes.text(value.spec.nbytes)
+        self.lines.add(f"memmove({target}, {self._operand(copy.inputs[0], value)}, (size_t)({nbytes}));")
+
+    def _routine(self, call: CallRoutine) -> None:
+        node = call.node
+        if call.kind is CallKind.SIZES:
+            pointer = self._operand(call.outputs[0], node.output, const=False)
+            for i, size in enumerate(node.attrs["values"]):
+                text = f"({c_type(node.output.spec.dtype)})({self.sizes.text(size)})"
+                self.lines.add(f"({pointer})[{i}] = {text};")
+            return
+        assert call.kind is CallKind.POSITIONS, "other routines are refused"
+        (counts,) = node.inputs
+        name, text = routines.positions(counts.spec.dtype)
+        self.routines[name] = text
+        count, limit = self.sizes.text(math.prod(sizes(counts))), self.sizes.text(node.attrs["size"])
+        source_text = self._operand(call.inputs[0], counts)
+        out = self._operand(call.outputs[0], node.output, const=False)
+        self._require(
+            f"{name}({source_text}, {count}, {out}, {limit}) == {limit}", CCheck(node, OUT_OF_BOUNDS)
+        )
+
+    # Conditionals and loops
+
+    def _choose(self, choose: ChooseBranch) -> None:
+        number = CValue(self._element(choose.number), choose.number[1].spec.dtype)
+        *first, last = choose.branches
+        for i, branch in enumerate(first):
+            with self.lines.block(f"{'else ' if i else ''}if ({number.text} == {i})"):
+                self._statements(branch)
+        with self.lines.block("else" if first else ""):
+            self._statements(last)
+
+    def _loop(self, loop: RunLoop) -> None:
+        if loop.growable or loop.memory.changing_sizes or loop.memory.double_buffers or loop.memory.stacks:
+            raise refuse(loop.node, "its stacks grow while it runs")
+        self.rows.update({row.slot: row.dtype for row in loop.memory.rows})
+        self._statements(loop.start)
+        iteration = f"iteration{loop.trip_count.loop}"
+        limit = self._limit(loop)
+        for other in self.bounds.compared_loops(loop):
+            self._require(f"iteration{other} >= {limit}", CCheck(loop.node, OUT_OF_BOUNDS))
+        test = "" if limit is None else f"{iteration} < {limit}"
+        with self.lines.block(f"for ({iteration} = 0; {test}; {iteration}++)"):
+            if loop.condition is not None:
+                self._statements(loop.test)
+                self.lines.add(f"if (!{self._element(loop.condition)}) break;")
+            for row in loop.memory.rows:
+                at = f"({limit} - 1 - {iteration})" if loop.backwards else iteration
+                stack = self.pointer(row.stack.buffer, row.stack.offset, row.dtype, const=False)
+                step = self.sizes.factor(row.nbytes // row.dtype.size)
+                self.lines.add(
+                    f"{self.buffer_name(row.slot)} = ({c_type(row.dtype)} *)({stack}) + {at} * {step};"
+                )
+            self._statements(loop.body)
+
+    def _limit(self, loop: RunLoop) -> str | None:
+        if loop.trip_count.same_as is not None:
+            return f"iteration{loop.trip_count.same_as}"
+        return None if loop.trip_count.limit is None else self.sizes.text(loop.trip_count.limit)
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
+    """The different shapes of symbolic sizes in the program, those inside of kernels too."""
+    specs = list(plan.arguments)
+    for call in plan.walk():
+        body = body_of(call.node)
+        nodes = [call.node, *(() if body is None else body.nodes)]
+        specs += [value.spec for node in nodes for value in (*node.inputs, *node.outputs)]
+    shapes = [tuple([d for d in spec.shape if d is not None]) for spec in specs]
+    return dict.fromkeys(shape for shape in shapes if not is_static(shape))
+
+
+def _size_message(node: Node) -> str:
+    """The message of a comparison of two sizes, with the shapes as the program has them."""
+    return str(node.attrs["message"]).format(*map(str, node.attrs["shapes"]))

@@ -1,0 +1,58 @@
+"""What can't be exported as C: the error names the op, the reason, and the user's line."""
+
+from __future__ import annotations
+
+from dualflow.backends.c.capabilities import CAPABILITIES
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.schedule.call_reports import host_report, ops_of, user_line
+from dualflow.schedule.operands import CallKind
+from dualflow.schedule.planned import Plan, PlannedCall
+
+_ROUTINES = (CallKind.HOST, CallKind.FOURIER, CallKind.WINDOW_SUM)
+"""The kinds of calls that have no C form."""
+
+
+def require_exportable(graph: Graph, plan: Plan) -> None:
+    """Raise unless each call of ``plan`` can be C.
+
+    Raises:
+        InvalidArgumentError: an op has no C form, or its sizes depend on data.
+    """
+    for call in plan.walk():
+        _require_call(call)
+    if plan.sized:
+        sized = next((c.node for c in plan.walk() if c.kind is CallKind.MEASURE), None)
+        raise refuse(sized or plan.calls[0].node, "the size of a tensor depends on data")
+    for value in (*graph.inputs, *graph.outputs):
+        if not _has_c_type(value) and plan.calls:
+            raise refuse(plan.calls[0].node, f"C has no type for {value.spec.dtype.name}")
+
+
+def _require_call(call: PlannedCall) -> None:
+    node = call.node
+    if call.kind in _ROUTINES:
+        report = host_report(node)
+        raise refuse(node, report.reason)
+    if call.iterations is not None and any(row.grows for row in call.iterations.memory.rows):
+        raise refuse(node, "it stores a row for each iteration, and the number of iterations depends on data")
+    body = body_of(node)
+    inner = body.nodes if body is not None else ()
+    for value in (*node.inputs, *node.outputs, *(v for n in inner for v in n.outputs)):
+        if not _has_c_type(value):
+            raise refuse(node, f"C has no type for {value.spec.dtype.name}")
+
+
+def _has_c_type(value: Value) -> bool:
+    dtype = value.spec.dtype
+    return dtype.char in CAPABILITIES.dtypes and not dtype.narrow
+
+
+def refuse(node: Node, reason: str) -> InvalidArgumentError:
+    """The error for a node without a C form."""
+    name = ops_of(node) or node.op.name
+    return InvalidArgumentError(
+        f"{name} can't be exported as C: {reason}. Compute it outside of the function, and pass it the "
+        f"result.{user_line(node)}"
+    )

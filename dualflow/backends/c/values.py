@@ -1,0 +1,161 @@
+"""Scalars as C expressions, and the lines that compute them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+
+from dualflow.core.dtypes import DType
+from dualflow.core.errors import DTypeError
+from dualflow.core.records import NamedTuple
+
+
+def type_name(dtype: DType) -> str:
+    """The short name of a numeric dtype, of which names of functions are composed: ``f32``, ``u8``, ``bool``.
+
+    >>> from dualflow.core.dtypes import bool_, complex64, float32
+    >>> type_name(float32), type_name(bool_), type_name(complex64)
+    ('f32', 'bool', 'c64')
+    """
+    return "bool" if dtype.is_bool else f"{dtype.kind}{8 * dtype.size}"
+
+
+def c_type(dtype: DType) -> str:
+    """The C type of an element.
+
+    >>> from dualflow.core.dtypes import bool_, complex64, uint8
+    >>> c_type(uint8), c_type(bool_), c_type(complex64)
+    ('uint8_t', 'bool', 'float _Complex')
+    """
+    if dtype.is_complex:
+        return "float _Complex" if dtype.size == 8 else "double _Complex"
+    if dtype.is_floating:
+        return {4: "float", 8: "double"}[dtype.size]
+    return "bool" if dtype.is_bool else f"{'u' if dtype.is_unsigned else ''}int{8 * dtype.size}_t"
+
+
+def literal(number: complex, dtype: DType) -> str:
+    """A number as a C expression of the type of ``dtype``: floats round to nearest, integers wrap.
+
+    >>> from dualflow.core.dtypes import float32, int64, uint8
+    >>> literal(0.1, float32), literal(-1, uint8), literal(-(2**63), int64)
+    ('0.1f', '255', 'INT64_MIN')
+    """
+    if dtype.is_bool:
+        return "true" if number else "false"
+    if dtype.is_complex:
+        part = "f" if dtype.size == 8 else ""
+        parts = [_float(np.float32(x) if part else np.float64(x), part) for x in _parts(number)]
+        return f"df_complex_c{8 * dtype.size}({', '.join(parts)})"
+    assert not isinstance(number, complex)
+    if dtype.is_floating:
+        return _float(dtype.dtype.type(number), "f" if dtype.size == 4 else "")
+    if number != int(number):
+        raise DTypeError(f"{number} is not an integer: cast the {dtype.name} to a float dtype first")
+    size = 8 * dtype.size
+    bits = int(number) & ((1 << size) - 1)
+    value = bits - (1 << size) if not dtype.is_unsigned and bits >> (size - 1) else bits
+    if value == -(1 << (size - 1)) and size >= 32:
+        return f"INT{size}_MIN"
+    suffix = "u" if dtype.is_unsigned and size >= 32 else ""
+    return f"{value}{suffix}" if size < 64 else f"{'U' if suffix else ''}INT64_C({value})"
+
+
+def _parts(number: complex) -> tuple[float, float]:
+    z = complex(number)
+    return z.real, z.imag
+
+
+def _float(number: np.floating, suffix: str) -> str:
+    if math.isnan(number):
+        return "(float)NAN" if suffix else "(double)NAN"
+    if math.isinf(number):
+        name = "(float)INFINITY" if suffix else "(double)INFINITY"
+        return f"(-{name})" if number < 0 else name
+    text = str(number)
+    text = text if "." in text or "e" in text else f"{text}.0"
+    return f"({text}{suffix})" if text.startswith("-") else f"{text}{suffix}"
+
+
+WORD: Final = re.compile(r"\b[A-Za-z_]\w*\b")
+"""An identifier or keyword."""
+_DECLARED: Final = re.compile(r" *(?:const )?(?:u?int\d+_t|int|bool|(?:float|double)(?: _Complex)?) (\w+) = ")
+
+
+class CValue(NamedTuple):
+    """A C expression without side effects, of a dtype; a name or a constant, so that it can be repeated."""
+
+    text: str
+    dtype: DType
+
+
+class CLines:
+    """C lines under construction, and the number of temporaries that they declare."""
+
+    def __init__(self, depth: int = 1) -> None:
+        self.text: list[str] = []
+        self.depth = depth
+        self._count = 0
+
+    def add(self, line: str) -> None:
+        """Append a line."""
+        self.text.append("    " * self.depth + line if line else "")
+
+    def declare(self, dtype: DType, text: str) -> CValue:
+        """Append the declaration of a temporary with the value ``text``."""
+        name = self.name()
+        self.add(f"const {c_type(dtype)} {name} = {text};")
+        return CValue(name, dtype)
+
+    def rename(self, old: CValue, new: str) -> bool:
+        """Rename a temporary to ``new`` if the last line declares it; whether it does."""
+        head = "    " * self.depth + f"const {c_type(old.dtype)} {old.text} = "
+        if not self.text or not old.text.startswith("t") or not self.text[-1].startswith(head):
+            return False
+        renamed = "    " * self.depth + f"const {c_type(old.dtype)} {new} = "
+        self.text[-1] = renamed + self.text[-1][len(head) :]
+        return True
+
+    def name(self) -> str:
+        """A new name of a temporary."""
+        self._count += 1
+        return f"t{self._count}"
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """A block under ``head``, in braces."""
+        self.add(f"{head} {{".lstrip())
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.add("}")
+
+
+def without_unused(lines: Sequence[str]) -> list[str]:
+    """The lines without declarations of constants that no other line reads.
+
+    >>> without_unused(["const int a = 1;", "const int b = a;", "x[0] = 2;"])
+    ['x[0] = 2;']
+    """
+    read: dict[int, set[str]] = {}
+    kept: list[str] = []
+    for line in reversed(lines):
+        depth = len(line) - len(line.lstrip())
+        for inner in [d for d in read if d > depth]:
+            read.setdefault(depth, set()).update(read.pop(inner))
+        names, declared = read.setdefault(depth, set()), _DECLARED.match(line)
+        if declared is not None:
+            if declared[1] not in names:
+                continue
+            names.discard(declared[1])
+            line_words = WORD.findall(line[declared.end() :])
+        else:
+            line_words = WORD.findall(line)
+        names.update(line_words)
+        kept.append(line)
+    return kept[::-1]

@@ -1,0 +1,109 @@
+"""Exported C programs that tests compile with a real compiler and call through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.c.export import FLAGS, ExportedProgram
+from dualflow.core.records import replace
+from dualflow.core.symbolic_sizes import NUMBERS
+from dualflow.function.calls.array_ownership import array_of
+from dualflow.function.calls.exported_graph import exported_graph
+from dualflow.function.calls.lazy_backends import c_program
+
+WARNINGS = "-Wall -Wextra -Werror"
+Array = np.ndarray[Any, Any]
+
+
+class CheckFailed(Exception):
+    """A call returned the number of a check; the message is that of the check."""
+
+
+def program_of(concrete: Any, name: str | None = None) -> ExportedProgram:
+    """The C program of a trace, under another name if there is one."""
+    graph = exported_graph(concrete.graph, concrete.options, "c")
+    if name is not None:
+        graph = replace(graph, name=name)
+    program: ExportedProgram = c_program(
+        graph, [array_of(c.source) for c in graph.captures if not c.variable]
+    )
+    return program
+
+
+def compiled(
+    programs: Sequence[ExportedProgram],
+    folder: Path,
+    compiler: str = "gcc",
+    options: str = f"{WARNINGS} -march=native",
+) -> ctypes.CDLL:
+    """A shared library of programs with different names."""
+    for program in programs:
+        for name in (f"{program.name}.c", f"{program.name}.h"):
+            (folder / name).write_text(program.files[name])
+    flags = [*FLAGS.split(), *options.split(), "-fPIC"]
+    sources = [f"{program.name}.c" for program in programs]
+    for first in range(0, len(sources), 40):
+        run([compiler, *flags, "-c", *sources[first : first + 40]], folder)
+    library = folder / "programs.so"
+    run([compiler, *flags, "-shared", *[f"{p.name}.o" for p in programs], "-o", str(library), "-lm"], folder)
+    return ctypes.CDLL(str(library))
+
+
+def run(command: Sequence[str], folder: Path) -> str:
+    """The output of a command, which must succeed without a word on stderr."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[:4000]
+    assert done.stderr == ""
+    return done.stdout
+
+
+def call(library: ctypes.CDLL, program: ExportedProgram, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of a call. Arrays of variables are updated in place.
+
+    Raises:
+        CheckFailed: the function returned another number than 0.
+    """
+    inputs = [p for p in program.parameters if p.role in ("argument", "variable")]
+    outputs = [p for p in program.parameters if p.role == "output" and p.spec is not None]
+    arrays = [np.require(array, requirements="CA") for array in arrays]
+    sizes = {p.name: _size(p.name, inputs, arrays) for p in program.parameters if p.role == "size"}
+    results = []
+    for output in outputs:
+        assert output.spec is not None
+        functions = {name: getattr(NUMBERS, name) for name in dir(NUMBERS) if not name.startswith("_")}
+        shape = eval(output.shape, functions, sizes)
+        results.append(np.empty(shape, output.spec.dtype.dtype))
+    workspace_bytes = getattr(library, f"{program.name}_workspace")
+    workspace_bytes.restype = ctypes.c_size_t
+    numbers = [ctypes.c_int64(size) for size in sizes.values()]
+    workspace = np.empty(workspace_bytes(*numbers), np.uint8)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, *results, workspace)]
+    before, after = pointers[: len(arrays)], pointers[len(arrays) :]
+    status = getattr(library, program.name)(*before, *numbers, *after)
+    if status:
+        message = getattr(library, f"{program.name}_message")
+        message.restype = ctypes.c_char_p
+        raise CheckFailed(message(status).decode())
+    return results
+
+
+def _size(name: str, inputs: Sequence[Any], arrays: Sequence[Array]) -> int:
+    """The size that a parameter such as ``x_size0`` is."""
+    tensor, _, axis = name.rpartition("_size")
+    (array,) = [a for p, a in zip(inputs, arrays, strict=True) if p.name == tensor]
+    return int(array.shape[int(axis)])
+
+
+def bits(array: Any) -> bytes:
+    """The bytes of an array, in which all NaNs are equal."""
+    plain = np.atleast_1d(np.ascontiguousarray(array))
+    if plain.dtype.kind in "fc":
+        plain = plain.view(plain.real.dtype)
+        plain = np.where(np.isnan(plain), np.array(np.nan, plain.dtype), plain)
+    return plain.tobytes()
