@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
-from dualflow.backends.llvm.product.product import Batch, blas_function, blas_symbols
+from dualflow.backends.llvm.product.product import ProductBatch, blas_function, blas_symbols
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.ir import Node
@@ -22,7 +22,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
         return
     node, unit = product.node, entry.unit
     unit.work_ns += unit.costs.product_ns * typical(product.multiplications)
-    products = Batch(
+    products = ProductBatch(
         node.output.spec.dtype.char,
         product.shape,
         product.batch,
@@ -43,7 +43,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
     unit.products.append(index + 2)
 
 
-def _scratch(entry: Entry, products: Batch, table: Sequence[int], node: Node) -> tuple[int, int]:
+def _scratch(entry: Entry, products: ProductBatch, table: Sequence[int], node: Node) -> tuple[int, int]:
     """Reserve the scratch memory of the backend's own routine; marks the program parallel."""
     unit = entry.unit
     if unit.threads > 1 and typical(table[Field.BLOCKS]) > 1:

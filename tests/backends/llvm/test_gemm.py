@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dualflow.backends.llvm.product.gemm import MAX_DEPTH, MAX_ROWS, Gemm, MatrixStrides, gemm
+from dualflow.backends.llvm.product.gemm import MAX_KC, MAX_MC, Gemm, MatrixStrides, gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.runtime import jit, threads
 
@@ -129,8 +129,8 @@ def test_operands_that_repeat_one_row_or_column(dtype: Any) -> None:
 @pytest.mark.parametrize(
     "sizes",
     [
-        (MAX_ROWS + 9, 130, 20),  # two blocks of rows
-        (20, 70, 2 * MAX_DEPTH + 3),  # three stretches of K
+        (MAX_MC + 9, 130, 20),  # two blocks of rows
+        (20, 70, 2 * MAX_KC + 3),  # three stretches of K
         (130, 513, 70),
         (1000, 1, 1200),
         (1, 1000, 1200),
@@ -151,7 +151,7 @@ def test_columns_of_a_that_are_pages_apart_are_copied(dtype: Any) -> None:
     a, b = matrix(rows, 300, dtype, "t"), matrix(300, 40, dtype)
     c = np.empty((rows, 40), dtype)
     table = multiply(a, b, c)
-    assert table[Field.COPY_ROW] > 0
+    assert table[Field.COPY_STRIDE] > 0
     assert_is_product(c, a, b)
 
 
@@ -226,8 +226,8 @@ def test_operands_are_left_alone(dtype: Any) -> None:
 def test_blocks_are_as_the_machine_code_expects_them(sizes: tuple[int, int, int], count: int) -> None:
     """Whole tiles, except at the edges, and K in stretches that fit the scratch."""
     made = Gemm("f", 512)
-    cut = made.blocks(sizes, count)
-    assert cut.rows % made.wide.rows == 0
-    assert cut.columns % (made.wide.vectors * made.lanes) == 0
-    assert 1 <= cut.depth <= MAX_DEPTH
-    assert cut.rows <= MAX_ROWS
+    blocking = made.blocks(sizes, count)
+    assert blocking.mc % made.wide.rows == 0
+    assert blocking.nc % (made.wide.vectors * made.lanes) == 0
+    assert 1 <= blocking.kc <= MAX_KC
+    assert blocking.mc <= MAX_MC

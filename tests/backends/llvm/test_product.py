@@ -11,7 +11,7 @@ import pytest
 
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
-from dualflow.backends.llvm.product.product import Batch
+from dualflow.backends.llvm.product.product import ProductBatch
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.steps import HEADER, RUN_STEPS, StepKind, driver
 from dualflow.core import blas
@@ -29,7 +29,7 @@ OWN = pytest.mark.parametrize(
 )
 
 
-def run(batch: Batch, arrays: Sequence[Array], own: bool) -> None:
+def run(batch: ProductBatch, arrays: Sequence[Array], own: bool) -> None:
     """Walk a step that makes the products, on arrays whose layouts the batch has."""
     made = gemm(batch.char)
     table = batch.table(threads=1)
@@ -64,7 +64,7 @@ def test_every_product_of_a_batch(own: bool, dtype: Any, transposed: tuple[bool,
     before = out.copy()
     spread = np.broadcast_to(y, (3, 2, 7, 4))
     layouts = (layout(0, x), layout(1, spread), layout(2, out))
-    run(Batch(x.dtype.char, (5, 4, 7), (3, 2), layouts, scale=-0.5, accumulate=True), (x, y, out), own)
+    run(ProductBatch(x.dtype.char, (5, 4, 7), (3, 2), layouts, scale=-0.5, accumulate=True), (x, y, out), own)
     assert np.allclose(out, before - 0.5 * (x @ y), rtol=1e-5, atol=1e-5)
 
 
@@ -72,7 +72,7 @@ def test_every_product_of_a_batch(own: bool, dtype: Any, transposed: tuple[bool,
 def test_what_was_there_is_not_read_unless_it_is_kept(own: bool) -> None:
     x, y, out = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32), np.full((3, 2), np.nan, np.float32)
     layouts = (layout(0, x), layout(1, y), layout(2, out))
-    run(Batch("f", (3, 2, 4), (), layouts, scale=1.0, accumulate=False), (x, y, out), own)
+    run(ProductBatch("f", (3, 2, 4), (), layouts, scale=1.0, accumulate=False), (x, y, out), own)
     assert (out == 4).all()
 
 

@@ -38,7 +38,7 @@ TABLES = {
     "backends.llvm.executable": ("_libraries",),
     "backends.llvm.fourier_kernels": ("columns_routine", "rows_routine"),
     "backends.llvm.product.gemm": ("_source",),
-    "backends.llvm.product.product": ("_blas_call",),
+    "backends.llvm.product.product": ("_blas_module",),
     "backends.llvm.scatter_kernels": ("bounds_routine", "routine"),
     "backends.llvm.text.values": ("_counted",),
     "backends.llvm.window_sum_kernels": ("routine",),

@@ -1,13 +1,21 @@
-"""Matrix products in machine code, for any sizes and strides, on the thread pool of kernels.
-
-C is split into blocks, each computed by one thread. A block splits K into K blocks of at most ``MAX_DEPTH``,
-and B into panels as wide as a register tile: the first tile of rows packs the panel while it uses it, and the
-other rows read the packed copy. An element of C is a chain of multiply-adds in order of K, and the sums of K
-blocks are added in order (for a single column: a chain for each lane, added in pairs). This does not depend
-on the blocks, so results are the same bits on any number of threads.
+"""Matrix products C = A @ B in machine code, for any sizes and strides, on the thread pool of kernels.
 
 The algorithm is that of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008),
-without packing A: broadcasting an element costs the same for any stride.
+with the names of BLIS. C has M rows and N columns, and the inner size is K. C is split into blocks of mc rows
+and nc columns, each computed by one thread. A block splits K into K blocks of depth kc, and its part of B
+into panels of nr columns. The micro-kernel computes tiles of mr rows and nr columns, in registers.
+
+    for each block of C, mc x nc, in parallel                      gemm_blocks.emit_blocks
+        for each K block, of depth kc
+            for each panel of B, kc x nr                           packed by the first tile, or by gemm_pack
+                for each tile of C, mr x nr: a loop over kc        gemm_kernel.emit_tiles
+
+A is not packed, since broadcasting an element costs the same for any stride; it is copied only if its columns
+conflict in a cache.
+
+An element of C is a chain of multiply-adds in order of K, and the sums of K blocks are added in order (for a
+single column: a chain for each lane, added in pairs). This does not depend on mc and nc, so results are the
+same bits on any number of threads.
 """
 
 from __future__ import annotations
@@ -32,20 +40,20 @@ from dualflow.schedule.sliding import SlidingWindows
 
 ELEMENTS = {"f": F32, "d": F64}
 """Element types by the character of their dtype."""
-MAX_DEPTH = 512
-"""The maximum depth of a K block: its packed panel, 128 KiB, leaves most of a second-level cache to A."""
-MAX_ROWS = 512
-"""The maximum number of rows of a block, so that its K block of A stays in a cache for all panels."""
-MAX_COPIED_ROWS = 256
-"""The same if A is copied: B's panel, the source and the copy share a second-level cache."""
+MAX_KC = 512
+"""The maximum depth of a K block: its packed panel of B, 128 KiB, leaves most of a second-level cache."""
+MAX_MC = 512
+"""The maximum number of rows of a block, so that its mc x kc elements of A stay in a cache for all panels."""
+MAX_COPIED_MC = 256
+"""The same if A is copied: the panel of B, A and its copy share a second-level cache."""
 MIN_THREAD_WORK = 2_400_000
 """The minimum work of a block for a thread, in multiply-adds times bytes of an element: about 5 us."""
 NARROW = Tile(8, 1)
-"""The tile for the last columns, and for matrices of few columns."""
+"""The tile for the last columns of a block, and for matrices of few columns."""
 DOTS = 4
 """The number of rows that are computed together in a product with one column."""
 DOT_BITS = 512
-"""The vector width of such a product's sums on every processor: it determines the order of additions."""
+"""The vector width of products with one column on every processor: it determines the order of sums."""
 CONFLICT_BYTES = 4096
 """Columns of A whose stride is a multiple of this conflict in a set-associative cache."""
 
@@ -63,17 +71,18 @@ class MatrixStrides(NamedTuple):
 
 
 class GemmBlocking(NamedTuple):
-    """The rows and columns of a block of C, the unit of parallel work, and the depth of a K block."""
+    """The rows (mc) and columns (nc) of a block of C, the unit of parallel work; the depth of a K block."""
 
-    rows: int
-    columns: int
-    depth: int
+    mc: int
+    nc: int
+    kc: int
 
 
 class Gemm(NamedTuple):
-    """Products of matrices of one type, 'f' for float32 or 'd' for float64, with vectors of ``bits``.
+    """The matrix product for one dtype and vector width: writes its code, and the parameters of each product.
 
-    The machine code is one function, the same for all sizes::
+    ``char`` is "f" for float32 or "d" for float64; ``bits`` is the width of a vector. The machine code is one
+    function, the same for all sizes::
 
         void df_gemm_f(ptr table, ptr a, ptr b, ptr c, ptr scratch, ptr pool, ptr pfor)
 
@@ -95,27 +104,32 @@ class Gemm(NamedTuple):
 
     @property
     def element(self) -> Type:
-        """The type of one element."""
+        """The IR type of an element."""
         return ELEMENTS[self.char]
 
     @property
     def lanes(self) -> int:
-        """Elements of a vector."""
+        """The number of elements of a vector."""
         return self.bits // self.element.bits
 
     @property
     def wide(self) -> Tile:
-        """The register tile: its sums, a row of B and an element of A fit the registers."""
+        """The widest register tile: its sums, a row of B and an element of A fit the registers."""
         return Tile(6, 2) if self.bits == 256 else Tile(4, 4)
 
     @property
     def medium(self) -> Tile | None:
-        """A tile of half that width, for windows: convolutions of 32 channels are common."""
+        """A tile of half the width of :attr:`wide`, for windows: convolutions of 32 channels are common."""
         return Tile(8, 2) if self.windows and self.bits == 512 else None
 
     @property
+    def nr(self) -> int:
+        """The number of columns of the widest tile, which is the width of a packed panel."""
+        return self.wide.vectors * self.lanes
+
+    @property
     def routine(self) -> str:
-        """The name of the function."""
+        """The name of the function in machine code."""
         return f"df_gemm_{'windows_' if self.windows else ''}{self.char}"
 
     def table(
@@ -127,35 +141,35 @@ class Gemm(NamedTuple):
         accumulate: bool,
         threads: int,
     ) -> list[int]:
-        """The parameters of one product of sizes (rows, columns, inner), in the order of :class:`Field`.
+        """The parameters of one product of sizes (M, N, K), in the order of :class:`Field`.
 
         ``operands`` are the strides of a, b and c; c has contiguous rows. ``accumulate`` adds to c. The
         blocking is for the number of ``threads``.
         """
-        rows, columns, inner = sizes
+        m, n, k = sizes
         a, b, c = operands
-        swapped = _should_swap(rows, columns, a, b, c)
+        swapped = _should_swap(m, n, a, b, c)
         if swapped:
-            rows, columns = columns, rows
+            m, n = n, m
             a, b, c = b.transposed, a.transposed, c.transposed
-        if columns == 1:
+        if n == 1:
             b = MatrixStrides(b.row, 1)
-        copies = self._copies(a, inner)
-        blocking = self.blocks((typical(rows), typical(columns), typical(inner)), threads, copies)
-        copy_row = self._copy_row(blocking.rows) if copies else 0
-        slot = blocking.depth * (self.wide.vectors * self.lanes + copy_row)
-        if columns == a.column == b.row == 1:
-            blocking, slot = GemmBlocking(blocking.rows, blocking.columns, largest(inner, 1)), 0
-        row_blocks, column_blocks = -(-rows // blocking.rows), -(-columns // blocking.columns)
-        parameters = [rows, columns, inner, a.row, a.column, b.row, b.column, c.row, int(accumulate)]
+        copies = self._copies(a, k)
+        blocking = self.blocks((typical(m), typical(n), typical(k)), threads, copies)
+        copy_stride = self._copy_stride(blocking.mc) if copies else 0
+        thread_scratch = blocking.kc * (self.nr + copy_stride)
+        if n == a.column == b.row == 1:
+            blocking, thread_scratch = GemmBlocking(blocking.mc, blocking.nc, largest(k, 1)), 0
+        m_blocks, n_blocks = -(-m // blocking.mc), -(-n // blocking.nc)
+        parameters = [m, n, k, a.row, a.column, b.row, b.column, c.row, int(accumulate)]
         parameters += [
             bits_of(self.char, scale),
             int(swapped),
-            blocking.rows,
-            blocking.columns,
-            blocking.depth,
+            blocking.mc,
+            blocking.nc,
+            blocking.kc,
         ]
-        return [*parameters, row_blocks, row_blocks * column_blocks, copy_row, slot]
+        return [*parameters, m_blocks, m_blocks * n_blocks, copy_stride, thread_scratch]
 
     def window_table(
         self,
@@ -168,79 +182,76 @@ class Gemm(NamedTuple):
         accumulate: bool,
         threads: int,
     ) -> list[int]:
-        """The parameters if the first factor is windows of a tensor, as its rows or as its columns.
+        """The parameters of one product whose first factor is windows of a contiguous tensor.
 
-        ``operands`` are the strides of b and c; the tensor is contiguous.
+        ``operands`` are the strides of b and c. Windows are the rows of the factor if ``by_window``, else its
+        columns. The other arguments are those of :meth:`table`.
         """
-        rows, columns, inner = sizes
+        m, n, k = sizes
         b, c = operands
-        if columns == 1:
+        if n == 1:
             b = MatrixStrides(b.row, 1)
-        blocking = self.window_blocks((typical(rows), typical(columns), typical(inner)), threads, by_window)
-        piece_length, count = (
-            (blocking.depth, blocking.rows) if by_window else (blocking.rows, blocking.depth)
-        )
-        reuses = -(-typical(inner) // blocking.depth) if by_window else 1
+        blocking = self.window_blocks((typical(m), typical(n), typical(k)), threads, by_window)
+        piece_length, count = (blocking.kc, blocking.mc) if by_window else (blocking.mc, blocking.kc)
+        reuses = -(-typical(k) // blocking.kc) if by_window else 1
         copies = copied_windows(
-            sliding, (count, piece_length), reuses, self._copy_row, copy_lines=columns != 1 or not by_window
+            sliding, (count, piece_length), reuses, self._copy_stride, copy_lines=n != 1 or not by_window
         )
-        slot = blocking.depth * self.wide.vectors * self.lanes + copies.size
-        row_blocks, column_blocks = -(-rows // blocking.rows), -(-columns // blocking.columns)
-        parameters = [rows, columns, inner, 0, 0, b.row, b.column, c.row, int(accumulate)]
-        parameters += [bits_of(self.char, scale), 0, blocking.rows, blocking.columns, blocking.depth]
+        thread_scratch = blocking.kc * self.nr + copies.size
+        m_blocks, n_blocks = -(-m // blocking.mc), -(-n // blocking.nc)
+        parameters = [m, n, k, 0, 0, b.row, b.column, c.row, int(accumulate)]
+        parameters += [bits_of(self.char, scale), 0, blocking.mc, blocking.nc, blocking.kc]
         parameters += [
-            row_blocks,
-            row_blocks * column_blocks,
+            m_blocks,
+            m_blocks * n_blocks,
             copies.pitch,
-            slot,
+            thread_scratch,
             int(by_window),
             *copies.parameters(),
         ]
         return parameters
 
     def window_blocks(self, sizes: tuple[int, int, int], threads: int, by_window: bool) -> GemmBlocking:
-        """The blocking of a product of windows: never by columns, since every block copies windows.
+        """The blocking of a product of windows. N is not split, since every block copies its windows.
 
         If windows are columns of A, each block reads the whole tensor: there is one block for each thread at
         most.
         """
-        rows, columns, inner = (max(size, 1) for size in sizes)
-        width = self.wide.vectors * self.lanes
-        max_blocks = (
-            max(rows * columns * inner * self.element.nbytes // MIN_THREAD_WORK, 1) if threads > 1 else 1
-        )
-        row_blocks = max(-(-rows // MAX_COPIED_ROWS), min(max_blocks, 4 * threads if by_window else threads))
-        block_rows = -(-rows // row_blocks)
-        block_rows += -block_rows % NARROW.rows
-        return GemmBlocking(block_rows, -(-columns // width) * width, -(-inner // -(-inner // MAX_DEPTH)))
+        m, n, k = (max(size, 1) for size in sizes)
+        nr = self.nr
+        max_blocks = max(m * n * k * self.element.nbytes // MIN_THREAD_WORK, 1) if threads > 1 else 1
+        m_blocks = max(-(-m // MAX_COPIED_MC), min(max_blocks, 4 * threads if by_window else threads))
+        mc = -(-m // m_blocks)
+        mc += -mc % NARROW.rows
+        return GemmBlocking(mc, -(-n // nr) * nr, -(-k // -(-k // MAX_KC)))
 
     def blocks(self, sizes: tuple[int, int, int], threads: int, copies: bool = False) -> GemmBlocking:
-        """The blocking of a product of sizes (rows, columns, inner) for a number of threads.
+        """The blocking of a product of sizes (M, N, K) for a number of threads.
 
-        Splitting columns has no overhead, unless every block ``copies`` its rows of A. Splitting rows packs B
-        more often, so rows are split only if there are too few blocks for the threads.
+        Splitting N has no overhead, unless every block ``copies`` its part of A. Splitting M packs B more
+        often, so M is split only if there are too few blocks for the threads.
         """
-        rows, columns, inner = (max(size, 1) for size in sizes)
-        width = self.wide.vectors * self.lanes
-        panels = -(-columns // width)
+        m, n, k = (max(size, 1) for size in sizes)
+        nr = self.nr
+        panels = -(-n // nr)
         # A partial tile takes as long as a full one.
-        tiled = (rows + -rows % self.wide.rows) * (columns + -columns % self.lanes)
-        max_blocks = tiled * inner * self.element.nbytes // MIN_THREAD_WORK
-        at_most = MAX_COPIED_ROWS if copies else MAX_ROWS
+        tiled = (m + -m % self.wide.rows) * (n + -n % self.lanes)
+        max_blocks = tiled * k * self.element.nbytes // MIN_THREAD_WORK
+        at_most = MAX_COPIED_MC if copies else MAX_MC
         max_blocks = max(max_blocks, 1) if threads > 1 else 1
         fewest, most = min(max_blocks, 4 * threads), min(max_blocks, (4 if copies else 16) * threads)
-        row_blocks = max(-(-rows // at_most), -(-fewest // panels))
-        block_rows = -(-rows // row_blocks)
-        block_rows += -block_rows % NARROW.rows
-        merged = max(1, -(-rows // block_rows) * panels // most)
-        return GemmBlocking(block_rows, width * merged, -(-inner // -(-inner // MAX_DEPTH)))
+        m_blocks = max(-(-m // at_most), -(-fewest // panels))
+        mc = -(-m // m_blocks)
+        mc += -mc % NARROW.rows
+        merged = max(1, -(-m // mc) * panels // most)
+        return GemmBlocking(mc, nr * merged, -(-k // -(-k // MAX_KC)))
 
     def scratch_bytes(self, table: Sequence[int], threads: int) -> int:
-        """The bytes of scratch memory of a product."""
-        return smallest(threads, table[Field.BLOCKS]) * table[Field.SLOT] * self.element.nbytes
+        """The bytes of scratch memory of a product with the parameters ``table``."""
+        return smallest(threads, table[Field.BLOCKS]) * table[Field.THREAD_SCRATCH] * self.element.nbytes
 
     def text(self) -> str:
-        """The module of LLVM IR."""
+        """The module of LLVM IR with the function and its micro-kernels."""
         element, lanes = self.element, self.lanes
         module = LlvmModule(self.bits)
         windows = self.windows
@@ -249,14 +260,14 @@ class Gemm(NamedTuple):
             emit_tiles(module, "medium", self.medium, element, lanes, windows=windows)
         emit_tiles(module, "narrow", NARROW, element, lanes, windows=windows)
         emit_dot(module, "dot", DOTS, element, DOT_BITS // element.bits, windows=windows)
-        emit_pack(module, "pack", element, lanes)
+        emit_pack(module, "pack_b", element, lanes)
         if windows:
-            emit_pieces(module, "pieces", element, lanes)
-            emit_offsets(module, "places")
-            emit_windows(module, "windows")
+            emit_pieces(module, "copy_pieces", element, lanes)
+            emit_offsets(module, "list_offsets")
+            emit_windows(module, "copy_windows")
         else:
-            emit_copy(module, "copy", element, lanes)
-        lists = list_lengths(MAX_COPIED_ROWS, MAX_DEPTH) if windows else None
+            emit_copy(module, "copy_a", element, lanes)
+        lists = list_lengths(MAX_COPIED_MC, MAX_KC) if windows else None
         emit_blocks(module, "blocks", (self.wide, self.medium), element, lanes, windows=lists)
         emit_entry(module, self.routine, "blocks")
         return module.text()
@@ -275,13 +286,13 @@ class Gemm(NamedTuple):
             and typical(inner) > CONFLICT_BYTES // 16
         )
 
-    def _copy_row(self, rows: int) -> int:
-        """The row stride of a copy: an odd number of vectors, which avoids conflicts in a cache."""
-        return (-(-rows // self.lanes) // 2 * 2 + 1) * self.lanes
+    def _copy_stride(self, length: int) -> int:
+        """The stride of copies of ``length`` elements: an odd number of vectors, to avoid cache conflicts."""
+        return (-(-length // self.lanes) // 2 * 2 + 1) * self.lanes
 
 
 def gemm(char: str, *, windows: bool = False) -> Gemm:
-    """The implementation of products of a type for this processor."""
+    """The matrix product of a dtype, by its character, for this processor."""
     return Gemm(char, vector_bits(), windows)
 
 
@@ -291,7 +302,7 @@ def _source(gemm: Gemm) -> IrSource:
 
 
 def bits_of(char: str, number: float) -> int:
-    """The bits of a float of a type as an integer.
+    """The bits of a float as an integer; ``char`` is "f" for float32 or "d" for float64.
 
     >>> bits_of("f", 1.0)
     1065353216
@@ -299,8 +310,8 @@ def bits_of(char: str, number: float) -> int:
     return int.from_bytes(struct.pack("<" + char, number), "little", signed=True)
 
 
-def _should_swap(rows: int, columns: int, a: MatrixStrides, b: MatrixStrides, c: MatrixStrides) -> bool:
-    """Whether to compute the transpose, for a product with one row or one column."""
-    if columns == 1 and c.row == 1:
+def _should_swap(m: int, n: int, a: MatrixStrides, b: MatrixStrides, c: MatrixStrides) -> bool:
+    """Whether to compute the transposed product: C has one row or one column, and that reads vectors."""
+    if n == 1 and c.row == 1:
         return a.row == 1 != a.column
-    return rows == 1 and b.column != 1
+    return m == 1 and b.column != 1

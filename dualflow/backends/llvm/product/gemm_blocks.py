@@ -1,4 +1,4 @@
-"""The outer loops of a matrix product: over blocks of C, in parallel, and over the panels of B in a block."""
+"""The loops of a matrix product around the micro-kernel: blocks of C in parallel, K blocks, panels of B."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ def emit_entry(module: LlvmModule, name: str, body: str) -> None:
     """Emit the entry function: a parallel loop over blocks, or a serial one without a thread pool."""
     arguments = ("table", "a", "b", "c", "scratch", "pool", "pfor")
     function = module.function(name, VOID, [(argument, PTR) for argument in arguments])
-    b = function.builder
-    table, x, y, c, scratch, pool, pfor = function.args
-    swapped = field(b, table, Field.SWAPPED).ne(0)
-    operands = (table, swapped.select(y, x), swapped.select(x, y), c, scratch)
-    context = b.alloca(PTR, len(operands))
+    ir = function.builder
+    table, a, b, c, scratch, pool, pfor = function.args
+    swapped = field(ir, table, Field.SWAPPED).ne(0)
+    operands = (table, swapped.select(b, a), swapped.select(a, b), c, scratch)
+    context = ir.alloca(PTR, len(operands))
     for i, operand in enumerate(operands):
-        b.store(operand, context, i)
-    blocks, zero, one = field(b, table, Field.BLOCKS), b.constant(I64, 0), b.constant(I64, 1)
+        ir.store(operand, context, i)
+    blocks, zero, one = field(ir, table, Field.BLOCKS), ir.constant(I64, 0), ir.constant(I64, 1)
 
     def serial() -> list[EmittedValue]:
-        b.call(body, [context, zero, blocks, zero])
+        ir.call(body, [context, zero, blocks, zero])
         return []
 
     def parallel() -> list[EmittedValue]:
-        b.call_pointer(pfor, VOID, [pool, b.address(body), context, blocks, one])
+        ir.call_pointer(pfor, VOID, [pool, ir.address(body), context, blocks, one])
         return []
 
-    b.if_else(pfor.cast(I64).eq(0) | (blocks < 2), serial, parallel)
-    b.ret()
+    ir.if_else(pfor.cast(I64).eq(0) | (blocks < 2), serial, parallel)
+    ir.ret()
 
 
 def emit_blocks(
@@ -41,110 +41,123 @@ def emit_blocks(
     *,
     windows: tuple[int, int] | None,
 ) -> None:
-    """Emit the body of the parallel loop: blocks ``low`` to ``high`` of C, by the wide tile and smaller ones.
+    """Emit the body of the parallel loop: the blocks ``low`` to ``high`` of C, on one thread::
 
-    If A is windows of a tensor, every block copies its windows; ``windows`` are the lengths of the lists of
-    their offsets.
+        for block in low .. high:                 # rows i .. i + mc and columns j .. j + nc of C
+            for p in 0, kc, 2 kc, ... below K:    # K blocks
+                copy A[i : i + mc, p : p + kc]    # if A is windows, or its columns conflict in a cache
+                for q in j, j + nr, ... below j + nc:
+                    pack B[p : p + kc, q : q + nr]                        # unless the micro-kernel packs it
+                    C[i : i + mc, q : q + nr] += A[i : i + mc, p : p + kc] @ packed        # micro-kernel
+
+    The first K block assigns C, or adds to it if the product accumulates. ``windows`` are the lengths of the
+    lists of offsets if A is windows of a tensor; else None.
     """
-    arguments = [("context", PTR), ("low", I64), ("high", I64), ("slot", I64)]
+    arguments = [("context", PTR), ("low", I64), ("high", I64), ("thread", I64)]
     function = module.function(name, VOID, arguments, internal=True)
-    b = function.builder
-    context, low, high, slot = function.args
-    table, a, source, c, scratch = (b.load(context, i, PTR) for i in range(5))
-    size = {which: field(b, table, which) for which in Field}
-    panel_width = tiles[0].vectors * lanes
-    packed = b.offset(scratch, slot * size[Field.SLOT], element)
-    copy = b.offset(packed, size[Field.BLOCK_DEPTH] * panel_width, element)
-    lists = [b.alloca(I64, length) for length in windows or ()]
-    with b.loop(low, high) as iteration:
+    ir = function.builder
+    context, low, high, thread = function.args
+    table, a, b, c, scratch = (ir.load(context, i, PTR) for i in range(5))
+    size = {which: field(ir, table, which) for which in Field}
+    nr = tiles[0].vectors * lanes
+    packed = ir.offset(scratch, thread * size[Field.THREAD_SCRATCH], element)
+    copy = ir.offset(packed, size[Field.KC] * nr, element)
+    lists = [ir.alloca(I64, length) for length in windows or ()]
+    with ir.loop(low, high) as iteration:
         block = opaque(iteration.index)
-        across = block.quotient(size[Field.ROW_BLOCKS])
-        top = (block - across * size[Field.ROW_BLOCKS]) * size[Field.BLOCK_ROWS]
-        left = across * size[Field.BLOCK_COLUMNS]
-        right = smaller(left + size[Field.BLOCK_COLUMNS], size[Field.COLUMNS])
-        rows = smaller(size[Field.BLOCK_ROWS], size[Field.ROWS] - top)
+        column_block = block.quotient(size[Field.M_BLOCKS])
+        i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
+        j = column_block * size[Field.NC]
+        j_end = smaller(j + size[Field.NC], size[Field.N])
+        rows = smaller(size[Field.MC], size[Field.M] - i)
         # An empty K has one K block too, which writes the zeros.
-        k_end = (size[Field.DEPTH] < 1).select(1, size[Field.DEPTH])
-        with b.loop(0, k_end, size[Field.BLOCK_DEPTH]) as part:
-            start = opaque(part.index)
-            depth = smaller(size[Field.DEPTH] - start, size[Field.BLOCK_DEPTH])
-            accumulate = (start > 0).select(1, size[Field.ACCUMULATE])
+        k_end = (size[Field.K] < 1).select(1, size[Field.K])
+        with ir.loop(0, k_end, size[Field.KC]) as k_block:
+            p = opaque(k_block.index)
+            depth = smaller(size[Field.K] - p, size[Field.KC])
+            accumulate = (p > 0).select(1, size[Field.ACCUMULATE])
             if windows:
-                b.call("windows", [table, a, copy, depth, rows, start, top, *lists])
-                at_a, a_row, a_column = _windows(b, table, size, copy)
+                ir.call("copy_windows", [table, a, copy, depth, rows, p, i, *lists])
+                a_block = _copied_windows(ir, table, size, copy)
             else:
-                at_a = b.offset(a, top * size[Field.A_ROW] + start * size[Field.A_COLUMN], element)
-                at_a, a_row, a_column = _copied(b, table, size, at_a, copy, (depth, rows))
-            with b.while_loop([left]) as panel:
-                column = opaque(panel.carried[0])
-                panel.test(column < right)
-                start_of_b = start * size[Field.B_ROW] + column * size[Field.B_COLUMN]
-                at_b = b.offset(source, start_of_b, element)
-                at_c = b.offset(c, top * size[Field.C_ROW] + column, element)
-                piece = _Panel(
-                    builder=b,
+                start = ir.offset(a, i * size[Field.A_ROW_STRIDE] + p * size[Field.A_COLUMN_STRIDE], element)
+                a_block = _copied_if_required(ir, table, size, start, copy, (depth, rows))
+            with ir.while_loop([j]) as panel:
+                q = opaque(panel.carried[0])
+                panel.test(q < j_end)
+                b_start = p * size[Field.B_ROW_STRIDE] + q * size[Field.B_COLUMN_STRIDE]
+                b_panel = ir.offset(b, b_start, element)
+                c_panel = ir.offset(c, i * size[Field.C_ROW_STRIDE] + q, element)
+                product = _PanelProduct(
+                    ir=ir,
                     table=table,
                     size=size,
-                    element=element,
-                    a=at_a,
-                    a_row=a_row,
-                    a_column=a_column,
-                    b=at_b,
+                    a_block=a_block,
+                    b_panel=b_panel,
                     packed=packed,
-                    c=at_c,
+                    c_panel=c_panel,
                     depth=depth,
                     rows=rows,
-                    columns=right - column,
+                    columns=j_end - q,
                     accumulate=accumulate,
                     lists=lists,
                 )
-                panel.next(column + piece.emit(*tiles, lanes))
-    b.ret()
+                panel.next(q + product.emit(*tiles, lanes))
+    ir.ret()
 
 
-def _copied(
-    b: Builder,
+def _copied_if_required(
+    ir: Builder,
     table: EmittedValue,
     size: dict[Field, EmittedValue],
-    a: EmittedValue,
+    a_block: EmittedValue,
     copy: EmittedValue,
     counts: tuple[EmittedValue, EmittedValue],
 ) -> list[EmittedValue]:
-    """A block of A, copied if the table requires it: its address, and its strides."""
+    """The address and strides of a block of A, or of its copy if the table has a copy stride."""
 
     def copied() -> list[EmittedValue]:
         depth, rows = counts
-        b.call("copy", [table, depth, a, copy, rows])
-        return [copy, b.constant(I64, 1), size[Field.COPY_ROW]]
+        ir.call("copy_a", [table, depth, a_block, copy, rows])
+        return [copy, ir.constant(I64, 1), size[Field.COPY_STRIDE]]
 
-    in_place = [a, size[Field.A_ROW], size[Field.A_COLUMN]]
-    return b.if_else(size[Field.COPY_ROW].ne(0), copied, lambda: in_place)
+    in_place = [a_block, size[Field.A_ROW_STRIDE], size[Field.A_COLUMN_STRIDE]]
+    return ir.if_else(size[Field.COPY_STRIDE].ne(0), copied, lambda: in_place)
 
 
-def _windows(
-    b: Builder, table: EmittedValue, size: dict[Field, EmittedValue], copy: EmittedValue
+def _copied_windows(
+    ir: Builder, table: EmittedValue, size: dict[Field, EmittedValue], copy: EmittedValue
 ) -> list[EmittedValue]:
-    """The same for a block of windows; the strides are 0 for lines."""
-    by_window, one = field(b, table, WindowField.BY_WINDOW).ne(0), b.constant(I64, 1)
-    distance, lines = size[Field.COPY_ROW], field(b, table, WindowField.LINES).ne(0)
-    distances = by_window.select(distance, one), by_window.select(one, distance)
-    return [copy, *[lines.select(0, n) for n in distances]]
+    """The address and strides of copied windows; the strides are 0 if lines are copied."""
+    by_window, one = field(ir, table, WindowField.BY_WINDOW).ne(0), ir.constant(I64, 1)
+    stride, lines = size[Field.COPY_STRIDE], field(ir, table, WindowField.LINES).ne(0)
+    strides = by_window.select(stride, one), by_window.select(one, stride)
+    return [copy, *[lines.select(0, n) for n in strides]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Panel:
-    """The product of a block's rows of A and a panel of B; ``columns`` are those left in the block."""
+class _PanelProduct:
+    """The product of a block of A and a panel of B, which the micro-kernel computes.
 
-    builder: Builder
+    Attributes:
+        a_block: the address, row stride and column stride of the block of A.
+        b_panel: the address of the first element of the panel in B.
+        packed: the memory for the packed panel.
+        c_panel: the address of the first element of the result in C.
+        depth: the rows of the panel, at most kc.
+        rows: the rows of the block of A, at most mc.
+        columns: the columns from the panel on that the block of C has left.
+        accumulate: 1 to add to C, 0 to assign it.
+        lists: the lists of offsets if A is windows of a tensor; else empty.
+    """
+
+    ir: Builder
     table: EmittedValue
     size: dict[Field, EmittedValue]
-    element: Type
-    a: EmittedValue
-    a_row: EmittedValue
-    a_column: EmittedValue
-    b: EmittedValue
+    a_block: list[EmittedValue]
+    b_panel: EmittedValue
     packed: EmittedValue
-    c: EmittedValue
+    c_panel: EmittedValue
     depth: EmittedValue
     rows: EmittedValue
     columns: EmittedValue
@@ -152,27 +165,29 @@ class _Panel:
     lists: list[EmittedValue]
 
     def emit(self, wide: Tile, medium: Tile | None, lanes: int) -> EmittedValue:
-        """Call the widest tile that columns fill by more than half; returns its width."""
-        b = self.builder
-        width, other = b.constant(I64, lanes), b.address("narrow")
+        """Call the micro-kernel whose tile is the widest that is more than half full; returns its width."""
+        ir = self.ir
+        width, kernel = ir.constant(I64, lanes), ir.address("narrow")
         for tile, name in ((medium, "medium"), (wide, "wide")):
             if tile is not None:
-                full = tile.vectors * lanes
-                fits = self.columns > full // 2
-                width, other = fits.select(full, width), fits.select(b.address(name), other)
+                nr = tile.vectors * lanes
+                fits = self.columns > nr // 2
+                width, kernel = fits.select(nr, width), fits.select(ir.address(name), kernel)
         columns = smaller(self.columns, width)
-        b_row = self.size[Field.B_ROW]
+        row_stride = self.size[Field.B_ROW_STRIDE]
 
         def pack() -> list[EmittedValue]:
-            b.call("pack", [self.table, self.depth, self.b, self.packed, width, columns])
+            ir.call("pack_b", [self.table, self.depth, self.b_panel, self.packed, width, columns])
             return [self.packed, width]
 
-        single = self.size[Field.COLUMNS].eq(1)
-        panel = b.if_else(self.size[Field.B_COLUMN].eq(1) | single, lambda: [self.b, b_row], pack)
-        contiguous = single & self.a_column.eq(1) & b_row.eq(1)
-        kernel = contiguous.select(b.address("dot"), other)
-        operands = [self.a, self.a_row, self.a_column, *panel, self.packed, self.c]
-        b.call_pointer(
+        single_column = self.size[Field.N].eq(1)
+        has_contiguous_rows = self.size[Field.B_COLUMN_STRIDE].eq(1) | single_column
+        panel = ir.if_else(has_contiguous_rows, lambda: [self.b_panel, row_stride], pack)
+        _, _, a_column_stride = self.a_block
+        is_dot = single_column & a_column_stride.eq(1) & row_stride.eq(1)
+        kernel = is_dot.select(ir.address("dot"), kernel)
+        operands = [*self.a_block, *panel, self.packed, self.c_panel]
+        ir.call_pointer(
             kernel,
             VOID,
             [self.table, self.depth, *operands, self.rows, columns, self.accumulate, *self.lists],

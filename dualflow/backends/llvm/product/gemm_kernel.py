@@ -1,4 +1,8 @@
-"""The micro-kernels of a matrix product: loops over K with a tile of C in registers.
+"""The micro-kernels of a matrix product: loops over K with a tile of C (mr x nr) in registers.
+
+The names are those of BLIS (Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS
+Functionality", 2015): C has M rows and N columns, and the inner size is K. A block of C has mc rows and nc
+columns, a block of K has depth kc.
 
 Elements of A are loaded with their strides and broadcast to all lanes; rows of B are loaded as vectors,
 masked beyond the last column. Beyond the last row of C a tile repeats that row, and stores the same values
@@ -10,36 +14,37 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from enum import IntEnum, auto
+from functools import partial
 
 from dualflow.backends.llvm.text import BOOL, I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
-from dualflow.core.records import NamedTuple
+from dualflow.core.records import NamedTuple, dataclass
 
 
 class Field(IntEnum):
     """The index of each parameter in the table of a product; strides are in elements."""
 
-    ROWS = 0
-    COLUMNS = auto()
-    DEPTH = auto()
-    A_ROW = auto()
-    A_COLUMN = auto()
-    B_ROW = auto()
-    B_COLUMN = auto()
-    C_ROW = auto()
+    M = 0
+    N = auto()
+    K = auto()
+    A_ROW_STRIDE = auto()
+    A_COLUMN_STRIDE = auto()
+    B_ROW_STRIDE = auto()
+    B_COLUMN_STRIDE = auto()
+    C_ROW_STRIDE = auto()
     ACCUMULATE = auto()  # 1 to add to C
     SCALE = auto()  # the bits of a float
     SWAPPED = auto()  # 1 if A is the caller's b, and B its a, both transposed
-    BLOCK_ROWS = auto()
-    BLOCK_COLUMNS = auto()
-    BLOCK_DEPTH = auto()
-    ROW_BLOCKS = auto()  # the number of blocks in a column of blocks
+    MC = auto()
+    NC = auto()
+    KC = auto()
+    M_BLOCKS = auto()  # the number of blocks along M
     BLOCKS = auto()
-    COPY_ROW = auto()  # row stride of a transposed copy of A's block; 0 to read A in place
-    SLOT = auto()  # scratch elements of one thread
+    COPY_STRIDE = auto()  # the stride of columns in a copy of A's block, or of copied windows; 0 without copy
+    THREAD_SCRATCH = auto()  # the scratch memory of one thread, in elements
 
 
 class WindowField(IntEnum):
-    """The parameters after these if A is windows of a tensor; strides are in elements.
+    """The parameters after those of :class:`Field` if A is windows of a tensor; strides are in elements.
 
     Pieces of the tensor are copied: windows, or whole lines. Each of the fields from ``COUNT`` on has three
     numbers, for the axes from the outermost in; a grid of offsets has four strides too.
@@ -62,7 +67,7 @@ class WindowField(IntEnum):
 
 
 class ColumnRun(IntEnum):
-    """The layout of the list of A's columns, which are grouped in runs of equally spaced columns.
+    """The layout of the list of A's columns if A is windows: they are grouped in runs of equal stride.
 
     The offsets of the runs' first columns are in the list from ``OFFSETS`` on.
     """
@@ -74,7 +79,7 @@ class ColumnRun(IntEnum):
 
 
 class Tile(NamedTuple):
-    """A register tile of C: ``rows`` rows of ``vectors`` vectors."""
+    """A register tile of C: mr = ``rows``, nr = ``vectors`` times the lanes of a vector."""
 
     rows: int
     vectors: int
@@ -84,10 +89,10 @@ ARGUMENTS = (
     ("table", PTR),
     ("depth", I64),
     ("a", PTR),
-    ("a_row", I64),
-    ("a_column", I64),
+    ("a_row_stride", I64),
+    ("a_column_stride", I64),
     ("b", PTR),
-    ("b_row", I64),
+    ("b_row_stride", I64),
     ("packed", PTR),
     ("c", PTR),
     ("rows", I64),
@@ -95,18 +100,18 @@ ARGUMENTS = (
     ("accumulate", I64),
 )
 """The arguments of every micro-kernel: pointers to the first elements, and the rows and columns of C."""
-LISTS = (("places", PTR), ("runs", PTR))
+LISTS = (("row_offsets", PTR), ("runs", PTR))
 """More arguments if A is windows: offsets of rows, and of columns as :class:`ColumnRun`."""
 
 
-def field(b: Builder, table: EmittedValue, which: Field | WindowField, axis: int = 0) -> EmittedValue:
-    """Load a parameter of the table."""
-    return b.load(table, int(which) + axis, I64)
+def field(ir: Builder, table: EmittedValue, which: Field | WindowField, axis: int = 0) -> EmittedValue:
+    """Load a parameter of the table; ``axis`` selects a number of a field that has one for each axis."""
+    return ir.load(table, int(which) + axis, I64)
 
 
-def scale(b: Builder, table: EmittedValue, element: Type) -> EmittedValue:
-    """Load the scale of the product."""
-    return b.load(table, Field.SCALE * 64 // element.bits, element)
+def scale(ir: Builder, table: EmittedValue, element: Type) -> EmittedValue:
+    """Load the factor of the product."""
+    return ir.load(table, Field.SCALE * 64 // element.bits, element)
 
 
 def smaller(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
@@ -134,130 +139,196 @@ def emit_tiles(
     packing: bool = False,
     windows: bool = False,
 ) -> None:
-    """Emit ``c[:rows, :columns] = scale * (a @ b) + accumulate * c``, for at most a tile's columns.
+    """Emit a micro-kernel: ``c = scale * (a @ b) + accumulate * c`` for a panel of at most nr columns::
 
-    With ``packing``, the first tile of rows also copies the rows of B to ``packed``, contiguously and as wide
-    as the tile, and the other rows read the copy; if ``b`` is ``packed``, B is packed already. If A is
-    ``windows``, lists have the offsets of its rows and columns.
+        for i in 0, mr, 2 mr, ... below rows:
+            tile = 0                                     # mr x nr sums, in registers
+            for p in 0 .. depth:
+                row = b[p, 0 : nr]                       # in vectors
+                for r in 0 .. mr:
+                    tile[r] += broadcast(a[i + r, p]) * row
+            c[i : i + mr, 0 : nr] = scale * tile + accumulate * c[i : i + mr, 0 : nr]
+
+    With ``packing``, the first tile also copies the rows of B to ``packed``, contiguously and as wide as the
+    tile, and the other tiles read the copy; if ``b`` is ``packed``, B is packed already. If A is ``windows``
+    of a tensor, lists have the offsets of its rows and columns.
     """
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
-    b = function.builder
-    table, depth, a, a_row, a_column, source, b_row, packed, c, rows, columns, accumulate, *lists = (
-        function.args
-    )
-    onward = b.load(lists[1], ColumnRun.STEP, I64) if windows else a_column
-    c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element).splat(lanes)
+    ir = function.builder
+    (
+        table,
+        depth,
+        a,
+        a_row_stride,
+        a_column_stride,
+        b,
+        b_row_stride,
+        packed,
+        c,
+        rows,
+        columns,
+        accumulate,
+        *lists,
+    ) = function.args
+    runs = lists[1] if windows else None
+    a_step = a_column_stride if runs is None else ir.load(runs, ColumnRun.STEP, I64)
+    c_row_stride, factor = field(ir, table, Field.C_ROW_STRIDE), scale(ir, table, element).splat(lanes)
     vector = element.vector(lanes)
-    spans = [j * lanes for j in range(tile.vectors)]
-    masks = [b.iota(I32.vector(lanes)) < columns.cast(I32) - span for span in spans]
-    masks_of_old = [accumulate.ne(0).select(mask, b.constant(BOOL.vector(lanes), False)) for mask in masks]
-    width = b.constant(I64, tile.vectors * lanes)
-
-    def sums(
-        at_a: EmittedValue,
-        across: list[EmittedValue],
-        line: EmittedValue,
-        distance: EmittedValue,
-        *,
-        copy: bool,
-    ) -> list[EmittedValue]:
-        """The sums of a tile, for rows of B from ``line`` on with a stride of ``distance``."""
-
-        def run(first: EmittedValue, length: EmittedValue, initial: list[EmittedValue]) -> list[EmittedValue]:
-            """Accumulate over equally spaced columns of A."""
-            with b.loop(0, length, carried=[first, *initial]) as step:
-                left, right, target, *terms = step.carried
-                parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
-                if copy:
-                    for part, span in zip(parts, spans, strict=True):
-                        b.store(part, target, span)
-                    target = b.offset(target, width, element)
-                spread = [b.load(left, offset, element).splat(lanes) for offset in across]
-                pairs = [(x, y) for x in spread for y in parts]
-                terms = [multiply_add(*pair, term) for pair, term in zip(pairs, terms, strict=True)]
-                step.next(b.offset(left, onward, element), b.offset(right, distance, element), target, *terms)
-            return step.results[1:]
-
-        begin = [line, packed, *[b.constant(vector, 0.0)] * (tile.rows * tile.vectors)]
-        _, _, *totals = (
-            _over_runs(b, at_a, depth, lists[1], element, begin, run) if windows else run(at_a, depth, begin)
-        )
-        return totals
-
-    with b.loop(0, rows, tile.rows) as iteration:
-        row_offsets = [smaller(rows - iteration.index - 1, i) for i in range(tile.rows)]
+    vector_starts = [v * lanes for v in range(tile.vectors)]
+    masks = [ir.iota(I32.vector(lanes)) < columns.cast(I32) - start for start in vector_starts]
+    none = ir.constant(BOOL.vector(lanes), False)
+    accumulate_masks = [accumulate.ne(0).select(mask, none) for mask in masks]
+    nr = ir.constant(I64, tile.vectors * lanes)
+    loop = _DepthLoop(ir, element, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
+    with ir.loop(0, rows, tile.rows) as iteration:
+        i = iteration.index
+        rows_in_tile = [smaller(rows - i - 1, r) for r in range(tile.rows)]
         if windows:
-            across = [opaque(b.load(lists[0], iteration.index + offset, I64)) for offset in row_offsets]
+            a_offsets = [opaque(ir.load(lists[0], i + r, I64)) for r in rows_in_tile]
         else:
-            across = [opaque(offset * a_row) for offset in row_offsets]
-        down = [b.offset(c, opaque((iteration.index + offset) * c_row), element) for offset in row_offsets]
-        targets = [b.offset(row, span, element) for row in down for span in spans]
-        for target in targets:  # loaded by the time that the sums are computed
-            b.prefetch(target)
-        at_a = a if windows else b.offset(a, opaque(iteration.index * a_row), element)
+            a_offsets = [opaque(r * a_row_stride) for r in rows_in_tile]
+        c_rows = [ir.offset(c, opaque((i + r) * c_row_stride), element) for r in rows_in_tile]
+        c_vectors = [ir.offset(c_row, start, element) for c_row in c_rows for start in vector_starts]
+        for address in c_vectors:  # loaded by the time that the sums are computed
+            ir.prefetch(address)
+        a_rows = _ARows(a if windows else ir.offset(a, opaque(i * a_row_stride), element), a_offsets)
         if packing:
-            totals = b.if_else(
-                iteration.index.eq(0) & source.cast(I64).ne(packed.cast(I64)),
-                lambda: sums(at_a, across, source, b_row, copy=True),
-                lambda: sums(at_a, across, packed, width, copy=False),
+            sums = ir.if_else(
+                i.eq(0) & b.cast(I64).ne(packed.cast(I64)),
+                partial(loop.emit, a_rows, b, b_row_stride, copy=True),
+                partial(loop.emit, a_rows, packed, nr, copy=False),
             )
         else:
-            totals = sums(at_a, across, source, b_row, copy=False)
+            sums = loop.emit(a_rows, b, b_row_stride, copy=False)
         # All of C is read before it is written, since a row may be repeated.
-        before = [b.load(*at, vector, mask) for at, mask in _with_masks(targets, masks_of_old)]
-        after = [multiply_add(total, factor, old) for total, old in zip(totals, before, strict=True)]
-        for value, (at, mask) in zip(after, _with_masks(targets, masks), strict=True):
-            b.store(value, *at, mask)
-    b.ret()
+        old = [ir.load(*at, vector, mask) for at, mask in _with_masks(c_vectors, accumulate_masks)]
+        new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
+        for value, (at, mask) in zip(new, _with_masks(c_vectors, masks), strict=True):
+            ir.store(value, *at, mask)
+    ir.ret()
+
+
+class _ARows(NamedTuple):
+    """The rows of A of one tile: the address of the first element, and the offset of each row from it."""
+
+    start: EmittedValue
+    offsets: list[EmittedValue]
+
+
+@dataclass(frozen=True, slots=True)
+class _DepthLoop:
+    """Emits the loop of a micro-kernel over the depth of a K block.
+
+    Attributes:
+        vector_starts: the first column of each vector of the tile.
+        masks: the lanes of each vector that are columns of C.
+        depth: the number of iterations.
+        a_step: the stride from a column of A to the next.
+        packed: the memory for a packed panel of B.
+        nr: the width of a packed row.
+        runs: the list of A's columns as :class:`ColumnRun`, if A is windows; else None.
+    """
+
+    ir: Builder
+    element: Type
+    tile: Tile
+    vector_starts: list[int]
+    masks: list[EmittedValue]
+    depth: EmittedValue
+    a_step: EmittedValue
+    packed: EmittedValue
+    nr: EmittedValue
+    runs: EmittedValue | None
+
+    def emit(
+        self, a_rows: _ARows, b: EmittedValue, b_row_stride: EmittedValue, *, copy: bool
+    ) -> list[EmittedValue]:
+        """Emit the loop; returns the sums of the tile, row by row. ``copy`` also packs the rows of B."""
+        ir, tile = self.ir, self.tile
+        vector = self.element.vector(self.masks[0].type.lanes)
+
+        def accumulate(
+            a: EmittedValue, length: EmittedValue, carried: list[EmittedValue]
+        ) -> list[EmittedValue]:
+            """Emit the loop over ``length`` columns of A of equal stride, from the address ``a`` on."""
+            with ir.loop(0, length, carried=[a, *carried]) as step:
+                a_column, b_row, target, *sums = step.carried
+                row_vectors = [
+                    ir.load(b_row, start, vector, mask)
+                    for start, mask in zip(self.vector_starts, self.masks, strict=True)
+                ]
+                if copy:
+                    for value, start in zip(row_vectors, self.vector_starts, strict=True):
+                        ir.store(value, target, start)
+                    target = ir.offset(target, self.nr, self.element)
+                broadcast = [
+                    ir.load(a_column, offset, self.element).splat(vector.lanes) for offset in a_rows.offsets
+                ]
+                factors = [(x, y) for x in broadcast for y in row_vectors]
+                sums = [multiply_add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
+                next_column = ir.offset(a_column, self.a_step, self.element)
+                step.next(next_column, ir.offset(b_row, b_row_stride, self.element), target, *sums)
+            return step.results[1:]
+
+        zeros = [ir.constant(vector, 0.0)] * (tile.rows * tile.vectors)
+        initial = [b, self.packed, *zeros]
+        if self.runs is None:
+            return accumulate(a_rows.start, self.depth, initial)[2:]
+        return _over_runs(ir, a_rows.start, self.depth, self.runs, self.element, initial, accumulate)[2:]
 
 
 def _over_runs(
-    b: Builder,
-    at_a: EmittedValue,
+    ir: Builder,
+    a: EmittedValue,
     depth: EmittedValue,
     runs: EmittedValue,
     element: Type,
-    begin: list[EmittedValue],
-    run: Callable[[EmittedValue, EmittedValue, list[EmittedValue]], list[EmittedValue]],
+    initial: list[EmittedValue],
+    accumulate: Callable[[EmittedValue, EmittedValue, list[EmittedValue]], list[EmittedValue]],
 ) -> list[EmittedValue]:
-    """Call ``run(first, length, carried)`` for each run of A's columns."""
-    each = b.load(runs, ColumnRun.EACH, I64)
-    with b.while_loop([b.constant(I64, 0), b.load(runs, ColumnRun.FIRST, I64), runs, *begin]) as iteration:
-        done, most, at, *carried = iteration.carried
+    """Emit a loop over the runs of A's columns: calls ``accumulate(address, length, carried)`` for each."""
+    other_length = ir.load(runs, ColumnRun.EACH, I64)
+    first_length = ir.load(runs, ColumnRun.FIRST, I64)
+    with ir.while_loop([ir.constant(I64, 0), first_length, runs, *initial]) as iteration:
+        done, run_length, run, *carried = iteration.carried
         iteration.test(done < depth)
-        length = smaller(depth - done, most)
-        first = b.offset(at_a, b.load(at, ColumnRun.OFFSETS, I64), element)
-        following = run(first, length, carried)
-        iteration.next(done + length, each, b.offset(at, 1, I64), *following)
+        length = smaller(depth - done, run_length)
+        start = ir.offset(a, ir.load(run, ColumnRun.OFFSETS, I64), element)
+        results = accumulate(start, length, carried)
+        iteration.next(done + length, other_length, ir.offset(run, 1, I64), *results)
     return iteration.results[3:]
 
 
 def emit_dot(
     module: LlvmModule, name: str, rows_at_once: int, element: Type, lanes: int, *, windows: bool = False
 ) -> None:
-    """Emit the same for one column, where A and B are contiguous along K."""
+    """Emit the micro-kernel for one column of C, where rows of A and the column of B are contiguous.
+
+    Each of ``rows_at_once`` dot products has a vector of sums, which are added in pairs at the end.
+    """
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
-    b = function.builder
-    table, depth, a, a_row, _, source, _, _, c, rows, _, accumulate, *_ = function.args
-    c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element)
+    ir = function.builder
+    table, depth, a, a_row_stride, _, b, _, _, c, rows, _, accumulate, *_ = function.args
+    c_row_stride, factor = field(ir, table, Field.C_ROW_STRIDE), scale(ir, table, element)
     vector = element.vector(lanes)
-    zeros = [b.constant(vector, 0.0)] * rows_at_once
-    with b.loop(0, rows, rows_at_once) as iteration:
-        row_indices = [
-            opaque(iteration.index + smaller(rows - iteration.index - 1, i)) for i in range(rows_at_once)
-        ]
-        lines = [b.offset(a, row * a_row, element) for row in row_indices]
-        with b.loop(0, depth, lanes, carried=zeros) as step:
-            mask = b.first_lanes(depth - step.index, lanes)
-            right = b.load(source, step.index, vector, mask)
-            left = [b.load(line, step.index, vector, mask) for line in lines]
-            step.next(*[multiply_add(x, right, total) for x, total in zip(left, step.carried, strict=True)])
-        before = [accumulate.ne(0).select(b.load(c, row * c_row, element), 0.0) for row in row_indices]
+    zeros = [ir.constant(vector, 0.0)] * rows_at_once
+    with ir.loop(0, rows, rows_at_once) as iteration:
+        i = iteration.index
+        row_indices = [opaque(i + smaller(rows - i - 1, r)) for r in range(rows_at_once)]
+        a_rows = [ir.offset(a, row * a_row_stride, element) for row in row_indices]
+        with ir.loop(0, depth, lanes, carried=zeros) as step:
+            mask = ir.first_lanes(depth - step.index, lanes)
+            b_part = ir.load(b, step.index, vector, mask)
+            a_parts = [ir.load(a_row, step.index, vector, mask) for a_row in a_rows]
+            step.next(
+                *[multiply_add(x, b_part, total) for x, total in zip(a_parts, step.carried, strict=True)]
+            )
+        old = [accumulate.ne(0).select(ir.load(c, row * c_row_stride, element), 0.0) for row in row_indices]
         sums = [total.reduce(operator.add) for total in step.results]
-        after = [multiply_add(total, factor, old) for total, old in zip(sums, before, strict=True)]
-        for value, row in zip(after, row_indices, strict=True):
-            b.store(value, c, row * c_row)
-    b.ret()
+        new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
+        for value, row in zip(new, row_indices, strict=True):
+            ir.store(value, c, row * c_row_stride)
+    ir.ret()
 
 
 def _with_masks(

@@ -11,13 +11,13 @@ from dualflow.core.locks import imported
 
 @functools.cache
 def uses_own_gemm() -> bool:
-    """Whether products use the backend's own code: it is available, or there is no BLAS."""
+    """Whether matrix products use the backend's own code: it is available, or there is no BLAS."""
     return not unavailable_reason() or imported("dualflow.core.blas").find() is None
 
 
 @functools.cache
 def unavailable_reason() -> str:
-    """The reason that NumPy's BLAS is preferred to the backend's own code; the empty string if it isn't."""
+    """The reason that matrix products call NumPy's BLAS, if there is one; empty if they use the own code."""
     if vector_bits() < 256:
         return "no wide vectors here: NumPy's BLAS is called"
     return switches.off("product")

@@ -11,42 +11,42 @@ COPY = (("table", PTR), ("depth", I64), ("a", PTR), ("copy", PTR), ("rows", I64)
 
 
 def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
-    """Emit ``packed[k * width + j] = b[k, j]``; the values beyond the last column are arbitrary.
+    """Emit the packing of a panel of B: ``packed[p * width + j] = b[p, j]``.
 
-    If B is contiguous along K, square tiles are transposed in registers; the remaining elements are copied
-    one by one.
+    Values beyond the last column are arbitrary. If B is contiguous along K, square tiles are transposed in
+    registers; the remaining elements are copied one by one.
     """
     function = module.function(name, VOID, PANEL, internal=True)
-    b = function.builder
-    table, depth, source, packed, width, columns = function.args
-    down, across = field(b, table, Field.B_ROW), field(b, table, Field.B_COLUMN)
+    ir = function.builder
+    table, depth, b, packed, width, columns = function.args
+    row_stride, column_stride = field(ir, table, Field.B_ROW_STRIDE), field(ir, table, Field.B_COLUMN_STRIDE)
     side = 128 // element.bits
-    squares = down.eq(1).select(depth & -side, 0)
-    with b.loop(0, columns, lanes) as part:
-        offsets = [opaque(smaller(columns - 1, part.index + i) * across) for i in range(lanes)]
-        lines = [b.offset(source, place, element) for place in offsets]
-        with b.loop(0, squares, side) as step:
-            k = opaque(step.index)
-            pieces = [b.load(line, k, element.vector(side)) for line in lines]
-            for i, row in enumerate(transposed(pieces)):
-                b.store(row, packed, (k + i) * width + part.index)
-    with b.loop(squares, depth) as step, b.loop(0, columns) as column:
-        k, j = opaque(step.index), opaque(column.index)
-        b.store(b.load(source, k * down + j * across, element), packed, k * width + j)
-    b.ret()
+    transposed_depth = row_stride.eq(1).select(depth & -side, 0)
+    with ir.loop(0, columns, lanes) as group:
+        offsets = [opaque(smaller(columns - 1, group.index + i) * column_stride) for i in range(lanes)]
+        b_columns = [ir.offset(b, offset, element) for offset in offsets]
+        with ir.loop(0, transposed_depth, side) as step:
+            p = opaque(step.index)
+            parts = [ir.load(column, p, element.vector(side)) for column in b_columns]
+            for i, row in enumerate(transposed(parts)):
+                ir.store(row, packed, (p + i) * width + group.index)
+    with ir.loop(transposed_depth, depth) as step, ir.loop(0, columns) as column:
+        p, j = opaque(step.index), opaque(column.index)
+        ir.store(ir.load(b, p * row_stride + j * column_stride, element), packed, p * width + j)
+    ir.ret()
 
 
 def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
-    """Emit ``copy[k * COPY_ROW + i] = a[i, k]``, for an A with contiguous columns.
+    """Emit the copy of a block of A with contiguous columns: ``copy[p * COPY_STRIDE + i] = a[i, p]``.
 
     Columns whose stride is a large power of two conflict in a cache; those of the copy do not.
     """
     function = module.function(name, VOID, COPY, internal=True)
-    b = function.builder
-    table, depth, source, copy, rows = function.args
-    across, distance = field(b, table, Field.A_COLUMN), field(b, table, Field.COPY_ROW)
-    with b.loop(0, depth) as step, b.loop(0, rows, lanes) as part:
-        k, i = opaque(step.index), opaque(part.index)
-        value = b.load(source, k * across + i, element.vector(lanes), b.first_lanes(rows - i, lanes))
-        b.store(value, copy, k * distance + i)
-    b.ret()
+    ir = function.builder
+    table, depth, a, copy, rows = function.args
+    column_stride, copy_stride = field(ir, table, Field.A_COLUMN_STRIDE), field(ir, table, Field.COPY_STRIDE)
+    with ir.loop(0, depth) as step, ir.loop(0, rows, lanes) as group:
+        p, i = opaque(step.index), opaque(group.index)
+        value = ir.load(a, p * column_stride + i, element.vector(lanes), ir.first_lanes(rows - i, lanes))
+        ir.store(value, copy, p * copy_stride + i)
+    ir.ret()

@@ -1,4 +1,8 @@
-"""Copies windows of a tensor, or the lines that contain them, to contiguous memory."""
+"""Emits the copy of windows of a tensor, or of the lines that contain them, to contiguous memory (im2col).
+
+A *piece* is a window, or a line that contains several. A *run* is a part of a piece that is contiguous in the
+tensor.
+"""
 
 from __future__ import annotations
 
@@ -21,35 +25,34 @@ ARGUMENTS = (
 
 
 def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
-    """Emit a copy of ``count`` pieces of a tensor from ``first`` on, with ``length`` elements each.
+    """Emit the copy of ``count`` pieces, from number ``first`` on.
 
-    The elements of a piece are copied from ``low`` on. A piece is a window; ``COPY_ROW`` is the stride of
-    pieces in the copy. Elements outside of the tensor are zero.
+    Of each piece, ``length`` elements from ``low`` on are copied. ``COPY_STRIDE`` is the stride of pieces in the copy. Elements outside of the tensor are zero.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
-    b = function.builder
+    ir = function.builder
     table, tensor, copy, first, count, low, length = function.args
     axes = range(MOST_AXES)
-    counts = [field(b, table, WindowField.COUNT, i) for i in axes]
-    strides = [field(b, table, WindowField.STRIDE, i) for i in axes]
-    before = [field(b, table, WindowField.BEFORE, i) for i in axes]
-    image = field(b, table, WindowField.IMAGE)
-    runs = _Runs(b, table, element, lanes, low, low + length)
-    distance = field(b, table, Field.COPY_ROW)
-    with b.loop(0, count, carried=unravel_index(first, counts)) as iteration:
-        batch, *places = iteration.carried
-        begins = [p * s - a for p, s, a in zip(places, strides, before, strict=True)]
-        runs.copy(
-            b.offset(tensor, batch * image, element),
+    counts = [field(ir, table, WindowField.COUNT, i) for i in axes]
+    strides = [field(ir, table, WindowField.STRIDE, i) for i in axes]
+    before = [field(ir, table, WindowField.BEFORE, i) for i in axes]
+    image = field(ir, table, WindowField.IMAGE)
+    piece_copy = _PieceCopy(ir, table, element, lanes, low, low + length)
+    copy_stride = field(ir, table, Field.COPY_STRIDE)
+    with ir.loop(0, count, carried=unravel_index(first, counts)) as iteration:
+        batch, *window = iteration.carried
+        begins = [i * s - pad for i, s, pad in zip(window, strides, before, strict=True)]
+        piece_copy.emit(
+            ir.offset(tensor, batch * image, element),
             begins,
-            b.offset(copy, iteration.index * distance, element),
+            ir.offset(copy, iteration.index * copy_stride, element),
         )
-        iteration.next(*next_index([batch, *places], counts))
-    b.ret()
+        iteration.next(*next_index([batch, *window], counts))
+    ir.ret()
 
 
-class _Runs:
-    """Copies elements ``low`` to ``high`` of a piece, run by run."""
+class _PieceCopy:
+    """Emits the copy of the elements ``low`` to ``high`` of a piece, run by run."""
 
     def __init__(
         self,
@@ -60,40 +63,40 @@ class _Runs:
         low: EmittedValue,
         high: EmittedValue,
     ) -> None:
-        b = self.b = builder
+        ir = self.ir = builder
         self.element, self.lanes, self.low, self.high = element, lanes, low, high
         axes = range(MOST_AXES)
-        self.channels, self.span = (field(b, table, w) for w in (WindowField.CHANNELS, WindowField.SPAN))
-        self.sizes = [field(b, table, WindowField.SIZE, i) for i in axes]
-        self.distances = [field(b, table, WindowField.AXIS_STRIDE, i) for i in axes]
-        self.lengths = [field(b, table, WindowField.LENGTH, i) for i in axes]
-        self.dilations = [field(b, table, WindowField.DILATION, i) for i in axes]
+        self.channels, self.span = (field(ir, table, w) for w in (WindowField.CHANNELS, WindowField.SPAN))
+        self.sizes = [field(ir, table, WindowField.SIZE, i) for i in axes]
+        self.strides = [field(ir, table, WindowField.AXIS_STRIDE, i) for i in axes]
+        self.lengths = [field(ir, table, WindowField.LENGTH, i) for i in axes]
+        self.dilations = [field(ir, table, WindowField.DILATION, i) for i in axes]
         self.run = larger(self.span * self.channels, 1)
         self.first, self.end = low.quotient(self.run), (high + self.run - 1).quotient(self.run)
-        _, *self.taps = unravel_index(self.first, self.lengths)
+        _, *self.first_element = unravel_index(self.first, self.lengths)
 
-    def copy(self, image: EmittedValue, begins: Sequence[EmittedValue], line: EmittedValue) -> None:
-        """Copy a part of the piece whose first element has the indices ``begins`` in ``image``."""
-        b = self.b
-        zero, fully_inside = b.constant(I64, 0), self._inside(begins)
-        with b.loop(self.first, self.end, carried=self.taps) as iteration:
+    def emit(self, image: EmittedValue, begins: Sequence[EmittedValue], target: EmittedValue) -> None:
+        """Emit the copy for the piece whose first element has the indices ``begins`` in ``image``."""
+        ir = self.ir
+        zero, fully_inside = ir.constant(I64, 0), self._inside(begins)
+        with ir.loop(self.first, self.end, carried=self.first_element) as iteration:
             base = iteration.index * self.run
             begin, end = larger(base, self.low), smaller(base + self.run, self.high)
             skipped, length = begin - base, end - begin
             positions = [p + t * d for p, t, d in zip(begins, iteration.carried, self.dilations, strict=True)]
-            between = partial(self._valid_range, positions, skipped, length)
-            data_begin, data_end = b.if_else(fully_inside, partial(list, (zero, length)), between)
-            source = b.offset(image, linear_offset(positions, self.distances) + skipped, self.element)
+            valid_range = partial(self._valid_range, positions, skipped, length)
+            data_begin, data_end = ir.if_else(fully_inside, partial(list, (zero, length)), valid_range)
+            source = ir.offset(image, linear_offset(positions, self.strides) + skipped, self.element)
             self._copy_run(
-                b.offset(line, begin - self.low, self.element), source, length, data_begin, data_end
+                ir.offset(target, begin - self.low, self.element), source, length, data_begin, data_end
             )
             _, *following = next_index([zero, *iteration.carried], self.lengths)
             iteration.next(*following)
 
     def _inside(self, begins: Sequence[EmittedValue]) -> EmittedValue:
-        """Whether a piece is completely inside of the tensor."""
+        """Whether a piece is completely inside of the tensor, without padding."""
         *outer, last = [(n - 1) * d + 1 for n, d in zip(self.lengths, self.dilations, strict=True)]
-        inside = self.b.constant(BOOL, True)
+        inside = self.ir.constant(BOOL, True)
         for begin, reach, size in zip(begins, (*outer, last + self.span - 1), self.sizes, strict=True):
             inside = inside & (begin >= 0) & (begin + reach <= size)
         return inside
@@ -101,9 +104,9 @@ class _Runs:
     def _valid_range(
         self, positions: Sequence[EmittedValue], skipped: EmittedValue, length: EmittedValue
     ) -> list[EmittedValue]:
-        """The part of a run, after its skipped elements, that is inside of the tensor: begin and end."""
+        """The begin and end of the part of a run that is inside of the tensor, after its skipped elements."""
         *outer, last = positions
-        inside = self.b.constant(BOOL, True)
+        inside = self.ir.constant(BOOL, True)
         for position, size in zip(outer, self.sizes, strict=False):
             inside = inside & (position >= 0) & (position < size)
         data_begin = larger(-last, 0) * self.channels - skipped
@@ -119,19 +122,19 @@ class _Runs:
         data_begin: EmittedValue,
         data_end: EmittedValue,
     ) -> None:
-        """Copy elements ``data_begin`` to ``data_end`` of a run; the others become zero."""
-        b, lanes, vector = self.b, self.lanes, self.element.vector(self.lanes)
-        with b.if_then((data_begin > 0) | (data_end < length)):
-            for low, high in ((b.constant(I64, 0), data_begin), (data_end, length)):
-                with b.loop(low, high, lanes) as step:
-                    live = b.first_lanes(high - step.index, lanes)
-                    b.store(b.constant(vector, 0.0), target, step.index, live)
+        """Emit the copy of the elements ``data_begin`` to ``data_end`` of a run; the others become zero."""
+        ir, lanes, vector = self.ir, self.lanes, self.element.vector(self.lanes)
+        with ir.if_then((data_begin > 0) | (data_end < length)):
+            for low, high in ((ir.constant(I64, 0), data_begin), (data_end, length)):
+                with ir.loop(low, high, lanes) as step:
+                    live = ir.first_lanes(high - step.index, lanes)
+                    ir.store(ir.constant(vector, 0.0), target, step.index, live)
         full = data_begin + ((data_end - data_begin) & -lanes)
-        with b.loop(data_begin, full, lanes) as step:
-            b.store(b.load(source, step.index, vector), target, step.index)
-        with b.if_then(full < data_end):
-            live = b.first_lanes(data_end - full, lanes)
-            b.store(b.load(source, full, vector, live), target, full, live)
+        with ir.loop(data_begin, full, lanes) as step:
+            ir.store(ir.load(source, step.index, vector), target, step.index)
+        with ir.if_then(full < data_end):
+            live = ir.first_lanes(data_end - full, lanes)
+            ir.store(ir.load(source, full, vector, live), target, full, live)
 
 
 def linear_offset(index: Sequence[EmittedValue], strides: Sequence[EmittedValue]) -> EmittedValue:
@@ -143,7 +146,7 @@ def linear_offset(index: Sequence[EmittedValue], strides: Sequence[EmittedValue]
 
 
 def unravel_index(first: EmittedValue, sizes: Sequence[EmittedValue]) -> list[EmittedValue]:
-    """The index of element number ``first`` on axes of ``sizes``, preceded by the number of passes."""
+    """The position of element number ``first``: its batch, then its index on each axis of ``sizes``."""
     index: list[EmittedValue] = []
     for size in reversed(sizes):
         divisor = larger(size, 1)
@@ -154,11 +157,11 @@ def unravel_index(first: EmittedValue, sizes: Sequence[EmittedValue]) -> list[Em
 
 
 def next_index(index: Sequence[EmittedValue], sizes: Sequence[EmittedValue]) -> list[EmittedValue]:
-    """The index after ``index`` on axes of ``sizes``; the first number counts passes over all axes."""
-    first, *inner = index
+    """The position after ``index``, which is a batch followed by an index on each axis of ``sizes``."""
+    batch, *inner = index
     following: list[EmittedValue] = []
     carry = inner[-1] + 1
-    for i, size in zip(reversed([first, *inner[:-1]]), reversed(sizes), strict=True):
+    for i, size in zip(reversed([batch, *inner[:-1]]), reversed(sizes), strict=True):
         over = carry >= size
         following.insert(0, over.select(0, carry))
         carry = over.select(i + 1, i)

@@ -1,7 +1,7 @@
-"""Matrix products that machine code calls: the backend's own, or those of NumPy's BLAS.
+"""Batches of matrix products as steps of a program: by the backend's own routine, or by NumPy's BLAS.
 
-The backend's own use the thread pool of the kernels, accept any strides, and have less overhead. They need
-wide vectors: on processors without them, NumPy's BLAS is called, if it is found.
+The own routine uses the thread pool of the kernels, accepts any strides, and has less overhead. It needs
+wide vectors: on processors without them, NumPy's BLAS is called, if there is one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from dualflow.core.size_functions import largest
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.sliding import SlidingWindows
 
-ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
+ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED = 101, 111, 112
+"""The values of CBLAS_LAYOUT and CBLAS_TRANSPOSE."""
 _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
 
 
 def blas_function(char: str) -> IrSource:
-    """A function that calls BLAS for a dtype character, with the signature of :class:`Gemm`'s function."""
-    return _blas_call(char, _int_bits())
+    """The module of a function that calls BLAS, with the signature of :class:`Gemm`'s routine."""
+    return _blas_module(char, _int_bits())
 
 
 def blas_symbols() -> dict[str, int]:
@@ -33,28 +34,28 @@ def blas_symbols() -> dict[str, int]:
     return {} if library is None else dict(library.symbols)
 
 
-class Matrix(NamedTuple):
-    """A matrix operand of BLAS: its transposition and its leading dimension."""
+class BlasOperand(NamedTuple):
+    """A matrix operand of BLAS: whether it is transposed, and its leading dimension."""
 
-    order: int
+    transposition: int
     leading: int
 
     @classmethod
-    def of(cls, layout: Layout, rows: int, columns: int) -> Matrix:
+    def of(cls, layout: Layout, rows: int, columns: int) -> BlasOperand:
         """The operand for a matrix with one contiguous axis."""
-        down, across = layout.strides[-2:]
-        if across == 1:
-            return cls(AS_IS, largest(down, largest(columns, 1)))
-        return cls(TRANSPOSED, largest(across, largest(rows, 1)))
+        row_stride, column_stride = layout.strides[-2:]
+        if column_stride == 1:
+            return cls(NOT_TRANSPOSED, largest(row_stride, largest(columns, 1)))
+        return cls(TRANSPOSED, largest(column_stride, largest(rows, 1)))
 
 
-class Batch(NamedTuple):
+class ProductBatch(NamedTuple):
     """A batch of products ``out = scale * (x @ y)``, or with ``accumulate`` ``out += scale * (x @ y)``.
 
     Attributes:
         char: the character of the dtype.
         sizes: rows, columns and inner size of each product.
-        axes: sizes of the batch.
+        axes: the sizes of the axes of the batch.
         layouts: the layouts of x, y and out, with a stride for each axis of the batch.
         windows: the sliding windows of x, if x is no matrix.
         by_window: whether windows are the rows of the factor; else its columns.
@@ -76,11 +77,11 @@ class Batch(NamedTuple):
 
     @property
     def gemm(self) -> Gemm:
-        """The backend's own implementation for these matrices."""
+        """The backend's own routine for these matrices."""
         return gemm(self.char, windows=self.windows is not None)
 
     def table(self, threads: int) -> list[int]:
-        """The parameters of one product for the backend's own code."""
+        """The parameters of one product for the backend's own routine."""
         x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
         routine = self.gemm
         if self.windows is not None:
@@ -100,48 +101,51 @@ class Batch(NamedTuple):
     def blas_table(self) -> list[int]:
         """The parameters of one product for :func:`blas_function`."""
         rows, columns, inner = self.sizes
-        operands = Matrix.of(self.layouts[0], rows, inner), Matrix.of(self.layouts[1], inner, columns)
+        operands = (
+            BlasOperand.of(self.layouts[0], rows, inner),
+            BlasOperand.of(self.layouts[1], inner, columns),
+        )
         leading = *[o.leading for o in operands], largest(columns, 1)
         factors = [bits_of(self.char, x) for x in (self.scale, float(self.accumulate))]
-        return [*[o.order for o in operands], *self.sizes, *leading, *factors]
+        return [*[o.transposition for o in operands], *self.sizes, *leading, *factors]
 
     def step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
-        """The parameters of a step after the function's address; see ``runtime/steps.ll``."""
+        """The parameters of the step of this batch after the function's address; see ``runtime/steps.ll``."""
         nbytes = self.element.nbytes
         operands = [n for layout in self.layouts for n in (layout.buffer, layout.offset * nbytes)]
         axes = [
             n
-            for axis, extent in enumerate(self.axes)
-            for n in (extent, *[layout.strides[axis] * nbytes for layout in self.layouts])
+            for axis, size in enumerate(self.axes)
+            for n in (size, *[layout.strides[axis] * nbytes for layout in self.layouts])
         ]
         return [*operands, *scratch, len(self.axes), *axes, *table]
 
 
 def _int_bits() -> int:
-    """The width of the integer arguments of this BLAS."""
+    """The width in bits of the integer arguments of NumPy's BLAS."""
     library = blas.find()
     return 64 if library is None else library.int_bits
 
 
 @functools.cache
-def _blas_call(char: str, int_bits: int) -> IrSource:
-    """A function with the signature of :class:`Gemm`'s that calls BLAS; its operands have strides for BLAS.
+def _blas_module(char: str, int_bits: int) -> IrSource:
+    """The module of a function with the signature of :class:`Gemm`'s that calls BLAS.
 
-    See :func:`dualflow.schedule.operands.readable_by_blas`.
+    Its operands have strides that BLAS supports: see :func:`dualflow.schedule.operands.readable_by_blas`.
     """
     module, name = LlvmModule(), f"{_BLAS[char]}_{int_bits}"
     element, integer = ELEMENTS[char], I64 if int_bits == 64 else I32
     arguments = [(a, PTR) for a in ("table", "x", "y", "out", "scratch", "pool", "pfor")]
     function = module.function(name, VOID, arguments)
-    b, (table, x, y, out, *_) = function.builder, function.args
-    parameters = [b.load(table, i, I64) for i in range(8)]
-    orders = [word.cast(I32) for word in parameters[:2]]
-    rows, columns, inner, of_x, of_y, of_out = [word.cast(integer) for word in parameters[2:]]
-    each = 8 // element.nbytes
-    scale, keep = [b.load(table, i * each, element) for i in (8, 9)]
-    head = [b.constant(I32, ROW_MAJOR), *orders, rows, columns, inner, scale]
-    blas_arguments = [*head, x, of_x, y, of_y, keep, out, of_out]
+    ir, (table, x, y, out, *_) = function.builder, function.args
+    parameters = [ir.load(table, i, I64) for i in range(8)]
+    transpositions = [word.cast(I32) for word in parameters[:2]]
+    rows, columns, inner, x_leading, y_leading, out_leading = [word.cast(integer) for word in parameters[2:]]
+    per_word = 8 // element.nbytes
+    scale, keep = [ir.load(table, i * per_word, element) for i in (8, 9)]
+    head = [ir.constant(I32, ROW_MAJOR), *transpositions, rows, columns, inner, scale]
+    blas_arguments = [*head, x, x_leading, y, y_leading, keep, out, out_leading]
     module.declare(_BLAS[char], VOID, [value.type for value in blas_arguments])
-    b.call(_BLAS[char], blas_arguments)
-    b.ret()
+    ir.call(_BLAS[char], blas_arguments)
+    ir.ret()
     return IrSource(module.text(), (name,))

@@ -1,4 +1,4 @@
-"""The layout of copied windows for a product: each window separately, or the lines that contain them.
+"""The layout of copied windows of a tensor: each window separately, or the lines that contain them.
 
 Overlapping windows share most of their elements. Copies of whole lines of the tensor, with their zero
 padding, are then much smaller than copies of windows, and the product reads the windows from the lines.
@@ -13,18 +13,19 @@ from dualflow.core.records import NamedTuple
 from dualflow.schedule.sliding import MOST_AXES, SlidingAxis, SlidingWindows
 
 UNBOUNDED = 1 << 40
-"""The length of an unbounded run."""
+"""The length of a run that never ends: all elements have one stride."""
 RUN_OVERHEAD = 256
-"""The overhead of a run, in elements that are copied in the same time."""
+"""The time to begin the copy of a run, in elements that are copied in the same time."""
 CACHED_ELEMENTS = 3 << 15
 """The maximum number of elements of a copy that stays in a second-level cache."""
 _SINGLE = SlidingAxis(1, 0, 1, 1, 1, 1)
 
 
 class OffsetGrid(NamedTuple):
-    """The offsets of numbered windows or elements in a copy.
+    """The offset of window number i, or of element number i of a window, in a copy.
 
-    A number is an index on four axes; ``sizes`` are those of the inner three, of which the last is a *run*.
+    The number is the linear index into four axes. ``sizes`` are the sizes of the inner three; the last of
+    them is a *run*, of equally spaced elements.
     """
 
     sizes: tuple[int, int, int]
@@ -32,7 +33,9 @@ class OffsetGrid(NamedTuple):
 
 
 class CopiedWindows(NamedTuple):
-    """The copy of a block's windows. The offset of an element is that of its window plus that in the window.
+    """The layout of the copy of a block's windows.
+
+    The offset of an element is the offset of its window, plus its offset from the beginning of the window.
 
     Attributes:
         pieces: the copied pieces, as windows of a tensor.
@@ -51,11 +54,11 @@ class CopiedWindows(NamedTuple):
     elements: OffsetGrid
 
     def parameters(self) -> list[int]:
-        """The parameters of a product for it, in the order of :class:`WindowField` from ``LINES`` on.
+        """The parameters of a product that reads this copy: those of :class:`WindowField` from ``LINES`` on.
 
         Contiguous elements of a piece are one run.
         """
-        channels, axes = self.pieces.channels, list(_three(self.pieces))
+        channels, axes = self.pieces.channels, list(_padded_axes(self.pieces))
         strides = [math.prod([a.size for a in axes[i + 1 :]]) * channels for i in range(MOST_AXES)]
         last = axes[-1]
         span = last.length if last.dilation == 1 else 1
@@ -79,11 +82,14 @@ def copied_windows(
     *,
     copy_lines: bool,
 ) -> CopiedWindows:
-    """The faster layout of copied windows for a block.
+    """The faster layout of copied windows for a block of a product.
 
-    ``part`` is the number of windows, and of elements of each, that the block copies at a time. It uses the
-    same windows for ``parts`` parts, for which lines are copied once. ``pitch`` returns the stride of pieces
-    of a length.
+    Args:
+        sliding: the windows.
+        part: the number of windows, and of elements of each, that the block copies at a time.
+        parts: the number of parts of the same windows, for which lines are copied once.
+        pitch: returns the stride of pieces of a length.
+        copy_lines: whether the product can read windows from lines.
     """
     count, length = part
     stride = pitch(length)
@@ -100,7 +106,7 @@ def copied_windows(
 
 def _lines(sliding: SlidingWindows, count: int, pitch: Callable[[int], int]) -> CopiedWindows:
     """The layout that copies lines along the last axis."""
-    axes = _three(sliding)
+    axes = _padded_axes(sliding)
     reach = [(a.length - 1) * a.dilation + 1 for a in axes]
     padded_sizes = [(a.windows - 1) * a.stride + r for a, r in zip(axes, reach, strict=True)]
     outer = [
@@ -131,19 +137,19 @@ def _lines(sliding: SlidingWindows, count: int, pitch: Callable[[int], int]) -> 
     return CopiedWindows(pieces, max_pieces, stride, lines_per_window, windows, elements)
 
 
-def _three(sliding: SlidingWindows) -> tuple[SlidingAxis, ...]:
-    """The axes, preceded by axes of size 1."""
+def _padded_axes(sliding: SlidingWindows) -> tuple[SlidingAxis, ...]:
+    """Three axes: those of the windows, preceded by axes of size 1."""
     return (_SINGLE,) * (MOST_AXES - len(sliding.axes)) + sliding.axes
 
 
 def _lines_between(axes: tuple[SlidingAxis, ...], padded_sizes: list[int], count: int) -> int:
     """The maximum number of lines between the first lines of two windows that are ``count - 1`` apart."""
     first, second, last = axes
-    iterations = -(-(count - 1) // last.windows)
+    row_steps = -(-(count - 1) // last.windows)
     to_next = second.stride
     to_first = first.stride * padded_sizes[1] - (second.windows - 1) * second.stride
     to_batch = math.prod(padded_sizes[:2]) - (first.windows - 1) * first.stride * padded_sizes[1]
     to_batch -= (second.windows - 1) * second.stride
-    row_jumps = -(-iterations // second.windows) * max(0, to_first - to_next)
-    batch_jumps = -(-iterations // (first.windows * second.windows)) * max(0, to_batch - to_first)
-    return iterations * to_next + row_jumps + batch_jumps
+    row_jumps = -(-row_steps // second.windows) * max(0, to_first - to_next)
+    batch_jumps = -(-row_steps // (first.windows * second.windows)) * max(0, to_batch - to_first)
+    return row_steps * to_next + row_jumps + batch_jumps

@@ -1,4 +1,4 @@
-"""Code for a block of windows: copies them, and lists the offsets of rows and columns in the copy."""
+"""Emits the preparation of a block of windows: their copy, and lists of the offsets of rows and columns."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ARGUMENTS = (
 )
 _OFFSETS_ARGUMENTS = (
     ("table", PTR),
-    ("which", I64),
+    ("grid", I64),
     ("first", I64),
     ("count", I64),
     ("base", I64),
-    ("every", I64),
+    ("list_all", I64),
     ("target", PTR),
 )
 _AT_ONCE = 8
@@ -37,73 +37,83 @@ def list_lengths(rows: int, depth: int) -> tuple[int, int]:
 def emit_windows(module: LlvmModule, name: str) -> None:
     """Emit the copy of a block of A, from row ``top`` and column ``start`` on, and its lists of offsets.
 
-    Lines have all elements of their windows: if rows are windows, one copy is used for all columns.
+    If windows are the rows of A and lines are copied, the copy for the first columns has all columns.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
-    b = function.builder
+    ir = function.builder
     table, tensor, copy, depth, rows, start, top, row_offsets, runs = function.args
-    by_window = field(b, table, WindowField.BY_WINDOW).ne(0)
-    lines_per_window, distance = field(b, table, WindowField.LINES), field(b, table, Field.COPY_ROW)
-    lines = lines_per_window.ne(0)
+    by_window = field(ir, table, WindowField.BY_WINDOW).ne(0)
+    lines_per_window, copy_stride = field(ir, table, WindowField.LINES), field(ir, table, Field.COPY_STRIDE)
+    copies_lines = lines_per_window.ne(0)
     first, count = by_window.select(top, start), by_window.select(rows, depth)
     low, length = by_window.select(start, top), by_window.select(depth, rows)
-    of_windows, of_elements = (b.constant(I64, WindowField[f"{n}_OFFSETS"]) for n in ("WINDOW", "ELEMENT"))
-    line, last = (_EmittedGrid(b, table, of_windows).run(number) for number in (first, first + count - 1))
-    with b.if_then(~(lines & by_window & (start > 0)) & (count > 0)):
-        line_length = field(b, table, WindowField.SPAN) * field(b, table, WindowField.CHANNELS)
-        pairs = (
-            (line.quotient(distance), first),
-            ((last - line).quotient(distance) + lines_per_window, count),
-            (b.constant(I64, 0), low),
+    windows_field, elements_field = (
+        ir.constant(I64, WindowField[f"{n}_OFFSETS"]) for n in ("WINDOW", "ELEMENT")
+    )
+    first_line, last_line = (
+        _EmittedGrid(ir, table, windows_field).run(number) for number in (first, first + count - 1)
+    )
+    with ir.if_then(~(copies_lines & by_window & (start > 0)) & (count > 0)):
+        line_length = field(ir, table, WindowField.SPAN) * field(ir, table, WindowField.CHANNELS)
+        pairs = (  # of lines and of windows: the first piece, the number, the first element, the length
+            (first_line.quotient(copy_stride), first),
+            ((last_line - first_line).quotient(copy_stride) + lines_per_window, count),
+            (ir.constant(I64, 0), low),
             (line_length, length),
         )
-        b.call("pieces", [table, tensor, copy, *[lines.select(*pair) for pair in pairs]])
-    base = lines.select(line, first * distance + low)
-    one, zero = b.constant(I64, 1), b.constant(I64, 0)
-    of_rows, of_columns = by_window.select(of_windows, of_elements), by_window.select(of_elements, of_windows)
-    b.call("places", [table, of_rows, top, rows, base, one, row_offsets])
-    columns = _EmittedGrid(b, table, of_columns)
-    for which, number in (
+        ir.call("copy_pieces", [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
+    base = copies_lines.select(first_line, first * copy_stride + low)
+    one, zero = ir.constant(I64, 1), ir.constant(I64, 0)
+    rows_field, columns_field = (
+        by_window.select(windows_field, elements_field),
+        by_window.select(elements_field, windows_field),
+    )
+    ir.call("list_offsets", [table, rows_field, top, rows, base, one, row_offsets])
+    columns = _EmittedGrid(ir, table, columns_field)
+    for index, number in (
         (ColumnRun.FIRST, columns.run_length - unravel_index(start, columns.sizes)[-1]),
         (ColumnRun.EACH, columns.run_length),
         (ColumnRun.STEP, columns.step),
     ):
-        b.store(number, runs, which)
-    b.call("places", [table, of_columns, start, depth, zero, zero, b.offset(runs, ColumnRun.OFFSETS, I64)])
-    b.ret()
+        ir.store(number, runs, index)
+    ir.call(
+        "list_offsets",
+        [table, columns_field, start, depth, zero, zero, ir.offset(runs, ColumnRun.OFFSETS, I64)],
+    )
+    ir.ret()
 
 
 def emit_offsets(module: LlvmModule, name: str) -> None:
     """Emit a list of the offsets of windows or elements ``first`` to ``first + count``, relative to ``base``.
 
-    If ``every`` is 1 all are listed, else the first of each run.
+    If ``list_all`` is 1, all are listed; else only the first of each run.
     """
     function = module.function(name, VOID, _OFFSETS_ARGUMENTS, internal=True)
-    b = function.builder
-    table, which, first, count, base, every, target = function.args
-    grid = _EmittedGrid(b, table, which)
-    onward = b.iota(I64.vector(_AT_ONCE)) * grid.step.splat(_AT_ONCE)
-    zero = b.constant(I64, 0)
+    ir = function.builder
+    table, grid_field, first, count, base, list_all, target = function.args
+    grid = _EmittedGrid(ir, table, grid_field)
+    steps = ir.iota(I64.vector(_AT_ONCE)) * grid.step.splat(_AT_ONCE)
+    zero = ir.constant(I64, 0)
     *outer, within = unravel_index(first, grid.sizes)
-    with b.while_loop([zero, zero, within, *outer]) as run:
-        index, done, skipped, *at = run.carried
+    with ir.while_loop([zero, zero, within, *outer]) as run:
+        index, done, skipped, *outer_index = run.carried
         run.test(done < count)
         length = smaller(grid.run_length - skipped, count - done)
-        begin = linear_offset([*at, skipped], grid.strides) - base
-        listed = every.ne(0).select(length, 1)
-        with b.loop(0, listed, _AT_ONCE) as iteration:
-            here = begin + iteration.index * grid.step
-            b.store(here.splat(_AT_ONCE) + onward, target, index + iteration.index)
-        run.next(index + listed, done + length, zero, *next_index(at, grid.sizes[:-1]))
-    b.ret()
+        begin = linear_offset([*outer_index, skipped], grid.strides) - base
+        listed = list_all.ne(0).select(length, 1)
+        with ir.loop(0, listed, _AT_ONCE) as iteration:
+            offset = begin + iteration.index * grid.step
+            ir.store(offset.splat(_AT_ONCE) + steps, target, index + iteration.index)
+        run.next(index + listed, done + length, zero, *next_index(outer_index, grid.sizes[:-1]))
+    ir.ret()
 
 
 class _EmittedGrid:
-    """The loaded parameters of an :class:`OffsetGrid`."""
+    """The sizes and strides of an :class:`OffsetGrid`, loaded from the table at index ``field_index``."""
 
-    def __init__(self, builder: Builder, table: EmittedValue, which: EmittedValue) -> None:
-        b = self.builder = builder
-        parameters = [b.load(table, which + i, I64) for i in range(7)]
+    def __init__(self, builder: Builder, table: EmittedValue, field_index: EmittedValue) -> None:
+        ir = builder
+        parameters = [ir.load(table, field_index + i, I64) for i in range(7)]
         self.sizes, self.strides = parameters[:3], parameters[3:]
 
     @property
@@ -117,5 +127,5 @@ class _EmittedGrid:
         return self.sizes[-1]
 
     def run(self, number: EmittedValue) -> EmittedValue:
-        """The offset of the run that contains a number."""
+        """The offset of the first element of the run that contains a number."""
         return linear_offset(unravel_index(number, self.sizes)[:-1], self.strides[:-1])
