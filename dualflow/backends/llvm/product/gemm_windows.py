@@ -27,7 +27,8 @@ ARGUMENTS = (
 def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     """Emit the copy of ``count`` pieces, from number ``first`` on.
 
-    Of each piece, ``length`` elements from ``low`` on are copied. ``COPY_STRIDE`` is the stride of pieces in the copy. Elements outside of the tensor are zero.
+    Of each piece, ``length`` elements from ``low`` on are copied. ``COPY_STRIDE`` is the stride of pieces in
+    the copy. Elements outside of the tensor are zero.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
     ir = function.builder
