@@ -11,7 +11,7 @@ from dualflow.core.records import NamedTuple
 
 
 class ScalarOp(Enum):
-    """An op of the scalar IR. Operands of an instruction have one dtype, unless documented otherwise.
+    """An op of the scalar IR. The operands of an op have one dtype, unless documented otherwise.
 
     The value is the name of the method that computes it, in the namespaces that :func:`evaluate` takes: the
     name of the NumPy function, if there is one.
@@ -111,7 +111,7 @@ class ScalarOp(Enum):
 
 
 class Instruction(NamedTuple):
-    """One op of a scalar function.
+    """One instruction of a scalar function: an op, and the values that it reads.
 
     Attributes:
         op: what it computes.
@@ -127,7 +127,9 @@ class Instruction(NamedTuple):
 
 
 class ScalarFunction:
-    """A function of scalars, pure except for its checks. Immutable; equal if the instructions are equal.
+    """An immutable function of scalars in SSA form, pure except for its checks.
+
+    Functions with equal instructions are equal.
 
     No two instructions are equal, and each is needed for a result or a check.
 
@@ -163,16 +165,16 @@ class ScalarFunction:
         values = (*self.inputs, *[instruction.dtype for instruction in self.instructions])
         return tuple([values[number] for number in self.results])
 
-    def returning(self, places: Sequence[int]) -> ScalarFunction:
-        """The function of only the results ``places``, with the instructions that they and checks need."""
-        return pruned(self.inputs, self.instructions, [self.results[i] for i in places])
+    def returning(self, indices: Sequence[int]) -> ScalarFunction:
+        """The function that returns only the results ``indices``, with the instructions that it needs."""
+        return pruned(self.inputs, self.instructions, [self.results[i] for i in indices])
 
     def uses(self, op: ScalarOp) -> bool:
         """Whether one of the instructions is this op."""
         return any(instruction.op is op for instruction in self.instructions)
 
     def reads(self) -> frozenset[int]:
-        """The inputs that a result or a check depends on."""
+        """The numbers of the inputs that a result or a check depends on."""
         operands = {number for instruction in self.instructions for number in instruction.operands}
         return frozenset(n for n in operands.union(self.results) if n < len(self.inputs))
 
@@ -193,7 +195,7 @@ class ScalarFunction:
 
 
 def instruction_key(instruction: Instruction) -> tuple[Any, ...]:
-    """A key that is equal for equal instructions only: 0.0 differs from -0.0, and nan equals nan."""
+    """A hashable key of an instruction, in which 0.0 differs from -0.0, and nan equals nan."""
     op, dtype, operands, attribute = instruction
     return op, dtype.char, operands, repr(attribute) if op is ScalarOp.CONSTANT else attribute
 
@@ -201,7 +203,7 @@ def instruction_key(instruction: Instruction) -> tuple[Any, ...]:
 def pruned(
     inputs: tuple[DType, ...], instructions: Sequence[Instruction], results: Sequence[int]
 ) -> ScalarFunction:
-    """The function of the ``instructions`` that a result or a check needs."""
+    """The scalar function of those ``instructions`` that a result or a check needs."""
     count, needed = len(inputs), set(results)
     for number in range(count + len(instructions) - 1, count - 1, -1):
         instruction = instructions[number - count]

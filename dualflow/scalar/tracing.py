@@ -1,4 +1,4 @@
-"""Tracing of scalar functions: a Python function is called once with traced scalars."""
+"""Traces a Python function of scalars into a scalar function, by calling it once with traced scalars."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _comparison(op: ScalarOp) -> Callable[[ScalarTracer, Any, Any], Traced]:
 
 
 class ScalarTracer:
-    """The maths namespace of a traced function. It records each instruction once."""
+    """The maths namespace with which a function is traced: its methods record instructions, each once."""
 
     def __init__(self, inputs: Sequence[DType]) -> None:
         self.inputs = tuple(inputs)
@@ -191,19 +191,19 @@ class ScalarTracer:
         return Traced(self, number, dtype)
 
     def constant(self, number: Number, dtype: DType) -> Traced:
-        """A number of a dtype."""
+        """A constant of a dtype."""
         plain = number.item() if isinstance(number, np.generic) else number
         if dtype.is_floating and isinstance(plain, bool | int):
             plain = float(plain)
         return self.record(ScalarOp.CONSTANT, dtype, (), plain)
 
     def same(self, op: ScalarOp, *operands: Traced | Number) -> Traced:
-        """An op whose operands and result are of one dtype."""
+        """Record an op whose operands and result have one dtype."""
         values = self._values(op, operands)
         return self.record(op, values[0].dtype, tuple([x.number for x in values]))
 
     def comparison(self, op: ScalarOp, *operands: Traced | Number) -> Traced:
-        """An op whose operands are of one dtype, and whose result is a bool."""
+        """Record an op whose operands have one dtype, and whose result is a bool."""
         return self.record(op, bool_, tuple([x.number for x in self._values(op, operands)]))
 
     def _values(self, op: ScalarOp, operands: Sequence[Traced | Number]) -> list[Traced]:

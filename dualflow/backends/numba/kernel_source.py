@@ -15,7 +15,7 @@ from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
-from dualflow.scalar.maths import is_partial
+from dualflow.scalar.maths import is_speculative
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.kernel import Kernel
@@ -73,11 +73,13 @@ def {name}_parallel(total, chunk, {arguments}):
 
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
-    partial = sum(isinstance(s, ks.Compute) and is_partial(s.function) for s in ks.walk_kernel(kernel.body))
+    partial = sum(
+        isinstance(s, ks.Compute) and is_speculative(s.function) for s in ks.walk_kernel(kernel.body)
+    )
     speculates = partial <= MAX_SPECULATIVE
 
     def is_guarded(compute: ks.Compute) -> bool:
-        return speculates and is_partial(compute.function)
+        return speculates and is_speculative(compute.function)
 
     return _Writer(in_strips(invariants_first(kernel), is_guarded)).source()
 

@@ -164,7 +164,7 @@ class SourceMaths:
 
     floor, ceil, trunc = _instruction("floor"), _instruction("ceil"), _instruction("trunc")
     round, sqrt, copysign = _instruction("roundeven"), _instruction("sqrt"), _instruction("copysign")
-    fma = _instruction("fma")
+    fma = multiply_add = _instruction("fma")
 
     # Selection and conversion
 

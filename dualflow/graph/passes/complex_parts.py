@@ -1,6 +1,6 @@
 """Lowers ops on complex numbers to ops on their parts, so that loops only move complex numbers.
 
-A node whose element code computes with pairs (:mod:`dualflow.scalar.complex_numbers`) becomes one node for
+A node whose element code computes with pairs (:mod:`dualflow.scalar.complex_pairs`) becomes one node for
 each part of its result. Consumers of the complex result read the joined parts.
 """
 
@@ -24,7 +24,7 @@ from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.complex_numbers import COMPLEX, CONJ, IMAG, REAL, join
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op
-from dualflow.scalar.complex_numbers import Pair, PairMaths, reads_of
+from dualflow.scalar.complex_pairs import ComplexPair, ComplexPairMaths, part_dependencies
 
 Parts = tuple[Value, Value]
 _ELEMENTS: Final[dict[Op, Callable[..., Any]]] = {
@@ -144,7 +144,7 @@ def _inputs_of_parts(node: Node) -> dict[str, tuple[int, ...]] | None:
     code = _code(node.op)
     if code is None or not any(v.spec.dtype.is_complex for v in (*node.inputs, *node.outputs)):
         return None
-    return reads_of(code, [v.spec.dtype for v in node.inputs], node.attrs)
+    return part_dependencies(code, [v.spec.dtype for v in node.inputs], node.attrs)
 
 
 def _with_result_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:
@@ -193,7 +193,7 @@ def part_op(op: Op, is_complex: tuple[bool, ...], part: str, read: tuple[int, ..
         return inputs
 
     def element(m: Any, *operands: Any, **attrs: Any) -> Any:
-        result = code(PairMaths(m), *joined(operands, lambda re, im: Pair(m, re, im)), **attrs)
+        result = code(ComplexPairMaths(m), *joined(operands, lambda re, im: ComplexPair(m, re, im)), **attrs)
         return result if part == "real" else getattr(result, part)
 
     def kernel(*operands: Any, **attrs: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.ops.elementwise import as_float, as_real_float, elementwise
 from dualflow.ops.samples import numbers, reals
-from dualflow.scalar.complex_numbers import hypotenuse
+from dualflow.scalar.complex_pairs import hypotenuse
 
 
 def _in_base(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The traced definitions of the ops that are defined by other ops."""
+"""Definitions of scalar ops, such as EXP, as scalar functions of simpler ops."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from dualflow.scalar.maths import (
     power,
     trigonometry,
 )
-from dualflow.scalar.maths.floating import Partial
+from dualflow.scalar.maths.floating import Speculative
 from dualflow.scalar.tracing import Traced, trace
 
-_OF_ONE: Final[dict[ScalarOp, Callable[[Traced], Traced | Partial]]] = {
+_UNARY: Final[dict[ScalarOp, Callable[[Traced], Traced | Speculative]]] = {
     ScalarOp.EXP: exponential.exp,
     ScalarOp.EXP2: exponential.exp2,
     ScalarOp.EXPM1: exponential.expm1,
@@ -48,7 +48,7 @@ _OF_ONE: Final[dict[ScalarOp, Callable[[Traced], Traced | Partial]]] = {
     ScalarOp.NDTR: normal_distribution.ndtr,
     ScalarOp.RSQRT: power.rsqrt,
 }
-_OF_TWO: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Partial]]] = {
+_BINARY: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Speculative]]] = {
     ScalarOp.LOGADDEXP: logarithm.logaddexp,
     ScalarOp.ATAN2: inverse_trigonometry.atan2,
     ScalarOp.POW: power.pow,
@@ -56,17 +56,17 @@ _OF_TWO: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Partial]]] = {
     ScalarOp.MOD: division.mod,
     ScalarOp.FLOOR_DIVIDE: division.floor_divide,
 }
-_OF_INTEGERS: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced]]] = {
+_INTEGER_BINARY: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced]]] = {
     ScalarOp.MOD: division.integer_mod,
     ScalarOp.FLOOR_DIVIDE: division.integer_floor_divide,
 }
 
 
 class Definition(NamedTuple):
-    """An op as a function of simpler ops.
+    """The definition of an op: a scalar function of simpler ops.
 
     Attributes:
-        function: returns the result and, if there is a ``fallback``, whether the result is wrong.
+        function: the function; it returns the result and, if there is a ``fallback``, whether that is wrong.
         fallback: the name of the C function for float64 that is right for all operands; float32 adds an "f".
     """
 
@@ -76,31 +76,31 @@ class Definition(NamedTuple):
 
 @functools.cache
 def definition(op: ScalarOp, dtype: DType) -> Definition:
-    """The definition of ``op`` for float32 or float64; of MOD and FLOOR_DIVIDE also for integers."""
+    """The definition of ``op`` for float32 or float64, and for integers if it is MOD or FLOOR_DIVIDE."""
     fallback: list[str] = []
-    body: Callable[..., Traced | Partial]
-    body = _OF_INTEGERS[op] if dtype.is_integer else _OF_ONE[op] if op in _OF_ONE else _OF_TWO[op]
+    body: Callable[..., Traced | Speculative]
+    body = _INTEGER_BINARY[op] if dtype.is_integer else _UNARY[op] if op in _UNARY else _BINARY[op]
 
     def code(m: Any, *operands: Any) -> Any:
         result = body(*operands)
-        if not isinstance(result, Partial):
+        if not isinstance(result, Speculative):
             return result
         fallback.append(result.symbol)
         return result.value, result.wrong
 
-    function = trace(code, (dtype,) * (1 if op in _OF_ONE else 2))
+    function = trace(code, (dtype,) * (1 if op in _UNARY else 2))
     return Definition(function, fallback[0] if fallback else None)
 
 
-def is_partial(function: ScalarFunction) -> bool:
-    """Whether ``function`` computes with a definition that has a fallback."""
+def is_speculative(function: ScalarFunction) -> bool:
+    """Whether the ops of ``function`` include one whose definition has a fallback."""
     return any(i.dtype.is_floating and has_fallback(i.op, i.dtype) for i in function.instructions)
 
 
 @functools.cache
 def has_fallback(op: ScalarOp, dtype: DType) -> bool:
-    """Whether ``op`` has a definition that is right for most operands only."""
-    if op not in _OF_ONE and op not in _OF_TWO:
+    """Whether the definition of ``op`` is wrong for rare operands, which a C function computes instead."""
+    if op not in _UNARY and op not in _BINARY:
         return False
     traced = definition(op, float32 if dtype.size == 2 else dtype)
-    return traced.fallback is not None or is_partial(traced.function)
+    return traced.fallback is not None or is_speculative(traced.function)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dualflow.core.dtypes import float64, int64
-from dualflow.scalar.maths.floating import INF, Partial, constant, copysign, floor, format_of, trunc
+from dualflow.scalar.maths.floating import INF, Speculative, constant, copysign, floor, format_of, trunc
 from dualflow.scalar.tracing import Traced
 
 
-def fmod(x: Traced, y: Traced) -> Partial:
+def fmod(x: Traced, y: Traced) -> Speculative:
     """C's remainder, with the sign of `x`.
 
     It is exact: with a quotient below 2**22 (2**51 in float64), rounding increases its integer part by at
@@ -17,12 +17,12 @@ def fmod(x: Traced, y: Traced) -> Partial:
     remainder = (-trunc(ratio)).fma(y, x)
     overshot = remainder.ne(0) & ((remainder < 0) ^ (x < 0))
     remainder = overshot.select(remainder + copysign(y, x), remainder)
-    right = (abs(ratio) < 2.0 ** (format_of(x).mantissa - 1)) & (abs(y) < INF)
-    return Partial(copysign(remainder, x), ~right, "fmod")
+    is_exact = (abs(ratio) < 2.0 ** (format_of(x).mantissa - 1)) & (abs(y) < INF)
+    return Speculative(copysign(remainder, x), ~is_exact, "fmod")
 
 
 def mod(x: Traced, y: Traced) -> Traced:
-    """The remainder with the sign of the divisor `y`."""
+    """The remainder of `floor_divide`, with the sign of the divisor `y`."""
     remainder = x.m.fmod(x, y)
     signs_differ = (remainder < 0) ^ (y < 0)
     nonzero = remainder.ne(0)
@@ -32,7 +32,7 @@ def mod(x: Traced, y: Traced) -> Traced:
 
 
 def floor_divide(x: Traced, y: Traced) -> Traced:
-    """The quotient, rounded down: exact where ``floor(x / y)`` is not."""
+    """The quotient rounded down: ``floor`` of the exact quotient, not of the rounded ``x / y``."""
     remainder = x.m.fmod(x, y)
     quotient = (x - remainder) / y
     down = remainder.ne(0) & ((remainder < 0) ^ (y < 0))
@@ -54,7 +54,7 @@ def integer_mod(x: Traced, y: Traced) -> Traced:
 
 
 def _quotient(x: Traced, y: Traced) -> Traced:
-    """The quotient, rounded down, if `y` is not 0; any number, but no trap, if it is."""
+    """The quotient of integers, rounded down; an arbitrary number, without a trap, where `y` is 0."""
     if x.bits <= 32:
         # float64 represents both numbers, and its quotient rounds to no wrong integer; vectors can divide it.
         return floor(x.cast(float64) / y.cast(float64)).cast(int64).cast(x.dtype)

@@ -1,4 +1,4 @@
-"""erf and erfc. The coefficients are minimax fits (Remez), rounded one by one.
+"""erf and erfc by polynomials, whose coefficients are minimax fits (Remez), rounded one by one.
 
 Up to 1, ``erf(x) = x + x P(x**2)``. Above, erf is ``1 - exp(-Q(|x|))``. For erfc that would lose the
 small values, so it is ``exp(-x**2) R(q) / (1 + 2 |x|)`` with ``q = (|x| - c) / (|x| + c)``, which maps all
@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.exponential import exp
-from dualflow.scalar.maths.floating import at_most, copysign, polynomial
+from dualflow.scalar.maths.floating import clip_above, copysign, polynomial
 from dualflow.scalar.tracing import Traced
 
 
 class _ErfTables(NamedTuple):
-    """The three polynomials; the bounds from which on erf is 1 (`one`) and erfc is 0 (`zero`)."""
+    """The constants of one precision.
+
+    The polynomials are P (`erf_near`), Q (`erf_far`) and R (`erfc`), and `erfc_centre` is c. From `one` on,
+    erf is 1; from `zero` on, erfc is 0.
+    """
 
     erf_near: tuple[float, ...]
     erf_far: tuple[float, ...]
@@ -133,14 +137,14 @@ def erf(x: Traced) -> Traced:
     """The error function."""
     tables = _TABLES[x.bits]
     magnitude = abs(x)
-    far = 1.0 - exp(-polynomial(at_most(magnitude, tables.one), tables.erf_far))
+    far = 1.0 - exp(-polynomial(clip_above(magnitude, tables.one), tables.erf_far))
     return copysign((magnitude < 1.0).select(_erf_near(x), far), x)
 
 
 def erfc(x: Traced) -> Traced:
     """``1 - erf(x)``, with all its digits where it is small."""
     tables = _TABLES[x.bits]
-    a = at_most(abs(x), tables.zero)
+    a = clip_above(abs(x), tables.zero)
     q = (a - tables.erfc_centre) / (a + tables.erfc_centre)
     y = polynomial(q, tables.erfc) / (a + a + 1.0)
     square = a * a
@@ -150,5 +154,5 @@ def erfc(x: Traced) -> Traced:
 
 
 def _erf_near(x: Traced) -> Traced:
-    """erf on -1..1."""
+    """The error function for ``|x| <= 1``."""
     return x.fma(polynomial(x * x, _TABLES[x.bits].erf_near), x)

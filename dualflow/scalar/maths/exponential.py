@@ -1,4 +1,4 @@
-"""exp and its relatives: 2**n times a polynomial on half an octave, where n is the nearest to x / log(2).
+"""exp and its relatives: ``exp(x) = 2**n exp(r)``, with n = x / log(2) rounded and a polynomial for exp(r).
 
 The polynomials are minimax fits (Remez) of ``exp(r) = 1 + r + r**2 p(r)`` on ``|r| <= log(2)/2``, by relative
 error: of exp 2**-28 and 2**-63.6, of expm1 2**-31 and 2**-59.4.
@@ -10,9 +10,9 @@ import math
 
 from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.floating import (
-    at_most,
     bits_of,
     clamp,
+    clip_above,
     constant,
     copysign,
     format_of,
@@ -23,9 +23,9 @@ from dualflow.scalar.tracing import Traced
 
 
 class _ExpTables(NamedTuple):
-    """The coefficients and bounds of one precision.
+    """The constants of one precision.
 
-    Beyond `bounds`, the results are 0 and infinity. log(2) is in two parts, the first with zeros at its end,
+    Beyond `bounds`, exp is 0 and infinity. log(2) is in two parts, the first with zeros at its end,
     so that n times it is exact.
     """
 
@@ -159,13 +159,13 @@ def exp2(x: Traced) -> Traced:
 
 
 def _scaled(y: Traced, bits: Traced) -> Traced:
-    """``y * 2**n``, rounded once, from n plus two biases: two factors reach the denormals."""
+    """``y * 2**n``, rounded once; `bits` is n plus twice the bias. Two factors reach the denormals."""
     half = bits >> 1
     return y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
 
 
 def expm1(x: Traced) -> Traced:
-    """``exp(x) - 1`` without cancellation: ``2**n (exp(r) - 1) + (2**n - 1)``, with n = 0 up to a half."""
+    """``exp(x) - 1`` without cancellation: ``2**n (exp(r) - 1) + (2**n - 1)``, with n = 0 if `x` is small."""
     tables, layout = _TABLES[x.bits], format_of(x)
     magnitude = abs(x)
     bounded = clamp(x, *tables.expm1_bounds)
@@ -181,13 +181,13 @@ def expm1(x: Traced) -> Traced:
 
 
 def sigmoid(x: Traced) -> Traced:
-    """``1 / (1 + exp(-x))``, from the side where the exponential cannot overflow."""
+    """``1 / (1 + exp(-x))``, computed with ``exp(-|x|)``, which cannot overflow."""
     decay = exp(-abs(x))
     return (x < 0).select(decay, 1.0) / (decay + 1.0)
 
 
 def sinh(x: Traced) -> Traced:
-    """Hyperbolic sine: an odd polynomial up to 1, then half of exp(|x|) less its inverse."""
+    """Hyperbolic sine: an odd polynomial up to 1, then ``(exp(x) - exp(-x)) / 2`` for ``|x|``."""
     magnitude, square = abs(x), x * x
     near = (x * square).fma(polynomial(square, _TABLES[x.bits].sinh), x)
     half = exp(magnitude, halved=True)
@@ -195,7 +195,7 @@ def sinh(x: Traced) -> Traced:
 
 
 def cosh(x: Traced) -> Traced:
-    """Hyperbolic cosine: half of exp(|x|), and of its inverse."""
+    """Hyperbolic cosine: ``(exp(|x|) + exp(-|x|)) / 2``."""
     half = exp(abs(x), halved=True)
     return half + constant(x, 0.25) / half
 
@@ -209,9 +209,9 @@ def tanh(x: Traced) -> Traced:
 
 
 def _exp_of_twice(magnitude: Traced) -> Traced:
-    """``exp(2 m)`` for m >= 0, bounded where adding 1 has no effect, so that one factor scales it."""
+    """``exp(2 m)`` for m >= 0; constant where adding 1 to it has no effect, so that one factor scales it."""
     tables, layout = _TABLES[magnitude.bits], format_of(magnitude)
-    bounded = at_most(magnitude, 0.35 * layout.mantissa + 2)
+    bounded = clip_above(magnitude, 0.35 * layout.mantissa + 2)
     magic = layout.magic + layout.bias
     shifted = bounded.fma(2 * math.log2(math.e), magic)
     n = shifted - magic

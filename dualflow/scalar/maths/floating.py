@@ -1,4 +1,4 @@
-"""Building blocks: float formats, polynomials, and functions that are one instruction."""
+"""Float formats, polynomials, and functions that are one instruction, for definitions of functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ INF, NAN = float("inf"), float("nan")
 
 
 class Format(NamedTuple):
-    """An IEEE 754 format, and the number `magic`: adding it rounds to an integer, in the low bits."""
+    """An IEEE 754 binary format, and a constant for rounding.
+
+    Attributes:
+        mantissa: the number of stored bits of the significand.
+        bias: the bias of the exponent.
+        magic: 1.5 * 2**mantissa. Adding it to a small number rounds that to an integer, which is then in the
+            low bits of the sum.
+        smallest_normal: the smallest number that is not denormal.
+    """
 
     mantissa: int
     bias: int
@@ -34,10 +42,10 @@ def format_of(x: Traced) -> Format:
     return _FORMATS[x.bits]
 
 
-class Partial(NamedTuple):
-    """A result that is right unless `wrong` holds; then the C function `symbol` of the operands is right.
+class Speculative(NamedTuple):
+    """A result that is right unless the condition `wrong` holds, and the C function that is right then.
 
-    `symbol` is the name for float64; float32 adds an "f".
+    `symbol` is the name of the C function for float64; float32 adds an "f".
     """
 
     value: Traced
@@ -51,7 +59,7 @@ def bits_of(x: Traced) -> Traced:
 
 
 def constant(like: Traced, number: float) -> Traced:
-    """A constant of another value's type."""
+    """A constant of the dtype of another value."""
     return like.m.constant(number, like.dtype)
 
 
@@ -70,12 +78,12 @@ def sqrt(x: Traced) -> Traced:
 
 
 def floor(x: Traced) -> Traced:
-    """The integer at or below."""
+    """The largest integer that is not above `x`."""
     return x.m.floor(x)
 
 
 def trunc(x: Traced) -> Traced:
-    """The integer towards zero."""
+    """The integer part of `x`."""
     return x.m.trunc(x)
 
 
@@ -90,19 +98,19 @@ def clamp(x: Traced, low: float, high: float) -> Traced:
     return (x > high).select(high, x)
 
 
-def at_most(x: Traced, high: float) -> Traced:
-    """The smaller of `x` and a bound; NaN stays NaN."""
+def clip_above(x: Traced, high: float) -> Traced:
+    """`x` clipped to an upper bound; NaN stays NaN."""
     return (x > high).select(high, x)
 
 
 def power_of_two(biased: Traced, dtype: DType) -> Traced:
-    """The float whose exponent field is the low bits of an integer; higher bits are dropped."""
+    """``2**(biased - bias)``: the float with the exponent field `biased`, whose higher bits are dropped."""
     mantissa = _FORMATS[8 * dtype.size].mantissa
     return (biased << mantissa).bitcast(dtype)
 
 
 def small_integer(biased: Traced, dtype: DType, bias: int) -> Traced:
-    """An integer below 2**20, less `bias`, as a float; cheaper than a 64-bit conversion."""
+    """``biased - bias`` as a float, for an integer from 0 to 2**20; cheaper than a 64-bit conversion."""
     layout = _FORMATS[8 * dtype.size]
     magic_bits = (layout.bias + layout.mantissa << layout.mantissa) + (1 << layout.mantissa - 1)
     return (biased | magic_bits).bitcast(dtype) - (layout.magic + bias)

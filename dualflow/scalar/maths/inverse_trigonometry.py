@@ -1,4 +1,7 @@
-"""asin, acos, atan and atan2: odd minimax polynomials (Remez) of an argument brought below a half or 1."""
+"""asin, acos, atan and atan2: odd minimax polynomials (Remez) after a reduction of the argument.
+
+The argument of the polynomial is at most a half; of atan in float32 at most 1.
+"""
 
 from __future__ import annotations
 
@@ -77,9 +80,9 @@ _HALF_PI_LOW = {32: -4.371139000186241e-08, 64: 6.123233995736766e-17}
 
 
 def _reduced_asin(x: Traced) -> tuple[Traced, Traced, Traced]:
-    """Whether ``|x|`` is above a half; r, which is then a root and else ``|x|``; and ``asin(r) - r``.
+    """Whether ``|x|`` is above a half; the reduced argument r; and ``asin(r) - r``.
 
-    Above a half, ``acos(|x|) = 2 asin(r)`` with ``r = sqrt((1 - |x|) / 2)``.
+    Up to a half, r is ``|x|``. Above, ``r = sqrt((1 - |x|) / 2)``, so that ``acos(|x|) = 2 asin(r)``.
     """
     magnitude = abs(x)
     outer = magnitude > 0.5
@@ -101,10 +104,10 @@ def acos(x: Traced) -> Traced:
     outer, r, tail = _reduced_asin(x)
     low = _HALF_PI_LOW[x.bits]
     negative = x < 0
-    half = r + tail
-    outside = negative.select(math.pi - ((half + half) - 2 * low), half + half)
-    inside = math.pi / 2 - (copysign(r, x) + (copysign(tail, x) - low))
-    return outer.select(outside, inside)
+    asin_r = r + tail
+    if_outer = negative.select(math.pi - ((asin_r + asin_r) - 2 * low), asin_r + asin_r)
+    if_inner = math.pi / 2 - (copysign(r, x) + (copysign(tail, x) - low))
+    return outer.select(if_outer, if_inner)
 
 
 def atan(x: Traced) -> Traced:
@@ -114,35 +117,39 @@ def atan(x: Traced) -> Traced:
 
 def atan2(y: Traced, x: Traced) -> Traced:
     """The angle of the point (x, y), in radians, with C's results for zeros and infinities."""
-    across, up = abs(x), abs(y)
-    across = (across + up).eq(0).select(1.0, across)
-    corner = across.eq(INF) & up.eq(INF)
-    across, up = corner.select(1.0, across), corner.select(1.0, up)
+    x_size, y_size = abs(x), abs(y)
+    x_size = (x_size + y_size).eq(0).select(1.0, x_size)
+    both_infinite = x_size.eq(INF) & y_size.eq(INF)
+    x_size, y_size = both_infinite.select(1.0, x_size), both_infinite.select(1.0, y_size)
     if x.bits == 64:
         # The sum of the two, which `_angle` needs, must not overflow.
-        shrink = ((across > 2.0**1022) | (up > 2.0**1022)).select(constant(x, 0.25), 1.0)
-        across, up = across * shrink, up * shrink
-    return copysign(_angle(up, across, x.bitcast(int32 if x.bits == 32 else int64) < 0), y)
+        scale = ((x_size > 2.0**1022) | (y_size > 2.0**1022)).select(constant(x, 0.25), 1.0)
+        x_size, y_size = x_size * scale, y_size * scale
+    return copysign(_angle(y_size, x_size, x.bitcast(int32 if x.bits == 32 else int64) < 0), y)
 
 
 def _angle(y: Traced, x: Traced, mirrored: Traced | None) -> Traced:
-    """The angle of a point of the first quadrant, or of its mirror image in the second if `mirrored`."""
+    """The angle of a point in the first quadrant, or of its mirror image in the second if `mirrored`.
+
+    The angle is a multiple of pi/4 plus or minus atan(t): t is the smaller coordinate divided by the larger
+    and, in float64, it is reduced to -1/3..1/2.
+    """
     bits = x.bits
     steep = y > x
-    below, above = steep.select(x, y), steep.select(y, x)
+    smaller, larger = steep.select(x, y), steep.select(y, x)
     eighths = steep.select(constant(x, 2.0), 0.0)
-    falling = steep
+    subtracted = steep
     if mirrored is not None:
-        falling = steep ^ mirrored
+        subtracted = steep ^ mirrored
         eighths = steep.select(eighths, mirrored.select(constant(x, 4.0), 0.0))
     if bits == 64:
         # tan(a - pi/4) = (tan(a) - 1) / (tan(a) + 1) brings 1/2..1 to -1/3..0.
-        middle = below > above * 0.5
-        eighths = eighths + middle.select(falling.select(constant(x, -1.0), 1.0), 0.0)
-        below, above = middle.select(below - above, below), middle.select(below + above, above)
-    t = below / above
+        middle = smaller > larger * 0.5
+        eighths = eighths + middle.select(subtracted.select(constant(x, -1.0), 1.0), 0.0)
+        smaller, larger = middle.select(smaller - larger, smaller), middle.select(smaller + larger, larger)
+    t = smaller / larger
     square = t * t
     tail = t * square * polynomial(square, _TABLES[bits].atan)
     base = eighths * (math.pi / 4)
     base_low = eighths.fma(_HALF_PI_LOW[bits] / 2, eighths.fma(math.pi / 4, -base))
-    return base + (falling.select(-t, t) + (falling.select(-tail, tail) + base_low))
+    return base + (subtracted.select(-t, t) + (subtracted.select(-tail, tail) + base_low))

@@ -1,5 +1,6 @@
-"""log and its relatives: the number as ``2**k (1 + f)`` with 1 + f between sqrt(1/2) and sqrt(2).
+"""log and its relatives: ``log(x) = k log(2) + log(1 + f)`` for ``x = 2**k (1 + f)``.
 
+1 + f is between sqrt(1/2) and sqrt(2).
 log(1 + f) is ``f + tail(f)``. The tail is in float32 a minimax polynomial (Remez, relative error 2**-27), and
 in float64 that of FreeBSD's e_log.c, in ``s = f / (2 + f)``.
 """
@@ -47,7 +48,11 @@ _TAIL_64 = (
 
 
 class _Base(NamedTuple):
-    """``1 / log(base)`` in two parts, and log(2) in this base in two; exponents times the first are exact."""
+    """The constants of the logarithms to one base.
+
+    `inverse_high` and `inverse_low` are ``1 / log(base)`` in two parts. `log2_high` and `log2_low` are log(2)
+    in this base, in two parts; the product of an exponent and the first part is exact.
+    """
 
     inverse_high: float
     inverse_low: float
@@ -72,8 +77,8 @@ _BASE_10 = {
 _ROOT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 
 
-def _tail(f: Traced) -> Traced:
-    """``log(1 + f) - f`` for a reduced f."""
+def _log1p_tail(f: Traced) -> Traced:
+    """``log(1 + f) - f``, for 1 + f between sqrt(1/2) and sqrt(2)."""
     if f.bits == 32:
         return f * f * polynomial(f, _TAIL_32)
     half = f * f * 0.5
@@ -82,48 +87,48 @@ def _tail(f: Traced) -> Traced:
     return s.fma(square.fma(polynomial(square, _TAIL_64), half), -half)
 
 
-def split(x: Traced) -> tuple[Traced, Traced]:
-    """A positive number, denormal or not, as ``2**k (1 + f)``: the floats k and f."""
+def exponent_and_fraction(x: Traced) -> tuple[Traced, Traced]:
+    """The floats k and f of a positive number, denormal or not, which is ``2**k (1 + f)``."""
     layout, root_half = format_of(x), _ROOT_HALF[x.bits]
     denormal = x < layout.smallest_normal
-    lift = layout.mantissa + 1
-    bits = bits_of(denormal.select(x * 2.0**lift, x)) + (layout.one_bits - root_half)
+    shift = layout.mantissa + 1
+    bits = bits_of(denormal.select(x * 2.0**shift, x)) + (layout.one_bits - root_half)
     k = small_integer(bits >> layout.mantissa, x.dtype, layout.bias)
-    k = k - denormal.select(constant(x, lift), 0.0)
+    k = k - denormal.select(constant(x, shift), 0.0)
     mantissa = (bits & ((1 << layout.mantissa) - 1)) + root_half
     return k, mantissa.bitcast(x.dtype) - 1.0
 
 
-def _assemble(k: Traced, f: Traced, base: _Base) -> Traced:
-    """The logarithm of ``2**k (1 + f)``, the smaller terms first."""
+def _log_of_parts(k: Traced, f: Traced, base: _Base) -> Traced:
+    """The logarithm of ``2**k (1 + f)`` to a base; the smaller terms are added first."""
     if base.inverse_high == 1.0:
-        return k.fma(base.log2_high, f + k.fma(base.log2_low, _tail(f)))
-    r = f + _tail(f)
+        return k.fma(base.log2_high, f + k.fma(base.log2_low, _log1p_tail(f)))
+    r = f + _log1p_tail(f)
     low = r.fma(base.inverse_low, k * base.log2_low if base.log2_low else k)
     if not base.log2_low:
         return r.fma(base.inverse_high, low)
     return k.fma(base.log2_high, r.fma(base.inverse_high, low))
 
 
-def _special(x: Traced, pole: float, y: Traced) -> Traced:
-    """`y`, but -infinity at the pole, NaN below it and for NaN, and infinity at infinity."""
-    edge = x.eq(pole).select(constant(x, -INF), (x > pole).select(x, NAN))
-    return ((x > pole) & (x < INF)).select(y, edge)
+def _with_special_cases(x: Traced, pole: float, y: Traced) -> Traced:
+    """`y`, the logarithm of `x`, with its special cases: -infinity at the pole, NaN below, infinity."""
+    special = x.eq(pole).select(constant(x, -INF), (x > pole).select(x, NAN))
+    return ((x > pole) & (x < INF)).select(y, special)
 
 
 def log(x: Traced) -> Traced:
     """Natural logarithm."""
-    return _special(x, 0.0, _assemble(*split(x), _BASE_E[x.bits]))
+    return _with_special_cases(x, 0.0, _log_of_parts(*exponent_and_fraction(x), _BASE_E[x.bits]))
 
 
 def log2(x: Traced) -> Traced:
     """Logarithm to base 2, exact for powers of 2."""
-    return _special(x, 0.0, _assemble(*split(x), _BASE_2[x.bits]))
+    return _with_special_cases(x, 0.0, _log_of_parts(*exponent_and_fraction(x), _BASE_2[x.bits]))
 
 
 def log10(x: Traced) -> Traced:
     """Logarithm to base 10."""
-    return _special(x, 0.0, _assemble(*split(x), _BASE_10[x.bits]))
+    return _with_special_cases(x, 0.0, _log_of_parts(*exponent_and_fraction(x), _BASE_10[x.bits]))
 
 
 def log1p(x: Traced) -> Traced:
@@ -134,22 +139,22 @@ def log1p(x: Traced) -> Traced:
     # Four times 2**-k, since 2**-k would be denormal for the largest k.
     scale = power_of_two(2 * layout.bias + 2 - biased, x.dtype)
     f = (x * 0.25).fma(scale, scale.fma(0.25, -1.0))
-    y = _special(x, -1.0, _assemble(k, f, _BASE_E[x.bits]))
+    y = _with_special_cases(x, -1.0, _log_of_parts(k, f, _BASE_E[x.bits]))
     return (abs(x) < 2.0 ** -(layout.mantissa + 2)).select(x, y)
 
 
 def logaddexp(x: Traced, y: Traced) -> Traced:
     """``log(exp(x) + exp(y))``."""
     larger = (x > y).select(x, y)
-    apart = larger + log1p(exp(-abs(x - y)))
-    return x.eq(y).select(x + math.log(2), apart)
+    if_different = larger + log1p(exp(-abs(x - y)))
+    return x.eq(y).select(x + math.log(2), if_different)
 
 
 _HUGE = {32: 2.0**30, 64: 2.0**60}
 
 
 def asinh(x: Traced) -> Traced:
-    """Inverse hyperbolic sine: log1p of the inverted definition of sinh, without cancellation or overflow."""
+    """Inverse hyperbolic sine: ``log(|x| + sqrt(x**2 + 1))`` by log1p, without cancellation or overflow."""
     magnitude = abs(x)
     square = x * x
     huge = magnitude > _HUGE[x.bits]
@@ -158,7 +163,7 @@ def asinh(x: Traced) -> Traced:
 
 
 def acosh(x: Traced) -> Traced:
-    """Inverse hyperbolic cosine; NaN below 1."""
+    """Inverse hyperbolic cosine: ``log(x + sqrt(x**2 - 1))`` by log1p; NaN below 1."""
     above = x - 1.0
     huge = x > _HUGE[x.bits]
     argument = huge.select(x, above + sqrt(above * (above + 2.0)))
@@ -167,6 +172,6 @@ def acosh(x: Traced) -> Traced:
 
 
 def atanh(x: Traced) -> Traced:
-    """Inverse hyperbolic tangent; NaN beyond 1."""
+    """Inverse hyperbolic tangent: ``log((1 + x) / (1 - x)) / 2`` by log1p; NaN beyond 1."""
     magnitude = abs(x)
     return copysign(log1p((magnitude + magnitude) / (1.0 - magnitude)) * 0.5, x)

@@ -1,4 +1,4 @@
-"""The normal distribution: the probability that a value of mean 0 and variance 1 is below a number.
+"""The distribution function of the standard normal distribution, ``ndtr``.
 
 It is ``exp(-a**2 / 2) f(a)`` at ``-a``, and 1 less this at ``a``. ``f`` falls from 1/2 as slowly as
 ``1 / (a sqrt(2 pi))``. It is ``P(a) / (l(a) P(a) + N(a))`` with a line ``l`` close to ``a sqrt(2 pi)``: where
@@ -15,27 +15,26 @@ from __future__ import annotations
 import math
 
 from dualflow.core.records import NamedTuple
-from dualflow.scalar.maths.floating import at_most, bits_of, constant, format_of, polynomial
+from dualflow.scalar.maths.floating import bits_of, clip_above, constant, format_of, polynomial
 from dualflow.scalar.tracing import Traced
 
 
 class _NormalTables(NamedTuple):
-    """The numbers of one precision.
+    """The constants of one precision.
 
     From `zero` on, the probability below ``-a`` is 0. log(4) is in two parts, the first with zeros at its
     end, so that n times it is exact. `exp` is the polynomial ``(exp(-r / 2) - 1) / r`` on ``|r| <= log(2)``.
-    `up` is the power of 2 by which results are larger before the last step. `line` is l, `above` P, and
-    `below` N.
+    Results are larger by 2**`scale_exponent` before the last step. `line` is l, `p` is P and `n` is N.
     """
 
     zero: float
     log4_high: float
     log4_low: float
-    up: int
+    scale_exponent: int
     exp: tuple[float, ...]
     line: tuple[float, float]
-    above: tuple[float, ...]
-    below: tuple[float, ...]
+    p: tuple[float, ...]
+    n: tuple[float, ...]
 
 
 _TABLES = {
@@ -43,7 +42,7 @@ _TABLES = {
         zero=14.5,
         log4_high=1.38629150390625,
         log4_low=2.857213530660374e-06,
-        up=48,
+        scale_exponent=48,
         exp=(
             -0.5,
             0.1249999850988388,
@@ -53,14 +52,14 @@ _TABLES = {
             2.159440737159457e-05,
         ),
         line=(0.0019097358454018831, 2.5065982341766357),
-        above=(
+        p=(
             0.8999999761581421,
             0.7876337170600891,
             0.32881203293800354,
             0.07278413325548172,
             0.007352001499384642,
         ),
-        below=(
+        n=(
             1.798281192779541,
             0.7540175318717957,
             0.18550558388233185,
@@ -71,7 +70,7 @@ _TABLES = {
         zero=38.7,
         log4_high=1.3862943611197807,
         log4_low=1.0995846037416742e-13,
-        up=100,
+        scale_exponent=100,
         exp=(
             -0.5,
             0.12500000000000028,
@@ -86,7 +85,7 @@ _TABLES = {
             -1.2211348504424748e-11,
         ),
         line=(1.5803098224717496e-10, 2.5066282746303985),
-        above=(
+        p=(
             0.75,
             1.2412628408384887,
             1.0184410594382,
@@ -99,7 +98,7 @@ _TABLES = {
             1.0415588227804737e-05,
             3.34467308947537e-07,
         ),
-        below=(
+        n=(
             1.4999999998814768,
             1.799381316712319,
             1.111196157379674,
@@ -118,17 +117,17 @@ _TABLES = {
 def ndtr(x: Traced) -> Traced:
     """The probability that a normal value of mean 0 and variance 1 is below ``x``."""
     tables, layout = _TABLES[x.bits], format_of(x)
-    a = at_most(abs(x), tables.zero)
-    magic = layout.magic + tables.up
+    a = clip_above(abs(x), tables.zero)
+    magic = layout.magic + tables.scale_exponent
     shifted = (a * a).fma(-0.5 * math.log2(math.e), magic)
     n = shifted - magic
     r = n.fma(tables.log4_low, a.fma(a, n * tables.log4_high))
-    above = polynomial(a, tables.above)
-    power = (above * r).fma(polynomial(r, tables.exp), above)
-    scaled = bits_of(power) + (bits_of(shifted) << layout.mantissa)
+    p = polynomial(a, tables.p)
+    p_exp = (p * r).fma(polynomial(r, tables.exp), p)
+    scaled = bits_of(p_exp) + (bits_of(shifted) << layout.mantissa)
     line = a.fma(tables.line[1], tables.line[0])
-    y = scaled.bitcast(x.dtype) / line.fma(above, polynomial(a, tables.below))
-    down = 2.0**-tables.up
+    y = scaled.bitcast(x.dtype) / line.fma(p, polynomial(a, tables.n))
+    unscale = 2.0**-tables.scale_exponent
     negative = x < 0
-    scale = negative.select(constant(x, down), constant(x, -down))
+    scale = negative.select(constant(x, unscale), constant(x, -unscale))
     return y.fma(scale, negative.select(constant(x, 0.0), constant(x, 1.0)))

@@ -1,7 +1,8 @@
-"""sin, cos and tan: the argument less a multiple of pi/2, then a minimax polynomial (Remez) on +-pi/4.
+"""sin, cos and tan: Cody-Waite reduction of the argument to +-pi/4, then minimax polynomials (Remez).
 
-pi/2 is in three parts (Cody and Waite), subtracted by fused multiply-add: exact up to a bound, above which
-libm computes lane by lane.
+The reduction subtracts the nearest multiple n of pi/2 in three parts, by fused multiply-add: ``x - n * high -
+n * middle - n * low``. It is exact up to a bound, above which libm computes lane by lane. (Cody and Waite,
+"Software Manual for the Elementary Functions", 1980.)
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import math
 
 from dualflow.core.records import NamedTuple
-from dualflow.scalar.maths.floating import Partial, bits_of, format_of, polynomial
+from dualflow.scalar.maths.floating import Speculative, bits_of, format_of, polynomial
 from dualflow.scalar.tracing import Traced
 
 
 class _AngleTables(NamedTuple):
-    """pi/2 in three parts, the bound on the argument, and the polynomials in the square of the angle.
+    """The constants of one precision: pi/2 in three parts, the bound of the reduction, and the polynomials.
 
-    They continue ``sin(a) = a + a**3 (...)`` and ``cos(a) = 1 - a**2 / 2 + a**4 (...)``.
+    The polynomials P are in ``sin(a) = a + a**3 P(a**2)`` and ``cos(a) = 1 - a**2 / 2 + a**4 P(a**2)``.
     """
 
     half_pi: tuple[float, float, float]
@@ -53,7 +54,7 @@ _TABLES = {
         ),
     ),
 }
-# On +-pi/4 in float32, relative error 2**-29.
+# tan(a) = a + a**3 (...) on +-pi/4 in float32, relative error 2**-29.
 _TAN_32 = (
     0.33333349227905273,
     0.1333267241716385,
@@ -65,21 +66,21 @@ _TAN_32 = (
 )
 
 
-def _reduce(x: Traced) -> tuple[Traced, Traced, Traced]:
-    """The quadrant, as the low bits of an integer, the angle in it, at most pi/4, and its rounding error."""
+def _cody_waite_reduction(x: Traced) -> tuple[Traced, Traced, Traced]:
+    """The quadrant n, in the low bits of an integer; the angle ``x - n pi/2``; and its rounding error."""
     magic = format_of(x).magic
     shifted = x.fma(2 / math.pi, magic)
     n = shifted - magic
     high, middle, low = _TABLES[x.bits].half_pi
-    exact = n.fma(-high, x)
-    angle = n.fma(-middle, exact)
+    remainder = n.fma(-high, x)  # exact
+    angle = n.fma(-middle, remainder)
     # The rounding error of the angle. Small angles are exact, but their difference here would round.
-    lost = (abs(angle) > 2.0**-8).select(n.fma(-middle, exact - angle), 0.0)
-    return bits_of(shifted), angle, n.fma(-low, lost)
+    error = (abs(angle) > 2.0**-8).select(n.fma(-middle, remainder - angle), 0.0)
+    return bits_of(shifted), angle, n.fma(-low, error)
 
 
 def _sin_cos(angle: Traced, low: Traced) -> tuple[Traced, Traced]:
-    """Sine and cosine of ``angle + low``, at most pi/4; ``low`` doesn't change a cosine."""
+    """Sine and cosine of ``angle + low``, at most pi/4; the cosine ignores ``low``."""
     tables, square = _TABLES[angle.bits], angle * angle
     sine = angle + (angle * square).fma(polynomial(square, tables.sin), low)
     return sine, square.fma(square.fma(polynomial(square, tables.cos), -0.5), 1.0)
@@ -89,30 +90,30 @@ def _exceeds_bound(x: Traced) -> Traced:
     return abs(x) > _TABLES[x.bits].bound
 
 
-def _sine_of_quarters(x: Traced, quarters: int, symbol: str) -> Partial:
+def _shifted_sine(x: Traced, quarters: int, symbol: str) -> Speculative:
     """The sine of ``x + quarters * pi / 2``."""
-    quadrant, angle, low = _reduce(x)
+    quadrant, angle, low = _cody_waite_reduction(x)
     quadrant = quadrant + quarters if quarters else quadrant
     sine, cosine = _sin_cos(angle, low)
     y = (quadrant & 1).eq(0).select(sine, cosine)
     sign = (quadrant & 2) << (x.bits - 2)
-    return Partial((bits_of(y) ^ sign).bitcast(x.dtype), _exceeds_bound(x), symbol)
+    return Speculative((bits_of(y) ^ sign).bitcast(x.dtype), _exceeds_bound(x), symbol)
 
 
-def sin(x: Traced) -> Partial:
+def sin(x: Traced) -> Speculative:
     """Sine of an angle in radians."""
-    y = _sine_of_quarters(x, 0, "sin")
-    return Partial(x.eq(0).select(x, y.value), y.wrong, y.symbol)
+    y = _shifted_sine(x, 0, "sin")
+    return Speculative(x.eq(0).select(x, y.value), y.wrong, y.symbol)
 
 
-def cos(x: Traced) -> Partial:
+def cos(x: Traced) -> Speculative:
     """Cosine of an angle in radians."""
-    return _sine_of_quarters(x, 1, "cos")
+    return _shifted_sine(x, 1, "cos")
 
 
-def tan(x: Traced) -> Partial:
-    """Tangent: of the angle in the quadrant, or minus its inverse."""
-    quadrant, angle, low = _reduce(x)
+def tan(x: Traced) -> Speculative:
+    """Tangent of an angle in radians: the tangent of the reduced angle, or minus its inverse."""
+    quadrant, angle, low = _cody_waite_reduction(x)
     even = (quadrant & 1).eq(0)
     if x.bits == 32:
         square = angle * angle
@@ -121,4 +122,4 @@ def tan(x: Traced) -> Partial:
     else:
         sine, cosine = _sin_cos(angle, low)
         y = even.select(sine, -cosine) / even.select(cosine, sine)
-    return Partial(x.eq(0).select(x, y), _exceeds_bound(x), "tan")
+    return Speculative(x.eq(0).select(x, y), _exceeds_bound(x), "tan")

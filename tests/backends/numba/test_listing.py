@@ -53,7 +53,12 @@ def recurrent(x: Any, w: Any) -> Any:
     return y, tape.gradient(y, w), df.cond(y > 0.0, lambda: x @ w, lambda: df.exp(x))
 
 
-@pytest.mark.parametrize("program", [straight, recurrent], ids=lambda f: f.__name__)
+def complex_product(x: Any, w: Any) -> Any:
+    z = df.complex(x, w) * df.complex(w, x + 1.0)
+    return df.real(z), df.abs(z)
+
+
+@pytest.mark.parametrize("program", [straight, recurrent, complex_product], ids=lambda f: f.__name__)
 def test_the_printed_file_computes_what_the_function_does(
     program: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ from dualflow.core.dtypes import float32
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY
 from dualflow.scalar import evaluate, trace
-from dualflow.scalar.maths import is_partial
+from dualflow.scalar.maths import is_speculative
 from dualflow.scalar.tracing import ScalarTracer
 
 WIDE = re.compile(r"%[yz]mm\d+")
@@ -227,7 +227,7 @@ def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(name: 
         maths = SourceMaths(Lines(), Support())
         maths.wrong = []
         evaluate(function, maths, [SourceValue(operand, float32) for operand in "xyz"[:count]])
-        assert bool(maths.wrong) == is_partial(function)
+        assert bool(maths.wrong) == is_speculative(function)
 
 
 @pytest.mark.parametrize("tried", [0, 1])
