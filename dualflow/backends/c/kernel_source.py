@@ -18,7 +18,7 @@ from dualflow.core.dtypes import as_dtype, bool_, int64
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
-from dualflow.scalar.maths import is_partial
+from dualflow.scalar.maths import is_speculative
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
 from dualflow.schedule.kernel_statements import KernelStatement, LaunchParameter, LoopKind, Place, Register
@@ -57,7 +57,7 @@ class CKernel:
 def source(kernel: Kernel, lanes: int, support: CSupport) -> CKernel:
     """``kernel``, whose lane loop has ``lanes`` lanes, as C; ``support`` gets the functions that it calls."""
     if not kernel.reduces_lanes:
-        kernel = in_strips(kernel, lambda compute: is_partial(compute.function))
+        kernel = in_strips(kernel, lambda compute: is_speculative(compute.function))
     return _CKernelWriter(kernel, lanes, support).source()
 
 
