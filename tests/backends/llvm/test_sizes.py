@@ -63,7 +63,7 @@ def executables(function: Any) -> list[Executable]:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_another_size_runs_the_code_of_the_first(name: str) -> None:
     python, shapes = FUNCTIONS[name]
-    compiled = df.function(python)
+    compiled = df.function(python, sizes="exact")
     # a nest of shorter rows has no tiles, and narrower vectors where the length of its rows is the open size
     few = 17 if name in ("transposed", "cross-entropy", "dense", "attention") else 7
     many = 200 if name == "padded" else 2000  # a larger pad fills only what is around
@@ -80,7 +80,7 @@ def test_a_training_step_runs_the_code_of_the_first_batch_size() -> None:
     shapes = [(20, 16), (16,), (16, 10), (10,)]
     variables = [df.Variable(rng.uniform(-0.3, 0.3, s).astype(np.float32)) for s in shapes]
 
-    @df.function
+    @df.function(sizes="exact")
     def step(x: Any, y: Any) -> Any:
         w1, b1, w2, b2 = variables
         with df.GradientTape() as tape:
