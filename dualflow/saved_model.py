@@ -1,6 +1,6 @@
 """Saved models: ``df.saved_model``."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dualflow.core.namespace import publish as _publish
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from dualflow.saved.save import contains_saved_model as contains_saved_model
     from dualflow.saved.save import save as save
 
-DEFAULT_SERVING_SIGNATURE_DEF_KEY: Final = "serving_default"
+DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
 """The name of the default signature."""
-SERVING: Final = "serve"
+SERVING = "serve"
 """The tag of saved models."""
 
 _publish(

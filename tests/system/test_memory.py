@@ -88,7 +88,7 @@ print(json.dumps(peak_of(lambda: slope(large))))
 
 def test_a_whole_reduction_takes_next_to_nothing(answer: Callable[..., Any]) -> None:
     program = """
-norm = df.function(lambda x: df.sqrt(df.reduce_sum(df.square(x - 1.0))))
+norm = df.function(lambda x: df.sqrt(df.reduce_sum(df.square(x - 1.0))), sizes="exact")
 norm(small), norm(small)
 print(json.dumps(peak_of(lambda: norm(large))))
 """
