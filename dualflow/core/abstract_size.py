@@ -12,12 +12,17 @@ from dualflow.core.symbolic_sizes import SymInt
 
 
 class AbstractSize(AbstractTensor):
-    """A size that adapts to the dtype of the tensors it is combined with, as a Python number does."""
+    """A number that adapts to the dtype of the tensors it is combined with, as a Python number does."""
 
     __slots__ = ()
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is one number in ops too, as its trace has ended."""
+        raise NotImplementedError
+
     def as_tensor(self) -> Any:
-        """The number as a tensor of the dtype that a Python int has by default."""
+        """The number as a tensor of the dtype that a Python number has by default."""
         raise NotImplementedError
 
     def with_dtype(self, dtype: DType) -> Any:
@@ -25,8 +30,8 @@ class AbstractSize(AbstractTensor):
         raise NotImplementedError
 
 
-traces_with_sizes: Final[list[object]] = []
-"""The traces in progress that have such sizes; while it is empty, checks for them are skipped."""
+sizes_in_use: Final[list[str]] = []
+"""The name of the first function of which a trace had such numbers; while empty, checks are skipped."""
 
 
 class AbstractSizeScope:
@@ -34,10 +39,12 @@ class AbstractSizeScope:
 
     Attributes:
         tracer: what the trace is recorded with.
+        closed: whether the trace has ended.
     """
 
     __slots__ = ()
     tracer: Any
+    closed: bool
 
     def python_shape(self, tensor: Any) -> Shape:
         """The shape of ``tensor`` for Python code; None for sizes that depend on data."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.abstract_size import AbstractSize
 from dualflow.core.convert import Array, as_result
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, UNCOMMON, of_array
@@ -163,6 +164,9 @@ class EagerEngine(Engine):
     def lift(self, tensor: AbstractTensor) -> AbstractTensor:
         if type(tensor) is EagerTensor:
             return tensor
+        if isinstance(tensor, AbstractSize) and tensor.is_constant:
+            constant: EagerTensor = tensor.as_tensor()
+            return constant
         raise InaccessibleTensorError(
             f"{tensor!r} is a symbolic tensor of a traced function and has no value outside of it; return it "
             "from the function."

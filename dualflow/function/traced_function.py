@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import traces_with_sizes
+from dualflow.core.abstract_size import sizes_in_use
 from dualflow.core.locks import imported
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
@@ -150,7 +150,7 @@ class Function(Copied, Generic[P, R]):
         count = len(values) - len(names)
         call = self._signature.bind(values[:count], dict(zip(names, values[count:], strict=True)))
         inputs = call.inputs
-        if traces_with_sizes and self._is_inside_guarded_trace(call):
+        if sizes_in_use and self._is_inside_guarded_trace(call):
             return self._tracer.inline(call)
         concrete = self._concrete(call, inputs)
         tensors = (EagerTensor,) if self.input_signature is not None else (EagerTensor, np.ndarray)

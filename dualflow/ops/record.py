@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize, traces_with_sizes
+from dualflow.core.abstract_size import AbstractSize, sizes_in_use
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import (
@@ -221,7 +221,7 @@ def agreed(*values: Any) -> tuple[Tensor, ...]:
 
 
 def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
-    if traces_with_sizes:
+    if sizes_in_use:
         inputs = _with_adapted_sizes(promotion, inputs)
     values = [_as_tensor(x, engine) for x in inputs]
     keep = _KEPT.get(promotion, 0)

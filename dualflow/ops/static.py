@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize, traces_with_sizes
+from dualflow.core.abstract_size import AbstractSize, sizes_in_use
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, promote
@@ -103,7 +103,7 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
     Raises:
         DTypeError: entries that are not integers, or a whole shape that is symbolic.
     """
-    if type(shape) is Shape and not (traces_with_sizes and any(isinstance(d, AbstractSize) for d in shape)):
+    if type(shape) is Shape and not (sizes_in_use and any(isinstance(d, AbstractSize) for d in shape)):
         return shape
     if isinstance(shape, list | tuple):
         return tuple([d if type(d) is int else _size(d, what) for d in shape])

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import Any, Final
 
 from dualflow.core.abstract_size import AbstractSize, AbstractSizeScope
 from dualflow.core.dtypes import DType, float32, float64
-from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.function.tracing.guarded_number import GuardedNumber
 from dualflow.ops.arithmetic import add, divide, multiply, subtract
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
-
-if TYPE_CHECKING:
-    from dualflow.graph.ir import Value
 
 ARITHMETIC: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     operator.add: add,
@@ -27,7 +22,7 @@ ARITHMETIC: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
 """The op on float64 scalars that rounds as the operator of Python's floats does."""
 
 
-class GuardedFloat(SymbolicTensor, AbstractSize):
+class GuardedFloat(GuardedNumber):
     """A float computed from sizes: a float to Python, whose use fixes these sizes, and a scalar to ops.
 
     Args:
@@ -36,14 +31,14 @@ class GuardedFloat(SymbolicTensor, AbstractSize):
         scope: the sizes of the trace.
     """
 
-    __slots__ = ("_function", "_operands", "_recorded", "_scope")
+    __slots__ = ("_function", "_operands", "_recorded")
 
     def __init__(
         self, function: Callable[..., Any], operands: tuple[Any, Any], scope: AbstractSizeScope
     ) -> None:
+        super().__init__(scope)
         self._function = function
         self._operands = operands
-        self._scope = scope
         self._recorded: Any = None
 
     @property  # type: ignore[misc]  # isinstance(x, float) is True, as for other floats
@@ -51,72 +46,26 @@ class GuardedFloat(SymbolicTensor, AbstractSize):
         return float
 
     @property
-    def _value(self) -> Value:  # type: ignore[override]  # the scalar is recorded when an op needs it
-        value: Value = self.as_tensor()._value
-        return value
+    def number(self) -> float:
+        """The float in the traced call, which serves only calls of the sizes that it is computed from."""
+        return float(self._function(*[float(x) for x in self._operands]))
 
-    @property
-    def _tracer(self) -> Any:  # type: ignore[override]  # as _value
-        return self._scope.tracer
-
-    def as_tensor(self) -> Any:
-        """The float as a scalar of float32, the default dtype of Python's floats."""
-        return self.with_dtype(float32)
-
-    def with_dtype(self, dtype: DType) -> Any:
-        """The float as a scalar of ``dtype``, rounded from float64 once."""
+    def recorded(self, dtype: DType | None) -> Any:
+        """The float as a scalar of the trace, rounded from float64 once; of float32 by default."""
         if self._recorded is None:
             operands = [x.with_dtype(float64) if isinstance(x, AbstractSize) else x for x in self._operands]
             with self._scope.recording():
                 self._recorded = ARITHMETIC[self._function](*operands)
-        return self._recorded if dtype is float64 else cast(self._recorded, dtype)
-
-    # as a float
-
-    def __float__(self) -> float:  # type: ignore[override]  # the base refuses
-        return float(self._function(*[float(x) for x in self._operands]))
-
-    def __int__(self) -> int:  # type: ignore[override]
-        return int(float(self))
-
-    __trunc__ = __int__
-
-    def __complex__(self) -> complex:  # type: ignore[override]
-        return complex(float(self))
+        return self._recorded if dtype is float64 else cast(self._recorded, dtype or float32)
 
     def __bool__(self) -> bool:  # type: ignore[override]
-        return bool(float(self))
-
-    def __hash__(self) -> int:  # type: ignore[override]  # tensors have none
-        return hash(float(self))
-
-    def __str__(self) -> str:
-        return str(float(self))
-
-    def __repr__(self) -> str:
-        return repr(float(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(float(self), spec)
-
-    def __round__(self, ndigits: int | None = None) -> float:
-        return round(float(self), ndigits)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(float(self), dtype)
-
-    def __getattr__(self, name: str) -> Any:
-        """An attribute of floats, such as ``is_integer``."""
-        return getattr(float(self), name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return float, (float(self),)
+        return bool(self.number)
 
     def __neg__(self) -> Any:
         return GuardedFloat(operator.mul, (self, -1.0), self._scope)
 
     def __abs__(self) -> Any:
-        return abs(float(self))
+        return abs(self.number)
 
 
 def _method(function: Callable[..., Any], name: str, *, swap: bool) -> Callable[[Any, Any], Any]:
@@ -131,7 +80,7 @@ def _method(function: Callable[..., Any], name: str, *, swap: bool) -> Callable[
             if type(other) is bool or (function is operator.truediv and (swap or not other)):
                 return function(float(pair[0]), float(pair[1]))
             return GuardedFloat(function, pair, self._scope)
-        return function(other, float(self)) if swap else function(float(self), other)
+        return function(other, self.number) if swap else function(self.number, other)
 
     return method
 

@@ -11,21 +11,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from numbers import Number
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import Any, Final
 
 from dualflow.core.abstract_size import AbstractSize, AbstractSizeScope
 from dualflow.core.dtypes import DType
 from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
 from dualflow.core.symbolic_sizes import SymInt
 from dualflow.function.tracing.guarded_float import ARITHMETIC, GuardedFloat
-from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.function.tracing.guarded_number import GuardedNumber
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
-
-if TYPE_CHECKING:
-    from dualflow.graph.ir import Value
 
 _LARGEST_POWER: Final = 4
 _STRICT: Final = (operator.lt, operator.gt)
@@ -33,7 +28,7 @@ _AS_WRITTEN: Final = (operator.lt, operator.ge)
 """The relations that are ``x < y`` or its negation; the others are ``y < x`` or its negation."""
 
 
-class GuardedSize(SymbolicTensor, AbstractSize):
+class GuardedSize(GuardedNumber):
     """A size of a tensor in a trace that leaves the size open; see the module.
 
     Args:
@@ -41,86 +36,33 @@ class GuardedSize(SymbolicTensor, AbstractSize):
         scope: the sizes of the trace.
     """
 
-    __slots__ = ("_scope", "_size")
+    __slots__ = ("_size",)
 
     def __init__(self, size: SymInt, scope: AbstractSizeScope) -> None:
+        super().__init__(scope)
         self._size = size
-        self._scope = scope
 
     @property  # type: ignore[misc]  # isinstance(n, int) is True, as for other sizes
     def __class__(self) -> type:
         return int
 
     @property
-    def _value(self) -> Value:  # type: ignore[override]  # the scalar is recorded when an op needs it
-        value: Value = self.as_tensor()._value
-        return value
-
-    @property
-    def _tracer(self) -> Any:  # type: ignore[override]  # as _value
-        return self._scope.tracer
-
-    def as_tensor(self) -> Any:
-        """The size as an integer scalar of the trace."""
-        return self._scope.tensor(self._size)
-
-    def with_dtype(self, dtype: DType) -> Any:
-        """The size as a scalar of ``dtype``."""
-        tensor = self.as_tensor()
-        return tensor if tensor.dtype is dtype else cast(tensor, dtype)
-
-    # as an int
-
-    def __index__(self) -> int:  # type: ignore[override]  # the base refuses
+    def number(self) -> int:
+        """The size in the traced call, which serves only calls of this size."""
         return self._scope.exact(self._size)
 
-    __int__ = __trunc__ = __floor__ = __ceil__ = __index__  # type: ignore[assignment]
+    def recorded(self, dtype: DType | None) -> Any:
+        """The size as a scalar of the trace; of int32 by default, or of int64 if it is larger."""
+        tensor = self._scope.tensor(self._size)
+        return tensor if dtype is None or tensor.dtype is dtype else cast(tensor, dtype)
 
-    def __float__(self) -> float:  # type: ignore[override]
-        return float(int(self))
+    def __index__(self) -> int:  # type: ignore[override]  # the base refuses
+        return self.number
 
-    def __complex__(self) -> complex:  # type: ignore[override]
-        return complex(int(self))
-
-    def __round__(self, ndigits: int | None = None) -> int:
-        return round(int(self)) if ndigits is None else round(int(self), ndigits)
+    __floor__ = __ceil__ = __index__
 
     def __bool__(self) -> bool:  # type: ignore[override]
         return not self._scope.equal(self._size, 0)
-
-    def __hash__(self) -> int:  # type: ignore[override]  # tensors have none
-        return hash(int(self))
-
-    def __str__(self) -> str:
-        return str(int(self))
-
-    def __repr__(self) -> str:
-        return repr(int(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(int(self), spec)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(int(self), dtype)
-
-    def __getattr__(self, name: str) -> Any:
-        """An attribute of ints, such as ``bit_length``."""
-        return getattr(int(self), name)
-
-    def __copy__(self) -> GuardedSize:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> GuardedSize:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return int, (int(self),)
-
-    def __len__(self) -> int:
-        return len(int(self))  # type: ignore[arg-type]  # raises the error of an int
-
-    def __iter__(self) -> Any:
-        return iter(int(self))  # type: ignore[call-overload]  # as __len__
 
     # comparisons
 
@@ -137,7 +79,7 @@ class GuardedSize(SymbolicTensor, AbstractSize):
         return Tensor.__ne__(self, other) if _is_array(other) else not self._exactly_equal(other)
 
     def _exactly_equal(self, other: Any) -> bool:
-        return isinstance(other, Number) and bool(operator.eq(int(self), other))
+        return isinstance(other, Number) and bool(operator.eq(self.number, other))
 
     def __lt__(self, other: Any) -> Any:
         return self._compared(operator.lt, other, Tensor.__lt__)
@@ -189,7 +131,7 @@ class GuardedSize(SymbolicTensor, AbstractSize):
         if type(other) is int:
             return other
         if type(other) is GuardedSize:
-            return other._size if other._scope is self._scope else int(other)
+            return other._size if other._scope is self._scope else other.number
         return None
 
     def _combined(self, function: Callable[[int, int], int], other: object, method: Any, swap: bool) -> Any:
@@ -198,7 +140,7 @@ class GuardedSize(SymbolicTensor, AbstractSize):
         if size is not None:
             operands = (size, self._size) if swap else (self._size, size)
             if function in _DIVISIONS and self._scope.equal(operands[1], 0):
-                function(int(other) if swap else int(self), 0)  # type: ignore[call-overload]  # raises
+                function(int(other) if swap else self.number, 0)  # type: ignore[call-overload]  # raises
             return guarded(function(*operands), self._scope)
         if _is_array(other):
             return method(self, other)
@@ -212,19 +154,19 @@ class GuardedSize(SymbolicTensor, AbstractSize):
         size = self._size_of(other)
         if size is not None or type(other) is float:
             if self._scope.equal(size, 0) if size is not None else not other:
-                return int(self) / other  # raises
+                return self.number / other  # raises
             return GuardedFloat(operator.truediv, (self, other), self._scope)
         if type(other) is GuardedFloat:
             return NotImplemented
-        return Tensor.__truediv__(self, other) if _is_array(other) else int(self) / other
+        return Tensor.__truediv__(self, other) if _is_array(other) else self.number / other
 
     def __rtruediv__(self, other: Any) -> Any:
         size = self._size_of(other)
         if size is not None or type(other) is float:
             if self._scope.equal(self._size, 0):
-                return other / int(self)  # raises
+                return other / self.number  # raises
             return GuardedFloat(operator.truediv, (other, self), self._scope)
-        return Tensor.__rtruediv__(self, other) if _is_array(other) else other / int(self)
+        return Tensor.__rtruediv__(self, other) if _is_array(other) else other / self.number
 
 
 def _operator(function: Callable[[Any, Any], Any], name: str, *, swap: bool) -> Callable[[Any, Any], Any]:
@@ -307,5 +249,5 @@ def _is_array(x: object) -> bool:
 
 def _exactly(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """``function`` of two values, of which guarded sizes are fixed to their numbers."""
-    x, y = (int(v) if type(v) is GuardedSize else v for v in (x, y))
+    x, y = (v.number if type(v) is GuardedSize else v for v in (x, y))
     return function(x, y)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from dualflow.core.abstract_size import AbstractSizeScope, traces_with_sizes
+from dualflow.core.abstract_size import AbstractSizeScope, sizes_in_use
 from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.errors import DualflowError
@@ -47,11 +47,11 @@ class SizeScope(AbstractSizeScope):
     __slots__ = (
         "_arguments",
         "_axes",
-        "_closed",
         "_guards",
         "_numbers",
         "_shape_of",
         "_tensors",
+        "closed",
         "error",
         "tracer",
     )
@@ -71,13 +71,13 @@ class SizeScope(AbstractSizeScope):
         self._tensors: dict[tuple[SymInt, DType], Any] = {}
         self._guards: dict[tuple[bool, int, int], SizeGuard] = {}
         self._shape_of = shape_of
-        self._closed = False
+        self.closed = False
         self.error: ExactSizesRequired | None = None
 
     def tensor(self, size: SymInt) -> Any:
         """``size`` as an integer scalar of the trace, of the dtype that the number has by default."""
         in_range = self.number(size) < _INT32_END
-        if not self._closed:
+        if not self.closed:
             guard = SizeGuard(False, size, _INT32_END, in_range, None)
             self._guards.setdefault((False, size, _INT32_END), guard)
         dtype = int32 if in_range else int64
@@ -131,7 +131,7 @@ class SizeScope(AbstractSizeScope):
         """The number that ``size`` is in the traced call, to which a guard fixes it."""
         number = self.number(size)
         variables = size_variables(size)
-        if len(variables) == 1 and not self._closed:  # the axis itself, so that it is found to be fixed
+        if len(variables) == 1 and not self.closed:  # the axis itself, so that it is found to be fixed
             (variable,) = variables
             axis_size = SymInt({(variable,): 1})
             self._guarded(True, axis_size, self.number(axis_size), True)
@@ -141,11 +141,11 @@ class SizeScope(AbstractSizeScope):
 
     def finish(self) -> SizeGuards:
         """The guards. Python code that keeps a size beyond its trace reads the number of the traced call."""
-        self._closed = True
+        self.closed = True
         return SizeGuards(dict(self._axes), tuple(self._guards.values()))
 
     def _guarded(self, equality: bool, x: int, y: int, outcome: bool) -> bool:
-        if not self._closed and (isinstance(x, SymInt) or isinstance(y, SymInt)):
+        if not self.closed and (isinstance(x, SymInt) or isinstance(y, SymInt)):
             self._guards.setdefault((equality, x, y), SizeGuard(equality, x, y, outcome, caller()))
         return outcome
 
@@ -161,10 +161,11 @@ def guarded_sizes(tracer: Tracer, scope: SizeScope | None) -> Iterator[None]:
         yield
         return
     tracer.size_scope = scope
-    traces_with_sizes.append(scope)
+    if not sizes_in_use:
+        sizes_in_use.append(tracer.name)
     try:
         yield
     finally:
-        traces_with_sizes.remove(scope)
+        scope.closed = True
     if scope.error is not None:
         raise scope.error

@@ -215,18 +215,30 @@ def test_a_wrong_call_has_the_error_of_its_own_shapes() -> None:
     assert product(values(5, 3)).shape == (5, 2)
 
 
-def test_python_code_that_keeps_a_size_reads_the_number_of_its_trace() -> None:
-    kept = []
+def test_a_size_that_is_kept_is_the_number_of_its_trace() -> None:
+    kept: list[Any] = []
 
     @df.function
     def f(x: Any) -> Any:
-        kept.append(x.shape[0])
+        kept.extend([x.shape[0], 1.0 / x.shape[0], x.shape])
         return x + x.shape[0]
 
     for n in (2, 3, 4):
         f(values(n))
-    assert [int(n) for n in kept] == [2, 3]
-    assert df.zeros([int(kept[1])]).shape == (3,)
+    size, inverse, shape = kept[3:]
+    assert (int(size), float(inverse), list(shape)) == (3, 1 / 3, [3])
+    results: list[tuple[Any, Any]] = [
+        (df.zeros([size]), df.zeros([3])),
+        (df.zeros(shape), df.zeros([3])),
+        (df.range(size), df.range(3)),
+        (df.stack([size, 2]), df.stack([3, 2])),
+        (df.ones([5])[:size] * size * inverse, df.ones([3])),
+        (df.constant(size, df.float64), df.constant(3, df.float64)),
+        (df.function(lambda x: df.zeros([size]) + x * inverse)(3.0), df.ones([3])),
+    ]
+    for result, expected in results:
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result.numpy(), expected.numpy())
 
 
 def test_gradients_are_those_of_the_sizes_of_the_call() -> None:
