@@ -234,6 +234,9 @@ def _initialiser(owner: Any) -> Callable[..., None]:
     initialise: Any = scope["__init__"]
     initialise.__defaults__ = tuple(defaults)
     initialise.__qualname__ = f"{owner.__qualname__}.__init__"
+    types = [vars(cls).get("__annotations__", {}) for cls in reversed(owner.__mro__)]
+    declared_types = {name: declared for own in types for name, declared in own.items()}
+    initialise.__annotations__ = {name: declared_types[name] for name in parameters[1:]}
     return initialise  # type: ignore[no-any-return]  # a function
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 import typing
 from collections.abc import Callable
@@ -256,6 +257,16 @@ def test_standard_library_sees_the_options_of_a_dataclass(cls: Any) -> None:
 def test_graphs_compare_dataclasses_bit_by_bit(cls: Any) -> None:
     assert exact(cls(0.0)) == exact(cls(0.0, tags=["not compared"]))
     assert exact(cls(0.0)) != exact(cls(-0.0))
+
+
+def test_the_constructor_of_a_dataclass_has_the_types_of_its_fields() -> None:
+    @records.dataclass(frozen=True, slots=True)
+    class Point:
+        x: int
+        y: float = 0.0
+
+    assert Point(1).y == 0.0
+    assert inspect.get_annotations(Point.__init__) == {"x": "int", "y": "float"}
 
 
 def test_dataclass_inherits_fields() -> None:
