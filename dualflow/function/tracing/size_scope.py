@@ -140,8 +140,7 @@ class SizeScope(AbstractSizeScope):
         return number
 
     def finish(self) -> SizeGuards:
-        """The guards. Python code that keeps a size beyond its trace reads the number of the traced call."""
-        self.closed = True
+        """The guards of the trace."""
         return SizeGuards(dict(self._axes), tuple(self._guards.values()))
 
     def _guarded(self, equality: bool, x: int, y: int, outcome: bool) -> bool:
@@ -153,6 +152,8 @@ class SizeScope(AbstractSizeScope):
 @contextmanager
 def guarded_sizes(tracer: Tracer, scope: SizeScope | None) -> Iterator[None]:
     """Let Python code in the block read the open sizes of a trace as those of ``scope``, unless it is None.
+
+    After the block the scope is closed: sizes that Python code has kept are the numbers of the traced call.
 
     Raises:
         ExactSizesRequired: the code needed a size that has no expression, even if it caught the error.
