@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from required_tools import require_module
 
 import dualflow as df
 from dualflow.compat import v1
 
-pytest.importorskip("tensorboardX")
-accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+require_module("tensorboardX")
+accumulators = require_module("tensorboard.backend.event_processing.event_accumulator")
 
 
 def steps(folder: Path, tag: str) -> list[int]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from required_tools import require_module
 
 import dualflow as df
 from dualflow.data.functions import DebugMode
@@ -71,7 +72,7 @@ def test_a_shuffle_in_front_of_a_sequence_reads_what_is_needed() -> None:
 
 
 def test_columns_of_a_frame_are_sources() -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = require_module("pandas")
     frame = pandas.DataFrame({"x": [1.5, 2.5], "n": [3, 4]})
     by_name = list(Dataset.from_tensor_slices(dict(frame)))
     assert [(float(e["x"]), int(e["n"])) for e in by_name] == [(1.5, 3), (2.5, 4)]

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from required_tools import require_module
 
 import dualflow as df
 
-pytest.importorskip("tensorboardX")
-accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+require_module("tensorboardX")
+accumulators = require_module("tensorboard.backend.event_processing.event_accumulator")
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,17 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from required_tools import require_tool
 
 import dualflow as df
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from tests.harness.c_programs import CheckFailed, bits, call, compiled, program_of
 
-COMPILERS = [
-    pytest.param(
-        name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed")
-    )
-    for name in ("gcc", "clang")
-]
 RNG = np.random.default_rng(0)
 
 
@@ -69,7 +63,7 @@ def results_of(function: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     return [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("open_sizes", [False, True], ids=["static", "open"])
 def test_a_compiled_function_has_the_bits_of_the_default_backend(
     tmp_path: Path, compiler: str, open_sizes: bool
@@ -82,7 +76,7 @@ def test_a_compiled_function_has_the_bits_of_the_default_backend(
         concrete = traced.get_concrete_function(*specs)
         programs.append(program_of(concrete))
         expected.append(results_of(concrete, arrays))
-    library = compiled(programs, tmp_path, compiler)
+    library = compiled(programs, tmp_path, require_tool(compiler))
     for program, (_, arrays), results in zip(programs, FUNCTIONS, expected, strict=True):
         for a, b in zip(call(library, program, arrays), results, strict=True):
             assert a.shape == b.shape, program.name

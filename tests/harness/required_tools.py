@@ -1,0 +1,89 @@
+"""Programs and packages that some tests need: without one, the test skips, or fails in ``.ci/run``.
+
+``python tests/harness/required_tools.py`` prints the Debian packages of the programs that are missing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+from types import ModuleType
+from typing import NoReturn
+
+DEBIAN = {
+    "gcc": "gcc",
+    "clang": "clang",
+    "wasm-ld": "lld",
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "qemu-aarch64": "qemu-user",
+    "node": "nodejs",
+    "chromium": "chromium",
+}
+"""The programs that tests run, and the Debian package of each."""
+SANITIZERS = {
+    "gcc": ("libasan.so", "libgcc-12-dev"),
+    "clang": ("libclang_rt.asan-x86_64.a", "libclang-rt-14-dev"),
+}
+"""The library of AddressSanitizer in each compiler, and its Debian package."""
+MUST_EXIST = "DUALFLOW_TESTS_REQUIRE_TOOLS"
+"""The environment variable by which ``.ci/run`` makes a missing program or package a failure."""
+
+
+def require_tool(name: str) -> str:
+    """The path of a program; without it, the test skips or fails.
+
+    Where a file has tests that need none, call it in those that do, or in a fixture of theirs.
+    """
+    return shutil.which(name) or missing(name, f"apt-get install {DEBIAN[name]}")
+
+
+def require_module(name: str) -> ModuleType:
+    """The imported module of an optional package; without it, the test skips or fails.
+
+    Called at the top of a file, it decides for all tests of the file.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        missing(name, "pip install 'dualflow[tests]'")
+
+
+def require_sanitizer(compiler: str) -> str:
+    """The path of AddressSanitizer's library of ``gcc`` or ``clang``; without it, the test skips or fails."""
+    require_tool(compiler)
+    file, package = SANITIZERS[compiler]
+    return library_of(compiler, file) or missing(f"{compiler}'s {file}", f"apt-get install {package}")
+
+
+def missing(what: str, remedy: str) -> NoReturn:
+    """Skip the test for want of something, or fail it if everything must exist."""
+    import pytest  # .ci/run prints the packages with a Python that has none
+
+    reason = f"{what} is not installed: {remedy}"
+    if os.environ.get(MUST_EXIST):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+def library_of(compiler: str, file: str) -> str | None:
+    """The path of a library of a compiler, or None: it prints the name alone of one that it does not have."""
+    command = [compiler, f"-print-file-name={file}"]
+    path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return path if os.path.isabs(path) else None
+
+
+def missing_packages() -> list[str]:
+    """The Debian packages that would bring what ``require_tool`` and ``require_sanitizer`` miss."""
+    packages = [package for program, package in DEBIAN.items() if not shutil.which(program)]
+    for compiler, (file, package) in SANITIZERS.items():
+        if not shutil.which(compiler) or not library_of(compiler, file):
+            packages.append(package)
+    return packages
+
+
+if __name__ == "__main__":
+    print(*missing_packages())
