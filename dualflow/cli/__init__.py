@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
 
 import dualflow
-from dualflow.cli.call import ARGUMENTS, Arguments, CommandError, named_call, take_call, user_lines
+from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call, trace_of, user_lines
+from dualflow.cli.export import EXPORT_DESCRIPTION, export, take_export
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
 from dualflow.cli.show import DESCRIPTION, show, take_show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
-from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import DualflowError
-from dualflow.function.bound_method import BoundFunction
-from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.decorator import function
-from dualflow.function.traced_function import Function
 
 _RUN = """\
 Run a program that was written for TensorFlow 2, with Keras or without: in its process, and in those that
@@ -55,20 +49,6 @@ of it runs.
   python -m dualflow graph train:step --draw step.svg
 """
 
-
-_EXPORT = f"""\
-Trace a function, compile it, and write the result as a program without dualflow. Nothing of it runs.
-
-  --to numba    one Python file, which needs NumPy and Numba
-  --to c        a folder with NAME.c, NAME.h, CMakeLists.txt and an example main.c
-  --to library  the same, and a shared library, by the system's C compiler or the package ziglang
-
-{ARGUMENTS}
-
-  python -m dualflow export model.py:loss step.py --args "df.TensorSpec([32, 64])"
-  python -m dualflow export train:step out/ --to c --args "df.TensorSpec([None, 64])"
-"""
-
 _KERAS = """\
 Let a plain `import keras` take dualflow as its backend, with KERAS_BACKEND=dualflow or Keras's settings
 file: enable writes a file into this environment's site-packages that Python reads when it starts, disable
@@ -78,9 +58,6 @@ does `python -m dualflow run`.
   python -m dualflow keras enable
   KERAS_BACKEND=dualflow python train.py
 """
-
-EXPORTED: Final = "# Written by python -m dualflow export, which replaces this file.\n"
-"""The first line of an exported file, by which it is recognised."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -149,18 +126,14 @@ def _parser() -> argparse.ArgumentParser:
     graph.add_argument("--optimised", action="store_true", help="the graph as it runs, after all passes")
     graph.add_argument("--draw", metavar="FILE", help="write a picture too: .svg, .png or .pdf")
     graph.set_defaults(run=_graph)
-    export = commands.add_parser(
+    exported = commands.add_parser(
         "export",
         help="a function as a program without dualflow",
-        description=_EXPORT,
+        description=EXPORT_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_call(export)
-    export.add_argument("file", metavar="TARGET", help="the file to write; for C, the folder")
-    export.add_argument("--force", action="store_true", help="replace files that dualflow has not written")
-    export.add_argument("--to", choices=["numba", "c", "library"], default="numba", help="what is written")
-    export.add_argument("--cpu", default="native", help="the library's: native, x86-64-v3, generic, aarch64")
-    export.set_defaults(run=_export)
+    take_export(exported)
+    exported.set_defaults(run=export)
     shown = commands.add_parser(
         "show",
         help="what a saved model has, and the results of its signatures",
@@ -200,63 +173,8 @@ def _compare(options: argparse.Namespace) -> str:
     return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
 
 
-def _traced(options: argparse.Namespace) -> ConcreteFunction:
-    """The trace of the call that the options name."""
-    return _trace(*named_call(options))
-
-
-def _trace(called: Any, arguments: Arguments) -> ConcreteFunction:
-    traced = called if isinstance(called, Function | BoundFunction) else function(called)
-    return traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
-
-
-def _export(options: argparse.Namespace) -> str:
-    called, arguments = named_call(options)
-    if options.to != "numba":
-        concrete = _trace(called, arguments)
-        try:
-            return "\n".join(concrete.export(options.file, options.to, cpu=options.cpu, force=options.force))
-        except OSError as error:
-            raise CommandError(f"{options.file} can't be written: {error.strerror}.") from None
-    _check_target(options.file, called, force=options.force)
-    text = EXPORTED + _trace(called, arguments).source(options.to)
-    try:
-        with AtomicFile(options.file) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise CommandError(f"{options.file} can't be written: {error.strerror}.") from None
-    return f"{options.file}: {len(text.splitlines())} lines"
-
-
-def _check_target(path: str, called: Any, *, force: bool) -> None:
-    """Raise if ``path`` is the file of ``called``, or exists and was not written by dualflow.
-
-    Raises:
-        CommandError: it is the function's file; or without ``force``, it exists and is not an exported file.
-    """
-    code = getattr(getattr(called, "python_function", called), "__code__", None)
-    source = "" if code is None else code.co_filename
-    if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-        raise CommandError(f"{path} is the file of the function itself; name another file.")
-    if not force and not _is_exported(path):
-        raise CommandError(
-            f"{path} exists, and dualflow has not written it; name another file, or replace it with --force."
-        )
-
-
-def _is_exported(path: str) -> bool:
-    """Whether there is no file at ``path``, or an exported one."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline() == EXPORTED
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        raise CommandError(f"{path} can't be written: {error.strerror}.") from None
-
-
 def _graph(options: argparse.Namespace) -> str:
-    concrete = _traced(options)
+    concrete = trace_of(*named_call(options))
     graph = concrete.optimised_graph if options.optimised else concrete.graph
     if options.draw is not None:
         try:

@@ -17,6 +17,10 @@ from typing import Any
 import numpy as np
 
 import dualflow
+from dualflow.function.bound_method import BoundFunction
+from dualflow.function.concrete import ConcreteFunction
+from dualflow.function.decorator import function
+from dualflow.function.traced_function import Function
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import PACKAGE
 
@@ -70,6 +74,12 @@ def named_call(options: Namespace) -> tuple[Any, Arguments]:
     module = _module(place)
     function = _attribute(module, name)
     return function, _arguments(module, function, name, options.args)
+
+
+def trace_of(called: Any, arguments: Arguments) -> ConcreteFunction:
+    """The trace of a function for these arguments."""
+    traced = called if isinstance(called, Function | BoundFunction) else function(called)
+    return traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
 
 
 def _module(place: str) -> ModuleType:
