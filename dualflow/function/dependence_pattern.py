@@ -103,14 +103,14 @@ class _Dependence:
         places = rows, np.arange(rows.size)
         return _ones(self.sparse.csr_array((ones, places), (count, rows.size)) @ self.patterns[value])
 
-    def _moved(self, node: Node, value: Value, slots: Any) -> Pattern:
-        """The pattern of a result that copies elements of the inputs at ``slots``.
+    def _moved(self, node: Node, value: Value, copied: Any) -> Pattern:
+        """The pattern of a result that copies elements of the inputs at ``copied``.
 
         The op's kernel runs on numbers of rows instead of elements; row 0 depends on nothing.
         """
         parts, operands, first = [self.empty(1)], [], 1
-        for slot, source in enumerate(node.inputs):
-            if slot not in slots:
+        for index, source in enumerate(node.inputs):
+            if index not in copied:
                 operands.append(self._constant(source))
             elif source in self.patterns:
                 operands.append(_numbers(source) + first)
@@ -126,21 +126,21 @@ class _Dependence:
     def _product(self, node: Node, value: Value) -> Pattern:
         """The pattern of a matrix product, by rows of the first factor and columns of the second."""
         patterns = []
-        for slot, source in enumerate(node.inputs):
+        for index, source in enumerate(node.inputs):
             if source not in self.patterns:
                 continue
-            other = self._constant(node.inputs[1 - slot])
+            other = self._constant(node.inputs[1 - index])
             if other is not None and other.ndim == source.spec.rank == 2 and not any(_transposed(node)):
                 nonzero = self.sparse.csr_array(other != 0)
-                identity = self.sparse.eye_array(sizes(value)[slot], dtype=bool)
-                pair = (identity, nonzero.T) if slot == 0 else (nonzero, identity)
+                identity = self.sparse.eye_array(sizes(value)[index], dtype=bool)
+                pair = (identity, nonzero.T) if index == 0 else (nonzero, identity)
                 patterns.append(_ones(self.sparse.kron(*pair, format="csr") @ self.patterns[source]))
                 continue
-            contracted = source.spec.rank - (1 if slot == (1 if _transposed(node)[slot] else 0) else 2)
+            contracted = source.spec.rank - (1 if index == (1 if _transposed(node)[index] else 0) else 2)
             reduced = self._reduced(source, (contracted,))
             shape = [1 if i == contracted else n for i, n in enumerate(sizes(source))]
             rows = np.arange(math.prod(shape)).reshape(shape)
-            rows = np.swapaxes(rows, -1, -2) if _transposed(node)[slot] else rows
+            rows = np.swapaxes(rows, -1, -2) if _transposed(node)[index] else rows
             patterns.append(reduced[np.broadcast_to(rows, sizes(value)).reshape(-1)])
         return _union(patterns)
 

@@ -46,10 +46,10 @@ def bytes_moved(node: Node) -> int:
     body = body_of(node)
     read: dict[Value, int] = {}
     for part in filter(computes, (node,) if body is None else body.nodes):
-        for slot, value in enumerate(part.inputs):
+        for operand, value in enumerate(part.inputs):
             base = base_of(value)
             if body is None or base.node is None:
-                picked = _picked(part) if slot == 0 else None
+                picked = _picked(part) if operand == 0 else None
                 nbytes = min(_bytes(base.spec), _bytes(value.spec if picked is None else picked))
                 read[base] = max(read.get(base, 0), nbytes)
     scattered = _picked(node) if isinstance(node.op.kind, Scatter) else None

@@ -329,9 +329,9 @@ class _Analysis:
                 self.scratch[buffer] = (self._constant(width),)
             case ks.TransposedTile():
                 self._tile(statement, loops, blocks, around)
-            case ks.ReduceLanes(slots=slots, width=width):
-                for slot in slots:
-                    place = Place(slot, ((KernelLoop.LANES, None),))
+            case ks.ReduceLanes(buffers=buffers, width=width):
+                for buffer in buffers:
+                    place = Place(buffer, ((KernelLoop.LANES, None),))
                     lanes = _OpenLoop(self._constant(width), frozenset())
                     self._index(place, {KernelLoop.LANES: lanes}, blocks, around)
 

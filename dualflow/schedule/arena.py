@@ -46,28 +46,27 @@ def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
 def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
     """Offsets for memory blocks of which some have symbolic sizes; those come after the others.
 
-    These share slots. A slot is as large as its first block, and is used again for blocks that are never
-    larger.
+    A byte range is as large as its first block, and is reused for later blocks that are never larger.
     """
     static = [i for i, block in enumerate(blocks) if type(block.nbytes) is int]
     symbolic = [i for i, block in enumerate(blocks) if type(block.nbytes) is not int]
     places, end = assign([blocks[i] for i in static])
     offsets = dict(zip(static, places, strict=True))
-    slots: list[_SymbolicSlot] = []
+    reusable: list[_ReusableRange] = []
     for i in sorted(symbolic, key=lambda i: blocks[i].birth):
         block = blocks[i]
-        slot = next((s for s in slots if s.death < block.birth and _holds(s.nbytes, block.nbytes)), None)
-        if slot is None:
-            slot = _SymbolicSlot(end, block.nbytes)
-            slots.append(slot)
+        target = next((r for r in reusable if r.death < block.birth and _holds(r.nbytes, block.nbytes)), None)
+        if target is None:
+            target = _ReusableRange(end, block.nbytes)
+            reusable.append(target)
             end += aligned(block.nbytes)
-        slot.death = block.death
-        offsets[i] = slot.offset
+        target.death = block.death
+        offsets[i] = target.offset
     return [offsets[i] for i in range(len(blocks))], end
 
 
 @dataclass(slots=True)
-class _SymbolicSlot:
+class _ReusableRange:
     """A byte range of symbolic size in the arena, and the last step that needs it."""
 
     offset: int

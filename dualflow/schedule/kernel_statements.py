@@ -327,14 +327,14 @@ class ReduceCombine(NamedTuple):
 
 
 class ReduceLanes(NamedTuple):
-    """Combines the ``width`` accumulators in ``slots`` into one, halves first.
+    """Combines the ``width`` accumulators in ``buffers`` into one, halves first.
 
     There is a buffer for each register of the accumulator, and ``width`` is a power of two.
     """
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
-    slots: tuple[int, ...]
+    buffers: tuple[int, ...]
     width: int
     node: Node
 

@@ -67,8 +67,8 @@ class MemoryBounds:
         self.nbytes.update((plan.inputs + i, array.nbytes) for i, array in enumerate(plan.constants))
         self.nbytes.update(_static_sizes((*plan.outputs, *plan.temporaries), plan.first_output))
         self.nbytes[plan.arena] = plan.arena_bytes
-        allocating = list(walk_program(program)) if plan.slots or self.sized else []
-        rows = {row.slot for s in allocating if isinstance(s, RunLoop) for row in s.memory.rows}
+        allocating = list(walk_program(program)) if plan.row_buffers or self.sized else []
+        rows = {row.buffer for s in allocating if isinstance(s, RunLoop) for row in s.memory.rows}
         for statement in allocating:
             self._add_allocations(statement, rows)
 
@@ -77,7 +77,7 @@ class MemoryBounds:
         blocks: dict[int, list[int]] = {}
         if isinstance(statement, RunLoop):
             blocks = dict(statement.memory.stacks)
-            self.nbytes.update((row.slot, row.nbytes) for row in statement.memory.rows)
+            self.nbytes.update((row.buffer, row.nbytes) for row in statement.memory.rows)
             self._count(statement)
         elif not isinstance(statement, ChooseBranch):
             blocks = dynamic_buffers(statement.outputs, statement.node.outputs, self._bound)

@@ -99,7 +99,7 @@ def plan(
         tuple(v.spec for v in graph.outputs),
         tuple(table.temporaries),
         scope.arena_bytes,
-        table.slots,
+        table.row_buffers,
         table.loops,
         has_symbolic_sizes(graph) and not bound,
         costs,
@@ -166,12 +166,12 @@ class _Table:
         self.separate = separate
         self.constants: list[np.ndarray[Any, Any]] = []
         self.temporaries: list[TensorSpec] = []
-        self.slots = 0
+        self.row_buffers = 0
         self.loops = 0
 
-    def slot(self) -> int:
-        self.slots += 1
-        return self.slots - 1
+    def row_buffer(self) -> int:
+        self.row_buffers += 1
+        return self.row_buffers - 1
 
     def loop(self) -> int:
         self.loops += 1
@@ -281,7 +281,7 @@ class _Scope:
                 self.allocations[value] = Allocation(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
             elif not value.spec.shape.is_static or not size_variables(value.spec.shape) <= self.table.bound:
-                self.allocations[value] = Allocation(BufferKind.STACK, self.table.slot())
+                self.allocations[value] = Allocation(BufferKind.STACK, self.table.row_buffer())
             elif self.table.separate:
                 self.allocations[value] = Allocation(
                     BufferKind.TEMPORARY, len(temporaries), strides=self.strides.get(value)
@@ -374,7 +374,7 @@ class _Scope:
         stacks = [*inputs[carried : loop.end], *outputs[carried:]]
         grows = [*[False] * scanned, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
         rows = [self._row(*row, places) for row in zip(values, stacks, grows, strict=True)]
-        row_layouts = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
+        row_layouts = [Layout(r.buffer, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
         growing = _growing(loop)
         following = [self._following(loop.body.outputs[i], places) for i in growing]
         body_inputs = (*carry, *row_layouts[:scanned], *invariant)
@@ -409,13 +409,13 @@ class _Scope:
 
     def _following(self, value: Value, places: _Places) -> Layout:
         """The layout of the next value of a loop-carried value whose size an iteration changes."""
-        slot = places.starts[BufferKind.STACK] + self.table.slot()
-        return Layout(slot, 0, contiguous_strides(value.spec.shape))
+        buffer = places.starts[BufferKind.STACK] + self.table.row_buffer()
+        return Layout(buffer, 0, contiguous_strides(value.spec.shape))
 
     def _row(self, value: Value, stack: Layout, grows: bool, places: _Places) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
-        slot = places.starts[BufferKind.STACK] + self.table.slot()
-        return StackRow(slot, stack, row.nbytes, value.spec.dtype, grows)
+        buffer = places.starts[BufferKind.STACK] + self.table.row_buffer()
+        return StackRow(buffer, stack, row.nbytes, value.spec.dtype, grows)
 
 
 def _scopes(node: Node, table: _Table) -> list[_Scope]:

@@ -34,14 +34,14 @@ class StackRow(NamedTuple):
     """The current row of a stack in a loop; a stack has one row for each iteration.
 
     Attributes:
-        slot: the buffer whose address moves along the rows.
+        buffer: the buffer whose address moves along the rows.
         stack: the layout of the whole stack.
         nbytes: the size of a row.
         dtype: of the elements.
         grows: whether the stack is a growable buffer, since the trip count is dynamic.
     """
 
-    slot: int
+    buffer: int
     stack: Layout
     nbytes: int
     dtype: DType
@@ -165,7 +165,7 @@ class Plan(NamedTuple):
         arena_bytes: the size of the arena.
         argument_sizes: if all sizes follow from those of the inputs, the size variables and the axes of
             inputs that have these sizes: a call computes all sizes before the program runs.
-        slots: the number of addresses for rows and stacks.
+        row_buffers: the number of addresses for rows and stacks.
         loops: the number of loops with a counter.
         sized: whether the program computes sizes while it runs.
         costs: the figures of the processor, by which kernels and calls are written.
@@ -177,7 +177,7 @@ class Plan(NamedTuple):
     outputs: tuple[TensorSpec, ...]
     temporaries: tuple[TensorSpec, ...]
     arena_bytes: int
-    slots: int = 0
+    row_buffers: int = 0
     loops: int = 0
     sized: bool = False
     costs: CostModel = CPU
@@ -190,8 +190,8 @@ class Plan(NamedTuple):
 
     @property
     def workspace(self) -> int:
-        """The index of the kernels' workspace in the table if its size is dynamic: after the slots."""
-        return self.arena + 1 + self.slots
+        """The index of the kernels' workspace in the table if its size is dynamic: after the row buffers."""
+        return self.arena + 1 + self.row_buffers
 
     @property
     def first_output(self) -> int:

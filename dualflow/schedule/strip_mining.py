@@ -1,13 +1,13 @@
 """Strip mining of lane loops, for compilers that vectorise only innermost loops of simple statements.
 
 A strip is a block of consecutive iterations of a lane loop. Values that cross inner loops are in stack
-scratch, in *slots* with an element for each iteration of the strip. Three kinds of lane loops are rewritten:
+scratch, with an element for each iteration of the strip. Three kinds of lane loops are rewritten:
 
 * A loop around other loops, as in a sum of columns: each inner loop runs once for the whole strip, and the
   statements between inner loops become lane loops over the strip. So rows of the operand are read in memory
   order.
 * A reduction into several registers, such as an argmax: each iteration of the strip has an accumulator in
-  slots, and these are combined after the loop in a fixed order.
+  scratch, and these are combined after the loop in a fixed order.
 * A loop with guarded code: the strip is computed, and recomputed by exact code if an iteration needs it.
   Stores and reductions come afterwards.
 """
@@ -74,7 +74,7 @@ class _Strips:
     """Strip-mines the lane loops of one kernel.
 
     Attributes:
-        memory: the allocations of the slots.
+        memory: the allocations of stack scratch.
     """
 
     def __init__(self, kernel: Kernel, is_guarded: Callable[[ks.Compute], bool]) -> None:
@@ -115,21 +115,23 @@ class _Strips:
     def _side_by_side(self, loop: ks.For, updates: Sequence[ks.ReduceUpdate]) -> Iterator[KernelStatement]:
         """The strip-mined loop with an accumulator for each iteration, and their combination."""
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in updates}
-        slots = {r: self._slot(r, STRIP_ACCUMULATORS) for accumulator in lanes.values() for r in accumulator}
+        scratch = {
+            r: self._allocate(r, STRIP_ACCUMULATORS) for accumulator in lanes.values() for r in accumulator
+        }
         starts = [ks.ReduceInit(lanes[step.node], step.reduction, step.node) for step in updates]
-        stores = [ks.Store(Place(slots[r], terms=((KernelLoop.LANES, None),)), r) for r in slots]
+        stores = [ks.Store(Place(scratch[r], terms=((KernelLoop.LANES, None),)), r) for r in scratch]
         yield ks.Lanes(STRIP_ACCUMULATORS, (*starts, *stores))
         body = [
             s._replace(accumulator=lanes[s.node]) if isinstance(s, ks.ReduceUpdate) and s.node in lanes else s
             for s in loop.body
         ]
-        yield self._strip(loop, body, slots, STRIP_ACCUMULATORS)
+        yield self._strip(loop, body, scratch, STRIP_ACCUMULATORS)
         for step in updates:
             accumulator = lanes[step.node]
             yield ks.ReduceLanes(
                 accumulator,
                 step.reduction,
-                tuple([slots[r] for r in accumulator]),
+                tuple([scratch[r] for r in accumulator]),
                 STRIP_ACCUMULATORS,
                 step.node,
             )
@@ -138,12 +140,12 @@ class _Strips:
     # One strip
 
     def _strip(
-        self, loop: ks.For, body: Sequence[KernelStatement], slots: dict[Register, int], width: int
+        self, loop: ks.For, body: Sequence[KernelStatement], scratch: dict[Register, int], width: int
     ) -> ks.StripMinedLoop:
-        """The strip-mined loop; the registers in ``slots`` live before and after it."""
+        """The strip-mined loop; the registers in ``scratch`` live before and after it."""
         parts = self._parts(body)
-        slots = slots | {r: self._slot(r, width) for r in _crossing(parts) if r not in slots}
-        iterations = tuple(_loops(loop.loop, parts, slots))
+        scratch = scratch | {r: self._allocate(r, width) for r in _crossing(parts) if r not in scratch}
+        iterations = tuple(_loops(loop.loop, parts, scratch))
         return ks.StripMinedLoop(loop.loop, loop.begin, loop.end, width, iterations)
 
     def _parts(self, body: Sequence[KernelStatement]) -> list[Part]:
@@ -179,8 +181,8 @@ class _Strips:
         self.registers += 1
         return Register(self.registers - 1, like.dtype)
 
-    def _slot(self, register: Register, width: int) -> int:
-        """Allocate a slot for a register's values in all iterations of a strip; returns its buffer."""
+    def _allocate(self, register: Register, width: int) -> int:
+        """Allocate an element for each iteration of a strip; returns the buffer."""
         self.buffers += 1
         self.memory.append(ks.StackScratch(self.buffers - 1, register.dtype, width))
         return self.buffers - 1
@@ -206,16 +208,16 @@ def _crossing(parts: Sequence[Part]) -> Iterator[Register]:
     yield from (register for register in defined if len(groups[register]) > 1)
 
 
-def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[KernelStatement]:
+def _loops(loop: LoopId, parts: Iterable[Part], scratch: dict[Register, int]) -> Iterator[KernelStatement]:
     """Each group of statements as a lane loop over the strip, and the loops between these."""
     for part in parts:
         if isinstance(part, _SimpleStatements):
-            yield _lane_loop(loop, part, slots)
+            yield _lane_loop(loop, part, scratch)
         else:
-            yield part.loop._replace(body=tuple(_loops(loop, part.parts, slots)))
+            yield part.loop._replace(body=tuple(_loops(loop, part.parts, scratch)))
 
 
-def _lane_loop(loop: LoopId, group: _SimpleStatements, slots: dict[Register, int]) -> ks.For:
+def _lane_loop(loop: LoopId, group: _SimpleStatements, scratch: dict[Register, int]) -> ks.For:
     """A lane loop over one strip: it loads the registers of earlier loops from memory, and stores its own."""
     begin, end = Edge(loop, BlockLevel.STRIP, False), Edge(loop, BlockLevel.STRIP, True)
     needed: dict[Register, None] = {}
@@ -223,7 +225,7 @@ def _lane_loop(loop: LoopId, group: _SimpleStatements, slots: dict[Register, int
     for statement in group.body:
         needed.update({r: None for r in read(statement) if r not in defined})
         defined.update(dict.fromkeys(written(statement)))
-    places = {r: Place(slot, terms=((loop, None),), begins=(begin,)) for r, slot in slots.items()}
+    places = {r: Place(buffer, terms=((loop, None),), begins=(begin,)) for r, buffer in scratch.items()}
     loads = [ks.Load(r, places[r]) for r in needed if r in places]
     stores = [ks.Store(places[r], r) for r in defined if r in places]
     return ks.For(loop, begin, end, group.kind, (*loads, *group.body, *stores))

@@ -107,9 +107,9 @@ class Interpreter:
                 self.touch(load.place)
             case ks.TransposedTile():
                 self.tile(statement)
-            case ks.ReduceLanes(_, _, slots, width):
-                for slot in slots:
-                    self.touched[slot].update(range(width))
+            case ks.ReduceLanes(_, _, buffers, width):
+                for buffer in buffers:
+                    self.touched[buffer].update(range(width))
 
     def touch(self, place: ks.Place) -> None:
         begins = {edge.loop: self.bound(edge) for edge in place.begins}

@@ -347,12 +347,12 @@ def follow_loop(loop: RunLoop, memory: Memory) -> None:
     follow(loop.start, memory)
     own = memory.copy()
     taken = [row for row in loop.memory.rows if row.stack in loop.inputs]
-    own.whole |= {row.slot for row in taken}
+    own.whole |= {row.buffer for row in taken}
     follow(loop.test, own)
     if loop.condition is not None:
         assert own.holds(*loop.condition)
     follow(loop.body, own)
-    stacked = {row.slot for row in loop.memory.rows if row not in taken}
+    stacked = {row.buffer for row in loop.memory.rows if row not in taken}
     assert stacked <= {buffer for buffer, written in own.bytes.items() if written}, "a row is left out"
 
 

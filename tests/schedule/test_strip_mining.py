@@ -86,10 +86,10 @@ def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Calla
     lanes = [loop for loop in loops(made.body) if loop.kind is LoopKind.LANES]
     for loop in lanes:
         assert not any(isinstance(s, For | Blocks) for s in walk_kernel(loop.body))
-        slots = {s.register for s in loop.body if isinstance(s, Load) and s.place.begins}
+        scratch = {s.register for s in loop.body if isinstance(s, Load) and s.place.begins}
         for step in loop.body:
             if isinstance(step, ReduceUpdate) and len(step.accumulator) > 1:
-                assert slots.issuperset(step.accumulator)
+                assert scratch.issuperset(step.accumulator)
 
 
 def test_the_rows_of_a_sum_of_columns_are_read_as_they_lie() -> None:
@@ -111,15 +111,15 @@ def test_accumulators_side_by_side_are_joined_behind_the_strips() -> None:
 def test_code_that_may_run_again_writes_to_slots_only() -> None:
     found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
     made = in_strips(found, lambda compute: compute.node.op.name == "sin")
-    slots = {s.buffer for s in made.body if isinstance(s, StackScratch)}
+    scratch = {s.buffer for s in made.body if isinstance(s, StackScratch)}
     speculative = [loop for loop in loops(made.body) if loop.kind is LoopKind.GUARDED]
     assert len(speculative) == 1
     written = {s.place.buffer for s in speculative[0].body if isinstance(s, Store)}
     read = {s.place.buffer for s in speculative[0].body if isinstance(s, Load)}
-    assert written <= slots
+    assert written <= scratch
     assert not written & read
     others = [s for loop in loops(made.body) if loop is not speculative[0] for s in loop.body]
-    assert any(isinstance(s, Store) and s.place.buffer not in slots for s in others)
+    assert any(isinstance(s, Store) and s.place.buffer not in scratch for s in others)
 
 
 def test_slots_are_buffers_of_their_own() -> None:

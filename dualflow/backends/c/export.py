@@ -242,8 +242,8 @@ def _body(program: CProgram, parameters: Sequence[CParameter]) -> Iterator[str]:
         yield f"    char *const arena = (char *)(((uintptr_t)workspace + {ALIGNMENT - 1}) & {mask});"
     if _mentions(text, "status"):
         yield "    int status;"
-    for slot, dtype in program.rows.items():
-        yield f"    {c_type(dtype)} *{program.buffer_name(slot)};"
+    for buffer, dtype in program.rows.items():
+        yield f"    {c_type(dtype)} *{program.buffer_name(buffer)};"
     for i in range(program.plan.loops):
         if _mentions(text, f"iteration{i}"):
             yield f"    int64_t iteration{i} = 0;"

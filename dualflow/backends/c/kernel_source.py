@@ -293,9 +293,9 @@ class _CKernelWriter:
         """Nothing: the buffer is a parameter."""
         self.dtypes[scratch.buffer] = scratch.dtype
 
-    def _stack_scratch(self, slots: ks.StackScratch) -> None:
-        self.dtypes[slots.buffer] = slots.dtype
-        self.lines.add(f"{c_type(slots.dtype)} x{slots.buffer}[{slots.width}];")
+    def _stack_scratch(self, scratch: ks.StackScratch) -> None:
+        self.dtypes[scratch.buffer] = scratch.dtype
+        self.lines.add(f"{c_type(scratch.dtype)} x{scratch.buffer}[{scratch.width}];")
 
     # Reductions
 

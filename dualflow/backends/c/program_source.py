@@ -421,7 +421,7 @@ class CProgram:
     def _loop(self, loop: RunLoop) -> None:
         if loop.growable or loop.memory.changing_sizes or loop.memory.double_buffers or loop.memory.stacks:
             raise refuse(loop.node, "its stacks grow while it runs")
-        self.rows.update({row.slot: row.dtype for row in loop.memory.rows})
+        self.rows.update({row.buffer: row.dtype for row in loop.memory.rows})
         self._statements(loop.start)
         iteration = f"iteration{loop.trip_count.loop}"
         limit = self._limit(loop)
@@ -437,7 +437,7 @@ class CProgram:
                 stack = self.pointer(row.stack.buffer, row.stack.offset, row.dtype, const=False)
                 step = self.sizes.factor(row.nbytes // row.dtype.size)
                 self.lines.add(
-                    f"{self.buffer_name(row.slot)} = ({c_type(row.dtype)} *)({stack}) + {at} * {step};"
+                    f"{self.buffer_name(row.buffer)} = ({c_type(row.dtype)} *)({stack}) + {at} * {step};"
                 )
             self._statements(loop.body)
 

@@ -45,7 +45,16 @@ _CHUNK = _ITERATIONS + 1
 class AnyLength:
     """Runs ``executable``, whose program is ``run``, on vectors of other lengths; see :func:`any_length`."""
 
-    __slots__ = ("_call", "_dtype", "_executable", "_lanes", "_num_slots", "_params", "_run", "_vectors")
+    __slots__ = (
+        "_call",
+        "_dtype",
+        "_executable",
+        "_lanes",
+        "_params",
+        "_run",
+        "_threads",
+        "_vectors",
+    )
 
     def __init__(self, executable: Executable, launch: KernelLaunch, lanes: int) -> None:
         self._executable = executable
@@ -57,10 +66,10 @@ class AnyLength:
             if index.terms
         }
         self._vectors = tuple(sorted(indexed - {executable.plan.first_output}))
-        self._num_slots = threads.num_slots(executable.options.capabilities.threads)
+        self._threads = threads.num_thread_indices(executable.options.capabilities.threads)
         self._call = heavy_call(executable.entry(RUN_STEPS))
         self._params = executable.params.copy()
-        if self._num_slots > 1:
+        if self._threads > 1:
             pool = threads.pool()
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
 
@@ -83,7 +92,7 @@ class AnyLength:
         resized = run._replace(total=length, work=run.work / run.total * length)
         params[_ITERATIONS], params[_CHUNK] = (
             length,
-            chunk_of(resized, self._lanes, self._num_slots, self._executable.plan.costs),
+            chunk_of(resized, self._lanes, self._threads, self._executable.plan.costs),
         )
         self._executable.launch(self._call, arrays, result, params)
         return result

@@ -93,7 +93,7 @@ class _Control:
         loops = [s for s in walk_program(program) if isinstance(s, RunLoop)]
         if not loops:
             return
-        self.rows = frozenset(row.slot for loop in loops for row in loop.memory.rows)
+        self.rows = frozenset(row.buffer for loop in loops for row in loop.memory.rows)
         b = entry.b
         self.iterations, self.capacity = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
@@ -101,14 +101,14 @@ class _Control:
         if entry.unit.sized:  # the caller's table has entries for the addresses
             return
         first = plan.arena + 1
-        table = b.alloca(PTR, first + plan.slots)
+        table = b.alloca(PTR, first + plan.row_buffers)
         b.call(
             b.symbols.declare("memcpy", PTR, [PTR, PTR, I64]),
             [table, entry.buffers, b.constant(I64, 8 * first)],
         )
         null = b.constant(I64, 0).cast(PTR)
-        for slot in range(plan.slots):
-            b.store(null, table, first + slot)
+        for row in range(plan.row_buffers):
+            b.store(null, table, first + row)
         entry.read_from(table)
 
     def end(self, program: Sequence[Statement]) -> None:
@@ -352,7 +352,7 @@ class _Control:
         b, entry = self.entry.b, self.entry
         stack = b.load(entry.buffers, row.stack.buffer, PTR)
         offset = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.dtype.size)
-        b.store(b.offset(stack, offset, I8), entry.buffers, row.slot)
+        b.store(b.offset(stack, offset, I8), entry.buffers, row.buffer)
 
     def _grow(self, loop: RunLoop, iteration: EmittedValue, proceed: EmittedValue) -> EmittedValue:
         """Grow buffers for the rows of ``iteration``; returns whether the loop proceeds."""

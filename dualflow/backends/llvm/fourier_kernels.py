@@ -128,13 +128,13 @@ def _new_kernel(
     """A new kernel with these buffers, and scratch memory for a strip."""
     module = LlvmModule(bits)
     function = module.function(_NAME, VOID, KERNEL_ARGS)
-    context, lo, hi, slot = function.args
+    context, lo, hi, thread = function.args
     scratch = ScratchBuffer(len(buffers), part, (LaunchParameter(0),))
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
     launch = KernelLaunch(
         Kernel(tuple(buffers), (), NUM_PARAMETERS, False, (scratch,)), arguments, (), (), 1, 0.0
     )
-    return module, function.builder, (lo, hi), load_arguments(function.builder, context, slot, launch)
+    return module, function.builder, (lo, hi), load_arguments(function.builder, context, thread, launch)
 
 
 def _load_numbers(scratch: _Strip, source: EmittedValue, index: EmittedValue, swapped: bool) -> Complex:

@@ -9,17 +9,17 @@ from dualflow.core.records import NamedTuple
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import ScratchBuffer
 
-KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
+KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("thread", I64)]
 """The signature of a kernel; see :mod:`dualflow.backends.llvm.lower_kernel`."""
 
 
 class KernelMemory(NamedTuple):
-    """A kernel's own memory in the arena: partial results of chunks, or scratch buffers of each thread slot.
+    """A kernel's own memory in the arena: partial results of chunks, or scratch buffers of each thread.
 
     Attributes:
         buffer: the arena's index in the buffer table.
-        starts: the byte offset of each buffer of partial results, or of each scratch buffer of slot 0.
-        stride: the bytes from the scratch buffers of a slot to those of the next.
+        starts: the byte offset of each buffer of partial results, or of each scratch buffer of thread 0.
+        stride: the bytes from the scratch buffers of a thread to those of the next.
     """
 
     buffer: int = 0
@@ -65,7 +65,7 @@ class KernelArguments(NamedTuple):
 
 
 def load_arguments(
-    b: Builder, context: EmittedValue, slot: EmittedValue, launch: KernelLaunch
+    b: Builder, context: EmittedValue, thread: EmittedValue, launch: KernelLaunch
 ) -> KernelArguments:
     """Emit loads of the slice of the parameter table for ``launch``."""
     buffers, table, status = (b.load(context, i, PTR) for i in range(3))
@@ -86,9 +86,9 @@ def load_arguments(
     scratch_count = sum(isinstance(s, ScratchBuffer) for s in kernel.body)
     if scratch_count or launch.partials:
         arena, stride = b.load(buffers, load_next(), PTR), load_next()
-        slot_offset = slot * stride if scratch_count else None
+        thread_offset = thread * stride if scratch_count else None
         for _ in range(scratch_count or len(launch.partials)):
             start = load_next()
-            pointers.append(b.offset(arena, start if slot_offset is None else start + slot_offset, U8))
+            pointers.append(b.offset(arena, start if thread_offset is None else start + thread_offset, U8))
     scratch = range(len(launch.buffers), len(launch.buffers) + scratch_count)
     return KernelArguments(parameters, loaded_scalars, pointers, scratch, status, load_next())

@@ -56,8 +56,8 @@ class KernelValues:
         self._registers: dict[int, EmittedValue] = {}
         self._index: dict[LoopId, EmittedValue] = {}
         self._edges: dict[BlockId, tuple[EmittedValue, EmittedValue]] = {}
-        context, self._low, self._high, slot = function.args
-        self._arguments = load_arguments(self.b, context, slot, launch)
+        context, self._low, self._high, thread = function.args
+        self._arguments = load_arguments(self.b, context, thread, launch)
         self._addresses = Addresses(self._arguments.parameters, self._index, self._bound)
 
     def _bound(self, bound: ks.Bound) -> EmittedValue:

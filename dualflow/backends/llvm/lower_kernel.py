@@ -1,6 +1,6 @@
 """Lowers a kernel's statements to LLVM IR: one function that runs a range of its outermost loop.
 
-    void kernel(ptr context, i64 lo, i64 hi, i64 slot)
+    void kernel(ptr context, i64 lo, i64 hi, i64 thread)
 
 ``context`` has three pointers: the buffer table, the kernel's slice of the parameter table, the status word.
 Sizes and indices of buffers are parameters, so the text depends on the statements alone.

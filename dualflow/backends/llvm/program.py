@@ -116,7 +116,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         raise UndecidedSize("guards of sizes are evaluated before a program, and its sizes depend on data")
     unit = Unit(
         plan,
-        threads.num_slots(options.capabilities.threads),
+        threads.num_thread_indices(options.capabilities.threads),
         options.memory,
         module,
         bounds,

@@ -83,10 +83,12 @@ def _new_kernel(
 ) -> tuple[Builder, KernelArguments]:
     """A new kernel with these buffers and a number of launch parameters."""
     function = module.function(_NAME, VOID, KERNEL_ARGS)
-    context, _, _, slot = function.args
+    context, _, _, thread = function.args
     kernel = Kernel(tuple(buffers), (), parameters, False, ())
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
-    loaded = load_arguments(function.builder, context, slot, KernelLaunch(kernel, arguments, (), (), 1, 0.0))
+    loaded = load_arguments(
+        function.builder, context, thread, KernelLaunch(kernel, arguments, (), (), 1, 0.0)
+    )
     return function.builder, loaded
 
 

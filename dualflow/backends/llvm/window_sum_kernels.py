@@ -138,10 +138,12 @@ def routine(element: DType, bits: int, row: FilterRow) -> IrSource:
     """The kernel for tensors of ``element``, with vectors of ``bits``."""
     module = LlvmModule(bits)
     function = module.function(_NAME, VOID, KERNEL_ARGS)
-    context, low, high, slot = function.args
+    context, low, high, thread = function.args
     arguments = (Argument(0, 0, element),) * 3
     kernel = Kernel((element,) * 3, (), SumField.COUNT, False, ())
-    loaded = load_arguments(function.builder, context, slot, KernelLaunch(kernel, arguments, (), (), 1, 0.0))
+    loaded = load_arguments(
+        function.builder, context, thread, KernelLaunch(kernel, arguments, (), (), 1, 0.0)
+    )
     rows = _Rows(function.builder, loaded.parameters, loaded.pointers, element, bits, row)
     rows.run(low, high)
     function.builder.ret()

@@ -384,7 +384,7 @@ class CallWriter(ABC):
 
     def begin_row(self, row: StackRow) -> str:
         """The name of a row, which the next line assigns."""
-        return self.context.names[row.slot]
+        return self.context.names[row.buffer]
 
     @abstractmethod
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:

@@ -303,10 +303,10 @@ class _Writer:
         self.dtypes[row.buffer] = row.dtype
         self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(row.dtype)})")
 
-    def _slots(self, slots: ks.StackScratch) -> None:
-        self.dtypes[slots.buffer] = slots.dtype
-        allocate = self.support.stack_array(slots.dtype, slots.width)
-        self.lines.add(f"x{slots.buffer} = {allocate}()")
+    def _stack_scratch(self, scratch: ks.StackScratch) -> None:
+        self.dtypes[scratch.buffer] = scratch.dtype
+        allocate = self.support.stack_array(scratch.dtype, scratch.width)
+        self.lines.add(f"x{scratch.buffer} = {allocate}()")
 
     # Reductions
 
@@ -353,17 +353,17 @@ class _Writer:
             with self.lines.block(f"for lane in range({half}):"):
                 left, right = (
                     [
-                        self.maths.expression(register.dtype, f"x{slot}[u({at})]")
-                        for register, slot in zip(statement.accumulator, statement.slots, strict=True)
+                        self.maths.expression(register.dtype, f"x{buffer}[u({at})]")
+                        for register, buffer in zip(statement.accumulator, statement.buffers, strict=True)
                     ]
                     for at in ("lane", f"lane + {half}")
                 )
                 joined = self._results(statement.reduction.combine, [*left, *right])
-                for slot, value in zip(statement.slots, joined, strict=True):
-                    self.lines.add(f"x{slot}[u(lane)] = {value.text}")
+                for buffer, value in zip(statement.buffers, joined, strict=True):
+                    self.lines.add(f"x{buffer}[u(lane)] = {value.text}")
             self.lines.add(f"{half} >>= 1")
-        for register, slot in zip(statement.accumulator, statement.slots, strict=True):
-            self.lines.add(f"{self._name(register)} = x{slot}[u(0)]")
+        for register, buffer in zip(statement.accumulator, statement.buffers, strict=True):
+            self.lines.add(f"{self._name(register)} = x{buffer}[u(0)]")
 
     def _reduce_horizontal(self, statement: ks.ReduceHorizontal) -> None:
         """Nothing: Numba vectorises lanes, and an accumulator has one element."""
@@ -490,5 +490,5 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     ks.ReduceHorizontal: _Writer._reduce_horizontal,
     ks.ReduceFinalize: _Writer._reduce_finalize,
     ks.ScratchBuffer: _Writer._row,
-    ks.StackScratch: _Writer._slots,
+    ks.StackScratch: _Writer._stack_scratch,
 }

@@ -307,7 +307,7 @@ def _buffer_names(plan: Plan, inputs: Sequence[str | None]) -> Iterator[str]:
     yield from (f"out{i}" for i in range(len(plan.outputs)))
     yield from (f"temp{i}" for i in range(len(plan.temporaries)))
     yield "arena"
-    yield from (f"row{i}" for i in range(plan.slots))
+    yield from (f"row{i}" for i in range(plan.row_buffers))
 
 
 def is_free(name: str) -> bool:

@@ -47,12 +47,12 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A wire from output ``port`` of box ``source`` to input ``slot`` of box ``target``."""
+    """A wire from output ``port`` of box ``source`` to input number ``input`` of box ``target``."""
 
     source: int
     port: int
     target: int
-    slot: int
+    input: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,9 @@ class _Drawing:
     def _add(self, box: Box, inputs: tuple[Value, ...] | list[Value], outputs: tuple[Value, ...]) -> None:
         index = len(self._boxes)
         self._boxes.append(box)
-        for slot, value in enumerate(inputs):
+        for number, value in enumerate(inputs):
             source, port = self._places[value]
-            self._wires.append(Wire(source, port, index, slot))
+            self._wires.append(Wire(source, port, index, number))
         self._places.update({value: (index, port) for port, value in enumerate(outputs)})
 
 

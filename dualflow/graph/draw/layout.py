@@ -138,7 +138,7 @@ class _Layout:
         boxes = self._diagram.boxes
         targets: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for wire in self._diagram.wires:
-            targets[wire.source, wire.port].append((wire.target, wire.slot))
+            targets[wire.source, wire.port].append((wire.target, wire.input))
         links: list[Link] = []
         for (source, port), readers in targets.items():
             here, out = self._boxes[source], _port(boxes[source], port, self._boxes[source].width)
@@ -148,10 +148,10 @@ class _Layout:
                 self._rows[row].append(step)
                 links.append(Link(here, step, out, _WIRE // 2, False))
                 here, out = path[row] = step, _WIRE // 2
-            for target, slot in readers:
+            for target, number in readers:
                 below = self._boxes[target]
                 above, start = path[below.row - 1]
-                links.append(Link(above, below, start, _slot(boxes[target], slot, below.width), True))
+                links.append(Link(above, below, start, _entry(boxes[target], number, below.width), True))
         return links
 
     def _placed(self, index: int, tops: Sequence[float]) -> PlacedBox:
@@ -232,9 +232,9 @@ def _port(box: Box, port: int, width: int) -> int:
     return round(width * (sum(widths[:port]) + widths[port] / 2) / sum(widths))
 
 
-def _slot(box: Box, slot: int, width: int) -> int:
+def _entry(box: Box, number: int, width: int) -> int:
     """The x at which a wire meets the box of its consumer."""
-    return round(width * (slot + 1) / (box.inputs + 1))
+    return round(width * (number + 1) / (box.inputs + 1))
 
 
 def _labels(placed: PlacedBox) -> list[Label]:

@@ -134,19 +134,19 @@ class _Partition:
     def _join(self, group: Group, node: Node, index: int) -> bool:
         if group.is_scan or isinstance(node.op.kind, Scan):
             return False
-        slot = self._common_position([group], node, index)
+        position = self._common_position([group], node, index)
         index_axes = (
             self._fit_axes(group, node)
-            if slot is not None and len(group.nodes) < self.costs.most_ops
+            if position is not None and len(group.nodes) < self.costs.most_ops
             else None
         )
-        if slot is None or index_axes is None or not self._fits(group, node, index_axes):
+        if position is None or index_axes is None or not self._fits(group, node, index_axes):
             return False
         reduced = group.reduced | reduced_axes(node, index_axes)
         staged = self._stages_of(node, index_axes, group.all_axes - reduced, group.stage)
         if staged.number > self.costs.most_stages:
             return False
-        group.position = slot
+        group.position = position
         group.add(node, index_axes, staged)
         return True
 
@@ -248,9 +248,9 @@ class _Partition:
 
     def _merge(self, target: Group, other: Group, node: Node, index: int) -> None:
         """Move the nodes of ``other``, which computes an operand of ``node``, into ``target``, if legal."""
-        slot = self._common_position([target, other], node, index)
+        position = self._common_position([target, other], node, index)
         if (
-            slot is None
+            position is None
             or target.is_scan
             or other.is_scan
             or len(target.nodes) + len(other.nodes) > self.costs.most_ops
@@ -266,7 +266,7 @@ class _Partition:
         staged = self._stages_if_merged(target, other, new_index_axes)
         if staged is None:
             return
-        target.position, target.first_consumer = slot, min(target.first_consumer, other.first_consumer)
+        target.position, target.first_consumer = position, min(target.first_consumer, other.first_consumer)
         target.stage.update({n: staged[n].available_from for n in target.nodes})
         for node_of_other, index_axes in new_index_axes.items():
             target.add(node_of_other, index_axes, staged[node_of_other])

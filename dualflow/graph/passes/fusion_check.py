@@ -140,14 +140,14 @@ def _disagreeing(group: Group) -> Iterator[str]:
             yield f"{named(node)} reduces loops {sorted(reduced)}, its kernel {sorted(group.reduced)}"
         if not reduced and not complete and axis_set(output_axes(node, index_axes)) != group.parallel_axes:
             yield f"{named(node)} has the loops {index_axes}, neither all of its kernel nor the parallel ones"
-        for slot, (value, read_axes) in enumerate(
+        for operand, (value, read_axes) in enumerate(
             zip(node.inputs, input_axes(node, index_axes), strict=True)
         ):
             base = base_of(value)
             if base.node is None or base.node not in inside:
                 continue
             dims, produced_axes = dims_of_base(value), output_axes(base.node, group.index_axes[base.node])
-            if dims is None or (isinstance(node.op.kind, Gather) and slot == 0):
+            if dims is None or (isinstance(node.op.kind, Gather) and operand == 0):
                 yield f"{named(node)} reads {named(base.node)} out of order, in one kernel with it"
             elif any(
                 d is not None and produced_axes[d] not in (None, at)

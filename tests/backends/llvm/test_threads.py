@@ -1,4 +1,4 @@
-"""The parallel for: every chunk once, never two at a time in one slot, whatever threads and forks do."""
+"""The parallel for: every chunk once, never two at a time with one thread index."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Array = np.ndarray
 
 needs_workers = pytest.mark.skipif(not threads.available(), reason="no worker threads on this platform")
 
-# Kernels. `visit` adds 1 to each element of an i64 vector. `note` writes lo, hi and slot in row lo / chunk of
-# a table. `occupy` takes its slot's flag for the length of a little work and counts the times it was taken
-# already. `nested` opens a loop of its own within each chunk.
+# Kernels. `visit` adds 1 to each element of an i64 vector. `note` writes lo, hi and thread in row
+# lo / chunk of a table. `occupy` takes its thread's flag for the length of a little work and counts the
+# times it was taken already. `nested` opens a loop of its own within each chunk.
 KERNELS = """
 declare void @df_pfor(ptr, ptr, ptr, i64, i64)
 
-define void @visit(ptr %vector, i64 %lo, i64 %hi, i64 %slot) {
+define void @visit(ptr %vector, i64 %lo, i64 %hi, i64 %thread) {
 entry:
   br label %next
 next:
@@ -49,21 +49,21 @@ end:
 
 %table = type { i64, [0 x [3 x i64]] }
 
-define void @note(ptr %table, i64 %lo, i64 %hi, i64 %slot) {
+define void @note(ptr %table, i64 %lo, i64 %hi, i64 %thread) {
   %chunk = load i64, ptr %table
   %row = sdiv i64 %lo, %chunk
   %lo.at = getelementptr %table, ptr %table, i64 0, i32 1, i64 %row, i64 0
   %hi.at = getelementptr %table, ptr %table, i64 0, i32 1, i64 %row, i64 1
-  %slot.at = getelementptr %table, ptr %table, i64 0, i32 1, i64 %row, i64 2
+  %thread.at = getelementptr %table, ptr %table, i64 0, i32 1, i64 %row, i64 2
   store i64 %lo, ptr %lo.at
   store i64 %hi, ptr %hi.at
-  store i64 %slot, ptr %slot.at
+  store i64 %thread, ptr %thread.at
   ret void
 }
 
-define void @occupy(ptr %flags, i64 %lo, i64 %hi, i64 %slot) {
+define void @occupy(ptr %flags, i64 %lo, i64 %hi, i64 %thread) {
 entry:
-  %which = add i64 %slot, 1
+  %which = add i64 %thread, 1
   %flag = getelementptr i64, ptr %flags, i64 %which
   %taken = atomicrmw xchg ptr %flag, i64 1 seq_cst
   %clashes = atomicrmw add ptr %flags, i64 %taken seq_cst
@@ -81,7 +81,7 @@ end:
 
 %plan = type { ptr, ptr, i64 }
 
-define void @nested(ptr %plan, i64 %lo, i64 %hi, i64 %slot) {
+define void @nested(ptr %plan, i64 %lo, i64 %hi, i64 %thread) {
   %pool = load ptr, ptr %plan
   %vector.at = getelementptr %plan, ptr %plan, i64 0, i32 1
   %width.at = getelementptr %plan, ptr %plan, i64 0, i32 2
@@ -114,7 +114,7 @@ class Loops:
         return vector
 
     def notes(self, n: int, chunk: int) -> Array:
-        """One row of lo, hi and slot for each chunk."""
+        """One row of lo, hi and thread for each chunk."""
         rows = -(-n // chunk)
         table = np.full(1 + 3 * rows, -1, np.int64)
         table[0] = chunk
@@ -164,10 +164,10 @@ def test_the_ranges_do_not_depend_on_the_number_of_threads(loops: Loops, n: int,
 
 
 @given(n=st.integers(1, 3000), chunk=st.integers(1, 50))
-def test_slots_are_below_the_number_of_threads(loops: Loops, n: int, chunk: int) -> None:
-    slots = loops.notes(n, chunk)[:, 2]
+def test_thread_indices_are_below_the_number_of_threads(loops: Loops, n: int, chunk: int) -> None:
+    indices = loops.notes(n, chunk)[:, 2]
     workers = ctypes.c_int64.from_address(loops.pool.address + 640).value
-    assert ((slots >= 0) & (slots <= workers)).all()
+    assert ((indices >= 0) & (indices <= workers)).all()
 
 
 @pytest.mark.parametrize("n", [0, -1, -(1 << 40)])
@@ -184,7 +184,7 @@ def test_a_chunk_may_be_larger_than_any_range(loops: Loops) -> None:
     assert (loops.visits(10, 1 << 62) == 1).all()
 
 
-def test_two_chunks_at_a_time_have_two_slots(crowd: Loops) -> None:
+def test_two_chunks_at_a_time_have_two_thread_indices(crowd: Loops) -> None:
     flags = np.zeros(1 + threads.MOST_THREADS, np.int64)
     for _ in range(50):
         crowd.run("occupy", flags.ctypes.data, 200, 1)
@@ -284,7 +284,7 @@ import ctypes, os, resource, signal, sys
 from dualflow.backends.llvm.runtime import jit, threads
 pool = threads.pool()
 kernel = jit.compile_text(
-    "define void @nothing(ptr %c, i64 %lo, i64 %hi, i64 %slot) { ret void }", ["nothing"], {}
+    "define void @nothing(ptr %c, i64 %lo, i64 %hi, i64 %thread) { ret void }", ["nothing"], {}
 )
 pfor = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(pool.pfor)
 def loop():

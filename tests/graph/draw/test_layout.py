@@ -86,7 +86,7 @@ def test_every_input_has_an_arrowhead_at_its_box(diagram: Diagram) -> None:
     heads = {(round(s.x1, 3), round(s.y1, 3)) for s in picture.segments if s.last}
     for wire in diagram.wires:
         target = picture.boxes[wire.target]
-        x = target.x + round(target.width * (wire.slot + 1) / (target.box.inputs + 1))
+        x = target.x + round(target.width * (wire.input + 1) / (target.box.inputs + 1))
         assert (x, round(target.y, 3)) in heads
 
 

@@ -263,9 +263,9 @@ drop.other:
   br label %finish
 
 return.arena:
-  %home.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
-  %home = load ptr, ptr %home.at
-  store atomic ptr %lent, ptr %home release, align 8
+  %return.cell.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %return.cell = load ptr, ptr %return.cell.at
+  store atomic ptr %lent, ptr %return.cell release, align 8
   br label %finish
 
 free.arena:
@@ -456,14 +456,14 @@ entry:
   br i1 %read.only, label %end, label %move
 
 move:
-  %home = call ptr @slot(ptr %d, ptr %operand, i32 4)
-  %beside = call ptr @slot(ptr %d, ptr %operand, i32 21)
-  %by = call ptr @slot(ptr %d, ptr %operand, i32 22)
-  %tensor = load ptr, ptr %home
-  store ptr null, ptr %home
-  store ptr %tensor, ptr %beside
+  %own.at = call ptr @slot(ptr %d, ptr %operand, i32 4)
+  %substitute.at = call ptr @slot(ptr %d, ptr %operand, i32 21)
+  %borrower.at = call ptr @slot(ptr %d, ptr %operand, i32 22)
+  %tensor = load ptr, ptr %own.at
+  store ptr null, ptr %own.at
+  store ptr %tensor, ptr %substitute.at
   call void @Py_IncRef(ptr %writer)
-  store ptr %writer, ptr %by
+  store ptr %writer, ptr %borrower.at
   br label %end
 
 end:
@@ -480,14 +480,14 @@ entry:
   br i1 %read.only, label %end, label %move
 
 move:
-  %home = call ptr @slot(ptr %d, ptr %operand, i32 4)
-  %beside = call ptr @slot(ptr %d, ptr %operand, i32 21)
-  %by = call ptr @slot(ptr %d, ptr %operand, i32 22)
-  %tensor = load ptr, ptr %beside
-  %writer = load ptr, ptr %by
-  store ptr null, ptr %beside
-  store ptr null, ptr %by
-  store ptr %tensor, ptr %home
+  %own.at = call ptr @slot(ptr %d, ptr %operand, i32 4)
+  %substitute.at = call ptr @slot(ptr %d, ptr %operand, i32 21)
+  %borrower.at = call ptr @slot(ptr %d, ptr %operand, i32 22)
+  %tensor = load ptr, ptr %substitute.at
+  %writer = load ptr, ptr %borrower.at
+  store ptr null, ptr %substitute.at
+  store ptr null, ptr %borrower.at
+  store ptr %tensor, ptr %own.at
   call void @Py_DecRef(ptr %writer)
   br label %end
 

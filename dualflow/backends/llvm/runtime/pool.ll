@@ -1,10 +1,10 @@
 ; A parallel-for: the caller and worker threads run the chunks of one loop.
 ;
-;   df_pfor(pool, fn, ctx, n, chunk)   calls   fn(ctx, lo, hi, slot)   for lo = 0, chunk, 2 chunk, ... below n,
+;   df_pfor(pool, fn, ctx, n, chunk)   calls   fn(ctx, lo, hi, thread)   for lo = 0, chunk, 2 chunk, ... below n,
 ;
 ; with hi = min(lo + chunk, n), each range once, in any order, on any thread. The ranges are the same however many
 ; threads there are, so a kernel that keeps one partial sum per chunk gives the same bits on every machine size.
-; slot is 0 on the caller and 1, 2, ... on the workers: two chunks that run at the same moment never share a slot.
+; thread is 0 on the caller and 1, 2, ... on the workers: chunks that run at the same moment get different numbers.
 ;
 ; Chunks are not assigned to threads: each running thread, the caller too, claims the next chunk. So a preempted worker
 ; delays the loop only if it is inside a chunk, and a pool without workers (in a forked child) still finishes every
@@ -35,9 +35,9 @@
   i32, i32, [120 x i8],                         ;  6, 7  futex word: number of wakes; sleepers: workers about to wait
   ptr, ptr, i64, i64, i64, [88 x i8],           ;  9-13  the job: fn, ctx, n, chunk, chunks
   i64, i64, [112 x i8],                         ; 15, 16 limit: workers to use; running: workers started
-  [64 x %seat]                                  ; 18     the argument of each worker thread
+  [64 x %worker]                                ; 18     the argument of each worker thread
 }
-%seat = type { ptr, i64 }                       ; pool, slot
+%worker = type { ptr, i64 }                     ; pool, thread
 
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
@@ -163,7 +163,7 @@ end:
 }
 
 ; Claim and run chunks of the current job until all are claimed.
-define internal void @drain(ptr %pool, i64 %slot) nounwind {
+define internal void @drain(ptr %pool, i64 %thread.index) nounwind {
 entry:
   %remaining.at = getelementptr %pool, ptr %pool, i64 0, i32 2
   br label %look
@@ -196,7 +196,7 @@ run:
   %left = sub i64 %n, %lo
   %size = call i64 @llvm.smin.i64(i64 %left, i64 %chunk)
   %hi = add i64 %lo, %size
-  call void %fn(ptr %ctx, i64 %lo, i64 %hi, i64 %slot)
+  call void %fn(ptr %ctx, i64 %lo, i64 %hi, i64 %thread.index)
   %before = atomicrmw add ptr %done.at, i64 1 release
   br label %look
 
@@ -205,12 +205,12 @@ end:
 }
 
 ; The function of a worker thread: spin for work, then sleep until woken. It ends with the process.
-define internal ptr @worker(ptr %seat) nounwind {
+define internal ptr @worker(ptr %worker) nounwind {
 entry:
-  %pool.at = getelementptr %seat, ptr %seat, i64 0, i32 0
-  %slot.at = getelementptr %seat, ptr %seat, i64 0, i32 1
+  %pool.at = getelementptr %worker, ptr %worker, i64 0, i32 0
+  %thread.index.at = getelementptr %worker, ptr %worker, i64 0, i32 1
   %pool = load ptr, ptr %pool.at
-  %slot = load i64, ptr %slot.at
+  %thread.index = load i64, ptr %thread.index.at
   %futex.at = getelementptr %pool, ptr %pool, i64 0, i32 6
   %sleepers.at = getelementptr %pool, ptr %pool, i64 0, i32 7
   %named = call i32 (i32, ...) @prctl(i32 15, ptr @thread_name)              ; PR_SET_NAME
@@ -218,11 +218,11 @@ entry:
 
 look:
   %spins = phi i64 [ 0, %entry ], [ 0, %work ], [ 0, %awake ], [ %spins.next, %pause ]
-  %has = call i1 @has_work(ptr %pool, i64 %slot)
+  %has = call i1 @has_work(ptr %pool, i64 %thread.index)
   br i1 %has, label %work, label %idle
 
 work:
-  call void @drain(ptr %pool, i64 %slot)
+  call void @drain(ptr %pool, i64 %thread.index)
   br label %look
 
 idle:
@@ -237,7 +237,7 @@ pause:
 sleep:
   %wakes = load atomic i32, ptr %futex.at seq_cst, align 4
   %announced = atomicrmw add ptr %sleepers.at, i32 1 seq_cst
-  %late = call i1 @has_work(ptr %pool, i64 %slot)
+  %late = call i1 @has_work(ptr %pool, i64 %thread.index)
   br i1 %late, label %awake, label %wait
 
 wait:                                                                        ; 128: FUTEX_WAIT, private
@@ -251,13 +251,13 @@ awake:
 }
 
 ; Whether there is a chunk to claim, and this worker is within the limit.
-define internal i1 @has_work(ptr %pool, i64 %slot) nounwind alwaysinline {
+define internal i1 @has_work(ptr %pool, i64 %thread.index) nounwind alwaysinline {
   %remaining.at = getelementptr %pool, ptr %pool, i64 0, i32 2
   %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
   %remaining = load atomic i64, ptr %remaining.at seq_cst, align 8
   %limit = load atomic i64, ptr %limit.at monotonic, align 8
   %some = icmp ne i64 %remaining, 0
-  %listed = icmp sle i64 %slot, %limit
+  %listed = icmp sle i64 %thread.index, %limit
   %has = and i1 %some, %listed
   ret i1 %has
 }
@@ -309,17 +309,17 @@ next:
   br i1 %enough, label %end, label %create
 
 create:
-  %slot = add i64 %running, 1
-  %seat = getelementptr %pool, ptr %pool, i64 0, i32 18, i64 %slot
-  %slot.at = getelementptr %seat, ptr %seat, i64 0, i32 1
-  store ptr %pool, ptr %seat
-  store i64 %slot, ptr %slot.at
-  %refused = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr @worker, ptr %seat)
+  %thread.index = add i64 %running, 1
+  %worker = getelementptr %pool, ptr %pool, i64 0, i32 18, i64 %thread.index
+  %thread.index.at = getelementptr %worker, ptr %worker, i64 0, i32 1
+  store ptr %pool, ptr %worker
+  store i64 %thread.index, ptr %thread.index.at
+  %refused = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr @worker, ptr %worker)
   %created = icmp eq i32 %refused, 0
   br i1 %created, label %count, label %settle
 
 count:
-  store i64 %slot, ptr %running.at
+  store i64 %thread.index, ptr %running.at
   br label %next
 
 settle:

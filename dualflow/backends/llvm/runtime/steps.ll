@@ -8,7 +8,7 @@
 ;
 ;   table     0, link, pool, pfor                   its beginning is the head of a list too
 ;   head      index, link                           the index of the head in the table
-;   kernel    0, link, function, n, chunk, ...      function(context, lo, hi, slot) for ranges of 0 to n
+;   kernel    0, link, function, n, chunk, ...      function(context, lo, hi, thread) for ranges of 0 to n
 ;   product   1, link, function, x, y, out, scratch, axes, ...   each of the four as a buffer and a byte offset; then
 ;                                                   for each axis of a batch its size and the strides of x, y and
 ;                                                   out in bytes; then the parameters of the function

@@ -77,8 +77,8 @@ class PoolStatus(NamedTuple):
     reason: str
 
 
-def num_slots(threads: int | None) -> int:
-    """The number of thread slots of a program that is compiled for ``threads``.
+def num_thread_indices(threads: int | None) -> int:
+    """The number of thread indices in a program that is compiled for ``threads``.
 
     All programs share the pool, so a parallel loop may run on every thread of the process.
     """
