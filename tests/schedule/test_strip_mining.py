@@ -112,13 +112,13 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
     found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
     made = in_strips(found, lambda compute: compute.node.op.name == "sin")
     scratch = {s.buffer for s in made.body if isinstance(s, StackScratch)}
-    speculative = [loop for loop in loops(made.body) if loop.kind is LoopKind.GUARDED]
-    assert len(speculative) == 1
-    written = {s.place.buffer for s in speculative[0].body if isinstance(s, Store)}
-    read = {s.place.buffer for s in speculative[0].body if isinstance(s, Load)}
+    guarded = [loop for loop in loops(made.body) if loop.kind is LoopKind.GUARDED]
+    assert len(guarded) == 1
+    written = {s.place.buffer for s in guarded[0].body if isinstance(s, Store)}
+    read = {s.place.buffer for s in guarded[0].body if isinstance(s, Load)}
     assert written <= scratch
     assert not written & read
-    others = [s for loop in loops(made.body) if loop is not speculative[0] for s in loop.body]
+    others = [s for loop in loops(made.body) if loop is not guarded[0] for s in loop.body]
     assert any(isinstance(s, Store) and s.place.buffer not in scratch for s in others)
 
 

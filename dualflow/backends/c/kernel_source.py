@@ -18,7 +18,7 @@ from dualflow.core.dtypes import as_dtype, bool_, int64
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
-from dualflow.scalar.maths import is_speculative
+from dualflow.scalar.maths import is_guarded
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
 from dualflow.schedule.kernel_statements import KernelStatement, LaunchParameter, LoopKind, Place, Register
@@ -57,7 +57,7 @@ class CKernel:
 def source(kernel: Kernel, lanes: int, support: CSupport) -> CKernel:
     """``kernel``, whose lane loop has ``lanes`` lanes, as C; ``support`` gets the functions that it calls."""
     if not kernel.reduces_lanes:
-        kernel = in_strips(kernel, lambda compute: is_speculative(compute.function))
+        kernel = in_strips(kernel, lambda compute: is_guarded(compute.function))
     return _CKernelWriter(kernel, lanes, support).source()
 
 
@@ -148,7 +148,7 @@ class _CKernelWriter:
 
     def _for(self, loop: ks.For) -> None:
         if loop.kind is LoopKind.GUARDED:
-            self._speculative(loop)
+            self._guarded(loop)
         elif loop.kind is LoopKind.LANES and self.kernel.reduces_lanes:
             self._by_lanes(loop)
         else:
@@ -191,18 +191,18 @@ class _CKernelWriter:
         self._statements(loop.body)
         self.lane = None
 
-    def _speculative(self, loop: ks.For) -> None:
-        """A speculative loop, which is right in most lanes, then the fallback loop if some lane is wrong."""
-        wrong = self.lines.name()
-        self.lines.add(f"int {wrong} = 0;")
+    def _guarded(self, loop: ks.For) -> None:
+        """A loop without fallbacks, then a loop with fallbacks if some lane needs one."""
+        guard = self.lines.name()
+        self.lines.add(f"int {guard} = 0;")
         self.lines.add(LANES_PRAGMA)
         with self._each(loop):
-            self.maths.wrong = []
+            self.maths.fallback_conditions = []
             self._statements(loop.body)
-            self.lines.add(f"{wrong} |= {' | '.join(w.text for w in self.maths.wrong)};")
-            self.maths.wrong = None
+            self.lines.add(f"{guard} |= {' | '.join(w.text for w in self.maths.fallback_conditions)};")
+            self.maths.fallback_conditions = None
         self.exact = frozenset(r for statement in loop.body for r in written(statement))
-        with self.lines.block(f"if ({wrong})"), self._each(loop):
+        with self.lines.block(f"if ({guard})"), self._each(loop):
             self._statements(loop.body)
         self.exact = frozenset()
 

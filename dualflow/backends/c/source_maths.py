@@ -72,13 +72,13 @@ class CMaths:
     Attributes:
         lines: where the lines are added.
         support: the functions that they call.
-        wrong: if it is a list, ops with a speculative definition omit the fallback, and append the condition
-            under which the result is wrong.
+        fallback_conditions: if it is a list, ops with a guarded definition omit the fallback, and append the
+            condition under which it is needed.
     """
 
     def __init__(self, lines: CLines, support: CSupport) -> None:
         self.lines, self.support = lines, support
-        self.wrong: list[CValue] | None = None
+        self.fallback_conditions: list[CValue] | None = None
 
     # CLines
 
@@ -269,11 +269,11 @@ class CMaths:
         return self.called(self.support.integer_power(x.dtype, UNSIGNED[max(x.dtype.size, 4)]), x, y)
 
     def defined(self, op: ScalarOp, *operands: CValue) -> CValue:
-        """A call of the definition of ``op``, or its code if ``wrong`` is a list and it has a fallback."""
+        """A call of the definition of ``op``, or its code if ``fallback_conditions`` is a list."""
         dtype = operands[0].dtype
-        if self.wrong is not None and has_fallback(op, dtype):
-            value, *wrong = evaluate(definition(op, dtype).function, self, operands)
-            self.wrong += wrong
+        if self.fallback_conditions is not None and has_fallback(op, dtype):
+            value, *conditions = evaluate(definition(op, dtype).function, self, operands)
+            self.fallback_conditions += conditions
             return value
         name = f"df_{op.value}_{type_name(dtype)}"
         if not self.support.has(name):
@@ -285,10 +285,10 @@ class CMaths:
         traced = definition(op, dtype)
         names = "xy"[: len(traced.function.inputs)]
         lines, operands = CLines(), [CValue(n, dtype) for n in names]
-        value, *wrong = evaluate(traced.function, CMaths(lines, self.support), operands)
+        value, *conditions = evaluate(traced.function, CMaths(lines, self.support), operands)
         if traced.fallback is not None:
             suffix = "f" if dtype.size == 4 else ""
-            with lines.block(f"if ({wrong[0].text})"):
+            with lines.block(f"if ({conditions[0].text})"):
                 lines.add(f"return {traced.fallback}{suffix}({', '.join(names)});")
         lines.add(f"return {value.text};")
         self.support.function(name, dtype, names, lines)

@@ -15,7 +15,7 @@ from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
-from dualflow.scalar.maths import is_speculative
+from dualflow.scalar.maths import is_guarded
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.kernel import Kernel
@@ -24,7 +24,7 @@ from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
-MAX_SPECULATIVE = 32
+MAX_GUARDED = 32
 """The largest number of guarded maths functions that a kernel computes in lanes. Each is some thirty
 lines, which take 0.2 s to compile; with more of them a kernel calls functions, element by element."""
 POLL_INTERVAL = 1 << 16
@@ -73,15 +73,10 @@ def {name}_parallel(total, chunk, {arguments}):
 
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
-    partial = sum(
-        isinstance(s, ks.Compute) and is_speculative(s.function) for s in ks.walk_kernel(kernel.body)
-    )
-    speculates = partial <= MAX_SPECULATIVE
-
-    def is_guarded(compute: ks.Compute) -> bool:
-        return speculates and is_speculative(compute.function)
-
-    return _Writer(in_strips(invariants_first(kernel), is_guarded)).source()
+    guarded = [s for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Compute) and is_guarded(s.function)]
+    are_inlined = len(guarded) <= MAX_GUARDED
+    stripped = in_strips(invariants_first(kernel), lambda c: are_inlined and is_guarded(c.function))
+    return _Writer(stripped).source()
 
 
 class _KernelMaths(SourceMaths):
@@ -177,7 +172,7 @@ class _Writer:
 
     def _for(self, loop: ks.For) -> None:
         if loop.kind is LoopKind.GUARDED:
-            self._speculative(loop)
+            self._guarded(loop)
             return
         outer = self.carried
         if loop.kind is LoopKind.LANES:
@@ -204,17 +199,18 @@ class _Writer:
             yield
         self.index_names = outer
 
-    def _speculative(self, loop: ks.For) -> None:
-        """A guarded loop, which is valid in most lanes, then the exact loop if the guard fails in one."""
-        wrong = self.lines.name()
-        self.lines.add(f"{wrong} = False")
+    def _guarded(self, loop: ks.For) -> None:
+        """A loop without fallbacks, then a loop with fallbacks if some lane needs one."""
+        guard = self.lines.name()
+        self.lines.add(f"{guard} = False")
         with self._each(loop):
-            self.maths.wrong = []
+            self.maths.fallback_conditions = []
             self._statements(loop.body)
-            self.lines.add(" | ".join([f"{wrong} = {wrong}", *(w.text for w in self.maths.wrong)]))
-            self.maths.wrong = None
+            conditions = [w.text for w in self.maths.fallback_conditions]
+            self.lines.add(" | ".join([f"{guard} = {guard}", *conditions]))
+            self.maths.fallback_conditions = None
         self.exact = frozenset(r for statement in loop.body for r in written(statement))
-        with self.lines.block(f"if {wrong}:"), self._each(loop):
+        with self.lines.block(f"if {guard}:"), self._each(loop):
             self._statements(loop.body)
         self.exact = frozenset()
 

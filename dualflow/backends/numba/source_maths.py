@@ -66,13 +66,13 @@ class SourceMaths:
     Attributes:
         lines: where the lines are added.
         support: the functions that they call.
-        wrong: if it is a list, ops with a speculative definition omit the fallback, and append the condition
-            under which the result is wrong.
+        fallback_conditions: if it is a list, ops with a guarded definition omit the fallback, and append the
+            condition under which it is needed.
     """
 
     def __init__(self, lines: Lines, support: Support) -> None:
         self.lines, self.support = lines, support
-        self.wrong: list[SourceValue] | None = None
+        self.fallback_conditions: list[SourceValue] | None = None
 
     # Lines
 
@@ -235,11 +235,11 @@ class SourceMaths:
         return self._called(name, (x, y))
 
     def defined(self, op: ScalarOp, *operands: SourceValue) -> SourceValue:
-        """A call of the definition of ``op``, or its code if ``wrong`` is a list and it has a fallback."""
+        """A call of the definition of ``op``, or its code if ``fallback_conditions`` is a list."""
         dtype = operands[0].dtype
-        if self.wrong is not None and has_fallback(op, dtype):
-            value, *wrong = evaluate(definition(op, dtype).function, self, operands)
-            self.wrong += wrong
+        if self.fallback_conditions is not None and has_fallback(op, dtype):
+            value, *conditions = evaluate(definition(op, dtype).function, self, operands)
+            self.fallback_conditions += conditions
             return value
         name = f"{op.value}_{type_name(dtype)}"
         if not self.support.has(name):
@@ -255,9 +255,9 @@ class SourceMaths:
         names = "xy"[: len(traced.function.inputs)]
         lines = self.support.function(name, names)
         operands = [SourceValue(n, dtype) for n in names]
-        value, *wrong = evaluate(traced.function, SourceMaths(lines, self.support), operands)
+        value, *conditions = evaluate(traced.function, SourceMaths(lines, self.support), operands)
         if traced.fallback is not None:
-            with lines.block(f"if {wrong[0].text}:"):
+            with lines.block(f"if {conditions[0].text}:"):
                 lines.add(f"return np.{traced.fallback}({', '.join(names)})")
         lines.add(f"return {value.text}")
 

@@ -18,6 +18,6 @@ ndtr                  3.2, 3.1
 ====================  ==========  ====================  ==========  ====================  ==========
 """
 
-from dualflow.scalar.maths.definitions import Definition, definition, has_fallback, is_speculative
+from dualflow.scalar.maths.definitions import Definition, definition, has_fallback, is_guarded
 
-__all__ = ["Definition", "definition", "has_fallback", "is_speculative"]
+__all__ = ["Definition", "definition", "has_fallback", "is_guarded"]

@@ -19,10 +19,10 @@ from dualflow.scalar.maths import (
     power,
     trigonometry,
 )
-from dualflow.scalar.maths.floating import Speculative
+from dualflow.scalar.maths.floating import Guarded
 from dualflow.scalar.tracing import Traced, trace
 
-_UNARY: Final[dict[ScalarOp, Callable[[Traced], Traced | Speculative]]] = {
+_UNARY: Final[dict[ScalarOp, Callable[[Traced], Traced | Guarded]]] = {
     ScalarOp.EXP: exponential.exp,
     ScalarOp.EXP2: exponential.exp2,
     ScalarOp.EXPM1: exponential.expm1,
@@ -48,7 +48,7 @@ _UNARY: Final[dict[ScalarOp, Callable[[Traced], Traced | Speculative]]] = {
     ScalarOp.NDTR: normal_distribution.ndtr,
     ScalarOp.RSQRT: power.rsqrt,
 }
-_BINARY: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Speculative]]] = {
+_BINARY: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Guarded]]] = {
     ScalarOp.LOGADDEXP: logarithm.logaddexp,
     ScalarOp.ATAN2: inverse_trigonometry.atan2,
     ScalarOp.POW: power.pow,
@@ -66,8 +66,8 @@ class Definition(NamedTuple):
     """The definition of an op: a scalar function of simpler ops.
 
     Attributes:
-        function: the function; it returns the result and, if there is a ``fallback``, whether that is wrong.
-        fallback: the name of the C function for float64 that is right for all operands; float32 adds an "f".
+        function: the function; it returns the result and, if there is a ``fallback``, whether to call that.
+        fallback: the name of the C function for float64 that is exact for all operands; float32 adds an "f".
     """
 
     function: ScalarFunction
@@ -78,29 +78,29 @@ class Definition(NamedTuple):
 def definition(op: ScalarOp, dtype: DType) -> Definition:
     """The definition of ``op`` for float32 or float64, and for integers if it is MOD or FLOOR_DIVIDE."""
     fallback: list[str] = []
-    body: Callable[..., Traced | Speculative]
+    body: Callable[..., Traced | Guarded]
     body = _INTEGER_BINARY[op] if dtype.is_integer else _UNARY[op] if op in _UNARY else _BINARY[op]
 
     def code(m: Any, *operands: Any) -> Any:
         result = body(*operands)
-        if not isinstance(result, Speculative):
+        if not isinstance(result, Guarded):
             return result
         fallback.append(result.symbol)
-        return result.value, result.wrong
+        return result.value, result.needs_fallback
 
     function = trace(code, (dtype,) * (1 if op in _UNARY else 2))
     return Definition(function, fallback[0] if fallback else None)
 
 
-def is_speculative(function: ScalarFunction) -> bool:
+def is_guarded(function: ScalarFunction) -> bool:
     """Whether the ops of ``function`` include one whose definition has a fallback."""
     return any(i.dtype.is_floating and has_fallback(i.op, i.dtype) for i in function.instructions)
 
 
 @functools.cache
 def has_fallback(op: ScalarOp, dtype: DType) -> bool:
-    """Whether the definition of ``op`` is wrong for rare operands, which a C function computes instead."""
+    """Whether the definition of ``op`` calls a C function for rare operands."""
     if op not in _UNARY and op not in _BINARY:
         return False
     traced = definition(op, float32 if dtype.size == 2 else dtype)
-    return traced.fallback is not None or is_speculative(traced.function)
+    return traced.fallback is not None or is_guarded(traced.function)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dualflow.core.dtypes import float64, int64
-from dualflow.scalar.maths.floating import INF, Speculative, constant, copysign, floor, format_of, trunc
+from dualflow.scalar.maths.floating import INF, Guarded, constant, copysign, floor, format_of, trunc
 from dualflow.scalar.tracing import Traced
 
 
-def fmod(x: Traced, y: Traced) -> Speculative:
+def fmod(x: Traced, y: Traced) -> Guarded:
     """C's remainder, with the sign of `x`.
 
     It is exact: with a quotient below 2**22 (2**51 in float64), rounding increases its integer part by at
@@ -18,7 +18,7 @@ def fmod(x: Traced, y: Traced) -> Speculative:
     overshot = remainder.ne(0) & ((remainder < 0) ^ (x < 0))
     remainder = overshot.select(remainder + copysign(y, x), remainder)
     is_exact = (abs(ratio) < 2.0 ** (format_of(x).mantissa - 1)) & (abs(y) < INF)
-    return Speculative(copysign(remainder, x), ~is_exact, "fmod")
+    return Guarded(copysign(remainder, x), ~is_exact, "fmod")
 
 
 def mod(x: Traced, y: Traced) -> Traced:

@@ -42,14 +42,14 @@ def format_of(x: Traced) -> Format:
     return _FORMATS[x.bits]
 
 
-class Speculative(NamedTuple):
-    """A result that is right unless the condition `wrong` holds, and the C function that is right then.
+class Guarded(NamedTuple):
+    """A result that is exact unless ``needs_fallback`` holds, and the C function to call then.
 
     `symbol` is the name of the C function for float64; float32 adds an "f".
     """
 
     value: Traced
-    wrong: Traced
+    needs_fallback: Traced
     symbol: str
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from dualflow.core.records import NamedTuple
-from dualflow.scalar.maths.floating import Speculative, bits_of, format_of, polynomial
+from dualflow.scalar.maths.floating import Guarded, bits_of, format_of, polynomial
 from dualflow.scalar.tracing import Traced
 
 
@@ -90,28 +90,28 @@ def _exceeds_bound(x: Traced) -> Traced:
     return abs(x) > _TABLES[x.bits].bound
 
 
-def _shifted_sine(x: Traced, quarters: int, symbol: str) -> Speculative:
+def _shifted_sine(x: Traced, quarters: int, symbol: str) -> Guarded:
     """The sine of ``x + quarters * pi / 2``."""
     quadrant, angle, low = _cody_waite_reduction(x)
     quadrant = quadrant + quarters if quarters else quadrant
     sine, cosine = _sin_cos(angle, low)
     y = (quadrant & 1).eq(0).select(sine, cosine)
     sign = (quadrant & 2) << (x.bits - 2)
-    return Speculative((bits_of(y) ^ sign).bitcast(x.dtype), _exceeds_bound(x), symbol)
+    return Guarded((bits_of(y) ^ sign).bitcast(x.dtype), _exceeds_bound(x), symbol)
 
 
-def sin(x: Traced) -> Speculative:
+def sin(x: Traced) -> Guarded:
     """Sine of an angle in radians."""
     y = _shifted_sine(x, 0, "sin")
-    return Speculative(x.eq(0).select(x, y.value), y.wrong, y.symbol)
+    return Guarded(x.eq(0).select(x, y.value), y.needs_fallback, y.symbol)
 
 
-def cos(x: Traced) -> Speculative:
+def cos(x: Traced) -> Guarded:
     """Cosine of an angle in radians."""
     return _shifted_sine(x, 1, "cos")
 
 
-def tan(x: Traced) -> Speculative:
+def tan(x: Traced) -> Guarded:
     """Tangent of an angle in radians: the tangent of the reduced angle, or minus its inverse."""
     quadrant, angle, low = _cody_waite_reduction(x)
     even = (quadrant & 1).eq(0)
@@ -122,4 +122,4 @@ def tan(x: Traced) -> Speculative:
     else:
         sine, cosine = _sin_cos(angle, low)
         y = even.select(sine, -cosine) / even.select(cosine, sine)
-    return Speculative(x.eq(0).select(x, y), _exceeds_bound(x), "tan")
+    return Guarded(x.eq(0).select(x, y), _exceeds_bound(x), "tan")

@@ -16,7 +16,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.numba import kernel_source
-from dualflow.backends.numba.kernel_source import MAX_SPECULATIVE
+from dualflow.backends.numba.kernel_source import MAX_GUARDED
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.source_lines import Lines, SourceValue
@@ -27,7 +27,7 @@ from dualflow.core.dtypes import float32
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY
 from dualflow.scalar import evaluate, trace
-from dualflow.scalar.maths import is_speculative
+from dualflow.scalar.maths import is_guarded
 from dualflow.scalar.tracing import ScalarTracer
 
 WIDE = re.compile(r"%[yz]mm\d+")
@@ -196,12 +196,14 @@ def test_a_kernel_has_one_branch_and_binds_each_name_once() -> None:
     assert text.count(" if ") == code(1).count(" if ")
     bound = re.findall(r"^ +([rte]\d+) = (?!False)", text, re.MULTILINE)
     several = {name for name in bound if bound.count(name) > 1}
-    assert len(several) <= 2, several  # what the strip's last loop reads back, and whether a lane was wrong
+    assert len(several) <= 2, (
+        several
+    )  # what the strip's last loop reads back, and the guard
 
 
 def test_a_kernel_of_many_calls_of_maths_calls_functions() -> None:
     """Each would be thirty lines, of which Numba takes 0.2 s to compile."""
-    few, many = (len(code(ops).splitlines()) for ops in (MAX_SPECULATIVE, 4 * MAX_SPECULATIVE))
+    few, many = (len(code(ops).splitlines()) for ops in (MAX_GUARDED, 4 * MAX_GUARDED))
     assert many < few / 2
 
 
@@ -217,7 +219,7 @@ def test_a_kernel_does_not_depend_on_other_ops_of_the_same_name() -> None:
 
 
 @pytest.mark.parametrize("name", MATHS)
-def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(name: str) -> None:
+def test_a_function_is_guarded_if_its_vector_code_is_inexact_for_some_operands(name: str) -> None:
     method = getattr(ScalarTracer, name)
     for count in (1, 2, 3):
         try:
@@ -225,14 +227,14 @@ def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(name: 
         except TypeError:
             continue
         maths = SourceMaths(Lines(), Support())
-        maths.wrong = []
+        maths.fallback_conditions = []
         evaluate(function, maths, [SourceValue(operand, float32) for operand in "xyz"[:count]])
-        assert bool(maths.wrong) == is_speculative(function)
+        assert bool(maths.fallback_conditions) == is_guarded(function)
 
 
 @pytest.mark.parametrize("tried", [0, 1])
 def test_a_function_of_maths_gives_what_its_lanes_do(tried: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_source, "MAX_SPECULATIVE", tried)
+    monkeypatch.setattr(kernel_source, "MAX_GUARDED", tried)
     x = np.append(np.linspace(-9, 9, 301), [1e9, np.inf, np.nan, -0.0]).astype(np.float32)
     found = df.function(df.sin, backend="numba")(df.constant(x)).numpy()
     np.testing.assert_array_max_ulp(found[:-3], np.sin(x[:-3].astype(np.float64)).astype(np.float32), 2)

@@ -114,14 +114,14 @@ class Maths(Instructions):
         return self._called(op.value, lambda b, *xs: self.body(operation, b, xs), *args)
 
     def body(self, operation: Definition, b: Builder, args: tuple[EmittedValue, ...]) -> EmittedValue:
-        """The result of a definition, emitted by ``b``; lanes that it marks as wrong are computed by libm."""
-        value, *wrong = evaluate(operation.function, self.emitting(b), args)
+        """The result of a definition, emitted by ``b``; libm computes the lanes that need the fallback."""
+        value, *needs_fallback = evaluate(operation.function, self.emitting(b), args)
         if operation.fallback is None:
             return value
         fallback = operation.fallback
         return b.if_else(
-            wrong[0].any(),
-            lambda: [self._by_libm(b, fallback, value, wrong[0], args)],
+            needs_fallback[0].any(),
+            lambda: [self._by_libm(b, fallback, value, needs_fallback[0], args)],
             lambda: [value],
         )[0]
 
@@ -150,10 +150,10 @@ class Maths(Instructions):
         b: Builder,
         symbol: str,
         value: EmittedValue,
-        wrong: EmittedValue,
+        needs_fallback: EmittedValue,
         args: tuple[EmittedValue, ...],
     ) -> EmittedValue:
-        """``value`` with libm's results in the lanes that are wrong, by an outlined loop over the lanes."""
+        """``value`` with libm's results in the lanes of the mask, by an outlined loop over the lanes."""
         type, count = value.type, len(args)
         libm = symbol + ("f" if type.bits == 32 else "")
         self.module.declare(libm, type.scalar, [type.scalar] * count)
@@ -162,19 +162,19 @@ class Maths(Instructions):
         symbol = f"df.lanes.{libm}.{type.suffix}"
         if not self.module.has(symbol):
             self._outline(symbol, libm, type, count)
-        return b.call(symbol, [value, wrong, *args])
+        return b.call(symbol, [value, needs_fallback, *args])
 
     def _outline(self, symbol: str, libm: str, type: Type, count: int) -> None:
         """Define the loop that calls libm for the lanes of a mask."""
-        parameters = [("value", type), ("wrong", BOOL.vector(type.lanes))]
+        parameters = [("value", type), ("needs_fallback", BOOL.vector(type.lanes))]
         parameters += [(f"x{i}", type) for i in range(count)]
         function = self.module.function(symbol, type, parameters, "noinline cold", internal=True)
-        b, (value, wrong, *xs) = function.builder, function.args
+        b, (value, needs_fallback, *xs) = function.builder, function.args
         with b.loop(0, type.lanes, carried=[value]) as loop:
 
             def replaced() -> list[EmittedValue]:
                 called = b.call(libm, [x.lane(loop.index) for x in xs])
                 return [loop.carried[0].insert(loop.index, called)]
 
-            loop.next(*b.if_else(wrong.lane(loop.index), replaced, lambda: loop.carried))
+            loop.next(*b.if_else(needs_fallback.lane(loop.index), replaced, lambda: loop.carried))
         b.ret(loop.results[0])
