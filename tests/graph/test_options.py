@@ -95,12 +95,12 @@ def test_the_cost_model_bounds_the_stages_of_kernels(stages, kernels):
     assert len(nodes) == kernels
 
 
-@pytest.mark.parametrize(("chunk_ns", "shared"), [(1e3, True), (1e9, False)])
-def test_the_cost_model_says_what_threads_share(chunk_ns, shared):
+@pytest.mark.parametrize(("chunk_ns", "is_parallel"), [(1e3, True), (1e9, False)])
+def test_the_cost_model_decides_which_loops_are_parallel(chunk_ns, is_parallel):
     options = CompileOptions(capabilities=Capabilities(threads=2), cost_model=CostModel(chunk_ns=chunk_ns))
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 16]), options)
-    assert backend.build(graph, options).program.parallel is shared
+    assert backend.build(graph, options).program.parallel is is_parallel
 
 
 @pytest.mark.parametrize(("far_byte", "stored"), [(0.01, True), (1e3, False)])
@@ -188,11 +188,11 @@ def test_code_is_written_for_vectors_of_so_many_bits(bits):
 
 
 def test_numba_shares_a_range_between_no_more_threads_than_asked_for():
-    sharing = pytest.importorskip("dualflow.backends.numba.sharing")
+    module = pytest.importorskip("dualflow.backends.numba.parallel_for")
     workers = set()
 
     def kernel(begin, end):
         workers.add(threading.get_ident())
 
-    sharing.shared(kernel, 1)(1 << 12, 1)
+    module.parallel_for(kernel, 1)(1 << 12, 1)
     assert workers == {threading.get_ident()}

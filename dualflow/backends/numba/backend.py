@@ -30,7 +30,7 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
     """The kernels, products and host calls of the program."""
     kinds = [call.kind for call in compiled.plan.walk()]
     return CompileStats(
-        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.context.runs]),
+        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.context.kernel_calls]),
         products=kinds.count(CallKind.PRODUCT),
         host_calls=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
         arena_bytes=compiled.plan.arena_bytes,

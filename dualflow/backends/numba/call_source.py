@@ -9,7 +9,7 @@ from typing import Any
 
 from dualflow.backends.numba.capabilities import has_kernel
 from dualflow.backends.numba.kernel_source import KernelSource, source
-from dualflow.backends.numba.notes import NotedLines
+from dualflow.backends.numba.line_comments import CommentedLines
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.dtypes import DType
 from dualflow.core.records import dataclass, field
@@ -65,10 +65,10 @@ class ProgramCheck:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumbaNest:
-    """A loop nest: its kernel with arguments; None if Numba can't compute it."""
+    """A loop nest with the launch of its kernel, which is None if Numba can't compute it."""
 
-    launch: LaunchNest
-    run: KernelLaunch | None
+    statement: LaunchNest
+    launch: KernelLaunch | None
     nest: Nest | None = None
 
     @property
@@ -86,14 +86,14 @@ class ProgramContext:
         bounds: the sizes of buffers, with which accesses are compared.
         names: of the buffers.
         kernels: the source of each different kernel, by its name in the program.
-        runs: the kernels in the order of their calls, with the nodes that each computes there.
+        kernel_calls: the kernels in the order of their calls, with the nodes that each computes there.
     """
 
     plan: Plan
     bounds: MemoryBounds
     names: list[str]
     kernels: dict[str, KernelSource] = field(default_factory=dict)
-    runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
+    kernel_calls: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     _names_by_source: dict[str, str] = field(default_factory=dict)
     _nests: dict[LaunchNest, NumbaNest] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class ProgramContext:
         )
         self.kernels.setdefault(name, kernel_source)
         if nodes:
-            self.runs.append((name, nodes))
+            self.kernel_calls.append((name, nodes))
         return name, kernel_source
 
     def nest(self, launch: LaunchNest) -> NumbaNest:
@@ -119,7 +119,7 @@ class ProgramContext:
     def executed(self) -> float:
         """The work that the nests execute, divided by that of their ops without recomputation."""
         nests = self._nests.values()
-        return work_ratio((n.run, n.nest) for n in nests if n.run is not None and n.nest is not None)
+        return work_ratio((n.launch, n.nest) for n in nests if n.launch is not None and n.nest is not None)
 
     def nests(self, statement: Statement) -> list[NumbaNest]:
         """The loop nests that a statement runs, without those of its bodies."""
@@ -149,7 +149,7 @@ class CallWriter(ABC):
 
     def __init__(self, context: ProgramContext) -> None:
         self.context = context
-        self.lines = NotedLines()
+        self.lines = CommentedLines()
         self.routines: set[str] = set()
 
     # What differs between Python and compiled functions
@@ -187,7 +187,7 @@ class CallWriter(ABC):
         """Write a check of the status: stop if a kernel has set it to the number of one of its checks."""
 
     @abstractmethod
-    def unrendered(self, launch: LaunchNest) -> None:
+    def without_kernel(self, launch: LaunchNest) -> None:
         """A loop nest that Numba can't compute."""
 
     @abstractmethod
@@ -212,7 +212,7 @@ class CallWriter(ABC):
                 for launch in statement.pieces:
                     self._launch(launch)
             case Multiply():
-                self._onto(statement.onto)
+                self._launch_addend(statement.onto)
                 self.multiply(statement)
             case ScatterRows():
                 self._scatter(statement)
@@ -229,7 +229,7 @@ class CallWriter(ABC):
                 assert statement.kind in _BY_NUMPY, "sizes are known, and products read no windows"
                 self.host(statement)
 
-    def _onto(self, launch: LaunchNest | None) -> None:
+    def _launch_addend(self, launch: LaunchNest | None) -> None:
         """The launch that writes the addend of a product or scatter to its output."""
         if launch is not None:
             self._launch(launch)
@@ -237,23 +237,23 @@ class CallWriter(ABC):
     def _launch(self, launch: LaunchNest) -> None:
         """A loop nest."""
         nest = self.context.nest(launch)
-        if nest.run is None:
-            self.unrendered(launch)
+        if nest.launch is None:
+            self.without_kernel(launch)
         else:
-            self._nest(launch, nest.run, nest.nodes)
+            self._launch_nest(launch, nest.launch, nest.nodes)
 
-    def _nest(self, statement: LaunchNest, launch: KernelLaunch, nodes: tuple[Node, ...]) -> None:
+    def _launch_nest(self, statement: LaunchNest, launch: KernelLaunch, nodes: tuple[Node, ...]) -> None:
         partials, region = [], (0, launch.total * launch.partial_size - 1)
         for i, dtype in enumerate(launch.partials):
             partials.append(f"part{i}")
             self.lines.add(
                 f"part{i} = np.empty({self.number(launch.total * launch.partial_size)}, {dtype_name(dtype)})"
             )
-        self._run(statement, launch, partials, region, nodes)
+        self._call_kernel(statement, launch, partials, region, nodes)
         if launch.join is not None:
-            self._run(statement, launch.join, partials, region, ())
+            self._call_kernel(statement, launch.join, partials, region, ())
 
-    def _run(
+    def _call_kernel(
         self,
         statement: LaunchNest,
         launch: KernelLaunch,
@@ -288,7 +288,7 @@ class CallWriter(ABC):
         if not has_arrays(node):
             self.host(scatter)
             return
-        self._onto(scatter.onto)
+        self._launch_addend(scatter.onto)
         if not scatter.checked:
             self._require_inside(node, indices)
         dtype, name = node.output.spec.dtype, f"scatter_{scatter.join}"
@@ -397,13 +397,13 @@ class CallWriter(ABC):
 
     def _grow(self, loop: RunLoop, row: StackRow, iteration: str) -> None:
         """Grow a stack that is full, for the row of this iteration."""
-        self.routines.add("grown")
+        self.routines.add("doubled")
         stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
         row_bytes = loop.growable_bytes
         with self.lines.block(f"if {iteration} * {self.number(count)} == len({stack}):"):
             fits = f"max({INITIAL_CAPACITY}, 2 * {iteration}) <= {self.rows_within(row_bytes)}"
             self.require(f"({fits})", ProgramCheck(loop.node, memory_message(row_bytes)))
-            self.lines.add(f"{stack} = grown({stack}, {self.number(INITIAL_CAPACITY * count)})")
+            self.lines.add(f"{stack} = doubled({stack}, {self.number(INITIAL_CAPACITY * count)})")
 
     def _point(self, row: StackRow, iteration: str) -> None:
         """The row of this iteration: a slice of its stack."""

@@ -35,9 +35,9 @@ def unavailable_reason(context: ProgramContext, statement: Statement) -> str | N
     """
     for inner in walk_program((statement,)):
         nests = context.nests(inner)
-        if any(nest.run is None for nest in nests) or not has_arrays(inner.node):
+        if any(nest.launch is None for nest in nests) or not has_arrays(inner.node):
             return NO_KERNEL
-        if any(is_shared(nest.run) for nest in nests if nest.run is not None):
+        if any(is_shared(nest.launch) for nest in nests if nest.launch is not None):
             return "its iterations share their work between threads"
         if isinstance(inner, Multiply) and inner.multiplications >= HEAVY_PRODUCT:
             return "BLAS multiplies its matrices"
@@ -61,5 +61,5 @@ def _work(context: ProgramContext, statement: Statement) -> float:
             if statement.trip_count.limit is None
             else max(statement.trip_count.limit, 1)
         )
-    own = sum(nest.run.work + _CALL_WORK for nest in context.nests(statement) if nest.run is not None)
+    own = sum(nest.launch.work + _CALL_WORK for nest in context.nests(statement) if nest.launch is not None)
     return _CALL_WORK + inside + own + (statement.multiplications if isinstance(statement, Multiply) else 0)

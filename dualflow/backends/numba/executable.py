@@ -14,9 +14,9 @@ import numpy as np
 
 from dualflow.backends.numba.call_source import NO_KERNEL, ProgramCheck
 from dualflow.backends.numba.files import function_file, kernel_file, routine_file
+from dualflow.backends.numba.parallel_for import parallel_for
 from dualflow.backends.numba.parameters import Parameter
 from dualflow.backends.numba.program_source import ProgramSource, program
-from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
@@ -116,7 +116,7 @@ class NumbaExecutable:
 
     def _mark(self, number: int) -> None:
         """Record which outermost loop runs, for a signal that ends it; -1 for none."""
-        _note(self.source.marks[number] if number >= 0 else None)
+        _record_running(self.source.marks[number] if number >= 0 else None)
 
     def _compiled(self) -> Callable[..., list[Array]]:
         """The program as a Python function, with its kernels compiled by Numba."""
@@ -129,7 +129,7 @@ class NumbaExecutable:
             kernel, parameters = modules[name], source.context.kernels[name].parameters
             origins.add(_compile(kernel.kernel, parameters))
             scope[name] = kernel.kernel
-            scope[f"{name}_parallel"] = shared(kernel.kernel, self.options.capabilities.threads)
+            scope[f"{name}_parallel"] = parallel_for(kernel.kernel, self.options.capabilities.threads)
         for function in source.functions:
             for part in function.walk():  # a module's imports are loaded before it
                 module = module_of(function_file(part, source.context))
@@ -153,7 +153,7 @@ class NumbaExecutable:
 _effect_log: Final[ContextVar[EffectLog | None]] = ContextVar("dualflow_numba_effect_log", default=None)
 
 
-def _note(node: Node | None) -> None:
+def _record_running(node: Node | None) -> None:
     """Record in the effect log of this call, if it has one, which node runs."""
     effect_log = _effect_log.get()
     if effect_log is not None:

@@ -11,11 +11,11 @@ from typing import Final
 
 from dualflow.schedule.program_statements import Statement, walk_program
 
-LONG: Final = 100
+MAX_STATEMENTS: Final = 100
 """The number of statements, with those inside branches and loops, from which on a function is divided."""
-PART: Final = 40
-"""The largest number of statements of a part that is not one branch or loop; at most ``LONG``."""
-FEW: Final = 3
+MAX_PART: Final = 40
+"""The largest number of statements of a part that is not one branch or loop; at most ``MAX_STATEMENTS``."""
+MIN_PART: Final = 3
 """The smallest number of statements that are worth a function."""
 
 
@@ -26,18 +26,18 @@ def length(program: Sequence[Statement]) -> int:
 
 def is_long(program: Sequence[Statement]) -> bool:
     """Whether a function of these statements is divided."""
-    return length(program) > LONG
+    return length(program) > MAX_STATEMENTS
 
 
 def groups(program: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
     """The statements in order, grouped by part."""
     group: list[Statement] = []
-    capacity = PART
+    capacity = MAX_PART
     for statement in program:
         size = length((statement,))
         if group and size > capacity:
             yield group
-            group, capacity = [], PART
+            group, capacity = [], MAX_PART
         group.append(statement)
         capacity -= size
     if group:

@@ -17,8 +17,8 @@ from typing import Any
 
 from dualflow.backends.numba.call_source import CallWriter, ProgramCheck
 from dualflow.backends.numba.compilability import work
-from dualflow.backends.numba.function_parts import FEW, groups, is_long, length
-from dualflow.backends.numba.notes import NotedLines
+from dualflow.backends.numba.function_parts import MIN_PART, groups, is_long, length
+from dualflow.backends.numba.line_comments import CommentedLines
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
 from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, as_dtype
@@ -57,7 +57,7 @@ class SavedArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionSource:
-    """A compiled function.
+    """The source of a compiled function: a branch, a loop, or a part of one.
 
     Attributes:
         name: its name.
@@ -76,7 +76,7 @@ class FunctionSource:
     name: str
     parameters: tuple[Parameter, ...]
     arguments: tuple[str, ...]
-    lines: NotedLines
+    lines: CommentedLines
     results: tuple[str, ...]
     kernels: frozenset[str]
     routines: frozenset[str]
@@ -91,10 +91,10 @@ class FunctionSource:
             yield from part.walk()
         yield self
 
-    def text(self, *, noted: bool = False) -> str:
+    def text(self, *, comments: bool = False) -> str:
         """The function's source, with comments or without."""
         head = '@njit(error_model="numpy", nogil=True, cache=True)'
-        body = self.lines.noted() if noted else self.lines.text
+        body = self.lines.with_comments() if comments else self.lines.text
         return "\n".join([head, f"def {self.name}({names(self.parameters)}):", *body, ""])
 
 
@@ -140,7 +140,7 @@ class _FunctionWriter(CallWriter):
         for statement in program:
             self._results(statement)
         self.statements(program)
-        self._leave()
+        self._return()
         self.parameters["status"] = Parameter("status", _INDEX, True), "status"
         parameters, arguments = zip(*self.parameters.values(), strict=True)
         return FunctionSource(
@@ -158,7 +158,7 @@ class _FunctionWriter(CallWriter):
         )
 
     def _results(self, statement: Statement) -> None:
-        """Initialise what later loops read, so that it exists wherever the function returns."""
+        """Initialise the results that loops assign, so that each ``return`` can return them."""
         for loop in walk_program((statement,)):
             if not isinstance(loop, RunLoop) or not loop.growable:
                 continue
@@ -173,18 +173,18 @@ class _FunctionWriter(CallWriter):
                 self.lines.add(f"{iteration} = 0")
                 self.results += (iteration,)
 
-    def _leave(self) -> None:
+    def _return(self) -> None:
         self.lines.add(f"return {', '.join(self.results)}".rstrip())
 
     # Parts
 
     def statements(self, program: Sequence[Statement]) -> None:
-        """Some statements; a long function calls other functions for groups of them."""
+        """Write statements; a long function calls other functions for groups of them."""
         if not self._is_long or (len(program) == 1 and isinstance(program[0], ChooseBranch | RunLoop)):
             super().statements(program)
             return
         for group in groups(program):
-            if length(group) < FEW:
+            if length(group) < MIN_PART:
                 super().statements(group)
             else:
                 self._part(group)
@@ -205,7 +205,7 @@ class _FunctionWriter(CallWriter):
         left = f"{', '.join(part.results)} = " if part.results else ""
         self.lines.add(f"{left}{part.name}({', '.join(part.arguments)})")
         with self.lines.block("if status[0]:"):
-            self._leave()
+            self._return()
 
     # Operands
 
@@ -273,7 +273,7 @@ class _FunctionWriter(CallWriter):
                 self._save(SavedArray(name, self._checks_so_far, value))
                 self.lines.add(f"{name}[:] = {self._flat_slice(layout, value)}")
             self.lines.add(f"status[0] = {self._checks_so_far}")
-            self._leave()
+            self._return()
 
     def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
         self.kernels.add(name)
@@ -287,10 +287,10 @@ class _FunctionWriter(CallWriter):
             if checks and self._checks_so_far:
                 with self.lines.block("if status[0] > 0:") if loops else nullcontext():
                     self.lines.add(f"status[0] += {self._checks_so_far}")
-            self._leave()
+            self._return()
         self.checks += checks
 
-    def unrendered(self, launch: LaunchNest) -> None:
+    def without_kernel(self, launch: LaunchNest) -> None:
         raise AssertionError(f"{launch.node} can't be part of a compiled function")
 
     def host(self, statement: Statement) -> None:
@@ -322,4 +322,4 @@ class _FunctionWriter(CallWriter):
         signalled = self.support.primitive("signalled")
         with self.lines.block(f"if {iteration} % {every} == 0 and {signalled}():"):
             self.lines.add("status[0] = -1")
-            self._leave()
+            self._return()

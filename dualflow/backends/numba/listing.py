@@ -17,7 +17,7 @@ import numpy as np
 from dualflow.backends.numba.call_source import ProgramCheck
 from dualflow.backends.numba.files import routine_support
 from dualflow.backends.numba.kernel_source import KernelSource
-from dualflow.backends.numba.notes import commented, note
+from dualflow.backends.numba.line_comments import commented, ops_comment
 from dualflow.backends.numba.numpy_kernels import kernel_source
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.backends.numba.program_source import ProgramSource, is_free, program
@@ -81,11 +81,11 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
     yield from dict.fromkeys(piece for support in supports for piece in support.pieces())
     yield from (ROUTINES[name] for name in ROUTINES if name in routines)
     for name, kernel in source.context.kernels.items():
-        nodes = next((nodes for n, nodes in source.context.runs if n == name), ())
+        nodes = next((nodes for n, nodes in source.context.kernel_calls if n == name), ())
         yield "\n".join(["", *_kernel(name, kernel, nodes)])
         if name in source.shared:
             yield kernel.shared(name)
-    yield from (f"\n{function.text(noted=True)}" for function in functions)
+    yield from (f"\n{function.text(comments=True)}" for function in functions)
     yield from (_host(number, call.node) for number, call in enumerate(source.hosts))
     if source.checks:
         yield _failures(source.checks)
@@ -129,11 +129,11 @@ def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[
     for place, node in kernel.nodes:
         at.setdefault(place, {})[node] = None
     head, signature, *_ = kernel.function(name).splitlines()
-    yield from textwrap.wrap(note(nodes), 100, initial_indent="# ", subsequent_indent="# ")
+    yield from textwrap.wrap(ops_comment(nodes), 100, initial_indent="# ", subsequent_indent="# ")
     yield from (head, signature)
     current = ""
     for i, line in enumerate(kernel.lines):
-        comment = note(tuple(at[i])) if i in at else current
+        comment = ops_comment(tuple(at[i])) if i in at else current
         yield line if comment == current else commented(line, comment)
         current = comment
     yield ""
@@ -143,7 +143,7 @@ def _host(number: int, node: Node) -> str:
     """A node as the NumPy code of its op's kernel, or as a function that raises if this needs dualflow."""
     own = kernel_source(node)
     if own is not None:
-        return f"\n{own.under(f'host{number}')}"
+        return f"\n{own.function(f'host{number}')}"
     report = host_report(node)
     message = f"{report.what} runs in dualflow only: {report.reason}"
     return f"\ndef host{number}(*arrays):\n    raise NotImplementedError({message!r})\n"

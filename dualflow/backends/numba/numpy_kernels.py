@@ -18,9 +18,9 @@ from dualflow.core.records import dataclass
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 
-_MOST = 10
+_MAX_FUNCTIONS = 10
 """The largest number of functions of one kernel."""
-_PLAIN = (bool, int, float, str, type(None))
+_LITERAL_TYPES = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,18 @@ class NumpyKernel:
     Attributes:
         functions: the functions that it needs, as source.
         call: the expression for its results, in terms of ``arrays``.
-        what: its op.
+        op: the name of the op.
         dtypes: the names of its results' dtypes in source.
     """
 
     functions: tuple[str, ...]
     call: str
-    what: str
+    op: str
     dtypes: tuple[str, ...]
 
-    def under(self, name: str) -> str:
+    def function(self, name: str) -> str:
         """The source of a function ``name``, which takes arrays and returns a list of new arrays."""
-        lines = [f"def {name}(*arrays):", f'    """{self.what}"""']
+        lines = [f"def {name}(*arrays):", f'    """{self.op}"""']
         for function in self.functions:
             lines += ["", textwrap.indent(function, "    ")]
         if self.functions:
@@ -61,7 +61,7 @@ def kernel_source(node: Node) -> NumpyKernel | None:
     op = node.op
     if node.effect is not None or body_of(node) is not None or node.bodies:
         return None
-    attrs = {name: _plain(value) for name, value in node.attrs.items()}
+    attrs = {name: _literal(value) for name, value in node.attrs.items()}
     if None in attrs.values():
         return None
     source_and_call = _callable(op.kernel)
@@ -73,12 +73,12 @@ def kernel_source(node: Node) -> NumpyKernel | None:
     return NumpyKernel(functions, f"{called}({arguments})", op.name, dtypes)
 
 
-def _plain(value: Any) -> str | None:
+def _literal(value: Any) -> str | None:
     """An attribute as source."""
     if isinstance(value, tuple):
-        parts = [_plain(x) for x in value]
+        parts = [_literal(x) for x in value]
         return None if None in parts else f"({', '.join(map(str, parts))}{',' * (len(parts) == 1)})"
-    return repr(value) if isinstance(value, _PLAIN) else None
+    return repr(value) if isinstance(value, _LITERAL_TYPES) else None
 
 
 def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
@@ -89,24 +89,24 @@ def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
     if not isinstance(kernel, FunctionType):
         return None
     if name == "<lambda>":
-        text = _lambda_text(kernel) if _needs(kernel) == () else None
+        text = _lambda_text(kernel) if _dependencies(kernel) == () else None
         return None if text is None else ((), f"({text})")
-    functions = _with_needs(kernel)
+    functions = _sources_of(kernel)
     return None if functions is None else (tuple(functions.values()), name)
 
 
-def _with_needs(function: FunctionType) -> dict[str, str] | None:
-    """The source of a function and, before it, of what it uses; None if it uses more than NumPy."""
+def _sources_of(function: FunctionType) -> dict[str, str] | None:
+    """The source of a function after that of its dependencies; None if it uses more than NumPy."""
     sources: dict[str, str] = {}
     others: dict[str, str] = {}
     pending, order = [function], list[FunctionType]()
     while pending:
         current = pending.pop()
-        needs = _needs(current)
-        if needs is None or len(order) > _MOST:
+        dependencies = _dependencies(current)
+        if dependencies is None or len(order) > _MAX_FUNCTIONS:
             return None
         order.append(current)
-        for needed in needs:
+        for needed in dependencies:
             if isinstance(needed, FunctionType):
                 other = exported(needed)
                 pending.append(other)
@@ -121,7 +121,7 @@ def _with_needs(function: FunctionType) -> dict[str, str] | None:
     return {**sources, **others}
 
 
-def _needs(function: FunctionType) -> tuple[Any, ...] | None:
+def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
     """The functions and errors of dualflow that a function uses; None if it uses more than them and NumPy."""
     used = {
         name: function.__globals__[name]
@@ -159,7 +159,7 @@ def _function_text(function: FunctionType) -> str | None:
     line = function.__code__.co_firstlineno
     for node in ast.walk(_tree(function.__code__.co_filename)):
         if isinstance(node, ast.FunctionDef) and node.lineno == line and not node.decorator_list:
-            return ast.unparse(_Bare().visit(ast.parse(ast.unparse(node))))
+            return ast.unparse(_RemoveAnnotations().visit(ast.parse(ast.unparse(node))))
     return None
 
 
@@ -173,7 +173,7 @@ def _lambda_text(function: FunctionType) -> str | None:
     return ast.unparse(nodes[0]) if len(nodes) == 1 else None
 
 
-class _Bare(ast.NodeTransformer):
+class _RemoveAnnotations(ast.NodeTransformer):
     """Removes annotations, whose names the file doesn't define."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:

@@ -119,7 +119,7 @@ class ProgramSource(CallWriter):
         if self._arena:
             lines.append(f"    arena = np.empty({plan.arena_bytes + -plan.arena_bytes % 8}, u8)")
         lines += [f"    {n} = arena.view({dtype_name(d)})" for d, n in self._arena.items()]
-        lines += ["    status = np.zeros(1, i64)", *self.lines.noted()]
+        lines += ["    status = np.zeros(1, i64)", *self.lines.with_comments()]
         shaped = [
             n if None in s.shape else f"{n}.reshape({tuple(s.shape)})"
             for n, s in zip(results, plan.outputs, strict=True)
@@ -184,7 +184,7 @@ class ProgramSource(CallWriter):
         with self.lines.block(f"if not {condition}:"):
             self.lines.add(f"fail({', '.join(arguments)})", (check.node,))
 
-    def unrendered(self, launch: LaunchNest) -> None:
+    def without_kernel(self, launch: LaunchNest) -> None:
         self._host(launch, whole=False)
 
     def multiply(self, product: Multiply) -> None:
@@ -316,7 +316,7 @@ def is_free(name: str) -> bool:
 
 
 _RESERVED = re.compile(
-    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus"
+    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|doubled|product|plus"
     r"|signalled|scatter_\w+|arena\w*|(in|const|out|temp|part|result|host|iteration|row|saved|most|[trxcnb])\d+"
     r"|(loop|cond)\d+(_\d+)*"
     r"|range|len|max|min|zero|one|checked|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"

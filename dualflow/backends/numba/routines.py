@@ -1,6 +1,6 @@
-"""Routines that programs call in addition to kernels, as source that needs NumPy and Numba only.
+"""Source of the routines that programs call in addition to kernels; it needs NumPy and Numba only.
 
-They take flat arrays, and the offsets of operands.
+Routines take flat arrays, and the offsets of operands.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def array(flat, offset, shape, strides):
     view = np.lib.stride_tricks.as_strided(bits[offset:], shape, [s * flat.itemsize for s in strides])
     return view if bits is flat else view.view(flat.dtype)
 ''',
-    "grown": '''
+    "doubled": '''
 @njit(error_model="numpy", cache=True)
-def grown(stack, least):
+def doubled(stack, least):
     """The stack with twice its capacity, but at least ``least`` elements."""
     more = np.empty(max(least, 2 * len(stack)), stack.dtype)
     more[: len(stack)] = stack

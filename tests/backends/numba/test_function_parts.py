@@ -43,8 +43,8 @@ def slopes(x: Any) -> Any:
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions are long from a few calls on."""
-    monkeypatch.setattr(function_parts, "LONG", 8)
-    monkeypatch.setattr(function_parts, "PART", 4)
+    monkeypatch.setattr(function_parts, "MAX_STATEMENTS", 8)
+    monkeypatch.setattr(function_parts, "MAX_PART", 4)
 
 
 def source(function: Any) -> str:
@@ -81,8 +81,8 @@ def test_each_part_stands_before_what_calls_it() -> None:
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("most", [4, 8, 13, 16])
 def test_every_name_is_known_where_it_is_read(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function_parts, "LONG", most)
-    monkeypatch.setattr(function_parts, "PART", most)
+    monkeypatch.setattr(function_parts, "MAX_STATEMENTS", most)
+    monkeypatch.setattr(function_parts, "MAX_PART", most)
     text = source(slopes)
     tree, names = ast.parse(text), {*lengths(text), "_program"}
     known = {*dir(builtins), *made(tree)}

@@ -17,7 +17,7 @@ import dualflow as df
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.numba import kernel_source
 from dualflow.backends.numba.kernel_source import MAX_GUARDED
-from dualflow.backends.numba.sharing import shared
+from dualflow.backends.numba.parallel_for import parallel_for
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.source_lines import Lines, SourceValue
 from dualflow.backends.numba.source_maths import SourceMaths
@@ -196,9 +196,7 @@ def test_a_kernel_has_one_branch_and_binds_each_name_once() -> None:
     assert text.count(" if ") == code(1).count(" if ")
     bound = re.findall(r"^ +([rte]\d+) = (?!False)", text, re.MULTILINE)
     several = {name for name in bound if bound.count(name) > 1}
-    assert len(several) <= 2, (
-        several
-    )  # what the strip's last loop reads back, and the guard
+    assert len(several) <= 2, several  # what the strip's last loop reads back, and the guard
 
 
 def test_a_kernel_of_many_calls_of_maths_calls_functions() -> None:
@@ -290,7 +288,7 @@ def test_indices_outside_are_found_in_any_lane() -> None:
 
 def test_every_chunk_runs_once() -> None:
     seen: list[tuple[int, int]] = []
-    shared(lambda lo, hi: seen.append((lo, hi)))(103, 10)
+    parallel_for(lambda lo, hi: seen.append((lo, hi)))(103, 10)
     assert sorted(seen) == [(lo, min(lo + 10, 103)) for lo in range(0, 103, 10)]
 
 
@@ -299,13 +297,13 @@ def test_an_error_of_a_chunk_reaches_the_caller() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        shared(fail)(100, 10)
+        parallel_for(fail)(100, 10)
 
 
 def test_several_callers_share_the_threads() -> None:
     def count(_: int) -> int:
         seen: list[int] = []
-        shared(lambda lo, hi: seen.extend(range(lo, hi)))(1000, 7)
+        parallel_for(lambda lo, hi: seen.extend(range(lo, hi)))(1000, 7)
         return len(seen)
 
     with ThreadPoolExecutor(8) as callers:

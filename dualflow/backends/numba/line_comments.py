@@ -12,7 +12,7 @@ from dualflow.graph.ir import Node
 _COLUMN = 60
 
 
-def note(nodes: Sequence[Node]) -> str:
+def ops_comment(nodes: Sequence[Node]) -> str:
     """The ops of some nodes with the user's lines: ``multiply, add (model.py:3)``."""
     ops = Counter(node.op.name for node in nodes)
     what = ", ".join(name if n == 1 else f"{name} (x{n})" for name, n in ops.items())
@@ -30,7 +30,7 @@ def commented(line: str, comment: str) -> str:
     return f"{line:<{_COLUMN}}  # {comment}"
 
 
-class NotedLines(Lines):
+class CommentedLines(Lines):
     """Source lines with the nodes that they compute, for comments in listings."""
 
     def __init__(self, depth: int = 1) -> None:
@@ -42,9 +42,9 @@ class NotedLines(Lines):
             self.nodes[len(self.text)] = nodes
         super().add(line)
 
-    def noted(self) -> list[str]:
+    def with_comments(self) -> list[str]:
         """The lines with their comments."""
         return [
-            commented(line, note(self.nodes[i])) if i in self.nodes else line
+            commented(line, ops_comment(self.nodes[i])) if i in self.nodes else line
             for i, line in enumerate(self.text)
         ]

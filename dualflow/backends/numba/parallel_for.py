@@ -1,4 +1,4 @@
-"""A kernel's range shared between threads: each thread, and the caller, takes the next chunk from a queue.
+"""A parallel for over a kernel's range: each thread, and the caller, takes the next chunk from a queue.
 
 The threads are Python's, and kernels run without the GIL. The threads of Numba's ``prange`` are not used:
 their code takes several times as long to compile as the kernel, and they end the process if two threads, or a
@@ -18,36 +18,36 @@ from dualflow.backends.runtime import thread_count
 from dualflow.core.locks import SharedLock
 
 
-class _Team:
-    """The thread pool of this process, created at first use."""
+class _ThreadPool:
+    """The thread pool of this process, which is created at its first use."""
 
     def __init__(self) -> None:
         self.lock = SharedLock()
-        self.pool: ThreadPoolExecutor | None = None
+        self.threads: ThreadPoolExecutor | None = None
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+            os.register_at_fork(after_in_child=self._drop_in_child)
 
-    def _forget(self) -> None:
+    def _drop_in_child(self) -> None:
         """Drop the pool in a forked child, which has none of its parent's threads."""
-        self.pool = None
+        self.threads = None
 
-    def helpers(self) -> ThreadPoolExecutor:
+    def executor(self) -> ThreadPoolExecutor:
         with self.lock.lock:
-            if self.pool is None:
-                self.pool = ThreadPoolExecutor(max(thread_count.max_threads() - 1, 1), "dualflow-numba")
-            return self.pool
+            if self.threads is None:
+                self.threads = ThreadPoolExecutor(max(thread_count.max_threads() - 1, 1), "dualflow-numba")
+            return self.threads
 
 
-_team: Final = _Team()
+_pool: Final = _ThreadPool()
 
 
-def _helpers(chunks: int, most: int | None) -> int:
+def _num_helpers(chunks: int, most: int | None) -> int:
     """The number of threads to start for ``chunks`` chunks, if at most ``most`` threads may work."""
     return min(thread_count.num_threads(), chunks, chunks if most is None else most) - 1
 
 
-def shared(kernel: Callable[..., None], most: int | None = None) -> Callable[..., None]:
-    """A function of a range's length, a chunk's length, and the remaining arguments of ``kernel``.
+def parallel_for(kernel: Callable[..., None], most: int | None = None) -> Callable[..., None]:
+    """``kernel`` as a function of the length of its range, the length of a chunk, and its other arguments.
 
     Chunks are the same for any number of threads, of which there are at most ``most``.
     """
@@ -63,16 +63,16 @@ def shared(kernel: Callable[..., None], most: int | None = None) -> Callable[...
                     return
                 kernel(begin, min(begin + chunk, total), *arguments)
 
-        helping = deque[Future[None]]()
+        futures = deque[Future[None]]()
         # If no thread can be started, or Python is shutting down, the caller runs the remaining chunks.
         with suppress(RuntimeError):
-            helping.extend(_team.helpers().submit(work) for _ in range(_helpers(len(begins), most)))
+            futures.extend(_pool.executor().submit(work) for _ in range(_num_helpers(len(begins), most)))
         try:
             work()
         finally:
             begins.clear()
-            for help in helping:
-                if not help.cancel():
-                    help.result()
+            for future in futures:
+                if not future.cancel():
+                    future.result()
 
     return run
