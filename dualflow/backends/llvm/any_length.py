@@ -43,15 +43,15 @@ _CHUNK = _ITERATIONS + 1
 
 
 class AnyLength:
-    """Runs ``executable``, whose program is ``run``, on vectors of other lengths; see :func:`any_length`."""
+    """Runs an executable of one kernel on vectors of other lengths; see :func:`any_length`."""
 
     __slots__ = (
         "_call",
         "_dtype",
         "_executable",
         "_lanes",
+        "_launch",
         "_params",
-        "_run",
         "_threads",
         "_vectors",
     )
@@ -59,7 +59,7 @@ class AnyLength:
     def __init__(self, executable: Executable, launch: KernelLaunch, lanes: int) -> None:
         self._executable = executable
         self._dtype = executable.plan.outputs[0].dtype.dtype
-        self._run, self._lanes = launch, lanes
+        self._launch, self._lanes = launch, lanes
         indexed = {
             launch.buffers[index.buffer].buffer
             for index in access_bounds(launch.kernel).indices
@@ -85,11 +85,11 @@ class AnyLength:
             result = np.empty(shape, self._dtype)
         except (MemoryError, ValueError) as error:
             raise out_of_memory(self._executable.graph.name, error) from None
-        params, run, length = self._params.copy(), self._run, result.size
+        params, launch, length = self._params.copy(), self._launch, result.size
         if any(arrays[i].size < length for i in self._vectors):
             sizes = [array.size for array in arrays]
             raise unsafe(self._executable.plan.calls[0].node, f"arrays of {sizes} elements for {length}")
-        resized = run._replace(total=length, work=run.work / run.total * length)
+        resized = launch._replace(total=length, work=launch.work / launch.total * length)
         params[_ITERATIONS], params[_CHUNK] = (
             length,
             chunk_of(resized, self._lanes, self._threads, self._executable.plan.costs),
@@ -109,8 +109,8 @@ class AnyLength:
             return False
         (launch,) = statements(sized)
         assert isinstance(launch, LaunchNest)
-        run = _flat_run(sized, lower(*launch, costs, sized.caches), self._lanes)
-        return run is not None and _same_but_for_total(run, self._run)
+        flat = _flat_launch(sized, lower(*launch, costs, sized.caches), self._lanes)
+        return flat is not None and _same_but_for_total(flat, self._launch)
 
 
 def any_length(executable: Any) -> AnyLength | None:
@@ -126,8 +126,8 @@ def any_length(executable: Any) -> AnyLength | None:
     ):
         return None
     (kernel,) = program.kernels
-    run = _flat_run(executable.plan, kernel.nest, kernel.lanes)
-    return None if run is None or not run.total else AnyLength(executable, run, kernel.lanes)
+    launch = _flat_launch(executable.plan, kernel.nest, kernel.lanes)
+    return None if launch is None or not launch.total else AnyLength(executable, launch, kernel.lanes)
 
 
 def _is_one_kernel(layout: Plan) -> bool:
@@ -139,7 +139,7 @@ def _is_one_kernel(layout: Plan) -> bool:
     )
 
 
-def _flat_run(layout: Plan, nest: Nest, lanes: int) -> KernelLaunch | None:
+def _flat_launch(layout: Plan, nest: Nest, lanes: int) -> KernelLaunch | None:
     """The launch of ``nest`` if it is one loop over the output, with accesses of stride 1 or 0; else None."""
     if len(nest.loops) != 1 or nest.num_parallel != 1:
         return None

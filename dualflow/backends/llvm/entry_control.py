@@ -286,7 +286,9 @@ class _Control:
                 proceed = self._grow(loop, iteration, proceed)
             iterations.test(proceed)
             for row in loop.memory.rows:
-                self._move(row, count - 1 - iteration if loop.backwards and count is not None else iteration)
+                self._select_row(
+                    row, count - 1 - iteration if loop.backwards and count is not None else iteration
+                )
             self.run(loop.body)
             self._exchange(loop)
             with b.if_then((iteration & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1)):
@@ -347,7 +349,7 @@ class _Control:
         pointer = b.load(entry.buffers, layout.buffer, PTR)
         return b.load(pointer, entry.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
-    def _move(self, row: StackRow, index: EmittedValue) -> None:
+    def _select_row(self, row: StackRow, index: EmittedValue) -> None:
         """Store the address of row ``index`` of a stack in the buffer table."""
         b, entry = self.entry.b, self.entry
         stack = b.load(entry.buffers, row.stack.buffer, PTR)

@@ -41,7 +41,7 @@ class KernelValues:
     """
 
     def __init__(self, module: LlvmModule, launch: KernelLaunch, name: str, lanes: int) -> None:
-        self.module, self.run, self.kernel = module, launch, launch.kernel
+        self.module, self.launch, self.kernel = module, launch, launch.kernel
         self.large = is_large(launch)
         self.checks: dict[KernelCheck, int] = {}
         self.lane_loop = launch.kernel.lane_loop
@@ -81,7 +81,7 @@ class KernelValues:
             return self._aligned(self._registers[operand.number])
         if isinstance(operand, ks.Scalar):
             return (
-                self._constant(self.run.scalars[operand.number])
+                self._constant(self.launch.scalars[operand.number])
                 if self.large
                 else self._arguments.scalars[operand.number]
             )
@@ -143,13 +143,15 @@ class KernelValues:
     def _store(self, store: ks.Store) -> None:
         group, value, along = self.group, self._operand(store.value), self._varies_by_lane(store.place)
         if group is None:
-            self._put(store.place, value, self.mask)
+            self._store_elements(store.place, value, self.mask)
             return
         value = value.splat(group.width if along else group.count)
         for number in self._each_row(group):
-            self._put(store.place, group.row(value, number) if along else value.lane(number), self._row_mask)
+            self._store_elements(
+                store.place, group.row(value, number) if along else value.lane(number), self._row_mask
+            )
 
-    def _put(self, place: Place, value: EmittedValue, mask: EmittedValue | None) -> None:
+    def _store_elements(self, place: Place, value: EmittedValue, mask: EmittedValue | None) -> None:
         """Store the elements of one row, or a single element."""
         pointer, index, steps = self._access(place)
         if not self._varies_by_lane(place):
@@ -193,7 +195,7 @@ class KernelValues:
         """The type of the elements of an access in memory."""
         return Type.of_dtype(self.kernel.buffers[place.buffer].dtype).memory
 
-    def _row(self, row: ks.ScratchBuffer) -> None:
+    def _scratch_buffer(self, scratch: ks.ScratchBuffer) -> None:
         """Emit nothing: the buffer's address is loaded at the beginning of the function."""
 
     def _bounds(self, bounds: BoundsCheck) -> None:

@@ -191,17 +191,19 @@ class KernelEmitter(KernelValues):
 
     # Reductions
 
-    def _reduce_init(self, fold: ks.ReduceInit) -> None:
-        self._set(fold.accumulator, [x.splat(self._width) for x in self._results(fold.reduction.init, ())])
+    def _reduce_init(self, statement: ks.ReduceInit) -> None:
+        self._set(
+            statement.accumulator, [x.splat(self._width) for x in self._results(statement.reduction.init, ())]
+        )
 
-    def _reduce_update(self, fold: ks.ReduceUpdate) -> None:
-        before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self._width)
-        position = [self._linear_index(fold.reduced)] if fold.reduction.placed else []
-        updated = self._results(fold.reduction.update, [*before, value, *position])
+    def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
+        before, value = self._values(statement.accumulator), self._operand(statement.value).splat(self._width)
+        position = [self._linear_index(statement.reduced)] if statement.reduction.placed else []
+        updated = self._results(statement.reduction.update, [*before, value, *position])
         after = [new.splat(self._width) for new in updated]
-        if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.reduced):
+        if self.mask is not None and any(loop == self.lane_loop for loop, _ in statement.reduced):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
-        self._set(fold.accumulator, after)
+        self._set(statement.accumulator, after)
 
     def _linear_index(self, index: Sequence[tuple[int, LaunchParameter]]) -> EmittedValue:
         """The element's linear index over the reduced loops, for each lane."""
@@ -211,26 +213,29 @@ class KernelEmitter(KernelValues):
             place = place * self._arguments.parameters[extent.number] + self.position(loop)
         return place.splat(self._width)
 
-    def _reduce_combine(self, fold: ks.ReduceCombine) -> None:
-        left, right = self._values(fold.accumulator), self._values(fold.other)
-        self._set(fold.accumulator, self._combined(fold.reduction, left, right))
+    def _reduce_combine(self, statement: ks.ReduceCombine) -> None:
+        left, right = self._values(statement.accumulator), self._values(statement.other)
+        self._set(statement.accumulator, self._combined(statement.reduction, left, right))
 
     def _combined(
         self, reduction: ReductionFunctions, left: Sequence[EmittedValue], right: Sequence[EmittedValue]
     ) -> list[EmittedValue]:
         return self._results(reduction.combine, [*left, *right])
 
-    def _reduce_horizontal(self, fold: ks.ReduceHorizontal) -> None:
-        lanes, values = self.lanes, self._values(fold.accumulator)
+    def _reduce_horizontal(self, statement: ks.ReduceHorizontal) -> None:
+        lanes, values = self.lanes, self._values(statement.accumulator)
         rows = 1 if self.group is None else self.group.count
         while lanes > 1:
             lanes //= 2
             halves = [halves_of_each(v, rows, lanes) for v in values]
-            values = self._combined(fold.reduction, [v for v, _ in halves], [v for _, v in halves])
-        self._set(fold.accumulator, values)
+            values = self._combined(statement.reduction, [v for v, _ in halves], [v for _, v in halves])
+        self._set(statement.accumulator, values)
 
-    def _reduce_finalize(self, fold: ks.ReduceFinalize) -> None:
-        self._set([fold.register], self._results(fold.reduction.finalize, self._values(fold.accumulator)))
+    def _reduce_finalize(self, statement: ks.ReduceFinalize) -> None:
+        self._set(
+            [statement.register],
+            self._results(statement.reduction.finalize, self._values(statement.accumulator)),
+        )
 
     # Conditionals and loops over scalars
 
@@ -297,5 +302,5 @@ _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
     ks.ReduceCombine: KernelEmitter._reduce_combine,
     ks.ReduceHorizontal: KernelEmitter._reduce_horizontal,
     ks.ReduceFinalize: KernelEmitter._reduce_finalize,
-    ks.ScratchBuffer: KernelEmitter._row,
+    ks.ScratchBuffer: KernelEmitter._scratch_buffer,
 }

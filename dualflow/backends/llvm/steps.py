@@ -62,9 +62,12 @@ def driver() -> IrSource:
 def _begin_step() -> str:
     """The text of the function that the driver calls before each step."""
     if not switches.checked_side():
-        return "\ndefine internal void @begun(ptr %step) alwaysinline { ret void }\n"
+        return "\ndefine internal void @begin_step(ptr %step) alwaysinline { ret void }\n"
     record = imported("dualflow.backends.llvm.runtime.checked_memory").RECORD
     return f"""
 @{record} = external global ptr
-define internal void @begun(ptr %step) alwaysinline {{ store volatile ptr %step, ptr @{record} ret void }}
+define internal void @begin_step(ptr %step) alwaysinline {{
+  store volatile ptr %step, ptr @{record}
+  ret void
+}}
 """

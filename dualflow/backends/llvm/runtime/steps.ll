@@ -20,7 +20,7 @@
 ; more than a chunk, it runs in the parallel-for.
 ;
 ; steps.py appends a function to this text:
-;   define internal void @begun(ptr %step)          stores the running step in the checked mode
+;   define internal void @begin_step(ptr %step)          stores the running step in the checked mode
 
 %context = type { ptr, ptr, ptr }
 
@@ -49,7 +49,7 @@ next:
   br i1 %last, label %end, label %take
 
 take:
-  call void @begun(ptr %step)
+  call void @begin_step(ptr %step)
   %kind = load i64, ptr %step
   %function.at = getelementptr i64, ptr %step, i64 2
   switch i64 %kind, label %kernel [ i64 1, label %product
