@@ -69,6 +69,16 @@ class Losses:
         return df.reduce_mean(x)
 
 
+@df.function(input_signature=[df.TensorSpec([None, 3]), df.TensorSpec([None], df.int32)])
+def picked(x, indices):
+    return df.reduce_sum(df.gather(x, indices))
+
+
+@df.function(input_signature=[df.TensorSpec(None)])
+def of_any_rank(x):
+    return x + 1.0
+
+
 def crash(x):
     raise ZeroDivisionError("a bug of the user's")
 """
@@ -153,13 +163,36 @@ def test_compare_takes_functions_with_loops_and_choices(run: Run, function: str)
         ("examples_of_its_own:scale", "scale(x: float32[3], factor: 2.5)"),
         ("model:constant", "constant()"),
         ("model.py:square", "square(x: float32[2])"),
+        ("model:picked", "picked(x: float32[?, 3], indices: int32[?])"),
     ],
-    ids=["attribute", "function that answers them", "of the module", "none needed", "file"],
+    ids=[
+        "attribute",
+        "function that answers them",
+        "of the module",
+        "none needed",
+        "file",
+        "input signature",
+    ],
 )
 def test_arguments_are_found_where_the_module_gives_them(run: Run, function: str, first: str) -> None:
     done = run("compare", function)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == first
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["graph", "model:picked"], "graph picked(%x: float32[?, 3], %indices: int32[?])"),
+        (["graph", "model:picked", "--optimised"], "graph picked(%x: float32[n0, 3], %indices: int32[n1])"),
+        (["export", "model:picked", "out.py"], "out.py: "),
+        (["export", "model:picked", "out/", "--to", "c"], "picked.h"),
+    ],
+)
+def test_an_input_signature_needs_no_arguments(run: Run, words: list[str], text: str) -> None:
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    assert text in done.stdout
 
 
 def test_dots_lead_into_classes(run: Run) -> None:
@@ -180,6 +213,7 @@ def test_dots_lead_into_classes(run: Run) -> None:
         (["model:Losses.sum"], "model:Losses has no 'sum'; its functions are mean"),
         (["model:SIZE"], "model:SIZE is 16, which can't be called"),
         (["model:pair"], "pair takes x, y: give its arguments"),
+        (["model:of_any_rank"], "leaves the rank open: give the arguments with --args"),
         (["model:pair", "--args", "df.ones("], "can't be evaluated: SyntaxError"),
         (["model:pair", "--args", "unknown"], "can't be evaluated: NameError"),
         (["model:pair", "--args", "df.ones([2])"], "missing a required argument: 'y'"),

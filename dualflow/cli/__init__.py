@@ -29,7 +29,8 @@ backend. Otherwise the program runs as `python PROGRAM` runs it.
 
 _COMPARE = f"""\
 Run a function eagerly and as a compiled graph, and print what each takes: time, memory, ops and
-kernels, what was fused, and the number of calls after which compiling has paid.
+kernels, what was fused, and the number of calls after which compiling has paid. A TensorSpec among the
+arguments stands for a tensor of random numbers, with 32 for open sizes.
 
 {ARGUMENTS}
 
@@ -169,6 +170,7 @@ def _run(options: argparse.Namespace) -> MainModule:
 
 def _compare(options: argparse.Namespace) -> str:
     called, arguments = named_call(options)
+    arguments = arguments.with_tensors()
     report = dualflow.compare(called, *arguments.args, **dict(arguments.kwargs))
     return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
 

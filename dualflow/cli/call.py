@@ -12,11 +12,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import dualflow
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import flatten, unflatten
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.decorator import function
@@ -26,7 +28,9 @@ from dualflow.graph.origin import PACKAGE
 
 ARGUMENTS = """\
 The arguments come from --args, else from the function's attribute example_args, else from its
-module's example_args: a tuple, or a function that returns one."""
+input_signature, else from its module's example_args: a tuple, or a function that returns one."""
+OPEN_SIZE: Final = 32
+"""The size of the open axes of example tensors."""
 
 
 class CommandError(Exception):
@@ -43,6 +47,27 @@ class Arguments:
     @classmethod
     def of(cls, *args: Any, **kwargs: Any) -> Arguments:
         return cls(args, tuple(kwargs.items()))
+
+    def with_tensors(self) -> Arguments:
+        """The arguments with a tensor in place of each :class:`TensorSpec`.
+
+        Raises:
+            CommandError: the rank of a spec is open.
+        """
+        flat, structure = flatten((self.args, dict(self.kwargs)))
+        leaves = [_example(x) if isinstance(x, TensorSpec) else x for x in flat]
+        args, kwargs = unflatten(structure, leaves)
+        return Arguments(args, tuple(kwargs.items()))
+
+
+def _example(spec: TensorSpec) -> Any:
+    """A tensor of ``spec``: normally distributed numbers; of integers zeros, which are valid indices."""
+    if spec.shape.rank is None:
+        raise CommandError(f"{spec} leaves the rank open: give the arguments with --args.")
+    shape = [OPEN_SIZE if size is None else size for size in spec.shape]
+    if spec.dtype.is_inexact:
+        return dualflow.cast(np.random.default_rng(0).standard_normal(shape), spec.dtype)
+    return dualflow.zeros(shape, spec.dtype)
 
 
 def take_call(parser: ArgumentParser) -> None:
@@ -145,11 +170,10 @@ def _arguments(module: ModuleType, function: Any, name: str, expressions: Sequen
     if expressions is not None:
         return _evaluated(", ".join(expressions), module)
     python = getattr(function, "python_function", None)
-    for holder in (function, python, module):
-        example = getattr(holder, "example_args", None)
+    specs = getattr(function, "input_signature", None)
+    for example in (_example_args(function), _example_args(python), specs, _example_args(module)):
         if example is not None:
-            value = example() if callable(example) else example
-            return Arguments(value if isinstance(value, tuple) else (value,))
+            return Arguments(example if isinstance(example, tuple) else (example,))
     needed = _needed(python if python is not None else function)
     if needed:
         raise CommandError(
@@ -158,6 +182,12 @@ def _arguments(module: ModuleType, function: Any, name: str, expressions: Sequen
             "returns a tuple of them."
         )
     return Arguments()
+
+
+def _example_args(holder: Any) -> Any:
+    """The attribute ``example_args``, or what it returns if it is a function; None without one."""
+    example = getattr(holder, "example_args", None)
+    return example() if callable(example) else example
 
 
 def _evaluated(expression: str, module: ModuleType) -> Arguments:

@@ -197,7 +197,12 @@ class ConcreteFunction(TracedGraph):
     @property
     @entry
     def optimised_graph(self) -> Graph:
-        """The computation as it runs, after all passes."""
+        """The computation as it runs, after all passes.
+
+        Of a trace with open sizes it is that of the latest call, or else that of all sizes.
+        """
+        if not self.sized:
+            return exported_graph(self.graph, self.options, self.options.backend)
         return self._latest.optimised
 
     @property
@@ -285,15 +290,15 @@ class ConcreteFunction(TracedGraph):
 
         The file has a function of the trace's name. It takes an array for each tensor among the arguments
         and then for each variable, which it updates in place, and returns a list of arrays. Captured
-        tensors are part of the file.
+        tensors are part of the file. Sizes that the trace leaves open are those of the arrays.
 
         Args:
             backend: ``"numba"``, the one backend whose programs are files.
 
         Raises:
             InvalidArgumentError: another backend; or a part of the graph runs in Python, or through code of
-                dualflow. Calls of NumPy functions, such as sorting, are part of the file.
-            FailedPreconditionError: sizes are open, and the trace has not been called yet.
+                dualflow. Calls of NumPy functions, such as sorting, are part of the file. Or sizes are open,
+                and the size of a tensor depends on data.
 
         >>> import dualflow as df
         >>> f = df.function(lambda x: df.reduce_sum(x * x), name="squares")
@@ -303,9 +308,12 @@ class ConcreteFunction(TracedGraph):
         """
         if backend != "numba":
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: use 'numba'.")
-        compiled = self._latest_static
-        tensors = [array_of(c.source) for c in compiled.without_symbolic_sizes.captures if not c.variable]
-        return numba_source(compiled.without_symbolic_sizes, tensors)
+        if self._variants is None:
+            graph = self.compiled.without_symbolic_sizes
+        else:
+            self.guards.require_none(repr(self))
+            graph = exported_graph(self.graph, self.options, "numba")
+        return numba_source(graph, [array_of(c.source) for c in graph.captures if not c.variable])
 
     @entry
     def export(

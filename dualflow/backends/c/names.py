@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dualflow.core.symbolic_sizes import SizeFactor
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.symbolic_size_ops import Axis
 
 _RESERVED: Final = re.compile(
     r"_.*|df_.*|DF_.*|auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if"
@@ -47,11 +45,6 @@ def argument_names(graph: Graph) -> list[str]:
         taken.add(unique)
         names.append(unique)
     return names
-
-
-def size_names(names: Sequence[str], axes: Mapping[SizeFactor, tuple[Axis, ...]]) -> dict[SizeFactor, str]:
-    """A name for each size variable: the first argument that has the size, and its axis."""
-    return {variable: f"{names[equal[0][0]]}_size{equal[0][1]}" for variable, equal in axes.items()}
 
 
 def kernel_name(number: int, nodes: Sequence[Node]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.backends.c import routines
 from dualflow.backends.c.capabilities import CAPABILITIES
 from dualflow.backends.c.kernel_source import CKernel, source
-from dualflow.backends.c.names import argument_names, function_name, kernel_name, size_names, user_lines
+from dualflow.backends.c.names import argument_names, function_name, kernel_name, user_lines
 from dualflow.backends.c.refused import refuse, require_exportable
 from dualflow.backends.c.sizes import Sizes
 from dualflow.backends.c.support import CSupport
@@ -60,6 +60,7 @@ from dualflow.schedule.program_statements import (
 )
 from dualflow.schedule.scattering import OUTSIDE
 from dualflow.schedule.select_kernel import kernel_launch
+from dualflow.schedule.size_text import size_message, size_names
 
 VECTOR_BITS = 256
 """The vector width for which blocks of lane loops are planned; compilers choose the width of instructions."""
@@ -141,7 +142,7 @@ class CProgram:
         for node in required:
             x, y = (self.sizes.text(node.attrs[name]) for name in ("x", "y"))
             condition = f"{x} == {y}" + (f" || {x} == 1" if node.attrs["repeats"] else "")
-            self._require(condition, CCheck(node, _size_message(node)))
+            self._require(condition, CCheck(node, size_message(node)))
         for span, node in self._span_checks:
             self._require(self._inside(span), CCheck(node, OUT_OF_BOUNDS))
         checks, self.lines = self.lines, lines
@@ -460,8 +461,3 @@ def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
         specs += [value.spec for node in nodes for value in (*node.inputs, *node.outputs)]
     shapes = [tuple([d for d in spec.shape if d is not None]) for spec in specs]
     return dict.fromkeys(shape for shape in shapes if not is_static(shape))
-
-
-def _size_message(node: Node) -> str:
-    """The message of a comparison of two sizes, with the shapes as the program has them."""
-    return str(node.attrs["message"]).format(*map(str, node.attrs["shapes"]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dualflow.core.records import dataclass, field
-from dualflow.core.symbolic_sizes import SizeFactor, SymInt
+from dualflow.core.symbolic_sizes import SizeFactor
+from dualflow.schedule.size_text import SizeWriter
 
 _FUNCTIONS: Final = {
     "quotient": """\
@@ -68,92 +68,17 @@ static inline int64_t df_broadcast_stride(int64_t stride, int64_t size)
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SizeText:
-    """An expression of sizes, with the operators of integers."""
-
-    text: str
-    is_sum: bool = False
-
-    def __add__(self, other: object) -> SizeText:
-        return SizeText(f"{self.text} + {_text(other)}", is_sum=True)
-
-    def __radd__(self, other: object) -> SizeText:
-        return SizeText(f"{_text(other)} + {self.text}", is_sum=True)
-
-    def __mul__(self, other: object) -> SizeText:
-        return SizeText(f"{self.factor} * {_factor(other)}")
-
-    def __rmul__(self, other: object) -> SizeText:
-        return SizeText(f"{_factor(other)} * {self.factor}")
-
-    @property
-    def factor(self) -> str:
-        """The text as a factor of a product."""
-        return f"({self.text})" if self.is_sum else self.text
-
-
-def _text(x: object) -> str:
-    if isinstance(x, SizeText):
-        return x.text
-    assert isinstance(x, int)
-    number = str(x) if abs(x) < 2**31 else f"INT64_C({x})"
-    return f"({number})" if x < 0 else number
-
-
-def _factor(x: object) -> str:
-    return x.factor if isinstance(x, SizeText) else _text(x)
-
-
-@dataclass(slots=True)
-class Sizes:
-    """Writes sizes.
+class Sizes(SizeWriter):
+    """Writes sizes as C expressions of type int64_t.
 
     Attributes:
-        names: the C name of each size variable.
         functions: the functions that the expressions call, by name.
     """
 
-    names: Mapping[SizeFactor, str]
-    functions: dict[str, str] = field(default_factory=dict)
+    def __init__(self, names: Mapping[SizeFactor, str]) -> None:
+        super().__init__(names)
+        self.functions: dict[str, str] = {}
 
-    def text(self, size: int) -> str:
-        """A size as an expression of type int64_t."""
-        return _text(self._value(size))
-
-    def factor(self, size: int) -> str:
-        """The same as a factor of a product."""
-        return _factor(self._value(size))
-
-    def _value(self, size: int) -> object:
-        if not isinstance(size, SymInt):
-            return size
-        return size.compute(lambda variable: SizeText(self.names[variable]), self)
-
-    def _called(self, name: str, *arguments: object) -> SizeText:
+    def call(self, name: str, arguments: list[str]) -> str:
         self.functions.setdefault(name, _FUNCTIONS[name])
-        return SizeText(f"df_{name}({', '.join(map(_text, arguments))})")
-
-    def quotient(self, x: object, y: object) -> SizeText:
-        return self._called("quotient", x, y)
-
-    def remainder(self, x: object, y: object) -> SizeText:
-        return self._called("remainder", x, y)
-
-    def largest(self, x: object, y: object) -> SizeText:
-        return self._called("largest", x, y)
-
-    def smallest(self, x: object, y: object) -> SizeText:
-        return self._called("smallest", x, y)
-
-    def normalized_index(self, x: object, size: object) -> SizeText:
-        return self._called("normalized_index", x, size)
-
-    def inferred_size(self, x: object, remaining: object) -> SizeText:
-        return self._called("inferred_size", x, remaining)
-
-    def broadcast_size(self, x: object, y: object) -> SizeText:
-        return self._called("broadcast_size", x, y)
-
-    def broadcast_stride(self, stride: object, size: object) -> SizeText:
-        return self._called("broadcast_stride", stride, size)
+        return f"df_{name}({', '.join(arguments)})"

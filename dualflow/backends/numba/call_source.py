@@ -11,6 +11,7 @@ from dualflow.backends.numba.capabilities import has_kernel
 from dualflow.backends.numba.kernel_source import KernelSource, source
 from dualflow.backends.numba.line_comments import CommentedLines
 from dualflow.backends.numba.parameters import dtype_name
+from dualflow.backends.numba.sizes import SourceSizes
 from dualflow.core.dtypes import DType
 from dualflow.core.records import dataclass, field
 from dualflow.graph.control_ops import memory_message
@@ -18,6 +19,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import Region, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
+from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.kernel import Argument, KernelLaunch
 from dualflow.schedule.lower import lower
@@ -85,6 +87,8 @@ class ProgramContext:
         plan: the plan of the program.
         bounds: the sizes of buffers, with which accesses are compared.
         names: of the buffers.
+        sizes: writes sizes, static and symbolic.
+        span_checks: the accesses that are compared with the sizes of arguments, each with its node.
         kernels: the source of each different kernel, by its name in the program.
         kernel_calls: the kernels in the order of their calls, with the nodes that each computes there.
     """
@@ -92,6 +96,8 @@ class ProgramContext:
     plan: Plan
     bounds: MemoryBounds
     names: list[str]
+    sizes: SourceSizes
+    span_checks: list[tuple[ElementRange, Node]] = field(default_factory=list)
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     kernel_calls: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     _names_by_source: dict[str, str] = field(default_factory=dict)
@@ -160,7 +166,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def number(self, number: int) -> str:
-        """An integer that is known before the program runs."""
+        """A size: a number, or an expression of the sizes of arguments."""
 
     @abstractmethod
     def literal(self, number: Any) -> str:
@@ -225,8 +231,10 @@ class CallWriter(ABC):
                 self.require(condition, ProgramCheck(statement.node), statement.reads)
             case ChooseBranch() | RunLoop():
                 self.control(statement)
+            case CallRoutine(kind=CallKind.SIZES):
+                self._sizes(statement)
             case CallRoutine():
-                assert statement.kind in _BY_NUMPY, "sizes are known, and products read no windows"
+                assert statement.kind in _BY_NUMPY, "no size depends on data, and products read no windows"
                 self.host(statement)
 
     def _launch_addend(self, launch: LaunchNest | None) -> None:
@@ -262,11 +270,14 @@ class CallWriter(ABC):
         nodes: tuple[Node, ...],
     ) -> None:
         """A call of a kernel, whose partial results are in a region of the arrays ``partials``."""
-        if not launch.total:
+        if launch.total == 0:
             return
         name, kernel_source = self.context.kernel(launch, nodes)
         rewritten = launch._replace(kernel=kernel_source.kernel)
-        self.context.bounds.launched(statement, rewritten, access_bounds(kernel_source.kernel), region)
+        undecided = self.context.bounds.launched(
+            statement, rewritten, access_bounds(kernel_source.kernel), region
+        )
+        self.context.span_checks += [(span, statement.node) for span in undecided]
         arguments = [
             *(self._argument(a) for a in launch.buffers),
             *partials,
@@ -280,7 +291,7 @@ class CallWriter(ABC):
     def _argument(self, argument: Argument) -> str:
         """A buffer argument of a kernel, from its offset."""
         buffer = self.buffer(argument.buffer, argument.dtype)
-        return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset else buffer
+        return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset != 0 else buffer
 
     def _scatter(self, scatter: ScatterRows) -> None:
         """Rows scattered to indices."""
@@ -312,6 +323,13 @@ class CallWriter(ABC):
         """The sizes of the indexed axes, and their number; without axes there is one position."""
         limits = indices.table[4 : 4 + indices.depth] or [1]
         return f"({', '.join(map(self.number, limits))},), {indices.depth}"
+
+    def _sizes(self, call: CallRoutine) -> None:
+        """A tensor of sizes."""
+        (layout,), value = call.outputs, call.node.output
+        out, dtype = self.buffer(layout.buffer, value.spec.dtype), dtype_name(value.spec.dtype)
+        for i, size in enumerate(call.node.attrs["values"]):
+            self.lines.add(f"{out}[{self.number(layout.offset + i)}] = {dtype}({self.number(size)})")
 
     def _copy(self, copy: CopyMemory) -> None:
         """A copy between contiguous values."""
@@ -362,7 +380,7 @@ class CallWriter(ABC):
             if loop.condition is not None:
                 self._tested(loop.test, loop.condition)
             for row in loop.memory.rows:
-                if row.grows and row.nbytes:
+                if row.grows and row.nbytes != 0:
                     self._grow(loop, row, iteration)
                 self._point(row, f"({limit} - 1 - {iteration})" if loop.backwards else iteration)
             self.statements(loop.body)
@@ -408,5 +426,7 @@ class CallWriter(ABC):
     def _point(self, row: StackRow, iteration: str) -> None:
         """The row of this iteration: a slice of its stack."""
         stack, count = self.buffer(row.stack.buffer, row.dtype), self.number(row.nbytes // row.dtype.size)
-        begin = f"{iteration} * {count}" + (f" + {self.number(row.stack.offset)}" if row.stack.offset else "")
+        begin = f"{iteration} * {count}" + (
+            f" + {self.number(row.stack.offset)}" if row.stack.offset != 0 else ""
+        )
         self.lines.add(f"{self.begin_row(row)} = {stack}[{begin} : {begin} + {count}]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import NO_KERNEL, ProgramContext, has_arrays
+from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.program_statements import (
@@ -25,7 +26,12 @@ _CALL_WORK = 30.0
 
 def is_shared(launch: KernelLaunch) -> bool:
     """Whether a kernel is worth sharing its range between threads."""
-    return launch.work >= SHARED_WORK and launch.total > 1
+    return launch.work >= SHARED_WORK and typical(launch.total) > 1
+
+
+def least_shared(launch: KernelLaunch) -> int:
+    """The number of iterations from which on a kernel is worth sharing its range."""
+    return max(2, int(SHARED_WORK * typical(launch.total) / max(launch.work, 1.0)))
 
 
 def unavailable_reason(context: ProgramContext, statement: Statement) -> str | None:
@@ -39,7 +45,7 @@ def unavailable_reason(context: ProgramContext, statement: Statement) -> str | N
             return NO_KERNEL
         if any(is_shared(nest.launch) for nest in nests if nest.launch is not None):
             return "its iterations share their work between threads"
-        if isinstance(inner, Multiply) and inner.multiplications >= HEAVY_PRODUCT:
+        if isinstance(inner, Multiply) and typical(inner.multiplications) >= HEAVY_PRODUCT:
             return "BLAS multiplies its matrices"
         if isinstance(inner, CallRoutine) and inner.kind is CallKind.POSITIONS:
             return "NumPy computes the positions of its elements"
@@ -59,7 +65,12 @@ def _work(context: ProgramContext, statement: Statement) -> float:
         inside *= (
             context.plan.costs.unknown_iterations
             if statement.trip_count.limit is None
-            else max(statement.trip_count.limit, 1)
+            else max(typical(statement.trip_count.limit), 1)
         )
     own = sum(nest.launch.work + _CALL_WORK for nest in context.nests(statement) if nest.launch is not None)
-    return _CALL_WORK + inside + own + (statement.multiplications if isinstance(statement, Multiply) else 0)
+    return (
+        _CALL_WORK
+        + inside
+        + own
+        + (typical(statement.multiplications) if isinstance(statement, Multiply) else 0)
+    )

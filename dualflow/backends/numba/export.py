@@ -11,23 +11,30 @@ from dualflow.backends.numba.listing import array_source, docstring, function_na
 from dualflow.backends.numba.numpy_kernels import kernel_source
 from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.symbolic_size_ops import computes_sizes
 from dualflow.schedule.call_reports import host_report
 
 _GUARDS = '''
 def checked(name, value, shape, dtype):
     """An argument as a C-contiguous array of the right shape."""
     array = np.ascontiguousarray(value, dtype).reshape(np.shape(value))
-    if array.shape != shape:
+    if not fits(array.shape, shape):
         raise ValueError(f"{name} has shape {array.shape}, but the program was compiled for {shape}")
     return array
 
 
+def fits(shape, compiled):
+    """Whether the program was compiled for a shape; it has None for sizes of any number."""
+    return len(shape) == len(compiled) and all(m in (n, None) for n, m in zip(shape, compiled))
+
+
 def updated(name, value, shape, dtype):
     """An argument that the program writes to, which must be a suitable array."""
-    fits = isinstance(value, np.ndarray) and value.dtype == dtype and value.shape == shape
-    if not fits or not value.flags.carray:
+    suits = isinstance(value, np.ndarray) and value.dtype == dtype and fits(value.shape, shape)
+    if not suits or not value.flags.carray:
         raise ValueError(f"{name} is updated: it must be a C-contiguous, writeable array of {dtype} {shape}")
     return value
 
@@ -47,13 +54,23 @@ def export(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
     """The source of a file with a function of the graph's name that computes the graph.
 
     It takes an array for each argument and variable of the graph, and returns a list of arrays; variables are
-    updated in place. ``constants`` are the values of captured tensors, in their order: they are part of the
+    updated in place. Symbolic sizes are read from the shapes of arguments, and passed to kernels as numbers.
+    ``constants`` are the values of captured tensors, in their order: they are part of the
     file, as are the graph's own.
 
     Raises:
-        InvalidArgumentError: a part of the graph runs through code of dualflow, or in Python.
+        InvalidArgumentError: a part of the graph runs through code of dualflow, or in Python; or sizes are
+            symbolic, and one depends on data.
     """
-    source = program(graph, CompileOptions())
+    if computes_sizes(graph):
+        raise InvalidArgumentError(
+            f"{graph.name} can't be exported for all sizes: the size of a tensor depends on data. Trace it "
+            "for tensors of one shape."
+        )
+    try:
+        source = program(graph, CompileOptions())
+    except UndecidedSize as error:
+        raise InvalidArgumentError(f"{graph.name} can't be exported for all sizes: {error}.") from None
     _require_exportable(source, graph.name)
     pieces = [
         *parts(source, graph),
@@ -85,6 +102,7 @@ def _function(
     yield "\n".join(["", f"\ndef {function_name(graph)}({', '.join(names[:taken])}):", *docstring(graph)])
     for argument, value in zip(names[:taken], graph.inputs, strict=False):
         guard = "updated" if value in written else "checked"
-        shape, dtype = tuple(value.spec.shape), value.spec.dtype.name
+        shape = tuple([size if type(size) is int else None for size in value.spec.shape])
+        dtype = value.spec.dtype.name
         yield f"    {argument} = {guard}({argument!r}, {argument}, {shape}, np.dtype({dtype!r}))"
     yield f"    return run({', '.join(names)})\n"

@@ -125,6 +125,7 @@ class _FunctionWriter(CallWriter):
         self.parameters: dict[str, tuple[Parameter, str]] = {}
         self.numbers: dict[int, str] = {}
         self.literals: dict[str, str] = {}
+        self.most_rows: dict[int, str] = {}
         self.local: set[str] = set()
         self.results: tuple[str, ...] = ()
         self.kernels: set[str] = set()
@@ -233,7 +234,8 @@ class _FunctionWriter(CallWriter):
         return self._parameter(name, as_dtype(number.dtype), argument)
 
     def rows_within(self, nbytes: int) -> str:
-        return self._parameter(f"most{nbytes}", _INDEX, self.outer.rows_within(nbytes))
+        name = self.most_rows.setdefault(nbytes, f"most{len(self.most_rows)}")
+        return self._parameter(name, _INDEX, self.outer.rows_within(nbytes))
 
     def iterations_of(self, loop: int) -> str:
         name = f"iteration{loop}"
@@ -305,8 +307,8 @@ class _FunctionWriter(CallWriter):
         arguments = []
         for layout in product.matrices:
             *batched, down, across = layout.strides
-            begin = [self.number(layout.offset)] if layout.offset else []
-            begin += [f"b{i} * {self.number(stride)}" for i, stride in enumerate(batched) if stride]
+            begin = [self.number(layout.offset)] if layout.offset != 0 else []
+            begin += [f"b{i} * {self.number(stride)}" for i, stride in enumerate(batched) if stride != 0]
             access = [" + ".join(begin) or "zero", self.number(down), self.number(across)]
             arguments += [self.buffer(layout.buffer, dtype), *access]
         scale = self.literal(dtype.dtype.type(product.scale))

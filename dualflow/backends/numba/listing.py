@@ -48,7 +48,7 @@ def rows_within(nbytes):
 
 
 def listing(graph: Graph) -> str:
-    """The program of ``graph``, whose sizes are static and whose passes have run.
+    """The program of ``graph``, whose passes have run.
 
     Its function takes an array for each input of the graph.
     """
@@ -94,6 +94,7 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
         yield _MARK
     if "rows_within(" in source.text(""):
         yield _ROWS_WITHIN
+    yield from source.context.sizes.functions.values()
     yield from ("", *(f"{name} = {array_source(array)}" for name, array in source.constants.items()))
     yield ""
 

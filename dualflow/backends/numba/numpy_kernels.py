@@ -15,6 +15,7 @@ import numpy as np
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.exported import exported
 from dualflow.core.records import dataclass
+from dualflow.core.symbolic_sizes import size_variables
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 
@@ -32,16 +33,19 @@ class NumpyKernel:
         call: the expression for its results, in terms of ``arrays``.
         op: the name of the op.
         dtypes: the names of its results' dtypes in source.
+        sized: whether it takes attributes with symbolic sizes, as ``sizes``.
     """
 
     functions: tuple[str, ...]
     call: str
     op: str
     dtypes: tuple[str, ...]
+    sized: bool = False
 
     def function(self, name: str) -> str:
         """The source of a function ``name``, which takes arrays and returns a list of new arrays."""
-        lines = [f"def {name}(*arrays):", f'    """{self.op}"""']
+        parameters = "*arrays, **sizes" if self.sized else "*arrays"
+        lines = [f"def {name}({parameters}):", f'    """{self.op}"""']
         for function in self.functions:
             lines += ["", textwrap.indent(function, "    ")]
         if self.functions:
@@ -61,16 +65,24 @@ def kernel_source(node: Node) -> NumpyKernel | None:
     op = node.op
     if node.effect is not None or body_of(node) is not None or node.bodies:
         return None
-    attrs = {name: _literal(value) for name, value in node.attrs.items()}
+    sized = symbolic_attrs(node)
+    attrs = {name: _literal(value) for name, value in node.attrs.items() if name not in sized}
     if None in attrs.values():
         return None
     source_and_call = _callable(op.kernel)
     if source_and_call is None:
         return None
     functions, called = source_and_call
-    arguments = ", ".join(["*arrays", *(f"{name}={value}" for name, value in attrs.items())])
+    arguments = ", ".join(
+        ["*arrays", *(f"{name}={value}" for name, value in attrs.items()), *["**sizes"] * bool(sized)]
+    )
     dtypes = tuple([dtype_name(v.spec.dtype) for v in node.outputs])
-    return NumpyKernel(functions, f"{called}({arguments})", op.name, dtypes)
+    return NumpyKernel(functions, f"{called}({arguments})", op.name, dtypes, bool(sized))
+
+
+def symbolic_attrs(node: Node) -> dict[str, Any]:
+    """The attributes of a node that have symbolic sizes."""
+    return {name: value for name, value in node.attrs.items() if size_variables(value)}
 
 
 def _literal(value: Any) -> str | None:

@@ -20,17 +20,25 @@ import numpy as np
 
 from dualflow.backends.numba.call_source import CallWriter, ProgramCheck, ProgramContext
 from dualflow.backends.numba.capabilities import CAPABILITIES
-from dualflow.backends.numba.compilability import is_shared, unavailable_reason
+from dualflow.backends.numba.compilability import is_shared, least_shared, unavailable_reason
 from dualflow.backends.numba.function_source import FunctionSource, function_source
+from dualflow.backends.numba.notes import NotedLines
+from dualflow.backends.numba.numpy_kernels import symbolic_attrs
 from dualflow.backends.numba.parameters import dtype_name
+from dualflow.backends.numba.sizes import SourceSizes
 from dualflow.backends.numba.source_lines import type_name
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import SymInt
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.scalars import bodies
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Loop
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS
+from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import For, LoopKind
@@ -48,6 +56,7 @@ from dualflow.schedule.program_statements import (
     statements,
     walk_program,
 )
+from dualflow.schedule.size_text import size_message, size_names
 
 CHUNKS = 8
 """The number of chunks of a kernel that threads share, for any number of threads."""
@@ -56,7 +65,7 @@ ALIGNED = 64
 
 
 def program(graph: Graph, options: CompileOptions) -> ProgramSource:
-    """The program of ``graph``, whose sizes are static and whose passes have run."""
+    """The program of ``graph``, whose passes have run. Sizes are static, or those of arguments."""
     return ProgramSource(
         plan(with_host_fallbacks(graph), options.capabilities & CAPABILITIES, costs=options.cost_model),
         list(_input_names(graph)),
@@ -79,9 +88,11 @@ class ProgramSource(CallWriter):
 
     def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
         stated = statements(plan)
-        bounds = MemoryBounds(plan, stated)
-        bounds.check(stated)
-        super().__init__(ProgramContext(plan, bounds, list(_buffer_names(plan, names))))
+        required = [s.node for s in stated if s.node.op is REQUIRE_SIZE]
+        stated = tuple([s for s in stated if s.node.op not in (BIND_SIZE, REQUIRE_SIZE)])
+        bounds, buffers = MemoryBounds(plan, stated), list(_buffer_names(plan, names))
+        sizes = SourceSizes(size_names(buffers, plan.argument_sizes))
+        super().__init__(ProgramContext(plan, bounds, buffers, sizes, bounds.check(stated)))
         self.plan = plan
         self.direct: set[str] = set()
         self.shared: set[str] = set()
@@ -93,6 +104,7 @@ class ProgramSource(CallWriter):
         self._inside = False
         self._arena: dict[DType, str] = {}
         self.statements(stated)
+        self._size_checks = self._checked_sizes(required)
 
     @property
     def inputs(self) -> list[str]:
@@ -112,16 +124,19 @@ class ProgramSource(CallWriter):
             zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True)
         )
         results = names[plan.first_output : plan.first_temporary]
-        lines = [f"def {name}({', '.join(inputs)}):", *head]
+        lines = [f"def {name}({', '.join(inputs)}):", *head, *self._argument_sizes()]
         if inputs:
             lines.append(f"    {', '.join(inputs)} = {', '.join(f'{n}.reshape(-1)' for n in inputs)}")
-        lines += [f"    {n} = np.empty({_count(s)}, {dtype_name(s.dtype)})" for n, s in allocated]
+        lines += [f"    {n} = np.empty({self._count(s)}, {dtype_name(s.dtype)})" for n, s in allocated]
         if self._arena:
-            lines.append(f"    arena = np.empty({plan.arena_bytes + -plan.arena_bytes % 8}, u8)")
+            arena = self.number(plan.arena_bytes + -plan.arena_bytes % 8)
+            lines.append(f"    arena = np.empty({arena}, u8)")
         lines += [f"    {n} = arena.view({dtype_name(d)})" for d, n in self._arena.items()]
         lines += ["    status = np.zeros(1, i64)", *self.lines.with_comments()]
         shaped = [
-            n if None in s.shape else f"{n}.reshape({tuple(s.shape)})"
+            f"{n}.reshape({self._shape(tuple([d for d in s.shape if d is not None]))})"
+            if s.shape.is_static
+            else n
             for n, s in zip(results, plan.outputs, strict=True)
         ]
         return "\n".join([*lines, f"    return [{', '.join(shaped)}]", ""])
@@ -136,13 +151,21 @@ class ProgramSource(CallWriter):
         return self.context.names[buffer]
 
     def number(self, number: int) -> str:
-        return str(number)
+        return str(number) if type(number) is int else self.context.sizes.factor(number)
+
+    def _shape(self, sizes: tuple[int, ...]) -> str:
+        """A tuple of sizes."""
+        return self.context.sizes.tuple(sizes)
+
+    def _count(self, spec: TensorSpec) -> str:
+        """The number of elements of a buffer; 0 if a host call determines the size."""
+        return self.number(math.prod(0 if d is None else d for d in spec.shape))
 
     def literal(self, number: Any) -> str:
         return scalar(number)
 
     def rows_within(self, nbytes: int) -> str:
-        return f"rows_within({nbytes})"
+        return f"rows_within({self.number(nbytes)})"
 
     def iterations_of(self, loop: int) -> str:
         return f"iteration{loop}"
@@ -151,22 +174,62 @@ class ProgramSource(CallWriter):
         """A value as an array of its shape and strides."""
         self.routines.add("array")
         buffer = self.buffer(layout.buffer, value.spec.dtype)
-        return f"array({buffer}, {layout.offset}, {sizes(value)}, {layout.strides})"
+        begin, shape, strides = self.number(layout.offset), sizes(value), layout.strides
+        return f"array({buffer}, {begin}, {self._shape(shape)}, {self._shape(strides)})"
+
+    # Sizes
+
+    def _argument_sizes(self) -> list[str]:
+        """The lines that read the sizes of arguments, and check them."""
+        axes = self.plan.argument_sizes.values()
+        reads = [
+            f"    {name} = {self.inputs[place]}.shape[{axis}]"
+            for name, ((place, axis), *_) in zip(self.context.sizes.names.values(), axes, strict=True)
+        ]
+        return [*reads, *self._size_checks]
+
+    def _checked_sizes(self, required: Sequence[Node]) -> list[str]:
+        """The lines that check the sizes of arguments: those that must be equal, and undecided accesses."""
+        lines, self.lines = self.lines, NotedLines()
+        text = self.context.sizes.text
+        for node in required:
+            x, y = (text(node.attrs[name]) for name in ("x", "y"))
+            condition = f"{x} == {y}" + (f" or {x} == 1" if node.attrs["repeats"] else "")
+            self.require(f"({condition})", ProgramCheck(node, size_message(node)))
+        for span, node in dict.fromkeys(self.context.span_checks):
+            self.require(f"({self._is_within(span)})", ProgramCheck(node, OUT_OF_BOUNDS))
+        checks, self.lines = self.lines, lines
+        return checks.noted()
+
+    def _is_within(self, span: ElementRange) -> str:
+        """The condition that there are no elements, or all of them are in their buffer."""
+        nbytes, text = self.context.bounds.nbytes[span.buffer], self.context.sizes.text
+        assert nbytes is not None, "all sizes are computed before the program runs"
+        inside = f"{text(span.nbytes)} <= {text(nbytes)} and {text(span.first)} >= 0"
+        return " or ".join([inside, *(f"{text(count)} == 0" for count in span.counts)])
 
     # Calls
 
     def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
-        """A call of a kernel, in one range or shared between threads."""
+        """A call of a kernel, in one range or shared between threads; the number of iterations may decide."""
         self.direct.add(name)
-        head = f"{name}(0, {launch.total}"
-        if is_shared(launch):
-            self.shared.add(name)
-            head = f"{name}_parallel({launch.total}, {_chunk(launch)}"
+        total = self.number(launch.total)
+        alone = f"{name}(0, {total}, {arguments})"
+        threads = f"{name}_parallel({total}, {self.number(_chunk(launch))}, {arguments})"
         loop = next(filter(_has_loop, nodes), None)
         marked = loop is not None and not self._inside
         if loop is not None and marked:
             self._mark(loop)
-        self.lines.add(f"{head}, {arguments})", nodes)
+        depends = type(launch.total) is not int
+        if depends or is_shared(launch):
+            self.shared.add(name)
+        if depends:
+            with self.lines.block(f"if {total} >= {least_shared(launch)}:"):
+                self.lines.add(threads, nodes)
+            with self.lines.block("else:"):
+                self.lines.add(alone, nodes)
+        else:
+            self.lines.add(threads if is_shared(launch) else alone, nodes)
         if marked:
             self.lines.add("mark(-1)")
 
@@ -216,6 +279,7 @@ class ProgramSource(CallWriter):
             names[layout.buffer] if None in v.spec.shape else self._array(layout, v)
             for layout, v in zip(call.inputs, call.node.inputs, strict=True)
         ]
+        arguments += [f"{name}={self._attribute(value)}" for name, value in symbolic_attrs(call.node).items()]
         results = [f"result{i}" for i in range(len(call.outputs))]
         left = f"[{', '.join(results)}] = " if results else ""
         self.lines.add(f"{left}host{number}({', '.join(arguments)})", (call.node,))
@@ -225,6 +289,12 @@ class ProgramSource(CallWriter):
             else:
                 flat = name if None in value.spec.shape else f"{name}.reshape(-1)"
                 self.lines.add(f"{names[layout.buffer]} = {flat}")
+
+    def _attribute(self, value: Any) -> str:
+        """An attribute with symbolic sizes."""
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self._attribute, value))}{',' * (len(value) == 1)})"
+        return self.number(value) if isinstance(value, int | SymInt) else repr(value)
 
     # Conditionals and loops
 
@@ -260,7 +330,7 @@ class ProgramSource(CallWriter):
         self.functions.append(function)
         for saved in function.saved:
             spec = saved.value.spec
-            self.lines.add(f"{saved.name} = np.empty({_count(spec)}, {dtype_name(spec.dtype)})")
+            self.lines.add(f"{saved.name} = np.empty({self._count(spec)}, {dtype_name(spec.dtype)})")
         left = f"{', '.join(function.results)} = " if function.results else ""
         self.lines.add(f"{left}{function.name}({', '.join(function.arguments)})", (statement.node,))
         return function
@@ -268,7 +338,11 @@ class ProgramSource(CallWriter):
     def _check_saved(self, function: FunctionSource) -> None:
         """Raise the error of a failed check with saved values."""
         for number in dict.fromkeys(saved.check for saved in function.saved):
-            saved = [f"{k.name}.reshape({sizes(k.value)})" for k in function.saved if k.check == number]
+            saved = [
+                f"{k.name}.reshape({self._shape(sizes(k.value))})"
+                for k in function.saved
+                if k.check == number
+            ]
             with self.lines.block(f"if status[0] == {number}:"):
                 self.lines.add(f"fail({', '.join([str(len(self.checks) + number), *saved])})")
 
@@ -284,9 +358,9 @@ def _has_loop(node: Node) -> bool:
 
 def _chunk(launch: KernelLaunch) -> int:
     """The iterations of a chunk: a multiple of the vector length if the outermost loop has lanes."""
-    chunk = -(-launch.total // CHUNKS)
+    chunk = largest((launch.total + CHUNKS - 1) // CHUNKS, 1)
     lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in launch.kernel.body)
-    return chunk + -chunk % ALIGNED if lanes else chunk
+    return (chunk + ALIGNED - 1) // ALIGNED * ALIGNED if lanes else chunk
 
 
 def _input_names(graph: Graph) -> Iterator[str | None]:
@@ -319,13 +393,9 @@ _RESERVED = re.compile(
     r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|doubled|product|plus"
     r"|signalled|scatter_\w+|arena\w*|(in|const|out|temp|part|result|host|iteration|row|saved|most|[trxcnb])\d+"
     r"|(loop|cond)\d+(_\d+)*"
+    r"|\w+_size\d+|quotient|remainder|normalized_index|inferred_size|broadcast_(size|stride)"
     r"|range|len|max|min|zero|one|checked|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
 )
-
-
-def _count(spec: TensorSpec) -> int:
-    """The number of elements of a buffer; 0 if a host call determines the size."""
-    return math.prod(d or 0 for d in spec.shape)
 
 
 def scalar(number: Any) -> str:

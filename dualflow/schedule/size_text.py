@@ -1,0 +1,112 @@
+"""Sizes as source text: numbers, and polynomials over the sizes of arguments."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from dualflow.core.records import dataclass
+from dualflow.core.symbolic_sizes import SizeFactor, SymInt
+from dualflow.graph.ir import Node
+from dualflow.graph.symbolic_size_ops import Axis
+
+
+@dataclass(frozen=True, slots=True)
+class SizeText:
+    """An expression of sizes, with the operators of integers."""
+
+    text: str
+    is_sum: bool = False
+
+    def __add__(self, other: object) -> SizeText:
+        return SizeText(f"{self.text} + {_text(other)}", is_sum=True)
+
+    def __radd__(self, other: object) -> SizeText:
+        return SizeText(f"{_text(other)} + {self.text}", is_sum=True)
+
+    def __mul__(self, other: object) -> SizeText:
+        return SizeText(f"{self.factor} * {_factor(other)}")
+
+    def __rmul__(self, other: object) -> SizeText:
+        return SizeText(f"{_factor(other)} * {self.factor}")
+
+    @property
+    def factor(self) -> str:
+        """The text as a factor of a product."""
+        return f"({self.text})" if self.is_sum else self.text
+
+
+def _text(x: object) -> str:
+    if isinstance(x, SizeText):
+        return x.text
+    assert isinstance(x, int)
+    return f"({x})" if x < 0 else str(x)
+
+
+def _factor(x: object) -> str:
+    return x.factor if isinstance(x, SizeText) else _text(x)
+
+
+class SizeWriter(ABC):
+    """Writes sizes; the :class:`~dualflow.core.symbolic_sizes.SizeMaths` that evaluates them to text.
+
+    Attributes:
+        names: the name of each size variable.
+    """
+
+    def __init__(self, names: Mapping[SizeFactor, str]) -> None:
+        self.names = names
+
+    def text(self, size: int) -> str:
+        """A size as an expression."""
+        return str(size) if type(size) is int else _text(self._value(size))
+
+    def factor(self, size: int) -> str:
+        """The same as a factor of a product."""
+        return _factor(self._value(size))
+
+    def _value(self, size: int) -> object:
+        if not isinstance(size, SymInt):
+            return size
+        return size.compute(lambda variable: SizeText(self.names[variable]), self)
+
+    def _called(self, name: str, *arguments: object) -> SizeText:
+        return SizeText(self.call(name, [_text(x) for x in arguments]))
+
+    @abstractmethod
+    def call(self, name: str, arguments: list[str]) -> str:
+        """A call of the function of sizes ``name``, a factor of a product."""
+
+    def quotient(self, x: object, y: object) -> SizeText:
+        return self._called("quotient", x, y)
+
+    def remainder(self, x: object, y: object) -> SizeText:
+        return self._called("remainder", x, y)
+
+    def largest(self, x: object, y: object) -> SizeText:
+        return self._called("largest", x, y)
+
+    def smallest(self, x: object, y: object) -> SizeText:
+        return self._called("smallest", x, y)
+
+    def normalized_index(self, x: object, size: object) -> SizeText:
+        return self._called("normalized_index", x, size)
+
+    def inferred_size(self, x: object, remaining: object) -> SizeText:
+        return self._called("inferred_size", x, remaining)
+
+    def broadcast_size(self, x: object, y: object) -> SizeText:
+        return self._called("broadcast_size", x, y)
+
+    def broadcast_stride(self, stride: object, size: object) -> SizeText:
+        return self._called("broadcast_stride", stride, size)
+
+
+def size_names(names: list[str], axes: Mapping[SizeFactor, tuple[Axis, ...]]) -> dict[SizeFactor, str]:
+    """A name for each size variable: the first argument that has the size, and its axis."""
+    return {variable: f"{names[equal[0][0]]}_size{equal[0][1]}" for variable, equal in axes.items()}
+
+
+def size_message(node: Node) -> str:
+    """The message of a node that compares two sizes, with the shapes as the program has them."""
+    return str(node.attrs["message"]).format(*map(str, node.attrs["shapes"]))
