@@ -87,6 +87,8 @@ LATE = {
     "llvmlite": "0.1 s and 100 MB: only a compile that the object cache can't answer needs it",
     "ml_dtypes": "0.02 s: only bfloat16 and floats of 8 bits need it",
     "networkx": "0.1 s: only a person's question about a graph needs it",
+    "numpy.fft": "5 ms: NumPy imports it at its first use, for which a fork must wait",
+    "numpy.random": "10 ms: NumPy imports it at its first use, for which a fork must wait",
     "numba": "0.2 s: only a user's own numba code needs it",
     "scipy": "0.05 s: only the ops that call its LAPACK or its special functions need it",
     "dualflow.function.autograph.compilation": "10 ms: only a function with control flow needs it",

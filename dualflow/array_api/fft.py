@@ -6,8 +6,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core import dispatch
@@ -15,6 +13,7 @@ from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 from dualflow.core.device_names import check_device
 from dualflow.core.dtypes import as_dtype, float64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import fft as transforms
@@ -273,7 +272,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device
     >>> xp.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
-    return _frequencies(np.fft.fftfreq, n, d, dtype, device)
+    return _frequencies(imported("numpy.fft").fftfreq, n, d, dtype, device)
 
 
 def rfftfreq(
@@ -296,7 +295,7 @@ def rfftfreq(
     >>> xp.fft.rfftfreq(4).tolist()
     [0.0, 0.25, 0.5]
     """
-    return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
+    return _frequencies(imported("numpy.fft").rfftfreq, n, d, dtype, device)
 
 
 def _frequencies(function: Callable[[int, float], Any], n: int, d: float, dtype: Any, device: Any) -> Array:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.data.element import ElementLayout, Item, covering_spec
 from dualflow.data.stage import UNKNOWN, Stage, StageIterator, State
 from dualflow.data.states import flag, parts
@@ -110,7 +111,7 @@ class RandomRows:
 
     def row(self, index: int) -> Item:
         """One number, from the first word of the stream whose counter is ``index``."""
-        word = int(np.random.Philox(key=self._key(), counter=index).random_raw(1)[0])
+        word = int(imported("numpy.random").Philox(key=self._key(), counter=index).random_raw(1)[0])
         if not self.weights:
             return (np.array(word & 0xFFFFFFFF, np.int64),)
         bounds = list(itertools.accumulate(self.weights))

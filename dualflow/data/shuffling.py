@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from dualflow.core.convert import Array
+from dualflow.core.locks import imported
 from dualflow.data.epochs import Epochs
 from dualflow.data.order import ReorderingStage
 from dualflow.data.stage import UNKNOWN, ReplayedIterator, StageIterator, State
@@ -48,7 +49,8 @@ class ShuffleIterator(ReplayedIterator):
         self.restart()
 
     def restart(self) -> None:
-        self._bits = np.random.Philox(np.random.SeedSequence([*self._stage.epochs.seeds, self._epoch]))
+        random = imported("numpy.random")
+        self._bits = random.Philox(random.SeedSequence([*self._stage.epochs.seeds, self._epoch]))
         self._places: list[int] = []
         self._buffer: Sequence[Any] | None = None
         self._order: Array | None = None

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from dualflow.core.dispatch import Engine
+from dualflow.core.locks import imported
 
 _NO_GRAPH_SEED: Final = 87654321
 _WORD: Final = (1 << 64) - 1
@@ -35,7 +36,8 @@ class OpStream:
         generator = streams.get(self)
         if generator is None:
             entropy = None if self._seeds is None else [seed & _WORD for seed in self._seeds]
-            generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+            random = imported("numpy.random")
+            generator = random.Generator(random.Philox(random.SeedSequence(entropy)))
             generator = streams.setdefault(self, generator)
         return generator
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import tensor
@@ -37,7 +36,7 @@ def fftfreq(n: IntLike, d: TensorLike = 1.0, device: object = None) -> Tensor:
     >>> df.numpy.fft.fftfreq(4).numpy()
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
-    return _frequencies(np.fft.fftfreq, n) / d
+    return _frequencies(imported("numpy.fft").fftfreq, n) / d
 
 
 def rfftfreq(n: IntLike, d: TensorLike = 1.0, device: object = None) -> Tensor:
@@ -58,7 +57,7 @@ def rfftfreq(n: IntLike, d: TensorLike = 1.0, device: object = None) -> Tensor:
     >>> df.numpy.fft.rfftfreq(4).numpy()
     array([0.  , 0.25, 0.5 ])
     """
-    return _frequencies(np.fft.rfftfreq, n) / d
+    return _frequencies(imported("numpy.fft").rfftfreq, n) / d
 
 
 def _frequencies(function: Callable[[int], Any], n: Any) -> Tensor:

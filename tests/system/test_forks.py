@@ -10,10 +10,11 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 
-# The thread stops within the import until the fork has begun: without a lock that forks wait for, the child
-# inherits Python's lock of a module that is being imported.
+# The thread stops while it executes the module, until the fork has begun: without a lock that forks wait for,
+# the child inherits Python's lock of a module that is being imported. Python's own lock delays forks only while
+# the module is looked up.
 PROGRAM = """
-import json, os, signal, sys, threading
+import importlib.machinery, json, os, signal, sys, threading
 import dualflow as df
 
 inside, forking = threading.Event(), threading.Event()
@@ -21,10 +22,18 @@ forks = [0]
 
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name == sys.argv[2] and not inside.is_set():
+        if name != sys.argv[2] or inside.is_set():
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
             inside.set()
             forking.wait()
-        return None
+            execute(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
 
 sys.meta_path.insert(0, Slow())
 os.register_at_fork(before=forking.set)
@@ -75,6 +84,53 @@ def test_a_fork_while_a_thread_makes_the_pool(answer: Any, tmp_path: Path) -> No
         status_of_the_child(answer, tmp_path, "dualflow.backends.llvm.runtime.llvm_library", "make_the_pool")
         == 0
     )
+
+
+# A codec counts too: Python imports it when a file is opened with its encoding.
+IMPORTS = """
+import json, sys
+import dualflow as df
+from dualflow.core import locks
+
+without_the_lock = []
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if not locks._unforkable._is_owned():
+            without_the_lock.append(name)
+        return None
+
+sys.meta_path.insert(0, Finder())
+
+@df.function
+def step(x, w):
+    while df.reduce_sum(x) < 10.0:
+        x = df.tanh(x @ w) * 2.0
+    return x
+
+def gradient(x, w):
+    with df.GradientTape() as tape:
+        tape.watch(w)
+        loss = df.reduce_sum(step(x, w) + df.random.normal(x.shape))
+    return tape.gradient(loss, w)
+
+compiled = df.function(gradient)
+for size in (3, 3, 3, 5):  # the first call, the fast paths, another trace
+    gradient(df.ones([size, 4]), df.ones([4, 4]))
+    compiled(df.ones([size, 4]), df.ones([4, 4]))
+df.linalg.svd(df.ones([3, 3]))
+df.numpy.fft.fftfreq(4)
+df.random.stateless_gamma([2], seed=[1, 2], alpha=1.0)
+next(iter(df.data.Dataset.range(3).shuffle(3)))
+df.strings.length("text")
+print(json.dumps(without_the_lock))
+"""
+
+
+def test_a_fork_waits_for_each_import_of_a_first_call(answer: Any, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(IMPORTS, encoding="utf-8")
+    assert answer("import runpy, sys; runpy.run_path(sys.argv[1])", str(path)) == []
 
 
 def status_of_the_child(answer: Any, tmp_path: Path, module: str, work: str) -> Any:

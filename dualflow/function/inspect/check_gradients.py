@@ -15,6 +15,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import complex128, float64
 from dualflow.core.errors import FailedPreconditionError, GradientCheckError, InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.eager.derivatives import jvp, vjp
@@ -246,7 +247,8 @@ def _differ(derivative: float, slope: float, rtol: float) -> bool:
 
 def _directions(like: Sequence[Any], seed: int) -> list[Array]:
     """For each tensor a random array of its shape and dtype."""
-    random = np.random.Generator(np.random.Philox(seed))
+    numpy_random = imported("numpy.random")
+    random = numpy_random.Generator(numpy_random.Philox(seed))
     directions = []
     for x in like:
         values = random.uniform(-1, 1, x.shape)

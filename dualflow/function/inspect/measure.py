@@ -17,6 +17,7 @@ import numpy as np
 
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.eager import updates
 from dualflow.eager.engine import EAGER
@@ -133,7 +134,7 @@ class GlobalRandom:
     """The states of Python's and NumPy's global random generators at construction."""
 
     def __init__(self) -> None:
-        self._python, self._numpy = random.getstate(), np.random.get_state()
+        self._python, self._numpy = random.getstate(), imported("numpy.random").get_state()
 
     def rewind(self) -> None:
         """Reset the generators to these states."""

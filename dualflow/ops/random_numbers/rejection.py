@@ -14,6 +14,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, float32, float64, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum
@@ -169,7 +170,8 @@ def _sampled(low: Any, high: Any, key: Any, *parameters: Any, kind: str, dtype: 
     if any(x.dtype.kind not in "iu" for x in (low, high, key)) or parameters[0].dtype.kind not in "iuf":
         raise TypeError("takes integers and real numbers")
     words = [int(x) & 0xFFFFFFFFFFFFFFFF for x in (low, high, key)]
-    generator = np.random.Generator(np.random.Philox(counter=[*words[:2], 0, 0], key=[words[2], 0]))
+    random = imported("numpy.random")
+    generator = random.Generator(random.Philox(counter=[*words[:2], 0, 0], key=[words[2], 0]))
     shape = parameters[0].shape
     numbers = _DRAWS[kind](generator, *[x.reshape(-1) for x in parameters])
     return numbers.reshape(shape).astype(dtype.dtype)

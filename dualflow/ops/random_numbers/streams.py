@@ -14,7 +14,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
-from dualflow.core.locks import cached_attribute
+from dualflow.core.locks import cached_attribute, imported
 from dualflow.ops.attribute_values import AttributeForm, declare
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.static import static_int
@@ -31,7 +31,8 @@ class Stream:
     def begin(self, seeds: Sequence[int] | None) -> None:
         """Restart the stream with ``seeds``."""
         entropy = None if seeds is None else [seed & _WORD for seed in seeds]
-        self.philox = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+        random = imported("numpy.random")
+        self.philox = random.Generator(random.Philox(random.SeedSequence(entropy)))
 
     def for_copied_op(self, engine: Engine) -> Source:
         return self

@@ -29,5 +29,6 @@ def cache_bytes(folder: str = FOLDER) -> CacheBytes:
 
 
 def _read(*path: str) -> str:
-    with open(os.path.join(*path), encoding="ascii") as file:
+    # Another codec would be imported, while a fork doesn't wait.
+    with open(os.path.join(*path), encoding="utf-8") as file:
         return file.read().strip()
