@@ -10,9 +10,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 
-# The thread stops while it executes the module, until the fork has begun: without a lock that forks wait for,
-# the child inherits Python's lock of a module that is being imported. Python's own lock delays forks only while
-# the module is looked up.
+# The thread stops while it executes the module, until the fork begins. Without a lock for which forks wait,
+# the child would inherit Python's lock of that module. While a module is looked up, Python delays forks.
 PROGRAM = """
 import importlib.machinery, json, os, signal, sys, threading
 import dualflow as df
