@@ -22,7 +22,7 @@ from dualflow.backends.numba.call_source import CallWriter, ProgramCheck, Progra
 from dualflow.backends.numba.capabilities import CAPABILITIES
 from dualflow.backends.numba.compilability import is_shared, least_shared, unavailable_reason
 from dualflow.backends.numba.function_source import FunctionSource, function_source
-from dualflow.backends.numba.notes import NotedLines
+from dualflow.backends.numba.line_comments import CommentedLines
 from dualflow.backends.numba.numpy_kernels import symbolic_attrs
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.backends.numba.sizes import SourceSizes
@@ -190,7 +190,7 @@ class ProgramSource(CallWriter):
 
     def _checked_sizes(self, required: Sequence[Node]) -> list[str]:
         """The lines that check the sizes of arguments: those that must be equal, and undecided accesses."""
-        lines, self.lines = self.lines, NotedLines()
+        lines, self.lines = self.lines, CommentedLines()
         text = self.context.sizes.text
         for node in required:
             x, y = (text(node.attrs[name]) for name in ("x", "y"))
@@ -199,7 +199,7 @@ class ProgramSource(CallWriter):
         for span, node in dict.fromkeys(self.context.span_checks):
             self.require(f"({self._is_within(span)})", ProgramCheck(node, OUT_OF_BOUNDS))
         checks, self.lines = self.lines, lines
-        return checks.noted()
+        return checks.with_comments()
 
     def _is_within(self, span: ElementRange) -> str:
         """The condition that there are no elements, or all of them are in their buffer."""
