@@ -221,6 +221,7 @@ if TYPE_CHECKING:
     from dualflow import profiler as profiler
     from dualflow import quantization as quantization
     from dualflow import random as random
+    from dualflow import rewrite as rewrite
     from dualflow import saved_model as saved_model
     from dualflow import sets as sets
     from dualflow import signal as signal
@@ -334,8 +335,8 @@ _publish(
     lazy={
         "dualflow": (
             "array_api autodiff bitwise compat contrib data debugging dtypes experimental image "
-            "initializers io keras linalg math nest nn numpy profiler quantization random saved_model sets "
-            "signal sparse strings summary sysconfig test train types"
+            "initializers io keras linalg math nest nn numpy profiler quantization random rewrite "
+            "saved_model sets signal sparse strings summary sysconfig test train types"
         ),
         "dualflow.config.report": "show_config",
         "dualflow.core.narrow_floats": "bfloat16",

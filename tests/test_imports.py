@@ -46,7 +46,7 @@ ORDER = [
     ["function"],
     ["function.inspect", "graph_mode"],
     ["data", "profiler", "summary", "train"],
-    ["saved"],
+    ["saved", "rewrites"],
     ["random"],
     ["numpy"],
     ["array_api"],

@@ -35,12 +35,19 @@ NAMESPACES = {
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
     "df.sets": df.sets,
+    "df.rewrite": df.rewrite,
     "df.saved_model": df.saved_model,
     "df.signal": df.signal,
     "df.sparse": df.sparse,
     "df.strings": df.strings,
 }
-PACKAGES = ("dualflow.ops.", "dualflow.numpy.", "dualflow.array_api.", "dualflow.saved.")
+PACKAGES = (
+    "dualflow.ops.",
+    "dualflow.numpy.",
+    "dualflow.array_api.",
+    "dualflow.rewrites.",
+    "dualflow.saved.",
+)
 
 
 def _public_functions() -> dict[str, types.FunctionType]:

@@ -65,6 +65,7 @@ NAMESPACES: dict[str, Any] = {
     "df.quantization": df.quantization,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
+    "df.rewrite": df.rewrite,
     "df.saved_model": df.saved_model,
     "df.signal": df.signal,
     "df.sets": df.sets,

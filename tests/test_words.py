@@ -54,6 +54,8 @@ CLEAN = (
     "ops",
     "profiler",
     "random",
+    "rewrite.py",
+    "rewrites",
     "saved",
     "saved_model.py",
     "scalar",

@@ -36,6 +36,7 @@ from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
+from dualflow.graph.user_rewrites import REWRITES
 
 if TYPE_CHECKING:
     from dualflow.function.calls.memory_budget import MemoryReport
@@ -220,12 +221,6 @@ class ConcreteFunction(TracedGraph):
             return f"{self!r} runs through NumPy while a thread compiles it"
         return f"{self!r} ran through NumPy up to call {self._last_interpreted_call}, and is compiled since"
 
-    @property
-    def executed(self) -> str:
-        """A line of text about work that kernels do more than once; empty if they don't."""
-        most = max([graph.executed for trace in self._traces for graph in trace.graphs], default=1.0)
-        return "" if most < 1.005 else f"{self!r}: its kernels execute {most:.2f} times the work of their ops"
-
     def wait(self, timeout: float | None) -> bool:
         """Wait at most ``timeout`` seconds for threads that compile it; returns whether all have ended."""
         end = None if timeout is None else time.monotonic() + timeout
@@ -350,7 +345,7 @@ class ConcreteFunction(TracedGraph):
         if to not in ("c", "library"):
             raise InvalidArgumentError(f"There is no export to {to!r}: use 'c' or 'library'.")
         self.guards.require_none(repr(self))
-        graph = exported_graph(self.graph, self.options, "c")
+        graph = exported_graph(self.graph, self.active_options, "c")
         tensors = [array_of(c.source) for c in graph.captures if not c.variable]
         program = c_program(graph, tensors)
         return write_c_files(program, os.fspath(folder), library=to == "library", cpu=cpu, force=force)
@@ -428,14 +423,17 @@ class ConcreteFunction(TracedGraph):
             ".graph can be pickled too."
         )
 
-    # private
+    def forget_fast_paths(self) -> None:
+        """Let the next call look up its program."""
+        self._fast = refuse
 
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         inputs = self._fit(args, kwargs).inputs
         if not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args):
-            compiled = self.for_shapes(inputs).compiled
+            generation, compiled = REWRITES.generation, self.for_shapes(inputs).compiled
             if compiled.may_use_fast_path() and dispatch.current() is EAGER:
                 self._fast = compiled.fast_path()
+                REWRITES.watch(self, generation)
         return self.run(inputs)
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:

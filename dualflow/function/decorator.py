@@ -10,6 +10,7 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.function.bound_method import P, R
 from dualflow.function.options import FunctionOptions
 from dualflow.function.traced_function import Function
+from dualflow.graph.user_rewrites import Rewrite
 
 
 @overload
@@ -36,6 +37,7 @@ def function(
     memory_budget: int | str | None = None,
     first_call: Literal["compile", "interpret"] = "compile",
     sizes: Literal["automatic", "exact"] = "automatic",
+    rewrites: Sequence[Rewrite] = (),
     name: str | None = None,
 ) -> Any:
     """Compile a Python function: it is traced once for each kind of arguments, then runs as native code.
@@ -83,6 +85,8 @@ def function(
             sizes. The Python function reads the sizes of that call (``x.shape[0]``). Where it compares one,
             or needs it as an int, the trace serves the sizes for which the comparison has the same outcome:
             ``explain`` lists these guards. Where no guard can be recorded, there is a trace for each shape.
+        rewrites: rewrites of :mod:`dualflow.rewrite` that are applied to this function's graphs, after the
+            registered ones.
         name: the name in errors and graphs; by default that of the function.
         experimental_implements, experimental_autograph_options, experimental_attributes: ignored.
         experimental_compile, experimental_follow_type_hints: ignored.
@@ -118,6 +122,7 @@ def function(
         memory_budget=memory_budget,
         first_call=first_call,
         sizes=sizes,
+        rewrites=rewrites,
         name=name,
     )
     try:

@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypedDict
 
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.memory import available_bytes
 from dualflow.core.tracebacks import entry
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.user_rewrites import Rewrite
 
 BACKENDS: Final = ("llvm", "numba", "numpy")
 MACHINE_CODE: Final = BACKENDS[0]
@@ -41,6 +42,7 @@ class FunctionOptions(TypedDict, total=False):
     memory_budget: int | str | None
     first_call: Literal["compile", "interpret"]
     sizes: Literal["automatic", "exact"]
+    rewrites: Sequence[Rewrite]
     name: str | None
 
 
@@ -63,6 +65,7 @@ def compile_options(
     memory_budget: int | None = None,
     *,
     interpret_first: bool = False,
+    rewrites: tuple[Rewrite, ...] = (),
 ) -> CompileOptions:
     """The options of a compile: the arguments are those of the function, None for the process's setting.
 
@@ -79,6 +82,7 @@ def compile_options(
         kept_by_loops=_settings.kept_by_loops,
         memory_budget=memory_budget,
         checking=os.environ.get("DUALFLOW_CHECK_PASSES") == "1",
+        rewrites=rewrites,
     )
 
 
@@ -291,3 +295,22 @@ def _checked_kernels(name: str, where: str = "") -> str:
             f"There are no eager kernels {name!r}{where}; they are one of {', '.join(EAGER_KERNELS)}."
         )
     return name
+
+
+def checked_rewrites(rewrites: Sequence[Rewrite]) -> tuple[Rewrite, ...]:
+    """``rewrites`` as a tuple.
+
+    Raises:
+        DTypeError: an element is no rewrite.
+        InvalidArgumentError: two of them have one name.
+    """
+    for rewrite in rewrites:
+        if not isinstance(rewrite, Rewrite):
+            raise DTypeError(
+                f"rewrites holds {rewrite!r}, which is no rewrite. Decorate the function with "
+                "df.rewrite.equation, df.rewrite.rule or df.rewrite.graph_pass."
+            )
+    names = [rewrite.name for rewrite in rewrites]
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError(f"Two of the rewrites {names} have one name; pass name= to one of them.")
+    return tuple(rewrites)

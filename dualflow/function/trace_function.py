@@ -38,6 +38,7 @@ from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.size_guards import NO_GUARDS
+from dualflow.graph.user_rewrites import Rewrite
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
 TRACE_LISTENERS: Final[list[Callable[[ConcreteFunction], None]]] = []
@@ -55,6 +56,7 @@ class FunctionTracer:
         backend: the backend of its traces; None for the process's setting at each trace.
         strict: whether all of a trace must run natively.
         memory_budget: the largest number of bytes that a call may allocate; None without a limit.
+        rewrites: the function's own rewrites.
         interpret_first: whether NumPy runs calls while a thread compiles.
         draws: finds random numbers that Python and NumPy draw during a trace.
 
@@ -72,6 +74,7 @@ class FunctionTracer:
         backend: str | None,
         strict: bool,
         memory_budget: int | None,
+        rewrites: tuple[Rewrite, ...],
         interpret_first: bool,
         draws: PythonDraws,
     ) -> None:
@@ -83,6 +86,7 @@ class FunctionTracer:
         self._backend = backend
         self._strict = strict
         self._memory_budget = memory_budget
+        self._rewrites = rewrites
         self._interpret_first = interpret_first
         self._draws = draws
         self._creation = VariableCreation(name)
@@ -170,7 +174,11 @@ class FunctionTracer:
         and only the first run shows which variables these are.
         """
         options = compile_options(
-            self._backend, self._strict, self._memory_budget, interpret_first=self._interpret_first
+            self._backend,
+            self._strict,
+            self._memory_budget,
+            interpret_first=self._interpret_first,
+            rewrites=self._rewrites,
         )
         concrete = self._run(function, call, options, _NO_IDS, builder, guards_sizes)
         captured = {id(source) for source in concrete.captured}

@@ -26,7 +26,14 @@ from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
 from dualflow.function.calls.status import status
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.options import AUTOMATIC, bytes_of, checked_backend, checked_first_call, checked_sizes
+from dualflow.function.options import (
+    AUTOMATIC,
+    bytes_of,
+    checked_backend,
+    checked_first_call,
+    checked_rewrites,
+    checked_sizes,
+)
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import FALLBACKS
 from dualflow.function.trace_cache import MAX_GUARDED_TRACES, MAX_TRACES, CacheInfo, TraceCache
@@ -35,6 +42,7 @@ from dualflow.function.tracing.captured_values import CapturedValues
 from dualflow.function.tracing.python_draws import PythonDraws
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
+from dualflow.graph.user_rewrites import REWRITES, Rewrite
 
 if TYPE_CHECKING:
     from dualflow.function.debugging.stepping import Step
@@ -61,6 +69,7 @@ class Function(Copied, Generic[P, R]):
         memory_budget: int | str | None = None,
         first_call: str = "compile",
         sizes: str = AUTOMATIC,
+        rewrites: Sequence[Rewrite] = (),
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
@@ -77,6 +86,7 @@ class Function(Copied, Generic[P, R]):
             "backend": None if backend is None else checked_backend(backend),
             "memory_budget": None if memory_budget is None else bytes_of(memory_budget),
             "sizes": checked_sizes(sizes),
+            "rewrites": checked_rewrites(rewrites),
             "first_call": checked_first_call(first_call, strict=strict, memory_budget=memory_budget),
         }
         self._captured = CapturedValues(self._name, python_function)
@@ -88,6 +98,7 @@ class Function(Copied, Generic[P, R]):
             backend=self._options["backend"],
             strict=strict,
             memory_budget=self._options["memory_budget"],
+            rewrites=self._options["rewrites"],
             interpret_first=first_call == "interpret",
             draws=PythonDraws(self._name, self._captured),
         )
@@ -161,13 +172,13 @@ class Function(Copied, Generic[P, R]):
 
     def _run(self, cached: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
         """The result of a trace; from the second call on, the next call tries its fast path first."""
-        trace = cached.trace
+        trace, generation = cached.trace, REWRITES.generation
         compiled = trace.for_shapes(inputs).compiled
         if dispatch.current() is not EAGER or FALLBACKS.watched or not compiled.may_use_fast_path():
             return trace.run(inputs)
         values = cached.values(inputs)
         fast = compiled.fast_path(cached.form)
-        self._recent.try_first(fast, trace, len(values), names)
+        self._recent.try_first(fast, trace, len(values), names, generation)
         result = fast(*values)
         return compiled.execute(*inputs) if result is REFUSED else result
 
@@ -298,6 +309,7 @@ class Function(Copied, Generic[P, R]):
         That is the argument that differed from the nearest earlier trace. The report has further lines:
 
         * with ``first_call="interpret"``, the last call of each trace that NumPy ran;
+        * rewrites of users, and the lines of the ops that each has replaced;
         * if kernels compute values again, their work relative to that of the ops;
         * the Python values of globals and closures that the traces have compiled in, and whether they have
           changed since.
@@ -312,7 +324,9 @@ class Function(Copied, Generic[P, R]):
         """
         first_calls = [c.first_calls for c in self.concrete_functions if c.first_calls]
         executed = [c.executed for c in self.concrete_functions if c.executed]
-        return "\n".join([self._history.explain(), *first_calls, *executed, *self._captured.explain()])
+        rewritten = [f"{c!r}: {line}" for c in self.concrete_functions for line in c.rewritten]
+        lines = [self._history.explain(), *first_calls, *executed, *rewritten, *self._captured.explain()]
+        return "\n".join(lines)
 
     @entry
     def wait_until_compiled(self, timeout: float | None = None) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 from dualflow.core.records import dataclass
 from dualflow.graph.capabilities import ALL, Capabilities
 from dualflow.graph.cost_model import CPU, CostModel
+from dualflow.graph.user_rewrites import Rewrite
 
 STACK_BYTES: Final = 64 << 20
 """The most bytes of new stacks that a pass adds to a loop."""
@@ -31,6 +32,7 @@ class CompileOptions:
         capabilities: those of the backend on this machine, or fewer.
         cost_model: the cost model of the processor.
         checking: whether the result of each pass, and each kernel, is verified.
+        rewrites: the rewrites of users that are applied, in order.
 
     >>> CompileOptions(memory=1 << 30).loop_budget >> 20
     256
@@ -47,6 +49,7 @@ class CompileOptions:
     capabilities: Capabilities = ALL
     cost_model: CostModel = CPU
     checking: bool = False
+    rewrites: tuple[Rewrite, ...] = ()
 
     @property
     def loop_budget(self) -> int:

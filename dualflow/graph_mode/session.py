@@ -178,10 +178,12 @@ class Session:
                 if not state.started:
                     raise self._uninitialized(variable)
             if planned.calls_python:  # Python code may keep references to arrays, which belong to the caller
-                tensors = planned.compiled(*[wrap(a.copy()) for a in arrays])
+                tensors = planned.compiled.current(*[wrap(a.copy()) for a in arrays])
                 results = [_numpy_result(np.array(t._array)) for t in tensors]
             else:
-                results = [_numpy_result(t._array) for t in planned.compiled(*[wrap(a) for a in arrays])]
+                results = [
+                    _numpy_result(t._array) for t in planned.compiled.current(*[wrap(a) for a in arrays])
+                ]
             for state in planned.writes:
                 state.started = True
         return results

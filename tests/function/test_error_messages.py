@@ -51,6 +51,11 @@ def slotted_method():
     Model().call(ONE)
 
 
+@df.rewrite.rule
+def unchanged(node, make):
+    """x = x"""
+
+
 async def later(x):
     return x
 
@@ -545,6 +550,18 @@ CASES = {
         Late,
         "py_function",
         "Without strict=True",
+    ),
+    "a rewrite that is none": (
+        lambda: df.function(df.exp, rewrites=[print]),
+        Wrong,
+        "print.*, which is no rewrite",
+        "df.rewrite.rule",
+    ),
+    "two rewrites of one name": (
+        lambda: df.function(df.exp, rewrites=[unchanged, unchanged]),
+        Invalid,
+        "have one name",
+        "name=",
     ),
     # at run time
     "a division by zero": (lambda: run(lambda x: 1 // x, df.constant(0)), Invalid, "division by zero", HERE),

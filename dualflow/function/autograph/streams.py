@@ -106,7 +106,7 @@ class StreamLoop(AssigningSpec):
                 body = self._sized(element)
                 history = LoopHistory(body, lambda variable, arguments: variable)
                 compiled = self._compiled[key] = CompiledGraph(body, self.options, history=history)
-        return compiled
+        return compiled.current
 
     def _sized(self, element: Sequence[Array]) -> Graph:
         """The body with open sizes replaced by those of an element."""

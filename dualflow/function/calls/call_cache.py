@@ -16,6 +16,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.records import NamedTuple
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.call_form import CallForm, exact, refuse
+from dualflow.graph.user_rewrites import REWRITES
 
 MAX_KINDS: Final = 1024
 _STATIC: Final = frozenset({bool, int, float, str, type(None)})
@@ -51,7 +52,7 @@ class CallCache(Generic[T]):
         named: the fast paths of calls with keywords, by the number of values without one and the keywords.
     """
 
-    __slots__ = ("_calls", "_forms", "_tried", "fast", "named")
+    __slots__ = ("__weakref__", "_calls", "_forms", "_tried", "fast", "named")
 
     def __init__(self) -> None:
         self._calls: dict[Hashable, CachedCall[T]] = {}
@@ -73,11 +74,15 @@ class CallCache(Generic[T]):
         call = self._calls[kind] = CachedCall(trace, form)
         return call
 
-    def try_first(self, fast: Callable[..., Any], trace: T, count: int, names: Names) -> None:
+    def try_first(
+        self, fast: Callable[..., Any], trace: T, count: int, names: Names, generation: int
+    ) -> None:
         """Store ``fast`` as the fast path that the next call with ``count`` values tries first.
 
-        The last values are keyword arguments of these ``names``.
+        The last values are keyword arguments of these ``names``. The program of ``fast`` was looked up after
+        the registry of rewrites had this ``generation``.
         """
+        is_watched = bool(self._tried)
         if names:
             key = count - len(names), names
             self.named[key] = fast
@@ -85,19 +90,25 @@ class CallCache(Generic[T]):
             key = 0, names  # the cache has one fast path for calls without keywords
             self.fast = fast
         self._tried[key] = trace
+        if not is_watched or generation != REWRITES.generation:
+            REWRITES.watch(self, generation)
 
     @property
     def tried(self) -> list[T]:
         """The traces whose fast paths are tried first. Their ``last_call`` is not updated."""
         return list(self._tried.values())
 
+    def forget_fast_paths(self) -> None:
+        """Remove all fast paths; the next calls look up their programs."""
+        self._tried.clear()
+        self.named.clear()
+        self.fast = refuse
+
     def clear(self) -> None:
         """Remove all entries."""
         self._calls.clear()
         self._forms.clear()
-        self._tried.clear()
-        self.named.clear()
-        self.fast = refuse
+        self.forget_fast_paths()
 
 
 def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:

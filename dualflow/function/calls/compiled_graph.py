@@ -27,12 +27,13 @@ from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node, verify
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes import PASSES, optimise, with_rewrites
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.string_graphs import holds_strings
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, has_symbolic_sizes
+from dualflow.graph.user_rewrites import REWRITES, Match, Rewrite
 
 if TYPE_CHECKING:
     from dualflow.function.arguments.results import Packer
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
+_MAX_VARIANTS = 8
 
 
 class CompiledGraph:
@@ -58,6 +60,7 @@ class CompiledGraph:
     Attributes:
         graph: the graph before any pass.
         called: whether the graph has run.
+        matches: where rewrites of users have changed the graph.
         check_shapes: for a graph with open inputs, raises the error of the first op that the shapes of
             arguments don't fit, if there is one; else None.
     """
@@ -84,8 +87,38 @@ class CompiledGraph:
         self._packer = pack
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
         self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
+        self._variants: dict[tuple[Rewrite, ...], CompiledGraph] = {}
         self.called = False
+        self.matches: list[Match] = []
         self.check_shapes: Callable[[Sequence[Any]], object] | None = None
+
+    @property
+    def current(self) -> CompiledGraph:
+        """This graph, compiled with the rewrites of users that are active now.
+
+        It is this one if only the function's own rewrites are active. The latest 8 others are kept.
+        """
+        rewrites = REWRITES.active(self._requested.rewrites)
+        if rewrites == self._requested.rewrites:
+            return self
+        variant = self._variants.get(rewrites)
+        if variant is None:
+            with _compiling.lock:
+                variant = self._variants.get(rewrites) or self._with_rewrites(rewrites)
+                self._variants[rewrites] = variant
+                while len(self._variants) > _MAX_VARIANTS:
+                    del self._variants[next(iter(self._variants))]
+        return variant
+
+    def _with_rewrites(self, rewrites: tuple[Rewrite, ...]) -> CompiledGraph:
+        return CompiledGraph(
+            self.graph,
+            replace(self._requested, rewrites=rewrites),
+            history=self._history,
+            pack=self._packer,
+            equal_axes=self._equal_axes,
+            guards=self._guards,
+        )
 
     @computed_once(_compiling)
     def options(self) -> CompileOptions:
@@ -158,7 +191,13 @@ class CompiledGraph:
         if self.options.checking:
             check = import_module("dualflow.graph.passes.fusion_check")
             check.require_legal_kernels(graph, self.options)
-        return optimise(graph, self.options)
+        return self._optimise(graph)
+
+    def _optimise(self, graph: Graph) -> Graph:
+        """``graph`` after all passes; the changes by rewrites are stored."""
+        self.matches = []
+        passes = with_rewrites(PASSES, self.options.rewrites, self.matches.append)
+        return optimise(graph, self.options, passes=passes)
 
     @computed_once(_compiling)
     def _data_sized_node(self) -> Node | None:
@@ -193,7 +232,7 @@ class CompiledGraph:
             return None
         try:
             with collection_paused():
-                graph = optimise(self._sized, self.options)
+                graph = self._optimise(self._sized)
                 with unforkable():
                     return graph, self.backend.build(graph, self.options)
         except UndecidedSize:

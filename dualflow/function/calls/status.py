@@ -18,6 +18,7 @@ class Reporting(Protocol):
     Attributes:
         sized: whether all sizes are known, from the trace or from a call, so that it can be compiled.
         parts: how each part runs; read only if ``sized`` is true.
+        rewritten: a line for each active rewrite of users.
         budgeted: whether it has a memory budget.
         memory: the memory of a call, which prints as text; read only if both are true.
     """
@@ -26,6 +27,8 @@ class Reporting(Protocol):
     def sized(self) -> bool: ...
     @property
     def parts(self) -> Sequence[PartReport]: ...
+    @property
+    def rewritten(self) -> Sequence[str]: ...
     @property
     def budgeted(self) -> bool: ...
     @property
@@ -47,6 +50,8 @@ def _trace(trace: Reporting) -> Iterator[str]:
         yield f"    {part.kind}: {part.what}{_repeated(part, count)}" + (
             f" ({part.reason})" if part.reason else ""
         )
+    for line in trace.rewritten:
+        yield f"    {line}"
     if trace.budgeted:
         yield f"    memory: {trace.memory}"
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.locks import cached_attribute
+from dualflow.core.records import replace
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
@@ -23,8 +24,9 @@ from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import SIMPLIFICATIONS, optimise
+from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.split_forward_backward import SourceKind, split_forward_backward
+from dualflow.graph.user_rewrites import Match
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -65,10 +67,11 @@ class ForwardBackward:
         inputs_with_cotangent: the numbers of the inputs that get a cotangent.
         outputs_with_cotangent: the numbers of the outputs that have a cotangent.
         make_traceable_backward: returns the function for :attr:`traceable_backward`.
-        options: how both graphs are compiled.
+        options: how both graphs are compiled. Rewrites of users are applied once, before the partition.
 
     Attributes:
         written: the inputs that are variables with updates, by number.
+        matches: where rewrites of users have changed the graph.
     """
 
     def __init__(
@@ -84,9 +87,11 @@ class ForwardBackward:
         make_traceable_backward: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
         options: CompileOptions,
     ) -> None:
-        graphs = split_forward_backward(
-            optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + effect_results, effects
-        )
+        self.matches: list[Match] = []
+        passes = with_rewrites(SIMPLIFICATIONS, options.rewrites, self.matches.append)
+        simplified = optimise(joint, options, passes=passes)
+        graphs = split_forward_backward(simplified, inputs, outputs + effect_results, effects)
+        options = replace(options, rewrites=())
         self.forward = CompiledGraph(graphs.forward, options)
         place = {v: i for i, v in enumerate(graphs.forward.inputs)}
         self.written = tuple([place[u.input] for u in graphs.forward.updates])

@@ -14,6 +14,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import cached_attribute
+from dualflow.core.records import replace
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
@@ -31,6 +32,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import nodes_with_effects, with_variables
 from dualflow.graph.passes.random_streams import with_streams_of
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
+from dualflow.graph.user_rewrites import REWRITES, descriptions
 
 _NONE: Final[Mapping[int, int]] = {}
 
@@ -53,7 +55,7 @@ class TracedGraph:
 
     Attributes:
         graph: the computation as it was traced; print it.
-        compiled: the same, compiled when first called.
+        compiled: the same, compiled when first called, with the rewrites that are active now.
     """
 
     def __init__(
@@ -80,10 +82,10 @@ class TracedGraph:
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
         self._effects = tuple(nodes_with_effects(graph.nodes) if effects is None else effects)
         self._history = AssignmentHistory(graph, partial(_variable_of_call, variable_arguments))
-        self.compiled = CompiledGraph(
+        self._compiled = CompiledGraph(
             graph, options, history=self._history, pack=pack, equal_axes=equal_axes, guards=guards
         )
-        self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
+        self._by_sources: dict[tuple[tuple[bool, ...], CompileOptions], ForwardBackward] = {}
 
     def with_equal_axes(self, equal_axes: EqualAxes) -> TracedGraph:
         """The same trace, compiled for calls in which these open axes of arguments have equal sizes."""
@@ -97,6 +99,17 @@ class TracedGraph:
             guards=self.guards,
         )
 
+    @property
+    def compiled(self) -> CompiledGraph:
+        return self._compiled.current
+
+    @property
+    def active_options(self) -> CompileOptions:
+        """The options with the rewrites that are active now."""
+        rewrites = REWRITES.active(self.options.rewrites)
+        same = rewrites == self.options.rewrites
+        return self.options if same else replace(self.options, rewrites=rewrites)
+
     @cached_attribute
     def captured(self) -> tuple[Any, ...]:
         """The source of each capture: a variable, a tensor, or a symbolic tensor of an outer trace."""
@@ -108,10 +121,34 @@ class TracedGraph:
         return [self.compiled, *(graph for pair in self._by_sources.values() for graph in pair.graphs)]
 
     @property
+    def rewrites(self) -> list[str]:
+        """A line for each active rewrite of users: where it has changed the compiled graphs."""
+        active = self.active_options
+        pairs = [pair for (_, options), pair in self._by_sources.items() if options == active]
+        matches = [*self.compiled.matches, *(match for pair in pairs for match in pair.matches)]
+        return descriptions(active.rewrites, matches)
+
+    @property
     def interpreted_calls(self) -> int:
         """The number of calls that NumPy has run while a thread compiled."""
         forward = sum(pair.forward.interpreted_calls for pair in self._by_sources.values())
         return self.compiled.interpreted_calls + forward
+
+    @property
+    def _traces(self) -> Sequence[TracedGraph]:
+        """The traces that calls run."""
+        return [self]
+
+    @property
+    def executed(self) -> str:
+        """A line of text about work that kernels do more than once; empty if they don't."""
+        most = max([graph.executed for trace in self._traces for graph in trace.graphs], default=1.0)
+        return "" if most < 1.005 else f"{self!r}: its kernels execute {most:.2f} times the work of their ops"
+
+    @property
+    def rewritten(self) -> list[str]:
+        """A line for each active rewrite of users: where it has changed what runs."""
+        return [line for trace in self._traces[-1:] for line in trace.rewrites]
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """The result as tensors of the current engine, for a tensor or variable for each argument.
@@ -161,11 +198,12 @@ class TracedGraph:
 
     def _record(self, engine: Recording, sources: Sequence[Any], watched: tuple[bool, ...]) -> Sequence[Any]:
         """The outputs, by a call of the forward graph that the tape of ``engine`` records as one op."""
-        pair = self._by_sources.get(watched)
+        key = watched, self.active_options
+        pair = self._by_sources.get(key)
         if pair is None:
             with tracing_lock.lock:
-                pair = self._by_sources.get(watched) or self._differentiated(watched)
-                self._by_sources[watched] = pair
+                pair = self._by_sources.get(key) or self._differentiated(*key)
+                self._by_sources[key] = pair
         written = pair.written
         call = TapedCall(pair, self._history.effect_log())
         step = UpdateStep([sources[i] for i in written], compiled=True)
@@ -184,7 +222,7 @@ class TracedGraph:
             return results
         raise recovered
 
-    def _differentiated(self, watched: Sequence[bool]) -> ForwardBackward:
+    def _differentiated(self, watched: Sequence[bool], options: CompileOptions) -> ForwardBackward:
         """The graph and the gradient of its outputs with respect to the inputs ``watched``."""
         tracer = self.tracer
         before = tracer.builder.finish(())
@@ -228,7 +266,7 @@ class TracedGraph:
             inputs_with_cotangent=inputs_with_cotangent,
             outputs_with_cotangent=outputs_with_cotangent,
             make_traceable_backward=make_traceable_backward,
-            options=self.options,
+            options=options,
         )
 
     def _effect_results(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:

@@ -2,7 +2,8 @@
 
 It compares three runs of one call: the Python function, its trace evaluated node by node with NumPy, and the
 compiled trace. If the last two differ, it compiles the trace up to one op, in a binary search for the first
-op whose compiled code is wrong. If only the first differs, it compares the ops that the Python function ran
+op whose compiled code is wrong. Rewrites of users are applied one by one, to find the first that changes the
+values of the trace. If only the first run differs, it compares the ops that the Python function ran
 with those of the trace, in the order of execution. It also checks the partition of the graph into kernels.
 """
 
@@ -30,7 +31,7 @@ from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.origin import caller
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 
@@ -117,16 +118,17 @@ class _Verifying:
         with dispatch.using(recorder):
             eager = self._call.outcome(eagerly=True)
         difference = compared(eager, self._call.outcome(eagerly=False))
-        culprit = None
+        culprit, rewrite = None, ""
         if not difference.agrees:
             reference = self._reference()
             results = [reference[v] for v in self._trace.graph.results]
             culprit = self._miscompiled(reference, results)
+            rewrite = "" if culprit is None else self._wrong_rewrite(results)
             culprit = culprit or _mistraced(recorder.executed, self._steps, difference)
         faults = _fusion_faults(self._trace.compiled)
         frozen = tuple(map(str, self._call.frozen_reads()))
         name, arguments = self._call.concrete.name, self._call.arguments()
-        return Verification(name, arguments, difference, culprit, faults, frozen)
+        return Verification(name, arguments, difference, culprit, faults, frozen, rewrite)
 
     def _reference(self) -> dict[Value, Array]:
         """The values of the trace, evaluated with NumPy; records the ops, also of bodies, in ``_steps``."""
@@ -161,6 +163,20 @@ class _Verifying:
         outputs = [reference[v] for v in node.outputs]
         executed = _ExecutedOp(node.op, node.origin, outputs)
         return _culprit(COMPILE, executed, outputs, search.compiled(node), alone=search.differs_alone(node))
+
+    def _wrong_rewrite(self, results: Sequence[Array]) -> str:
+        """The first rewrite of a user after which NumPy computes others than ``results``, or ""."""
+        compiled: CompiledGraph = self._trace.compiled
+        rewrites = compiled.options.rewrites
+        for count, rewrite in enumerate(rewrites, start=1):
+            passes = with_rewrites(SIMPLIFICATIONS, rewrites[:count])
+            graph = optimise(self._trace.graph, compiled.options, passes=passes)
+            self._state.reset()
+            sources = (*self._inputs, *[c.source for c in graph.captures])
+            actual = evaluate(graph, [array_of(x).copy() for x in sources])
+            if not all(map(agree, results, actual)):
+                return f"{rewrite.name} ({rewrite.algebra}), defined at {rewrite.origin}"
+        return ""
 
     def _compiled_results(self) -> list[Array]:
         """The outputs and updates of the compiled call."""

@@ -58,6 +58,8 @@ class Verification:
         frozen: the random generators and clocks of Python and NumPy that the function reads while it is
             traced, with lines: each compiled call uses the values of the trace, while an eager call reads new
             ones.
+        rewrite: the first rewrite of a user that changes the values of the trace, with its algebra and line;
+            empty if none does.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Verification:
     culprit: Culprit | None
     faults: tuple[str, ...] = ()
     frozen: tuple[str, ...] = ()
+    rewrite: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -80,6 +83,8 @@ class Verification:
         lines += [f"{call} uses a value that was read while it was traced: {read}" for read in self.frozen]
         if not self.difference.agrees:
             lines.append(f"{call} differs: {self.difference.reason}")
+        if self.rewrite:
+            lines.append(f"a rewrite changes its values: {self.rewrite}")
         return "\n".join(lines + (_description(self.culprit) if self.culprit else []))
 
 

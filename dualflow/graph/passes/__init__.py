@@ -34,6 +34,7 @@ from dualflow.graph.passes.scatter_epilogues import add_in_scatters
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
+from dualflow.graph.user_rewrites import Report, Rewrite
 
 PassFunction = Callable[[Graph, CompileOptions], Graph]
 
@@ -157,17 +158,50 @@ PASSES: Final = (
 )
 
 
+def _simplify_again(graph: Graph) -> Graph:
+    return eliminate_dead_code(merge_common_subexpressions(simplify_algebra(graph)))
+
+
+_SIMPLIFY_AGAIN: Final = Pass(
+    "simplify again",
+    "rewrites of users leave constants to fold, and unused nodes",
+    _plain(_simplify_again),
+    in_bodies=True,
+)
+_AFTER: Final = "leftovers"
+"""The pass after which rewrites of users run: graphs are simplified, and each op is still one node."""
+
+
+def with_rewrites(
+    passes: Sequence[Pass], rewrites: Sequence[Rewrite], report: Report = lambda match: None
+) -> tuple[Pass, ...]:
+    """``passes`` with the rewrites of users at their place; ``report`` is called with each change."""
+    if not rewrites:
+        return tuple(passes)
+    place = [step.name for step in passes].index(_AFTER) + 1
+    steps = [_pass_of(rewrite, report) for rewrite in rewrites]
+    return (*passes[:place], *steps, _SIMPLIFY_AGAIN, *passes[place:])
+
+
+def _pass_of(rewrite: Rewrite, report: Report) -> Pass:
+    return Pass(rewrite.name, rewrite.algebra, lambda graph, _: rewrite(graph, report), rewrite.in_bodies)
+
+
 def optimise(
     graph: Graph,
     options: CompileOptions,
     observe: Callable[[str, Graph], None] | None = None,
-    passes: Sequence[Pass] = PASSES,
+    passes: Sequence[Pass] | None = None,
 ) -> Graph:
     """``graph`` after all ``passes``; ``observe(name, graph)`` is called after each.
 
+    By default they are all passes, and the rewrites of the options.
+
     Raises:
         InternalError: a pass has broken a rule of the IR, if the options have ``checking``.
+        InvalidArgumentError: a rewrite of a user has broken such a rule.
     """
+    passes = with_rewrites(PASSES, options.rewrites) if passes is None else passes
     for in_bodies, group in groupby(passes, key=lambda step: step.in_bodies):
         run = tuple(group)
         for step in run:
@@ -202,7 +236,7 @@ def before_fusion(graph: Graph, options: CompileOptions) -> list[Graph]:
         graphs.append(graph)
         return graph
 
-    *earlier, fusion = PASSES
+    *earlier, fusion = with_rewrites(PASSES, options.rewrites)
     observer = Pass("collect", "it collects the graphs before fusion", collect, in_bodies=True)
     optimise(graph, options, passes=(*earlier, observer, fusion))
     return graphs
