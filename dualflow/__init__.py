@@ -209,6 +209,7 @@ if TYPE_CHECKING:
     from dualflow import debugging as debugging
     from dualflow import dtypes as dtypes
     from dualflow import experimental as experimental
+    from dualflow import graph_util as graph_util
     from dualflow import image as image
     from dualflow import initializers as initializers
     from dualflow import io as io
@@ -270,6 +271,7 @@ if TYPE_CHECKING:
     from dualflow.graph_mode.contexts import is_symbolic_tensor as is_symbolic_tensor
     from dualflow.graph_mode.contexts import is_tensor as is_tensor
     from dualflow.graph_mode.contexts import type_spec_from_value as type_spec_from_value
+    from dualflow.graph_mode.graph_def_import import import_graph_def as import_graph_def
     from dualflow.keras import losses as losses
     from dualflow.keras import metrics as metrics
     from dualflow.keras import optimizers as optimizers
@@ -334,7 +336,7 @@ _publish(
     modules=("config", "eager", "errors", "version"),
     lazy={
         "dualflow": (
-            "array_api autodiff bitwise compat contrib data debugging dtypes experimental image "
+            "array_api autodiff bitwise compat contrib data debugging dtypes experimental graph_util image "
             "initializers io keras linalg math nest nn numpy profiler quantization random rewrite "
             "saved_model sets signal sparse strings summary sysconfig test train types"
         ),
@@ -356,6 +358,7 @@ _publish(
         "dualflow.function.inspect.compare": "compare",
         "dualflow.function.inspect.verify": "verify",
         "dualflow.graph_mode": "control_dependencies group no_op",
+        "dualflow.graph_mode.graph_def_import": "import_graph_def",
         "dualflow.graph_mode.contexts": (
             "get_current_name_scope get_static_value init_scope inside_function is_symbolic_tensor "
             "is_tensor type_spec_from_value"

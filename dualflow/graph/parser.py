@@ -67,6 +67,16 @@ def parse(text: str, resolver: Resolver | None = None) -> Graph:
     return graphs[0]
 
 
+def parse_named(text: str, resolver: Resolver) -> tuple[Graph, dict[str, Value]]:
+    """The one graph of a text, and its values by their names in the text. See :func:`parse`."""
+    lines = TextLines(text.split("\n"), resolver)
+    reader = _GraphReader(lines)
+    graph = reader.graph()
+    if lines.skip_empty():
+        lines.next(0).fail("expected the end of the text")
+    return graph, reader.values
+
+
 def parse_all(text: str, resolver: Resolver | None = None) -> list[Graph]:
     """The graphs of a text, in which empty lines separate them. See :func:`parse`."""
     lines = TextLines(text.split("\n"), resolver or Resolver())
@@ -184,7 +194,7 @@ class _GraphReader:
     def _node(self, line: TextLine, graph: str) -> Node:
         names, specs = self._results(line)
         op_name = line.need(WORD, "an op")[0]
-        op = _op(op_name)
+        op = self.lines.resolver.ops.get(op_name) or _op(op_name)
         if op is None:
             line.fail(f"there is no op {op_name}")
         line.expect("(")

@@ -12,7 +12,7 @@ short; :func:`complete_text` stores them elsewhere, so that nothing is lost.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,19 @@ class Storage:
 
 def text(graph: Graph) -> str:
     """The text of ``graph``, for people: long constants are cut short, and captures have no reference."""
-    return "\n".join(_Printer(_variable_names(graph)).lines(graph, ""))
+    return "\n".join(_Printer(_variable_names(graph, _input_names(graph))).lines(graph, ""))
 
 
-def complete_text(graph: Graph, storage: Storage) -> str:
+def complete_text(graph: Graph, storage: Storage, names: Mapping[Value, str] | None = None) -> str:
     """The text of ``graph`` from which :func:`~dualflow.graph.parser.parse` reads the same graph.
+
+    ``names`` has a name for each value of the graph, without the ``%``; by default results are numbered.
 
     Raises:
         InvalidArgumentError: an attribute has no text, such as a Python function; with the user's line.
     """
-    return "\n".join(_Printer(_variable_names(graph), storage).lines(graph, ""))
+    shown = value_names(graph) if names is None else {v: f"%{quoted(name)}" for v, name in names.items()}
+    return "\n".join(_Printer(_variable_names(graph, shown), storage).lines(graph, "", names=shown))
 
 
 def value_names(graph: Graph) -> dict[Value, str]:
@@ -88,8 +91,10 @@ class _Printer:
     storage: Storage | None = None
     loops: dict[int, int] = field(default_factory=dict)
 
-    def lines(self, graph: Graph, margin: str, title: str = "") -> Iterator[str]:
-        names = value_names(graph)
+    def lines(
+        self, graph: Graph, margin: str, title: str = "", names: Mapping[Value, str] | None = None
+    ) -> Iterator[str]:
+        names = value_names(graph) if names is None else names
         inputs = [f"{names[v]}: {v.spec}" for v in graph.inputs]
         first = len(graph.arguments)
         for i, capture in enumerate(graph.captures, start=first):
@@ -152,8 +157,7 @@ def _input_names(graph: Graph) -> dict[Value, str]:
     return names
 
 
-def _variable_names(graph: Graph) -> dict[int, str]:
-    names = _input_names(graph)
+def _variable_names(graph: Graph, names: Mapping[Value, str]) -> dict[int, str]:
     captured = graph.inputs[len(graph.arguments) :]
     pairs = zip(captured, graph.captures, strict=True)
     return {id(capture.source): names[value] for value, capture in pairs if capture.variable}

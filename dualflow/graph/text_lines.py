@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -15,6 +16,7 @@ from dualflow.core.records import dataclass
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.literals import string
+from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 LARGEST_SIZE: Final = 1 << 62
@@ -48,11 +50,13 @@ class Resolver:
         source: ``source(name, spec, variable, reference)`` returns the variable or tensor that a graph
             captures; ``reference`` is None if the text has none.
         constant: ``constant(reference, spec)`` returns a stored constant.
+        ops: further ops that the text may have, by name.
     """
 
     file: str = "the text"
     source: Callable[[str, TensorSpec, bool, str | None], Any] = _named
     constant: Callable[[str, TensorSpec], Array] = _no_constant
+    ops: Mapping[str, Op] = MappingProxyType({})
 
 
 @dataclass(slots=True)

@@ -6,6 +6,14 @@ from dualflow.graph_mode.default_graph import get_default_graph as get_default_g
 from dualflow.graph_mode.default_graph import graph_recording as graph_recording
 from dualflow.graph_mode.default_graph import reset_default_graph as reset_default_graph
 from dualflow.graph_mode.graph import ExplicitGraph as ExplicitGraph
+from dualflow.graph_mode.graph_def import GraphDef as GraphDef
+from dualflow.graph_mode.graph_def import NodeDef as NodeDef
+from dualflow.graph_mode.graph_def_files import (
+    convert_variables_to_constants as convert_variables_to_constants,
+)
+from dualflow.graph_mode.graph_def_files import extract_sub_graph as extract_sub_graph
+from dualflow.graph_mode.graph_def_files import write_graph as write_graph
+from dualflow.graph_mode.graph_def_import import import_graph_def as import_graph_def
 from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES as GLOBAL_VARIABLES
 from dualflow.graph_mode.graph_engine import TRAINABLE_VARIABLES as TRAINABLE_VARIABLES
 from dualflow.graph_mode.growth_warning import GraphGrowthWarning as GraphGrowthWarning

@@ -11,13 +11,13 @@ from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import (
     DTypeError,
     InvalidArgumentError,
-    NotFoundError,
 )
 from dualflow.core.naming import scoped
 from dualflow.core.tracebacks import entry
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import tracing
 from dualflow.graph.ir import Node, Value
+from dualflow.graph_mode.graph_def import GraphDef
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.names import UnknownNameError
 from dualflow.graph_mode.operation import Operation
@@ -100,17 +100,31 @@ class ExplicitGraph:
         added += [node for node in self.engine.assignments[before:] if node not in initial]
 
     @entry
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> NoReturn:
-        """Not available: TensorFlow's exported form of a graph.
+    def as_graph_def(self, from_version: None = None, add_shapes: bool = False) -> GraphDef:
+        """The graph as it is now, as text from which :func:`import_graph_def` builds it again.
+
+        Args:
+            from_version: None; graphs here have no versions.
+            add_shapes: ignored: a graph definition always has shapes.
 
         Raises:
-            NotFoundError: always; :meth:`get_operations` lists the operations of the graph.
+            InvalidArgumentError: an operation has no text, such as a call of a Python function or on a tensor
+                of unknown rank; or the graph reads an eager variable.
+
+        >>> from dualflow.compat import v1
+        >>> with v1.Graph().as_default() as graph:
+        ...     y = v1.multiply(v1.placeholder(v1.float32, [2], name="x"), 3.0, name="y")
+        >>> print(graph.as_graph_def())
+        graph graph(%x: float32[2])
+            %y/constant: float32[] = constant(value=3.)
+            %y: float32[2] = multiply(%x, %y/constant)   # ...
+            return nothing
         """
-        raise NotFoundError(
-            "A graph has no GraphDef: it can't be exported to TensorFlow or imported from it. "
-            "graph.get_operations() lists its operations with their inputs and outputs, and df.summary.graph "
-            "writes it for TensorBoard."
-        )
+        if from_version is not None:
+            raise InvalidArgumentError(
+                f"A graph here has no versions, so from_version is None, not {from_version!r}."
+            )
+        return GraphDef.of(self.engine)
 
     def finalize(self) -> None:
         """Make the graph read-only: adding to it raises FailedPreconditionError."""

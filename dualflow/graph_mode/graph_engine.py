@@ -53,17 +53,22 @@ class OpenBuilder(GraphBuilder):
         self.check_open("a placeholder")
         return self._input(super().argument(spec), spec.name or "Placeholder")
 
-    def capture(self, spec: TensorSpec, source: Any, *, variable: bool) -> Value:
+    def capture(self, spec: TensorSpec, source: Any, *, variable: bool, name: str | None = None) -> Value:
         self.check_open("a value from outside the graph")
-        base = source.name.partition(":")[0] if variable else "Const"
+        base = name or (source.name.partition(":")[0] if variable else "Const")
         return self._input(super().capture(spec, source, variable=variable), base)
 
     def add(
-        self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        attrs: Mapping[str, Any],
+        origin: Origin | None = None,
+        name: str | None = None,
     ) -> Node:
         self.check_open(f"the op {op.name}")
         node = super().add(op, inputs, attrs, origin)
-        self.names.add(node, attrs["called"] if op is POSTPONED else op.name)
+        self.names.add(node, name or (attrs["called"] if op is POSTPONED else op.name))
         self.lines.append(origin)
         if self.first and not isinstance(
             op.kind, Literal

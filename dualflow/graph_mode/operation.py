@@ -20,6 +20,9 @@ class RecordsOperations(Protocol):
     def ordered_before(self, nodes: Sequence[Node]) -> list[Operation]:
         """The operations that run before ``nodes`` by control dependencies."""
 
+    def operation_of(self, element: Node) -> Operation:
+        """The operation of a node."""
+
     def line_of(self, operation: Operation) -> Origin | None:
         """The line of the program that added an operation."""
 
@@ -66,8 +69,15 @@ class Operation:
         return self._engine.graph
 
     @property
+    def is_group(self) -> bool:
+        """Whether it is a group of other operations."""
+        return self.type == "NoOp"
+
+    @property
     def control_inputs(self) -> list[Operation]:
-        """The operations that run before it by control dependencies."""
+        """The operations that run before it by control dependencies; those that a group runs."""
+        if self.is_group:
+            return [self._engine.operation_of(node) for node in self.nodes]
         return self._engine.ordered_before(self.nodes)
 
     @property

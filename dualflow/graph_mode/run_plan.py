@@ -20,6 +20,7 @@ from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, variable_spec
+from dualflow.graph_mode.string_tail import StringTail, string_tail
 from dualflow.graph_mode.unknown_rank import POSTPONED, expand
 from dualflow.ops.creation import CONSTANT, zeros
 from dualflow.ops.measuring import SHAPE
@@ -55,12 +56,14 @@ class RunPlan:
         reads: the graph's variables that it reads, with their session variables.
         writes: the session variables that it writes.
         calls_python: whether it calls Python code, which may keep references to its arguments.
+        tail: what runs after it; None if it computes the fetches.
     """
 
     compiled: CompiledGraph
     reads: tuple[tuple[Any, SessionVariable], ...]
     writes: tuple[SessionVariable, ...]
     calls_python: bool
+    tail: StringTail | None = None
 
 
 def plan(
@@ -121,11 +124,15 @@ class _Replay:
         self._read: set[int] = set()
 
     def plan(self, fetches: Sequence[Value], nodes: Sequence[Node]) -> RunPlan:
-        ancestors = needed(self._engine.open.after, fetches, nodes, self._fed)
-        for node in self._engine.builder.nodes:
-            if node in ancestors:
+        after = self._engine.open.after
+        ancestors = needed(after, fetches, nodes, self._fed)
+        ordered = [node for node in self._engine.builder.nodes if node in ancestors]
+        tail = string_tail(ordered, fetches, self._fed, after)
+        late = set(tail.nodes if tail else ())
+        for node in ordered:
+            if node not in late:
                 self._step(node)
-        outputs = [self._new_value(v) for v in fetches]
+        outputs = [self._new_value(v) for v in (tail.inputs if tail else fetches)]
         updates = [
             self._update(variable, start)
             for key, (variable, start) in self._states.items()
@@ -138,7 +145,7 @@ class _Replay:
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
         compiled = CompiledGraph(graph, history=AssignmentHistory(graph, self._holder_of, self._mark_started))
-        return RunPlan(compiled, tuple(reads), tuple(writes), calls_python)
+        return RunPlan(compiled, tuple(reads), tuple(writes), calls_python, tail)
 
     def _holder_of(self, variable: Any, arguments: Sequence[Any]) -> Variable:
         """The eager variable that holds the value of a graph's variable in the session."""

@@ -18,6 +18,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.graph_mode.default_graph import get_default_graph
 from dualflow.graph_mode.default_session import innermost_session
 from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
+from dualflow.graph_mode.graph_def import GraphDef
 from dualflow.graph_mode.growth_warning import Growth
 from dualflow.graph_mode.run_plan import RunPlan, SessionVariable, plan
 from dualflow.graph_mode.run_request import Request, look_up
@@ -75,6 +76,11 @@ class Session:
             "A session can't be pickled or copied: it runs a graph of this process. Pickle the values of its "
             "variables, session.run(tf.global_variables()), and load them into another session's."
         )
+
+    @property
+    def graph_def(self) -> GraphDef:
+        """The definition of the graph; see :meth:`Graph.as_graph_def`."""
+        return self.graph.as_graph_def()
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
@@ -179,14 +185,14 @@ class Session:
                     raise self._uninitialized(variable)
             if planned.calls_python:  # Python code may keep references to arrays, which belong to the caller
                 tensors = planned.compiled.current(*[wrap(a.copy()) for a in arrays])
-                results = [_numpy_result(np.array(t._array)) for t in tensors]
+                results = [np.array(t._array) for t in tensors]
             else:
-                results = [
-                    _numpy_result(t._array) for t in planned.compiled.current(*[wrap(a) for a in arrays])
-                ]
+                results = [t._array for t in planned.compiled.current(*[wrap(a) for a in arrays])]
             for state in planned.writes:
                 state.started = True
-        return results
+        return [
+            _numpy_result(a) for a in (results if planned.tail is None else planned.tail.results(results))
+        ]
 
     def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> RunPlan:
         specs = {f.value: f.check(a, self.graph) for f, a in zip(request.feeds, arrays, strict=True)}

@@ -8,12 +8,14 @@ from session to session.
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core.dispatch import Engine
 from dualflow.core.locks import imported
+from dualflow.ops.attribute_values import AttributeForm, declare
+from dualflow.ops.static import static_int
 
 _NO_GRAPH_SEED: Final = 87654321
 _WORD: Final = (1 << 64) - 1
@@ -21,12 +23,16 @@ Streams = dict["OpStream", np.random.Generator]
 
 
 class OpStream:
-    """The random stream of an op: in a session's run that session's stream, else the op's own."""
+    """The random stream of an op: in a session's run that session's stream, else the op's own.
 
-    __slots__ = ("_alone", "_seeds")
+    Attributes:
+        seeds: the graph's and the op's; None if neither has one.
+    """
+
+    __slots__ = ("_alone", "seeds")
 
     def __init__(self, seeds: tuple[int, int] | None) -> None:
-        self._seeds = seeds
+        self.seeds = seeds
         self._alone: Streams = {}
 
     @property
@@ -35,7 +41,7 @@ class OpStream:
         streams = self._alone if _running.streams is None else _running.streams
         generator = streams.get(self)
         if generator is None:
-            entropy = None if self._seeds is None else [seed & _WORD for seed in self._seeds]
+            entropy = None if self.seeds is None else [seed & _WORD for seed in self.seeds]
             random = imported("numpy.random")
             generator = random.Generator(random.Philox(random.SeedSequence(entropy)))
             generator = streams.setdefault(self, generator)
@@ -43,7 +49,17 @@ class OpStream:
 
     def for_copied_op(self, engine: Engine) -> OpStream:
         """A new stream for a copy of the op: each call of a function copies the function's random ops."""
-        return OpStream(self._seeds)
+        return OpStream(self.seeds)
+
+
+def _stream_of(seeds: tuple[Any, ...] | None) -> OpStream:
+    if seeds is None:
+        return OpStream(None)
+    graph, op = seeds
+    return OpStream((static_int(graph, "the graph's seed"), static_int(op, "the seed")))
+
+
+declare(OpStream, AttributeForm("graph_stream", lambda stream: {"seeds": stream.seeds}, _stream_of))
 
 
 class OpSeeds:

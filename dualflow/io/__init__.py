@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.graph_mode.graph_def_files import write_graph as write_graph
     from dualflow.io import gfile as gfile
     from dualflow.ops.files.contents import matching_files as matching_files
     from dualflow.ops.files.contents import read_file as read_file
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     lazy={
+        "dualflow.graph_mode.graph_def_files": "write_graph",
         "dualflow.io": "gfile",
         "dualflow.ops.files.contents": "matching_files read_file write_file",
         "dualflow.ops.files.image_writing": "encode_jpeg encode_png",

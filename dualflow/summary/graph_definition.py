@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph_mode.operation import Operation
 from dualflow.summary.requirement import protocol
 
 
@@ -18,6 +19,17 @@ def definition(graph: Graph) -> Any:
     """
     writer = DefinitionWriter()
     writer.graph(graph, "", None)
+    return writer.message
+
+
+def definition_of_operations(operations: Sequence[Operation]) -> Any:
+    """A ``GraphDef`` with the operations of an explicit graph, under their own names.
+
+    Control dependencies are inputs whose names begin with ``^``; a group of nodes depends on its nodes.
+    """
+    writer = DefinitionWriter()
+    for operation in operations:
+        writer.operation(operation)
     return writer.message
 
 
@@ -50,6 +62,19 @@ class DefinitionWriter:
         for update in graph.updates:
             read = [names[update.input], names[update.value]]
             self._node(f"{scope}assign", "AssignVariable", read, [], {})
+
+    def operation(self, operation: Operation) -> None:
+        """Add an operation of an explicit graph, and the graphs inside its node."""
+        read = [tensor.name.removesuffix(":0") for tensor in operation.inputs]
+        inputs = [*read, *[f"^{earlier.name}" for earlier in operation.control_inputs]]
+        specs = [tensor.spec for tensor in operation.outputs]
+        node = operation.nodes[0] if operation.nodes and not operation.is_group else None
+        attributes = {} if node is None else _attributes(node)
+        self._node(operation.name, operation.type, inputs, specs, attributes)
+        bodies = () if node is None else node.bodies
+        for part, body in bodies:
+            fits = len(read) == len(body.inputs) and len(bodies) == 1
+            self.graph(body, f"{operation.name}/{_word(part)}/", read if fits else None)
 
     def _input(self, graph: Graph, place: int, scope: str, input_names: list[str] | None) -> str:
         value = graph.inputs[place]

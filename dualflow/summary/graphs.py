@@ -14,7 +14,7 @@ from dualflow.function.traced_function import Function
 from dualflow.graph.ir import Graph
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.summary.defaults import DEFAULTS, condition_here
-from dualflow.summary.graph_definition import definition
+from dualflow.summary.graph_definition import definition, definition_of_operations
 from dualflow.summary.requirement import protocol
 
 if TYPE_CHECKING:
@@ -46,12 +46,15 @@ def graph(graph_data: object, name: str | None = None) -> bool:
     selected = _graph_of(graph_data)
     if DEFAULTS.writer is None or not condition_here():
         return False
-    message = definition(selected).SerializeToString()
-    DEFAULTS.writer.add(protocol().event.Event(wall_time=time.time(), step=0, graph_def=message))
+    explicit = isinstance(selected, ExplicitGraph)
+    message = definition_of_operations(selected.get_operations()) if explicit else definition(selected)
+    event = protocol().event.Event(wall_time=time.time(), step=0, graph_def=message.SerializeToString())
+    DEFAULTS.writer.add(event)
     return True
 
 
-def _graph_of(data: Any) -> Graph:
+def _graph_of(data: Any) -> Any:
+    """The traced or explicit graph of ``data``."""
     if isinstance(data, Function):
         traces = data.concrete_functions
         if not traces:
@@ -61,11 +64,8 @@ def _graph_of(data: Any) -> Graph:
         return traces[-1].graph
     if isinstance(data, ConcreteFunction):
         return data.graph
-    if isinstance(data, Graph):
+    if isinstance(data, Graph | ExplicitGraph):
         return data
-    if isinstance(data, ExplicitGraph):
-        recorded: Graph = data.engine.builder.finish(())
-        return recorded
     raise DTypeError(
         f"df.summary.graph takes a df.function, a concrete function or a graph, not a {type(data).__name__}."
     )

@@ -12,6 +12,8 @@ import numpy as np
 
 from dualflow.core.convert import Array
 
+_DARK: Final = 1e-6
+"""Images whose numbers are all smaller are black, or grey."""
 _COLOURS: Final = {1: 0, 2: 4, 3: 2, 4: 6}
 """PNG's number of a colour type, by the number of channels."""
 
@@ -26,6 +28,33 @@ def as_bytes_of_colour(pixels: Array) -> Array:
     if pixels.dtype.kind == "b":
         return pixels.astype(np.uint8) * 255
     return np.clip(pixels, 0, 255).astype(np.uint8)
+
+
+def rescaled(images: Array) -> Array:
+    """Images as uint8, by the rule of TensorFlow 1: each image fills the range of brightness.
+
+    Without negative numbers the largest one becomes 255. Otherwise 0 becomes 128, and the number with the
+    largest magnitude 1 or 255. Integers and bools are converted as by :func:`as_bytes_of_colour`. A pixel
+    that is not finite is red.
+
+    >>> rescaled(np.array([[[[0.0], [2.0]]]])).ravel()
+    array([  0, 255], dtype=uint8)
+    """
+    if images.dtype.kind in "biu":
+        return as_bytes_of_colour(images)
+    numbers = images.astype(np.float64)
+    finite = np.isfinite(numbers)
+    numbers[~finite] = 0.0
+    axes = tuple(range(1, numbers.ndim))
+    low = numbers.min(axes, keepdims=True, initial=0.0)
+    largest = np.abs(numbers).max(axes, keepdims=True, initial=0.0)
+    signed = low < 0
+    scale = np.where(signed, 127.0, 255.0) / np.maximum(largest, _DARK)
+    pixels = (numbers * np.where(largest < _DARK, 0.0, scale) + np.where(signed, 128.0, 0.0)).astype(np.uint8)
+    if not finite.all():
+        channels = numbers.shape[-1]
+        pixels[~finite.all(-1)] = {1: [255], 2: [255, 255]}.get(channels, [255, 0, 0, 255][:channels])
+    return pixels
 
 
 def png(pixels: Array) -> bytes:

@@ -139,6 +139,8 @@ def text_values(tag: str, array: Array, description: str | None) -> list[Any]:
 def _value(tag: str, plugin: str, description: str | None, **content: Any) -> Any:
     """A value for a plugin of TensorBoard; only texts need the plugin's name."""
     messages = protocol().summary
+    if description is None and plugin != "text":
+        return messages.Summary.Value(tag=tag, **content)
     metadata = messages.SummaryMetadata(summary_description=description or "")
     if plugin == "text":
         metadata.plugin_data.CopyFrom(messages.SummaryMetadata.PluginData(plugin_name=plugin))

@@ -62,11 +62,6 @@ def test_a_name_of_other_characters_is_an_error(graph: v1.Graph, name: str) -> N
         scalar(name)
 
 
-def test_a_graph_has_no_protocol_buffer(graph: v1.Graph) -> None:
-    with pytest.raises(LookupError, match=r"A graph has no GraphDef.*get_operations\(\) lists"):
-        graph.as_graph_def(add_shapes=True)
-
-
 # The name argument
 
 

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import dualflow
 from dualflow.compat.v1 import differing
+from dualflow.compat.v1 import gfile as gfile
+from dualflow.compat.v1 import graph_util as graph_util
 from dualflow.compat.v1 import initializers as initializers
 from dualflow.compat.v1 import layers as layers
 from dualflow.compat.v1 import losses as losses
 from dualflow.compat.v1 import metrics as metrics
+from dualflow.compat.v1 import summary as summary
 from dualflow.compat.v1 import train as train
 from dualflow.compat.v1.collection import GraphKeys as GraphKeys
 from dualflow.compat.v1.collection import add_to_collection as add_to_collection
@@ -40,8 +43,10 @@ from dualflow.core.namespace import ABSENT
 from dualflow.core.namespace import publish as _publish
 from dualflow.eager.seeds import set_seed
 from dualflow.graph_mode import ExplicitGraph, VariableV1
+from dualflow.graph_mode import GraphDef as GraphDef
 from dualflow.graph_mode import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.graph_mode import InteractiveSession as InteractiveSession
+from dualflow.graph_mode import NodeDef as NodeDef
 from dualflow.graph_mode import Operation as Operation
 from dualflow.graph_mode import Session as Session
 from dualflow.graph_mode import assign as assign
@@ -56,6 +61,7 @@ from dualflow.graph_mode import global_variables as global_variables
 from dualflow.graph_mode import global_variables_initializer as global_variables_initializer
 from dualflow.graph_mode import gradients as gradients
 from dualflow.graph_mode import group as group
+from dualflow.graph_mode import import_graph_def as import_graph_def
 from dualflow.graph_mode import name_scope as name_scope
 from dualflow.graph_mode import no_op as no_op
 from dualflow.graph_mode import placeholder as placeholder
@@ -76,7 +82,11 @@ if TYPE_CHECKING:
     from dualflow.compat.v1 import metrics as metrics
     from dualflow.compat.v1 import nn as nn
     from dualflow.compat.v1 import random as random
+    from dualflow.compat.v1 import summary as summary
     from dualflow.compat.v1 import train as train
+
+    Event: Any
+    Summary: Any
 else:  # version 1's defaults, which a type checker doesn't see
     constant_initializer = initializers.constant
     ones_initializer = initializers.ones
@@ -173,19 +183,34 @@ svd                  svd
 """
 _OF_LINALG = dict(line.split() for line in _LINALG_NAMES.splitlines())
 """Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
+_MESSAGES = ("Event", "Summary")
+"""Messages of ``v1.summary``, which need the extra ``summary``."""
 
 
 def _own(name: str) -> Any:
     """dualflow's own value of a name, with TensorFlow 1's arguments."""
     if name in _OF_LINALG:
         return named(getattr(dualflow.linalg, _OF_LINALG[name]))
+    if name in _MESSAGES:
+        return getattr(summary, name)
     value = getattr(dualflow, name, ABSENT)
     return value if value is ABSENT else named(value)
 
 
 _publish(
     globals(),
-    modules=("initializers", "layers", "losses", "metrics", "nn", "random", "train"),
+    modules=(
+        "gfile",
+        "graph_util",
+        "initializers",
+        "layers",
+        "losses",
+        "metrics",
+        "nn",
+        "random",
+        "summary",
+        "train",
+    ),
     internal=(
         "ABSENT",
         "Any",
@@ -198,6 +223,6 @@ _publish(
         "set_seed",
         "shuffle",
     ),
-    others=[*dir(dualflow), *_OF_LINALG],
+    others=[*dir(dualflow), *_OF_LINALG, *_MESSAGES],
     fallback=_own,
 )

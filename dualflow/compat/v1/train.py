@@ -22,6 +22,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
+from dualflow.graph_mode import write_graph as write_graph
 from dualflow.graph_mode.default_graph import graph_recording
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.ops.creation import ones_like, zeros_like
@@ -38,6 +39,7 @@ __all__ = [
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "write_graph",
 ]
 Pairs = list[tuple[Any, Any]]
 _POWERS: Final = "beta1_power", "beta2_power"
