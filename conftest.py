@@ -61,9 +61,16 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the files of other parts. Which files share a process is the same each time."""
+    """Leave out the files of other parts, and with ``-m exhaustive`` those that do not name the marker.
+
+    Which files share a process is the same each time.
+    """
     part = config.getoption("part")
-    if not part or collection_path.suffix != ".py":
+    if collection_path.suffix != ".py":
+        return None
+    if config.option.markexpr == "exhaustive" and b"exhaustive" not in collection_path.read_bytes():
+        return True
+    if not part:
         return None
     number, count = map(int, part.split("/"))
     name = collection_path.relative_to(config.rootpath).as_posix()

@@ -71,6 +71,15 @@ def test_other_runs_leave_nothing_out(project: Path, arguments: list[str], tests
     assert "left out" not in output
 
 
+def test_files_without_the_marker_are_not_read(project: Path) -> None:
+    """They take most of the time that pytest needs to collect the suite."""
+    (project / "tests" / "part" / "test_other.py").write_text(
+        "raise SystemExit('imported')\n", encoding="utf-8"
+    )
+    ran, _ = run(project, "-m", "exhaustive", "-n0")
+    assert ran == EXHAUSTIVE
+
+
 def test_the_checks_run_the_commands_of_the_readme_and_the_exhaustive_tests() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^```sh\n(.*)\n```$", readme, re.MULTILINE)

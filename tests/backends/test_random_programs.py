@@ -339,7 +339,7 @@ def test_however_loops_are_shared_between_threads(
 
 
 @given(programs(list(HALVES)), shapes(), SEEDS)
-@settings(PROPERTY, max_examples=25)
+@settings(PROPERTY, max_examples=settings.default.max_examples // 4)
 def test_programs_over_float16_agree_to_the_bit(
     program: Program, sizes: list[tuple[int, ...]], seed: int
 ) -> None:
