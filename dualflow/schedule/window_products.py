@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dualflow.core.symbolic_sizes import typical
+from dualflow.core.symbolic_sizes import is_static, typical
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -55,7 +55,7 @@ def _of_windows(node: Node, costs: CostModel) -> Node | None:
     source, windows = sliding_windows(view)
     if (
         len(windows.axes) > MOST_AXES
-        or typical(windows.contiguous_elements) < costs.copied_run
+        or _copies_short_runs(windows, spec.shape[1], costs)
         or _is_strided_matrix(windows)
     ):
         return None
@@ -74,6 +74,15 @@ def _sliding(value: Value) -> Node | None:
     shape, axes = sizes(node.output), len(node.attrs["size"])
     matrix = math.prod(shape[: 1 + axes]), math.prod(shape[1 + axes :])
     return node if sizes(value) == matrix else None
+
+
+def _copies_short_runs(windows: SlidingWindows, columns: int | None, costs: CostModel) -> bool:
+    """Whether the product would copy each window separately, a few elements at a time.
+
+    Windows of static sizes are read from copies of whole lines, except in a product with one column.
+    """
+    separate = columns == 1 or not is_static([n for a in windows.axes for n in (a.size, a.windows, a.length)])
+    return separate and typical(windows.contiguous_elements) < costs.copied_run
 
 
 def _is_strided_matrix(windows: SlidingWindows) -> bool:

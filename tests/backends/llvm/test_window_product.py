@@ -159,6 +159,22 @@ def test_a_convolution_is_one_product_without_zeros_around_or_windows_in_memory(
     assert [call.kind for call in calls(conv(stride), IMAGES, FILTER)] == [CallKind.PRODUCT]
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_convolution_of_few_channels_reads_windows_from_lines(channels: int, stride: int) -> None:
+    images, weights = (4, 14, 14, channels), (3, 3, channels, 5)
+    planned = calls(conv(stride), df.TensorSpec(images), df.TensorSpec(weights))
+    assert [call.kind for call in planned] == [CallKind.PRODUCT]
+    rng = np.random.default_rng(0)
+    x, w = (df.constant(rng.integers(-8, 8, shape), df.float32) for shape in (images, weights))
+    np.testing.assert_array_equal(df.function(conv(stride))(x, w), conv(stride)(x, w))
+
+
+def test_one_column_of_few_channels_multiplies_copied_windows() -> None:
+    planned = calls(conv(1), df.TensorSpec((4, 14, 14, 1)), df.TensorSpec((3, 3, 1, 1)))
+    assert len(planned) > 1
+
+
 @pytest.mark.parametrize(("stride", "outputs"), [(1, 8), (2, 32)])
 def test_its_gradients_copy_no_windows_either(stride: int, outputs: int) -> None:
     planned = calls(with_gradients(stride), IMAGES, df.TensorSpec((3, 3, 16, outputs)))

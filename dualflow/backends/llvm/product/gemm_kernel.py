@@ -12,7 +12,7 @@ twice.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
 from functools import partial
 
@@ -124,6 +124,11 @@ def multiply_add(left: EmittedValue, right: EmittedValue, term: EmittedValue) ->
     return left.emitter.intrinsic("llvm.fmuladd", left, right, term)
 
 
+def has_mask_registers(vector: Type) -> bool:
+    """Whether vectors of this width have masks in registers; stores with other masks take tens of cycles."""
+    return vector.bits * vector.lanes >= 512
+
+
 def opaque(value: EmittedValue) -> EmittedValue:
     """The same integer, frozen: keeps LLVM from long searches for induction variables."""
     return value.emitter.emit(value.type, f"freeze {value.type} {value.text}")
@@ -203,9 +208,25 @@ def emit_tiles(
         # All of C is read before it is written, since a row may be repeated.
         old = [ir.load(*at, vector, mask) for at, mask in _with_masks(c_vectors, accumulate_masks)]
         new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
-        for value, (at, mask) in zip(new, _with_masks(c_vectors, masks), strict=True):
-            ir.store(value, *at, mask)
+        stores = list(zip(new, c_vectors, masks * tile.rows, strict=True))
+        if has_mask_registers(vector):
+            _store_all(ir, stores)
+        else:
+            ir.if_else(
+                columns < tile.vectors * lanes,
+                partial(_store_all, ir, stores),
+                partial(_store_all, ir, [(value, address, None) for value, address, _ in stores]),
+            )
     ir.ret()
+
+
+def _store_all(
+    ir: Builder, stores: Sequence[tuple[EmittedValue, EmittedValue, EmittedValue | None]]
+) -> list[EmittedValue]:
+    """Emit stores of values to addresses, with masks; returns no values."""
+    for value, address, mask in stores:
+        ir.store(value, address, 0, mask)
+    return []
 
 
 class _ARows(NamedTuple):

@@ -6,10 +6,10 @@ tensor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, WindowField, field, smaller
+from dualflow.backends.llvm.product.gemm_kernel import Field, WindowField, field, has_mask_registers, smaller
 from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.schedule.sliding import MOST_AXES
 
@@ -124,18 +124,39 @@ class _PieceCopy:
         data_end: EmittedValue,
     ) -> None:
         """Emit the copy of the elements ``data_begin`` to ``data_end`` of a run; the others become zero."""
-        ir, lanes, vector = self.ir, self.lanes, self.element.vector(self.lanes)
+        ir = self.ir
+
+        def clear(index: EmittedValue, part: Type, mask: EmittedValue | None) -> None:
+            ir.store(ir.constant(part, 0.0), target, index, mask)
+
+        def copy(index: EmittedValue, part: Type, mask: EmittedValue | None) -> None:
+            ir.store(ir.load(source, index, part, mask), target, index, mask)
+
         with ir.if_then((data_begin > 0) | (data_end < length)):
-            for low, high in ((ir.constant(I64, 0), data_begin), (data_end, length)):
-                with ir.loop(low, high, lanes) as step:
-                    live = ir.first_lanes(high - step.index, lanes)
-                    ir.store(ir.constant(vector, 0.0), target, step.index, live)
-        full = data_begin + ((data_end - data_begin) & -lanes)
-        with ir.loop(data_begin, full, lanes) as step:
-            ir.store(ir.load(source, step.index, vector), target, step.index)
-        with ir.if_then(full < data_end):
-            live = ir.first_lanes(data_end - full, lanes)
-            ir.store(ir.load(source, full, vector, live), target, full, live)
+            self._write(ir.constant(I64, 0), data_begin, clear)
+            self._write(data_end, length, clear)
+        self._write(data_begin, data_end, copy)
+
+    def _write(
+        self,
+        begin: EmittedValue,
+        end: EmittedValue,
+        write: Callable[[EmittedValue, Type, EmittedValue | None], None],
+    ) -> None:
+        """Emit ``write(index, type, mask)`` for the elements ``begin`` to ``end``, in vectors.
+
+        The remainder is a masked vector, or single elements where masked stores are slow.
+        """
+        ir, lanes, vector = self.ir, self.lanes, self.element.vector(self.lanes)
+        full = begin + ((end - begin) & -lanes)
+        with ir.loop(begin, full, lanes) as step:
+            write(step.index, vector, None)
+        if has_mask_registers(vector):
+            with ir.if_then(full < end):
+                write(full, vector, ir.first_lanes(end - full, lanes))
+        else:
+            with ir.loop(full, end) as step:
+                write(step.index, self.element, None)
 
 
 def linear_offset(index: Sequence[EmittedValue], strides: Sequence[EmittedValue]) -> EmittedValue:
