@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ def required() -> dict[str, str]:
     return {pair[1]: pair[2] for pair in pairs if pair is not None}
 
 
+@cache
 def importing_files() -> dict[str, set[str]]:
     """For each module at the top of a package, the files of ours that import from it."""
     files: dict[str, set[str]] = defaultdict(set)

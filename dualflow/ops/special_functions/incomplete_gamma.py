@@ -49,17 +49,20 @@ def _by_series(special: Any, a: Array, x: Array, times: int) -> Array:
 def _by_fraction(special: Any, a: Array, x: Array, times: int) -> Array:
     """``x**a exp(-x) / gamma(a)`` times ``1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...))``: the last one.
 
-    ``p`` and ``q`` are the numerators and denominators of the last two convergents.
+    ``p`` and ``q`` are the numerators and denominators of the last two convergents. The loop ends when each
+    element has once stayed the same: later convergents differ by rounding, and never all agree at once.
     """
     zero, one = _constant(0.0, x, times), _constant(1.0, x, times)
     p, q = [zero, one], [one, _linear(x + 1 - a, -1.0, times)]
     value = _quotient(p[1], q[1])
+    converged = np.zeros(value.shape, bool)
     for n in range(1, _TERMS):
         b, c = _linear(x + 2 * n + 1 - a, -1.0, times), _linear(n * (n - a), -float(n), times)
         p = [p[1], _product(b, p[1]) - _product(c, p[0])]
         q = [q[1], _product(b, q[1]) - _product(c, q[0])]
         before, value = value, _quotient(p[1], q[1])
-        if (np.abs(value - before) <= 1e-16 * np.abs(value)).all():
+        converged |= ~(np.abs(value - before) > 1e-16 * np.abs(value))  # nan stays nan
+        if converged.all():
             break
         scale = np.where(np.abs(q[1][0]) > _HUGE, 1 / _HUGE, 1.0)
         p, q = [part * scale for part in p], [part * scale for part in q]
