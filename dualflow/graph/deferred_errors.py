@@ -32,6 +32,11 @@ class DeferredError:
     def __call__(self, arrays: Sequence[Any] = ()) -> DualflowError:
         return copy.copy(self._error)
 
+    @property
+    def static_message(self) -> str:
+        """The message of the error."""
+        return str(self._error)
+
     def __repr__(self) -> str:
         return type(self._error).__name__
 

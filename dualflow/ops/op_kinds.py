@@ -166,7 +166,8 @@ class Loop(NamedTuple):
 class Check(NamedTuple):
     """Raises an error unless input 0, a bool scalar, is true; it has no results.
 
-    ``attrs["error"](arrays)`` makes the exception that is raised, of the other inputs.
+    ``attrs["error"](arrays)`` makes the exception that is raised, of the other inputs; its message without
+    values of inputs is ``attrs["error"].static_message``.
     """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,6 +54,31 @@ def compiled(
     library = folder / "programs.so"
     run([compiler, *flags, "-shared", *[f"{p.name}.o" for p in programs], "-o", str(library), "-lm"], folder)
     return ctypes.CDLL(str(library))
+
+
+def compiled_together(
+    programs: Sequence[ExportedProgram], folder: Path, compiler: str = "gcc", options: str = "-O1 -march=native"
+) -> ctypes.CDLL:
+    """The same for many small programs, in one file: that takes a tenth of the time."""
+    (folder / "programs.c").write_text(one_file(programs))
+    library = folder / "programs.so"
+    flags = [*FLAGS.split(), *WARNINGS.split(), *options.split(), "-fPIC", "-shared"]
+    run([compiler, *flags, "programs.c", "-o", str(library), "-lm"], folder)
+    return ctypes.CDLL(str(library))
+
+
+def one_file(programs: Sequence[ExportedProgram]) -> str:
+    """The text of one file with all programs.
+
+    Functions that equal programs have in common stand there once; names that are private to a program get its
+    number.
+    """
+    pieces: dict[str, None] = {}
+    for number, program in enumerate(programs):
+        text = re.sub(r"\b(?:k\d+_\w+|const\d+\w*)\b", rf"\g<0>_of{number}", program.source)
+        text = text.replace(f'#include "{program.name}.h"', "")
+        pieces.update(dict.fromkeys([program.header, *text.split("\n\n")]))
+    return "\n\n".join(pieces)
 
 
 def run(command: Sequence[str], folder: Path) -> str:

@@ -225,7 +225,8 @@ class CProgram:
             case CopyMemory():
                 self._copy(statement)
             case RequireCondition():
-                self._require(self._element(statement.condition), CCheck(statement.node, "a check failed"))
+                message = statement.node.attrs["error"].static_message
+                self._require(self._element(statement.condition), CCheck(statement.node, message))
             case ChooseBranch():
                 self._choose(statement)
             case RunLoop():

@@ -54,12 +54,14 @@ class Raising:
         structure: the structure of these values.
         leaves: the leaves of these values, with ``_AT_RUN_TIME`` for tensors.
         place: the statement's line.
+        summary: the message without values of tensors; None if the expression has none.
     """
 
     make: Callable[..., Any]
     structure: Structure
     leaves: tuple[Any, ...]
     place: Origin | None
+    summary: str | None = None
 
     def __call__(self, arrays: Sequence[Array]) -> BaseException:
         """The exception for the values of the tensors that its expression reads."""
@@ -73,24 +75,33 @@ class Raising:
             error.add_note(f"{USER_CODE}\n  {self.place}\n    {line}")
         return error
 
+    def example(self) -> BaseException:
+        """The exception for tensors that are 0, whose class is that of all."""
+        try:
+            return self([np.zeros(()) for leaf in self.leaves if type(leaf) is _RuntimeTensor])
+        except Exception:  # an expression that needs the tensors as they are at run time
+            return InvalidArgumentError("")
+
+    @property
+    def static_message(self) -> str:
+        """The message for programs that can't show values of tensors: the summary, or else the statement."""
+        if self.summary is not None:
+            return self.summary
+        if self.place is not None and any(type(leaf) is _RuntimeTensor for leaf in self.leaves):
+            statement = linecache.getline(self.place.file, self.place.line).strip()
+            return f"raised by {statement or self}"
+        error = self.example()
+        return str(error.args[0]) if len(error.args) == 1 else str(error)
+
     def __repr__(self) -> str:
         return "an exception" if self.place is None else f"the exception of line {self.place.line}"
 
 
 def _fields_of(raising: Raising) -> dict[str, Any]:
-    """The class, message and line of the exception; for a message with values of tensors, the statement."""
-    count = sum(type(leaf) is _RuntimeTensor for leaf in raising.leaves)
-    try:
-        error = raising([np.zeros(()) for _ in range(count)])
-    except Exception:  # an expression that needs the tensors as they are at run time
-        error = InvalidArgumentError("")
-    message = str(error.args[0]) if len(error.args) == 1 else str(error)
+    """The class, message and line of the exception."""
     place = raising.place
-    if count and place is not None:
-        statement = linecache.getline(place.file, place.line).strip()
-        message = f"raised by {statement or raising}"
     line = None if place is None else (os.path.basename(place.file), place.line, place.function)
-    return {"error": portable_name(type(error)), "message": message, "line": line}
+    return {"error": portable_name(type(raising.example())), "message": raising.static_message, "line": line}
 
 
 def _restored(error: str, message: str, line: tuple[str, int, str] | None) -> Raising:
@@ -170,21 +181,24 @@ def is_conditional() -> bool:
     return any(engine is tracer for tracer in _conditional.get())
 
 
-def end_of_branch(make: Callable[..., Any], reads: Sequence[Any]) -> Ended:
+def end_of_branch(make: Callable[..., Any], reads: Sequence[Any], summary: str | None = None) -> Ended:
     """The exception that ends the trace of the current branch at ``raise make(*reads)``."""
     engine = dispatch.current()
     leaves, structure = flatten(list(reads))
     leaves = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in leaves]
     tensors = [x for x in leaves if type(x) is SymbolicTensor]
     placeholders = [_AT_RUN_TIME if type(x) is SymbolicTensor else x for x in leaves]
-    return Ended(Raising(make, structure, tuple(placeholders), origin.caller()), tensors)
+    return Ended(Raising(make, structure, tuple(placeholders), origin.caller(), summary), tensors)
 
 
-def require(holds: Any, make: Callable[..., Exception], reads: Sequence[Any]) -> Any:
+def require(
+    holds: Any, make: Callable[..., Exception], reads: Sequence[Any], summary: str | None = None
+) -> Any:
     """Raise ``make(*reads)`` unless the bool scalar ``holds`` is true: eagerly, or when the graph runs.
 
     If ``holds`` and all that ``make`` reads are constants of the trace, the error is raised while tracing.
-    ``make`` is called with tensors that have values.
+    ``make`` is called with tensors that have values. ``summary`` is the message of exported programs, which
+    show no values.
 
     Returns:
         In an explicit graph the operation that checks; else None.
@@ -194,7 +208,7 @@ def require(holds: Any, make: Callable[..., Exception], reads: Sequence[Any]) ->
         return None
     if dispatch.current().eager:
         raise make(*reads)
-    ended = end_of_branch(make, reads)
+    ended = end_of_branch(make, reads, summary)
     assert ended.raising is not None
     if constant is not None:
         arrays = [value for x in ended.tensors if (value := known_value(x)) is not None]

@@ -231,7 +231,9 @@ def Assert(
     def failed(*shown: Any) -> InvalidArgumentError:
         return InvalidArgumentError(f"assertion failed: {' '.join(_summary(x, count) for x in shown)}")
 
-    return require(reduce_all(condition), failed, list(data) if isinstance(data, list | tuple) else [data])
+    shown = list(data) if isinstance(data, list | tuple) else [data]
+    texts = " ".join([x for x in shown if isinstance(x, str)])
+    return require(reduce_all(condition), failed, shown, f"assertion failed: {texts}".removesuffix(": "))
 
 
 @entry
@@ -261,7 +263,8 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
         return InvalidArgumentError(f"{message} : Tensor had {' and '.join(kinds)} values")
 
     ok = reduce_all(comparison.isfinite(x))
-    require(ok, failed, [reduce_any(comparison.isinf(x)), reduce_any(comparison.isnan(x))])
+    kinds = [reduce_any(comparison.isinf(x)), reduce_any(comparison.isnan(x))]
+    require(ok, failed, kinds, f"{message} : Tensor had Inf or NaN values")
     return x
 
 
@@ -292,7 +295,7 @@ def _compare(
             ]
             return _failure(start, len(indices), holds.shape.num_elements(), examples)
 
-        return require(reduce_all(holds), failed, broadcast)
+        return require(reduce_all(holds), failed, broadcast, f"{start} did not hold")
     flat = [reshape(x, [-1]) for x in (~holds, *broadcast)]
     first = argmax(flat[0])
 
@@ -302,7 +305,7 @@ def _compare(
         return _failure(start, int(failures), size, [(index, [x.numpy() for x in values])])
 
     reads = [count_nonzero(flat[0]), first, *[gather(x, first) for x in flat[1:]]]
-    return require(reduce_all(holds), failed_first, reads)
+    return require(reduce_all(holds), failed_first, reads, f"{start} did not hold")
 
 
 def _failure(

@@ -1,0 +1,136 @@
+"""Every op as C: programs of all samples, compiled with GCC in batches, give what the ops' kernels give.
+
+The default run has one dtype of each sample. The exhaustive tests have all dtypes and layouts, compare with the
+default backend to the bit, and run with GCC's sanitizers.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.c.export import ExportedProgram
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.ops.testing.cases import Case
+from tests.harness.c_programs import bits, call, compiled_together, program_of
+from tests.op_matrix.test_compiled_ops import CASES, applied, check, is_usual, tensors
+
+Array = np.ndarray[Any, Any]
+LAYOUTS = ("plain", "contiguous", "many", "special values")
+
+
+class ExportedCase(NamedTuple):
+    """A case as C."""
+
+    case: Case
+    program: ExportedProgram
+    concrete: Any
+    arrays: list[Array]
+
+
+def of_one_dtype() -> Iterator[Case]:
+    """The cases of the first dtype of each sample."""
+    for _, sample in groupby(CASES, lambda case: (case.op.name, case.label.split("-")[0])):
+        first, *others = sample
+        dtype = first.label.split("-")[1]
+        yield from [c for c in (first, *others) if c.label.split("-")[1:] in [[dtype, x] for x in LAYOUTS]]
+
+
+def exported(cases: Sequence[Case]) -> Iterator[ExportedCase]:
+    """The cases that have a C form; equal ones share a program. A refusal says what can't be exported."""
+    programs: dict[str, ExportedProgram] = {}
+    for case in cases:
+        inputs = tensors(case)
+        concrete = df.function(partial(applied, case), name="op").get_concrete_function(*inputs)
+        try:
+            program = program_of(concrete, "case")
+        except InvalidArgumentError as error:
+            assert "can't be exported" in str(error), case
+            continue
+        text = program.header + program.source
+        if text not in programs:
+            programs[text] = program_of(concrete, f"case{len(programs)}")
+        yield ExportedCase(case, programs[text], concrete, [np.asarray(x) for x in inputs])
+
+
+def batches(cases: Sequence[Case], size: int = 200) -> list[Any]:
+    """Parameters: ``cases`` in batches, each named by its first and last op."""
+    pieces = [cases[i : i + size] for i in range(0, len(cases), size)]
+    return [pytest.param(piece, id=f"{piece[0]} to {piece[-1]}") for piece in pieces]
+
+
+def check_against_kernels(cases: Sequence[Case], folder: Path, options: str = "-O1 -march=native") -> None:
+    """Assert that the C form of each case returns what the op's kernel returns."""
+    programs = list(exported(cases))
+    library = compiled_together(list(dict.fromkeys(x.program for x in programs)), folder, options=options)
+    for case, program, _, arrays in programs:
+        results = call(library, program, arrays)
+        expected = [np.asarray(y) for y in applied(case, *tensors(case))]
+        for result, other in zip(results, expected, strict=True):
+            try:
+                check(case, result, other, arrays)
+            except AssertionError as error:
+                raise AssertionError(str(case)) from error
+
+
+@pytest.mark.parametrize("cases", batches(list(of_one_dtype())))
+def test_an_op_as_c_gives_what_its_kernel_gives(cases: Sequence[Case], tmp_path: Path) -> None:
+    check_against_kernels(cases, tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("cases", batches([case for case in CASES if not is_usual(case)]))
+def test_an_op_as_c_gives_what_its_kernel_gives_for_other_dtypes_and_layouts(
+    cases: Sequence[Case], tmp_path: Path
+) -> None:
+    check_against_kernels(cases, tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("cases", batches([case for case in CASES if is_usual(case)]))
+def test_an_op_as_c_has_the_bits_of_the_default_backend(cases: Sequence[Case], tmp_path: Path) -> None:
+    programs = list(exported(cases))
+    library = compiled_together(list(dict.fromkeys(x.program for x in programs)), tmp_path)
+    for case, program, concrete, arrays in programs:
+        expected = concrete(*tensors(case))
+        for result, other in zip(call(library, program, arrays), expected, strict=True):
+            assert bits(result) == bits(other), case
+
+
+SANITIZED = """
+import sys
+from pathlib import Path
+
+from dualflow.ops.families import load_families
+
+load_families()
+
+from tests.backends.c.test_op_matrix import check_against_kernels, of_one_dtype
+
+check_against_kernels(list(of_one_dtype()), Path(sys.argv[1]), sys.argv[2])
+"""
+
+
+@pytest.mark.exhaustive
+def test_sanitizers_report_nothing_about_the_op_matrix(tmp_path: Path) -> None:
+    """GCC's AddressSanitizer and UndefinedBehaviorSanitizer, which end the process at their first report."""
+    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    options = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    done = subprocess.run(
+        [sys.executable, "-c", SANITIZED, str(tmp_path), options],
+        env=os.environ | {"LD_PRELOAD": library.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
