@@ -98,6 +98,10 @@ TARGETS: Final[dict[str, ExportTarget]] = {
     "library": ExportTarget(
         "the same, and a shared library, by the system's C compiler or the package ziglang", _write_folder
     ),
+    "wasm": ExportTarget(
+        "a folder with NAME.wasm and NAME.mjs, by clang and lld or the package ziglang", _write_folder
+    ),
+    "html": ExportTarget("a folder with NAME.html, a page that runs the function", _write_folder),
 }
 """The targets by the word that ``--to`` names them with."""
 

@@ -314,24 +314,25 @@ class ConcreteFunction(TracedGraph):
     def export(
         self, folder: str | os.PathLike[str], to: str = "c", *, cpu: str = "native", force: bool = False
     ) -> list[str]:
-        """Write this trace as a C program into a folder; returns the paths of the files.
+        """Write this trace as a program for C or the web into a folder; returns the paths of the files.
 
-        The program needs neither Python nor dualflow. Its function has the trace's name. It takes a pointer
-        for each tensor among the arguments and for each variable, which it updates in place; the sizes that
-        the trace leaves open; a pointer for each output; and a workspace. Captured tensors are part of the
-        file. The header documents the parameters.
+        The program needs neither Python nor dualflow. Its function has the trace's name. In C it takes a
+        pointer for each tensor among the arguments and for each variable, which it updates in place; the sizes
+        that the trace leaves open; a pointer for each output; and a workspace. The header documents them. In
+        JavaScript it takes typed arrays by name. Captured tensors are part of the program.
 
         Args:
             folder: where the files are written; it is created if it doesn't exist.
             to: ``"c"`` for ``NAME.c``, ``NAME.h``, ``CMakeLists.txt`` and an example ``main.c``;
-                ``"library"`` for these and a shared library of them.
+                ``"library"`` for these and a shared library of them; ``"wasm"`` for a WebAssembly module and
+                the JavaScript module that calls it; ``"html"`` for one page that runs the function.
             cpu: the processor of the library: ``"native"`` for this one, ``"x86-64-v3"``, ``"generic"`` or
                 ``"aarch64"``.
             force: whether to replace files that dualflow has not written.
 
         Raises:
             InvalidArgumentError: another target or processor; or an op has no C form, such as sorting.
-            FailedPreconditionError: a file exists that dualflow has not written, or no C compiler works.
+            FailedPreconditionError: a file exists that dualflow has not written, or no compiler works.
 
         >>> import os, tempfile
         >>> import dualflow as df
@@ -342,13 +343,13 @@ class ConcreteFunction(TracedGraph):
         >>> "int shifted(const float *x, int64_t x_size0, float *out0, void *workspace);" in header
         True
         """
-        if to not in ("c", "library"):
-            raise InvalidArgumentError(f"There is no export to {to!r}: use 'c' or 'library'.")
+        if to not in ("c", "library", "wasm", "html"):
+            raise InvalidArgumentError(f"There is no export to {to!r}: use 'c', 'library', 'wasm' or 'html'.")
         self.guards.require_none(repr(self))
         graph = exported_graph(self.graph, self.active_options, "c")
         tensors = [array_of(c.source) for c in graph.captures if not c.variable]
         program = c_program(graph, tensors)
-        return write_c_files(program, os.fspath(folder), library=to == "library", cpu=cpu, force=force)
+        return write_c_files(program, os.fspath(folder), to, cpu=cpu, force=force)
 
     @entry
     def njit(self) -> Any:

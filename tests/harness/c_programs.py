@@ -57,7 +57,10 @@ def compiled(
 
 
 def compiled_together(
-    programs: Sequence[ExportedProgram], folder: Path, compiler: str = "gcc", options: str = "-O1 -march=native"
+    programs: Sequence[ExportedProgram],
+    folder: Path,
+    compiler: str = "gcc",
+    options: str = "-O1 -march=native",
 ) -> ctypes.CDLL:
     """The same for many small programs, in one file: that takes a tenth of the time."""
     (folder / "programs.c").write_text(one_file(programs))

@@ -82,10 +82,10 @@ def c_program(graph: Graph, constants: Sequence[Any]) -> Any:
     return imported("dualflow.backends.c.export").exported(graph, constants)
 
 
-def write_c_files(program: Any, folder: str, *, library: bool, cpu: str, force: bool) -> list[str]:
+def write_c_files(program: Any, folder: str, to: str, *, cpu: str, force: bool) -> list[str]:
     """See :func:`dualflow.backends.c.files.write_files`."""
     write = imported("dualflow.backends.c.files").write_files
-    paths: list[str] = write(program, folder, library=library, cpu=cpu, force=force)
+    paths: list[str] = write(program, folder, to, cpu=cpu, force=force)
     return paths
 
 
