@@ -317,9 +317,9 @@ class ConcreteFunction(TracedGraph):
         """Write this trace as a program for C or the web into a folder; returns the paths of the files.
 
         The program needs neither Python nor dualflow. Its function has the trace's name. In C it takes a
-        pointer for each tensor among the arguments and for each variable, which it updates in place; the sizes
-        that the trace leaves open; a pointer for each output; and a workspace. The header documents them. In
-        JavaScript it takes typed arrays by name. Captured tensors are part of the program.
+        pointer for each tensor among the arguments and for each variable, which it updates in place; the
+        sizes that the trace leaves open; a pointer for each output; and a workspace. The header documents
+        them. In JavaScript it takes typed arrays by name. Captured tensors are part of the program.
 
         Args:
             folder: where the files are written; it is created if it doesn't exist.
