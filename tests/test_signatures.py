@@ -10,7 +10,7 @@ import inspect
 from functools import reduce
 from typing import Any
 
-import pytest
+from op_cases import named
 
 import dualflow as df
 
@@ -357,16 +357,18 @@ def test_no_function_stands_twice_in_the_table() -> None:
     assert len(CASES) == sum(len(paths.split()) for paths in ARGUMENTS.values())
 
 
-@pytest.mark.parametrize("path", CASES)
-def test_arguments_have_tensorflows_names_and_order(path: str) -> None:
+def test_arguments_have_tensorflows_names_and_order() -> None:
     stars = {inspect.Parameter.VAR_POSITIONAL: "*"}
-    by_place = [stars.get(p.kind, "") + p.name for p in parameters(path) if p.kind is not p.KEYWORD_ONLY]
-    theirs = CASES[path].split()
-    assert by_place[: len(theirs)] == theirs
-    assert by_place[len(theirs) :] in ([], ["name"])
+    for path, arguments in CASES.items():
+        by_place = [stars.get(p.kind, "") + p.name for p in parameters(path) if p.kind is not p.KEYWORD_ONLY]
+        theirs = arguments.split()
+        with named(path):
+            assert by_place[: len(theirs)] == theirs
+            assert by_place[len(theirs) :] in ([], ["name"])
 
 
-@pytest.mark.parametrize("path", [path for path, arguments in CASES.items() if "name" in arguments.split()])
-def test_no_name_need_be_given(path: str) -> None:
-    (name,) = [p for p in parameters(path) if p.name == "name"]
-    assert name.default is None
+def test_no_name_need_be_given() -> None:
+    for path in [path for path, arguments in CASES.items() if "name" in arguments.split()]:
+        with named(path):
+            (name,) = [p for p in parameters(path) if p.name == "name"]
+            assert name.default is None
