@@ -5,9 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core import dispatch
@@ -29,7 +27,6 @@ from dualflow.function.calls.call_form import REFUSED, refuse
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.exported_graph import exported_graph
 from dualflow.function.calls.lazy_backends import c_program, numba_function, numba_source, write_c_files
-from dualflow.function.calls.shape_variants import ShapeVariants
 from dualflow.function.calls.status import status
 from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.tracing.tracer import Tracer
@@ -89,47 +86,20 @@ class ConcreteFunction(TracedGraph):
         self._last_interpreted_call = 0
         self._signature = signature
         self._structure = structure
-        self._variants: ShapeVariants | None = None
-        if not all(v.spec.shape.is_static for v in graph.arguments):
-            self._variants = ShapeVariants()
-            self._check_shapes = partial(_trace_for, weakref.ref(self))
         self._shared = tuple(shared)
         self._fast: Callable[..., Any] = refuse
-        self._latest_inputs: Sequence[Any] | None = None
 
     # calls
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        trace = self.for_shapes(arguments)
-        run = super().run if trace is self else trace.run
         if not self.options.interpret_first:
-            return run(arguments)
-        before, call = trace.interpreted_calls, self.last_call
-        result = run(arguments)
-        if trace.interpreted_calls > before:
+            return super().run(arguments)
+        before, call = self.interpreted_calls, self.last_call
+        result = super().run(arguments)
+        if self.interpreted_calls > before:
             self._last_interpreted_call = call
         return result
-
-    def for_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
-        """The trace that runs for ``inputs``.
-
-        It is this one unless sizes are open. Then it is one whose program serves all sizes. Where there is no
-        such program, and for calls that are not eager, it is a trace for the shapes of ``inputs``.
-        """
-        if self._variants is None:
-            return self
-        if dispatch.current() is EAGER and not self.guards.fix_all_axes:
-            program = self._variants.for_all_sizes(self, inputs)
-            if program is not None:
-                program.compiled.check_shapes = self._check_shapes
-                self._latest_inputs = [TensorSpec(x.shape, x.dtype) for x in inputs]
-                return program
-        return self._variants.get(self, inputs)
-
-    def with_static_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
-        """The trace for the shapes of ``inputs``, without open sizes: itself if it has none."""
-        return self if self._variants is None else self._variants.get(self, inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result.
@@ -177,9 +147,11 @@ class ConcreteFunction(TracedGraph):
         Raises:
             FailedPreconditionError: sizes are open, and the trace has not been called yet.
         """
-        if self._latest_inputs is None:
+        if self._variants is None or not self._variants.latest_shapes:
             return self._latest
-        return self.with_static_shapes(self._latest_inputs).compiled
+        specs = [v.spec for v in self.graph.arguments]
+        inputs = [TensorSpec(s, x.dtype) for s, x in zip(self._variants.latest_shapes, specs, strict=True)]
+        return self.with_static_shapes(inputs).compiled
 
     @property
     def _traces(self) -> list[TracedGraph]:
@@ -431,7 +403,7 @@ class ConcreteFunction(TracedGraph):
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         inputs = self._fit(args, kwargs).inputs
         if not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args):
-            generation, compiled = REWRITES.generation, self.for_shapes(inputs).compiled
+            generation, compiled = REWRITES.generation, self.compiled_for(inputs)
             if compiled.may_use_fast_path() and dispatch.current() is EAGER:
                 self._fast = compiled.fast_path()
                 REWRITES.watch(self, generation)
@@ -489,10 +461,3 @@ class ConcreteFunction(TracedGraph):
 
 def _variables(key: Key) -> list[Leaf]:
     return [leaf for leaf in key[1] if isinstance(leaf, VariableLeaf)]
-
-
-def _trace_for(trace: weakref.ref[ConcreteFunction], inputs: Sequence[Any]) -> None:
-    """Record ``trace`` for the shapes of ``inputs``, which raises the error of an op that they don't fit."""
-    concrete = trace()
-    if concrete is not None:
-        concrete.with_static_shapes(inputs)

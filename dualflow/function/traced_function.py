@@ -173,8 +173,10 @@ class Function(Copied, Generic[P, R]):
     def _run(self, cached: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
         """The result of a trace; from the second call on, the next call tries its fast path first."""
         trace, generation = cached.trace, REWRITES.generation
-        compiled = trace.for_shapes(inputs).compiled
-        if dispatch.current() is not EAGER or FALLBACKS.watched or not compiled.may_use_fast_path():
+        if dispatch.current() is not EAGER or FALLBACKS.watched:
+            return trace.run(inputs)
+        compiled = trace.compiled_for(inputs)
+        if not compiled.may_use_fast_path():
             return trace.run(inputs)
         values = cached.values(inputs)
         fast = compiled.fast_path(cached.form)
@@ -294,8 +296,7 @@ class Function(Copied, Generic[P, R]):
     def _opens_sizes(self) -> bool:
         """Whether traces leave sizes open in which calls differ, with guards for Python's decisions."""
         options = self._options
-        automatic = options["sizes"] == AUTOMATIC and options["memory_budget"] is None
-        return automatic and options["first_call"] == "compile"
+        return bool(options["sizes"] == AUTOMATIC and options["memory_budget"] is None)
 
     def traced(self, call: CallArguments) -> ConcreteFunction:
         """A new trace for ``call``, which is not cached."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from dualflow.core.records import NamedTuple
+from dualflow.core.records import NamedTuple, replace
+from dualflow.core.symbolic_sizes import typical
+from dualflow.graph.backward_sizes import backward_sizes, size_nodes
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.op_kinds import Literal, View
 
 
@@ -47,15 +50,28 @@ def split_forward_backward(
     effect need, from the first ``inputs``. A residual is a value of the forward graph that the backward graph
     reads. Inputs, constants, and views no smaller than their operand are no residuals: the backward graph
     reads their source. It recomputes values of open size, and values that depend on ``kept_inputs`` alone.
+
+    Each graph binds the size variables that it reads, to sizes of its own arguments. ``effects`` doesn't
+    count nodes that bind or compare sizes: the forward graph has those before the last of its other nodes.
+
+    Raises:
+        UndecidedSize: the backward graph reads a size of which none of its arguments is.
     """
-    active = [n for n in joint.nodes if n.effect is not None]
+    active = [n for n in joint.nodes if n.effect is not None and not binds_or_checks_size(n)]
     first, last = active[:effects], active[effects:]
     ahead, _ = ancestors([*joint.outputs[:outputs], *(u.value for u in joint.updates)], (), first)
     gradients = joint.outputs[outputs:]
     stored = ahead - _recomputed(joint, ahead, kept_inputs)
+    sizes = size_nodes(joint, inputs, ahead)
+    first, last = [*first, *sizes.forward], [*last, *sizes.backward]
     read = _read([*gradients, *(v for n in last for v in n.inputs)], stored)
     backward_inputs = [v for v in joint.arguments if v in read]
     saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
+    bindings: tuple[Node, ...] = ()
+    if sizes.forward:
+        needed, _ = ancestors(gradients, [*backward_inputs, *saved], last)
+        binding = backward_sizes(joint, [*backward_inputs, *saved], needed, sizes.forward)
+        backward_inputs, bindings = [*binding.inputs, *backward_inputs], binding.bindings
     output_index = {v: i for i, v in reversed(list(enumerate(joint.outputs[:outputs])))}
     residuals = [v for v in saved if v not in output_index]
     residual_of = {v: i for i, v in enumerate(residuals)}
@@ -65,17 +81,18 @@ def split_forward_backward(
         (SourceKind.OUTPUT, output_index[v]) if v in output_index else (SourceKind.RESIDUAL, residual_of[v])
         for v in saved
     ]
-    return ForwardBackwardGraphs(
-        extract(
-            joint,
-            joint.arguments[:inputs],
-            [*joint.outputs[:outputs], *residuals],
-            updates=joint.updates,
-            effects=first,
-        ),
-        extract(joint, [*backward_inputs, *saved], gradients, name=f"{joint.name}_backward", effects=last),
-        tuple(sources),
+    forward = extract(
+        joint,
+        joint.arguments[:inputs],
+        [*joint.outputs[:outputs], *residuals],
+        updates=joint.updates,
+        effects=first,
     )
+    backward = extract(
+        joint, [*backward_inputs, *saved], gradients, name=f"{joint.name}_backward", effects=last
+    )
+    backward = replace(backward, nodes=(*bindings, *backward.nodes))
+    return ForwardBackwardGraphs(forward, backward, tuple(sources))
 
 
 def _recomputed(joint: Graph, ahead: set[Node], kept_inputs: Sequence[Value]) -> set[Node]:
@@ -115,4 +132,4 @@ def _is_free(node: Node) -> bool:
         v.spec.shape.is_static for v in (*node.inputs, *node.outputs)
     ):
         return False
-    return sum(v.spec.nbytes for v in node.inputs) <= node.output.spec.nbytes
+    return sum(typical(v.spec.nbytes) for v in node.inputs) <= typical(node.output.spec.nbytes)

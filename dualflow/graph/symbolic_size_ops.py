@@ -22,6 +22,19 @@ def _bound_elsewhere(*inputs: Any, **attrs: Any) -> Any:
     raise InternalError("the interpreter binds size variables, without the kernel of an op")
 
 
+def _bind(
+    *inputs: Any,
+    size: int,
+    value: int | None = None,
+    index: int = 0,
+    least: int | None = None,
+    argument_axes: Any = None,
+    distinct: bool = False,
+    needed_by: str = "",
+) -> tuple[()]:
+    return ()
+
+
 def _guard(x: int, y: int, equality: bool, outcome: bool) -> tuple[()]:
     if (x == y if equality else x < y) is not outcome:
         raise InternalError("a graph was called with sizes that its guards refuse")
@@ -42,9 +55,10 @@ BIND_SIZE: Final = Op(
 
     The integer is the element ``index`` of the input, the value of the expression ``value``, or the size of
     ``argument_axes``: axes of arguments of the graph (the number of the argument, and of the axis) that have
-    equal sizes. ``needed_by`` is the name of the op that needs the size.
+    equal sizes. If it is ``distinct``, another program serves calls in which another distinct size is equal
+    to it. ``needed_by`` is the name of the op that needs the size.
     """,
-    infer=lambda *inputs, size, value=None, index=0, least=None, argument_axes=None, needed_by="": (),
+    infer=_bind,
     kernel=_bound_elsewhere,
     kind=Check(),
     outputs=None,

@@ -118,6 +118,7 @@ def write_size_function(
     required: Sequence[Node],
     equal: Sequence[tuple[int, int]],
     different: Sequence[tuple[int, int]],
+    equal_to: Sequence[tuple[int, int]],
     guards: Sequence[Node],
     shapes: Iterable[tuple[int, ...]],
     arena_bytes: int,
@@ -125,8 +126,9 @@ def write_size_function(
     """Write ``void sizes(params, status)``, which computes all sizes from those of arguments: its name.
 
     A call stores the sizes of its arguments at their places first. The status becomes :data:`OTHER_SIZES` if
-    two sizes that have to be ``equal`` differ, two that have to be ``different`` are equal, or a comparison
-    of ``guards`` has another outcome: then another program serves the call, whatever calls there were before.
+    two sizes that have to be ``equal`` differ, two that have to be ``different`` are equal, one differs from
+    the expression that it has to be ``equal_to``, or a comparison of ``guards`` has another outcome: then
+    another program serves the call, whatever calls there were before.
     The function fails if sizes that ``required`` compares differ, if a value of ``shapes`` or the arena is
     larger than memory, or if elements that a statement accesses are outside of their buffer.
     """
@@ -144,6 +146,9 @@ def write_size_function(
             same = b.load(params, index, I64).eq(b.load(params, other, I64))
             with b.if_then(~same if are_equal else same):
                 note_failure(b, status, b.constant(I64, OTHER_SIZES))
+    for index, size in equal_to:
+        with b.if_then(~b.load(params, index, I64).eq(value(size))):
+            note_failure(b, status, b.constant(I64, OTHER_SIZES))
     for guard in guards:
         x, y = value(guard.attrs["x"]), value(guard.attrs["y"])
         holds = x.eq(y) if guard.attrs["equality"] else x < y

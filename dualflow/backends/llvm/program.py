@@ -10,7 +10,7 @@ another module. A plan with host calls has an entry for each native part between
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.capabilities import vector_bits
@@ -27,11 +27,24 @@ from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, is_static, size_variables
+from dualflow.core.symbolic_sizes import (
+    SizeVariable,
+    SymInt,
+    UndecidedSize,
+    is_static,
+    size_variables,
+    variable_of,
+)
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.symbolic_size_ops import GUARD_SIZES, REQUIRE_SIZE, binds_or_checks_size
+from dualflow.graph.symbolic_size_ops import (
+    GUARD_SIZES,
+    REQUIRE_SIZE,
+    Axis,
+    binds_or_checks_size,
+    is_argument_size,
+)
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan
@@ -108,9 +121,11 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     bounds = MemoryBounds(plan, program)
     required: list[Node] = []
     guards: list[Node] = []
+    distinct: list[Node] = []
     if plan.argument_sizes:
         required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
         guards = [s.node for s in program if s.node.op is GUARD_SIZES]
+        distinct = [s.node for s in program if is_argument_size(s.node) and s.node.attrs.get("distinct")]
         program = tuple([s for s in program if not binds_or_checks_size(s.node)])
     elif any(s.node.op is GUARD_SIZES for s in program):
         raise UndecidedSize("guards of sizes are evaluated before a program, and its sizes depend on data")
@@ -135,6 +150,8 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     for variable, axes in plan.argument_sizes.items():
         unit.input_sizes[axes[0]] = unit.size_param(variable)
         equal += [(unit.input_sizes[axes[0]], unit.input_size_param(axis)) for axis in axes[1:]]
+    computed = _computed_sizes(plan) if plan.argument_sizes else ()
+    equal_to = [(unit.input_size_param(axis), size) for axis, size in computed]
     shapes, arena_bytes = [], plan.arena_bytes + _workspace_bytes(unit)
     if plan.sized or plan.argument_sizes:
         shapes = [_size_indices(unit, spec) for spec in plan.outputs]
@@ -142,10 +159,10 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     standalone = size_function = arena_param = None
     if plan.argument_sizes:
         arena_param = unit.param(arena_bytes)
-        sizes = [unit.input_sizes[axes[0]] for axes in plan.argument_sizes.values()]
+        sizes = [unit.input_sizes[node.attrs["argument_axes"][0]] for node in distinct]
         different = list(itertools.combinations(sizes, 2))
         size_function = write_size_function(
-            unit, required, equal, different, guards, _symbolic_shapes(plan), arena_bytes
+            unit, required, equal, different, equal_to, guards, _symbolic_shapes(plan), arena_bytes
         )
     if plan.sized:
         write_setters(unit)
@@ -179,6 +196,14 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         or unit.polls_signals
         or unit.module.has(interrupts.ROUTINE),
     )
+
+
+def _computed_sizes(plan: Plan) -> Iterator[tuple[Axis, int]]:
+    """The axes of arguments whose sizes are computed from those of others, as in a backward graph."""
+    for place, spec in enumerate(plan.arguments):
+        for axis, size in enumerate(spec.shape):
+            if isinstance(size, SymInt) and variable_of(size) is None:
+                yield (place, axis), size
 
 
 def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:

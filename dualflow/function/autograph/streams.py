@@ -19,7 +19,6 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import LoopHistory
-from dualflow.function.calls.shape_variants import specialise
 from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.control.closures import close_over
 from dualflow.function.control.trace_bodies import Body
@@ -115,7 +114,7 @@ class StreamLoop(AssigningSpec):
         trace = TracedGraph(self.tracer, self.body, options=self.options)
         specs = [v.spec for v in self.body.inputs]
         specs[self.carried : self.carried + len(element)] = [TensorSpec(x.shape, x.dtype) for x in element]
-        return specialise(trace, specs).graph
+        return trace.with_shapes(specs).graph
 
     @cached_attribute
     def _is_static(self) -> bool:

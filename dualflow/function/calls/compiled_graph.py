@@ -22,7 +22,8 @@ from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_d
 from dualflow.function.calls.execute import Sources, execute
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
-from dualflow.function.calls.size_inference import EqualAxes, with_symbolic_sizes
+from dualflow.function.calls.size_inference import EqualAxes
+from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node, verify
@@ -111,7 +112,7 @@ class CompiledGraph:
         return variant
 
     def _with_rewrites(self, rewrites: tuple[Rewrite, ...]) -> CompiledGraph:
-        return CompiledGraph(
+        graph = CompiledGraph(
             self.graph,
             replace(self._requested, rewrites=rewrites),
             history=self._history,
@@ -119,6 +120,8 @@ class CompiledGraph:
             equal_axes=self._equal_axes,
             guards=self._guards,
         )
+        graph.check_shapes = self.check_shapes
+        return graph
 
     @computed_once(_compiling)
     def options(self) -> CompileOptions:
@@ -208,7 +211,7 @@ class CompiledGraph:
     def _sizes_vary(self) -> bool:
         """Whether a size depends on data, or on the arguments of a call."""
         has_open_inputs = not all(v.spec.shape.is_static for v in self.graph.inputs)
-        return has_open_inputs or self._data_sized_node is not None
+        return has_open_inputs or self._data_sized_node is not None or has_symbolic_sizes(self.graph)
 
     @computed_once(_compiling)
     def _sized(self) -> Graph | None:
@@ -216,6 +219,8 @@ class CompiledGraph:
 
         None if no expression describes one of the sizes.
         """
+        if has_symbolic_sizes(self.graph):
+            return self.graph
         try:
             return with_symbolic_sizes(self.graph, self._requested, self._equal_axes, self._guards)
         except UndecidedSize:
@@ -240,7 +245,7 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def serves_all_sizes(self) -> bool:
-        """Whether the graph has open inputs and is compiled as one program for all of their sizes.
+        """Whether sizes are open or symbolic, and the graph is compiled as one program for all of them.
 
         Otherwise it is recorded and compiled anew for the sizes of each call.
         """

@@ -7,7 +7,7 @@ from dualflow.core.records import replace
 from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
 from dualflow.function.calls.lazy_backends import capabilities_of
-from dualflow.function.calls.size_inference import with_symbolic_sizes
+from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise

@@ -1,63 +1,83 @@
-"""Specialises a trace with open sizes for the shapes of a call, by evaluating its graph with a new tracer."""
+"""The specialisations of a trace with open sizes: programs for all sizes, and traces for single shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from dualflow.core.spec import TensorSpec
 from dualflow.function.calls.size_inference import EqualAxes
-from dualflow.function.calls.traced_graph import TracedGraph
-from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
-from dualflow.graph.interpret import replay
-from dualflow.graph.ir import Graph, Update
-from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.function.tracing.tracer import tracing_lock
+from dualflow.graph.ir import Graph
 from dualflow.graph.symbolic_size_ops import Axis
 
 MAX_SHAPES: Final = 256
 MAX_PROGRAMS: Final = 64
 
 
-class ShapeVariants:
-    """The specialisations of a trace with open sizes: programs for all sizes, and traces for single shapes.
+class OpenTrace(Protocol):
+    """A trace with open sizes.
+
+    Attributes:
+        graph: its graph.
+        has_served: whether it is specialised for all sizes, and has served a call.
+    """
+
+    graph: Graph
+    has_served: bool
+
+    def with_shapes(self, inputs: Sequence[Any]) -> Self:
+        """The trace for the shapes of ``inputs``."""
+
+    def with_equal_axes(self, equal_axes: EqualAxes) -> Self:
+        """The trace for all sizes, for calls in which these open axes of arguments have equal sizes."""
+
+
+T = TypeVar("T", bound=OpenTrace)
+
+
+class ShapeVariants(Generic[T]):
+    """The specialisations of a trace with open sizes.
 
     The latest 64 programs and 256 traces are kept.
+
+    Attributes:
+        latest_shapes: the shapes of the latest inputs that a program for all sizes was requested for.
     """
 
     def __init__(self) -> None:
-        self._traces: dict[tuple[Any, ...], TracedGraph] = {}
-        self._programs: dict[EqualAxes, TracedGraph] = {}
+        self._traces: dict[tuple[Any, ...], T] = {}
+        self._programs: dict[EqualAxes, T] = {}
+        self.latest_shapes: tuple[Any, ...] = ()
 
-    def get(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
-        """The specialisation of ``trace`` for the shapes of ``inputs``, tensors and variables."""
+    def for_shapes(self, trace: T, inputs: Sequence[Any]) -> T:
+        """``trace`` for the shapes of ``inputs``, tensors and variables."""
         shapes = tuple([x.shape for x in inputs])
         variant = self._traces.get(shapes)
         if variant is None:
             with tracing_lock.lock:
-                variant = self._traces.get(shapes) or specialise(trace, inputs)
+                variant = self._traces.get(shapes) or trace.with_shapes(inputs)
                 self._traces[shapes] = variant
                 while len(self._traces) > MAX_SHAPES:
                     del self._traces[next(iter(self._traces))]
         return variant
 
-    def for_all_sizes(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph | None:
-        """The specialisation of ``trace`` whose one native program serves all sizes; None if there is none.
+    def for_all_sizes(self, trace: T, inputs: Sequence[Any]) -> T:
+        """``trace`` for all sizes; axes have one size in it if their sizes in ``inputs`` are equal.
 
-        Axes have one size in that program if their sizes in ``inputs`` are equal.
+        Whether native programs serve all of these sizes is known when it is compiled.
         """
-        if trace.options.interpret_first or trace.options.memory_budget is not None:
-            return None  # the plan of a budget is one for numbers; a thread compiles for the shapes of a call
+        self.latest_shapes = tuple([x.shape for x in inputs])
         equal = equal_axes(trace.graph, inputs)
         program = self._programs.get(equal)
         if program is None:
             program = self._programs.setdefault(equal, trace.with_equal_axes(equal))
             for oldest in list(self._programs)[:-MAX_PROGRAMS]:
                 self._programs.pop(oldest, None)
-        return program if program.compiled.serves_all_sizes else None
+        return program
 
-    def all(self) -> list[TracedGraph]:
+    def all(self) -> list[T]:
         """The specialisations that have been called."""
-        programs = [p for p in list(self._programs.values()) if p.compiled.serves_all_sizes]
+        programs = [program for program in list(self._programs.values()) if program.has_served]
         return [*self._traces.values(), *programs]
 
 
@@ -69,30 +89,3 @@ def equal_axes(graph: Graph, inputs: Sequence[Any]) -> EqualAxes:
             if size is None:
                 groups.setdefault(x.shape[axis], []).append((i, axis))
     return tuple([tuple(group) for group in groups.values()])
-
-
-def specialise(trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
-    """``trace``, recorded for arguments with the shapes of ``inputs``."""
-    graph = trace.graph
-    tracer = Tracer(graph.name, options=trace.options)
-    with tracing(tracer):
-        arguments = [
-            tracer.argument(TensorSpec(x.shape, v.spec.dtype, v.spec.name))
-            for x, v in zip(inputs, graph.arguments, strict=True)
-        ]
-        captured = [tracer.read(c.source) if c.variable else tracer.lift(c.source) for c in graph.captures]
-        results = replay(graph, [*arguments, *captured], tracer.record_assignment)
-        count = len(graph.outputs)
-        place = {v: i for i, v in enumerate(graph.inputs)}
-        bound: list[Update] = []
-        for update, value in zip(graph.updates, results[count:], strict=True):
-            at = place[update.input]
-            if at < len(arguments):
-                bound.append(Update(arguments[at]._value, value._value))
-            else:
-                tracer.assign(graph.captures[at - len(arguments)].source, value)
-    outputs = [tracer.lift(x)._value for x in results[:count]]
-    recorded = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
-    return TracedGraph(
-        tracer, recorded, options=trace.options, variable_arguments=trace.variable_arguments, pack=trace.pack
-    )

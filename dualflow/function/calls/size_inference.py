@@ -27,7 +27,6 @@ from dualflow.core.symbolic_sizes import (
     variable_of,
 )
 from dualflow.function.calls.data_dependent_sizes import changed_sizes
-from dualflow.function.calls.guard_nodes import record_guards
 from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -36,11 +35,8 @@ from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
 from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.exact_equality import exact_attrs
-from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.options import CompileOptions
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.passes.merge_loops import merge_loops
-from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE, Axis
 from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
@@ -50,36 +46,8 @@ from dualflow.ops.shapes import ENSURED
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""
+_NO_VALUES: Final[Mapping[Value, Value]] = {}
 _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
-
-
-def with_symbolic_sizes(
-    graph: Graph, options: CompileOptions, equal_axes: EqualAxes = (), guards: SizeGuards = NO_GUARDS
-) -> Graph:
-    """``graph`` with symbolic sizes instead of open ones.
-
-    Args:
-        graph: what a function was traced to.
-        options: how it is compiled.
-        equal_axes: groups of open axes of arguments that have one size in all calls of the program.
-        guards: comparisons of sizes of arguments that have one outcome in all calls of the program.
-
-    Raises:
-        UndecidedSize: no expression describes a size, or an op needs its number.
-    """
-    graph = merge_loops(graph)  # by their inputs, while these are those of the trace
-    inference = SizeInference(Tracer(graph.name, options=options))
-    groups = {axis: group for group in equal_axes for axis in group}
-    with tracing(inference.tracer):
-        inputs = [inference.input_of(i, v.spec, groups) for i, v in enumerate(graph.inputs)]
-        record_guards(guards, inputs, inference.tracer.builder)
-        recorded = inference.record(graph, inputs)
-    outputs = [recorded[v] for v in graph.outputs]
-    updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
-    if any(u.input.spec != u.value.spec for u in updates):
-        raise UndecidedSize("a variable is assigned a value whose size depends on data")
-    sized = inference.finished(graph.name, inputs, outputs)
-    return eliminate_dead_code(replace(sized, captures=graph.captures, updates=tuple(updates)))
 
 
 class SizeInference:
@@ -114,7 +82,8 @@ class SizeInference:
                 axes = groups.get((place, axis), ((place, axis),))
                 if axes[0] == (place, axis):
                     self.argument_sizes[axes] = variable = size_variable(least=0)
-                    self.tracer.builder.add(BIND_SIZE, [], {"size": variable, "argument_axes": axes})
+                    attrs = {"size": variable, "argument_axes": axes, "distinct": True}
+                    self.tracer.builder.add(BIND_SIZE, [], attrs)
                     self.bound |= size_variables(variable)
                 shape[axis] = self.argument_sizes[axes]
         return self.tracer.builder.argument(TensorSpec(Shape(shape), spec.dtype, spec.name))
@@ -125,10 +94,18 @@ class SizeInference:
             raise UndecidedSize("an op reads a tensor that the trace has not captured")
         return Graph(name, tuple(inputs), tuple(self.tracer.builder.nodes), tuple(outputs))
 
-    def record(self, graph: Graph, inputs: Sequence[Value]) -> dict[Value, Value]:
-        """Record the nodes of ``graph`` for other inputs; returns the recorded value of each value."""
-        recorded = dict(zip(graph.inputs, inputs, strict=True))
-        for node in graph.nodes:
+    def record(
+        self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = _NO_VALUES
+    ) -> dict[Value, Value]:
+        """Record ``nodes`` for other inputs; returns the recorded value of each value.
+
+        ``later`` are further inputs, with the value whose shape each of them has.
+        """
+        recorded = dict(inputs)
+        for node in nodes:
+            for value in later:
+                if value in node.inputs and value not in recorded:
+                    recorded[value] = self._like(recorded, later[value])
             with origin.forced(node.origin):
                 self.op_name = node.op.name
                 try:
@@ -137,7 +114,16 @@ class SizeInference:
                     note_place(error, node)
                     raise
             recorded.update(zip(node.outputs, outputs, strict=True))
+        for value in later:
+            if value not in recorded:
+                recorded[value] = self._like(recorded, later[value])
         return recorded
+
+    def _like(self, recorded: Mapping[Value, Value], value: Value) -> Value:
+        """A new input with the shape of ``value``."""
+        if value not in recorded:
+            raise UndecidedSize("an input is read before the output whose shape it has")
+        return self.tracer.builder.argument(recorded[value].spec)
 
     def record_node(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
         """Record ``node`` for other inputs; returns the values of its results."""
@@ -211,7 +197,7 @@ class SizeInference:
             for value, source in zip(inputs, sources, strict=True):
                 if source is not None:
                     inner.integers.copy_elements(value, self.integers, source, self.bound)
-            recorded = inner.record(graph, inputs)
+            recorded = inner.record(graph.nodes, dict(zip(graph.inputs, inputs, strict=True)))
         return _RecordedBody(inner, graph.name, inputs, [recorded[v] for v in graph.outputs])
 
     def _branches(

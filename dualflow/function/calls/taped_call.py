@@ -26,6 +26,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.split_forward_backward import SourceKind, split_forward_backward
+from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 from dualflow.graph.user_rewrites import Match
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
@@ -120,6 +121,12 @@ class ForwardBackward:
         """The forward graph, and the backward graphs created so far."""
         return [self.forward, *self._backward_graphs.values()]
 
+    @cached_attribute
+    def symbolic_graphs(self) -> list[CompiledGraph]:
+        """The graphs with symbolic sizes: the forward graph, and the backward graph of all inputs."""
+        _, backward = self.backward_for([True] * self.inputs)
+        return [graph for graph in (self.forward, backward) if has_symbolic_sizes(graph.graph)]
+
     def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
         """The numbers of the ``needed`` inputs that get a cotangent, and the graph that computes these."""
         outputs = tuple([k for k, i in enumerate(self.inputs_with_cotangent) if needed[i]])
@@ -128,7 +135,7 @@ class ForwardBackward:
             graph = self._backward
             effects = [n for n in graph.nodes if n.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in outputs], effects=effects)
-            compiled = self._backward_graphs[outputs] = CompiledGraph(part, self._options)
+            compiled = self._backward_graphs.setdefault(outputs, CompiledGraph(part, self._options))
         return tuple([self.inputs_with_cotangent[k] for k in outputs]), compiled
 
     def backward_arguments(

@@ -6,6 +6,7 @@ that tensors in the closure of a custom gradient are valid in all of them.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -15,21 +16,28 @@ from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
+from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, commit
 from dualflow.function.arguments.results import Packer
+from dualflow.function.calls.call_form import REFUSED
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import AssignmentHistory
+from dualflow.function.calls.lazy_backends import capabilities_of
+from dualflow.function.calls.shape_variants import ShapeVariants
 from dualflow.function.calls.size_inference import EqualAxes
+from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.function.calls.taped_call import CALL, ForwardBackward, TapedCall, differentiate
-from dualflow.function.tracing.tracer import Tracer, tracing_lock
+from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import nodes_with_effects, with_variables
+from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.random_streams import with_streams_of
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.user_rewrites import REWRITES, descriptions
@@ -56,6 +64,7 @@ class TracedGraph:
     Attributes:
         graph: the computation as it was traced; print it.
         compiled: the same, compiled when first called, with the rewrites that are active now.
+        has_served: whether a program for all sizes of it has served a call.
     """
 
     def __init__(
@@ -78,6 +87,9 @@ class TracedGraph:
         self.variable_arguments = variable_arguments
         self.pack = pack
         self.guards = guards
+        self._equal_axes = equal_axes
+        is_open = not equal_axes and not all(v.spec.shape.is_static for v in graph.arguments)
+        self._variants: ShapeVariants[TracedGraph] | None = ShapeVariants() if is_open else None
         self._inputs = tuple(graph.inputs if inputs is None else inputs)
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
         self._effects = tuple(nodes_with_effects(graph.nodes) if effects is None else effects)
@@ -86,18 +98,98 @@ class TracedGraph:
             graph, options, history=self._history, pack=pack, equal_axes=equal_axes, guards=guards
         )
         self._by_sources: dict[tuple[tuple[bool, ...], CompileOptions], ForwardBackward] = {}
+        self._undecided: set[tuple[tuple[bool, ...], CompileOptions]] = set()
+        self.has_served = False
+
+    # specialisations of a trace with open sizes
 
     def with_equal_axes(self, equal_axes: EqualAxes) -> TracedGraph:
         """The same trace, compiled for calls in which these open axes of arguments have equal sizes."""
-        return TracedGraph(
+        program = TracedGraph(
             self.tracer,
             self.graph,
+            self._inputs,
+            self._outputs,
+            self._effects,
             options=self.options,
             variable_arguments=self.variable_arguments,
             pack=self.pack,
             equal_axes=equal_axes,
             guards=self.guards,
         )
+        program._compiled.check_shapes = partial(_raise_for_shapes, weakref.ref(self))
+        return program
+
+    def with_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
+        """The same trace, recorded by a new tracer for arguments with the shapes of ``inputs``."""
+        graph = self.graph
+        tracer = Tracer(graph.name, options=self.options)
+        with tracing(tracer):
+            arguments = [
+                tracer.argument(TensorSpec(x.shape, v.spec.dtype, v.spec.name))
+                for x, v in zip(inputs, graph.arguments, strict=True)
+            ]
+            captured = [
+                tracer.read(c.source) if c.variable else tracer.lift(c.source) for c in graph.captures
+            ]
+            results = replay(graph, [*arguments, *captured], tracer.record_assignment)
+            count = len(graph.outputs)
+            place = {v: i for i, v in enumerate(graph.inputs)}
+            bound: list[Update] = []
+            for update, value in zip(graph.updates, results[count:], strict=True):
+                at = place[update.input]
+                if at < len(arguments):
+                    bound.append(Update(arguments[at]._value, value._value))
+                else:
+                    tracer.assign(graph.captures[at - len(arguments)].source, value)
+        outputs = [tracer.lift(x)._value for x in results[:count]]
+        recorded = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
+        return TracedGraph(
+            tracer, recorded, options=self.options, variable_arguments=self.variable_arguments, pack=self.pack
+        )
+
+    def with_static_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
+        """The trace for the shapes of ``inputs``, without open sizes: itself if it has none."""
+        return self if self._variants is None else self._variants.for_shapes(self, inputs)
+
+    def compiled_for(self, inputs: Sequence[Any]) -> CompiledGraph:
+        """What runs an eager call with ``inputs``, without a tape.
+
+        It is :attr:`compiled` unless sizes are open. Then it is the program for all sizes, or if there is
+        none, the trace for the shapes of ``inputs``.
+        """
+        if self._variants is None:
+            return self.compiled
+        program = self._program_for(inputs)
+        if program is not None and program._is_served_by(program.compiled):
+            return program.compiled
+        return self.with_static_shapes(inputs).compiled
+
+    def _program_for(self, inputs: Sequence[Any]) -> TracedGraph | None:
+        """The trace for all sizes that serves eager calls with ``inputs``, unless it has no native program.
+
+        None if there is none: a memory budget is planned for numbers, and guards may fix all sizes.
+        """
+        assert self._variants is not None, "sizes are open"
+        if (
+            self.options.memory_budget is not None
+            or self.guards.fix_all_axes
+            or not _is_eager(dispatch.current())
+            or not self._backend_has_symbolic_sizes
+        ):
+            return None
+        return self._variants.for_all_sizes(self, inputs)
+
+    @cached_attribute
+    def _backend_has_symbolic_sizes(self) -> bool:
+        options = self.options
+        return (options.capabilities & capabilities_of(options.backend)).symbolic_sizes
+
+    def _is_served_by(self, graph: CompiledGraph) -> bool:
+        """Whether ``graph`` runs calls of all the sizes that this trace is for."""
+        served = graph.is_interpreted() or graph.serves_all_sizes
+        self.has_served |= served
+        return served
 
     @property
     def compiled(self) -> CompiledGraph:
@@ -132,7 +224,8 @@ class TracedGraph:
     def interpreted_calls(self) -> int:
         """The number of calls that NumPy has run while a thread compiled."""
         forward = sum(pair.forward.interpreted_calls for pair in self._by_sources.values())
-        return self.compiled.interpreted_calls + forward
+        variants = () if self._variants is None else self._variants.all()
+        return self.compiled.interpreted_calls + forward + sum(v.interpreted_calls for v in variants)
 
     @property
     def _traces(self) -> Sequence[TracedGraph]:
@@ -155,17 +248,35 @@ class TracedGraph:
 
         Assigns the variables that the graph updates.
         """
+        if self._variants is None:
+            return self._run(arguments)
+        program = self._program_for(arguments)
+        if program is not None and (result := program._run(arguments)) is not REFUSED:
+            return result
+        return self.with_static_shapes(arguments)._run(arguments)
+
+    def _run(self, arguments: Sequence[Any]) -> Any:
+        """The result; REFUSED if this trace is for all sizes, and has no program for all sizes."""
         engine = dispatch.current()
         if engine is EAGER:
-            return self.compiled(*arguments)
+            return self._run_compiled(arguments)
         sources = [*arguments, *self.captured]
         tensors = _read(engine, sources)
         if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self.packed(self._inline(engine, sources, tensors))
         watched = self._watched(engine, tensors)
         if not any(watched):
-            return self.compiled(*arguments)
-        return self.packed(self._record(engine, sources, watched))
+            return self._run_compiled(arguments)
+        pair = self._pair(watched)
+        if pair is None:
+            return REFUSED
+        return self.packed(self._record(engine, sources, pair))
+
+    def _run_compiled(self, arguments: Sequence[Any]) -> Any:
+        """The result of an eager call; REFUSED as in :meth:`_run`."""
+        if self._equal_axes and not self._is_served_by(self.compiled):
+            return REFUSED
+        return self.compiled(*arguments)
 
     def packed(self, outputs: Sequence[Any]) -> Any:
         """``outputs`` in the structure of the result."""
@@ -196,14 +307,23 @@ class TracedGraph:
             engine.innermost.update(variable, value, computed)
         return results[:count]
 
-    def _record(self, engine: Recording, sources: Sequence[Any], watched: tuple[bool, ...]) -> Sequence[Any]:
-        """The outputs, by a call of the forward graph that the tape of ``engine`` records as one op."""
+    def _pair(self, watched: tuple[bool, ...]) -> ForwardBackward | None:
+        """The forward and backward graphs for a tape that watches these inputs; None if they don't serve."""
         key = watched, self.active_options
         pair = self._by_sources.get(key)
-        if pair is None:
+        if pair is None and key not in self._undecided:
             with tracing_lock.lock:
                 pair = self._by_sources.get(key) or self._differentiated(*key)
-                self._by_sources[key] = pair
+                if pair is not None:
+                    self._by_sources[key] = pair
+                else:
+                    self._undecided.add(key)
+        if self._equal_axes and pair is not None and not all(map(self._is_served_by, pair.symbolic_graphs)):
+            return None
+        return pair
+
+    def _record(self, engine: Recording, sources: Sequence[Any], pair: ForwardBackward) -> Sequence[Any]:
+        """The outputs, by a call of the forward graph that the tape of ``engine`` records as one op."""
         written = pair.written
         call = TapedCall(pair, self._history.effect_log())
         step = UpdateStep([sources[i] for i in written], compiled=True)
@@ -222,8 +342,11 @@ class TracedGraph:
             return results
         raise recovered
 
-    def _differentiated(self, watched: Sequence[bool], options: CompileOptions) -> ForwardBackward:
-        """The graph and the gradient of its outputs with respect to the inputs ``watched``."""
+    def _differentiated(self, watched: Sequence[bool], options: CompileOptions) -> ForwardBackward | None:
+        """The graph and the gradient of its outputs with respect to the inputs ``watched``.
+
+        None if this trace is for all sizes, and no expression describes one of the sizes.
+        """
         tracer = self.tracer
         before = tracer.builder.finish(())
         results = [*self._outputs, *(u.value for u in self.graph.updates)]
@@ -257,17 +380,25 @@ class TracedGraph:
             values = [*inputs, *graph.inputs[len(graph.arguments) :]]
             return TracedGraph(tracer, graph, values, flows, effects, options=self.options).run
 
-        return ForwardBackward(
-            joint,
-            inputs=len(self._inputs),
-            outputs=len(self._outputs),
-            effect_results=len(effect_results),
-            effects=len(self._effects),
-            inputs_with_cotangent=inputs_with_cotangent,
-            outputs_with_cotangent=outputs_with_cotangent,
-            make_traceable_backward=make_traceable_backward,
-            options=options,
-        )
+        try:
+            if self._equal_axes:
+                outputs_of = dict(enumerate(outputs_with_cotangent, start=len(self._inputs)))
+                joint = with_symbolic_sizes(joint, options, self._equal_axes, self.guards, outputs_of)
+            pair = ForwardBackward(
+                joint,
+                inputs=len(self._inputs),
+                outputs=len(self._outputs),
+                effect_results=len(effect_results),
+                effects=len(self._effects),
+                inputs_with_cotangent=inputs_with_cotangent,
+                outputs_with_cotangent=outputs_with_cotangent,
+                make_traceable_backward=make_traceable_backward,
+                options=options,
+            )
+        except UndecidedSize:
+            return None
+        pair.forward.check_shapes = self.compiled.check_shapes
+        return pair
 
     def _effect_results(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
         """Results of random and Python ops that the gradient reads; running these again would change them."""
@@ -284,6 +415,18 @@ class TracedGraph:
                     f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't "
                     f"be run again to compute it. Call it outside of the traced function.\n  {node.origin}"
                 )
+
+
+def _is_eager(engine: Engine) -> bool:
+    """Whether ``engine`` is the eager one, or that of tapes which record what it runs."""
+    return engine is EAGER or (isinstance(engine, Recording) and engine.base is EAGER)
+
+
+def _raise_for_shapes(trace: weakref.ref[TracedGraph], inputs: Sequence[Any]) -> None:
+    """Record ``trace`` for the shapes of ``inputs``, which raises the error of an op that they don't fit."""
+    recorded = trace()
+    if recorded is not None:
+        recorded.with_static_shapes(inputs[: len(recorded.graph.arguments)])
 
 
 def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:

@@ -98,7 +98,7 @@ def test_a_function_that_is_compiled_first_has_nothing_to_wait_for_and_nothing_t
 
 
 def test_each_new_shape_is_interpreted_first() -> None:
-    f = df.function(gelu, first_call="interpret")
+    f = df.function(gelu, first_call="interpret", sizes="exact")
     with unforkable():
         f(X), f(X[:2])
     f.wait_until_compiled()
@@ -108,9 +108,9 @@ def test_each_new_shape_is_interpreted_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"reduce_retracing": True}, {"input_signature": [df.TensorSpec([None, 10])]}]
+    "options", [{}, {"reduce_retracing": True}, {"input_signature": [df.TensorSpec([None, 10])]}]
 )
-def test_open_sizes_are_interpreted_for_each_size(options: dict[str, Any]) -> None:
+def test_open_sizes_are_interpreted_until_their_program_is_compiled(options: dict[str, Any]) -> None:
     f = df.function(gelu, first_call="interpret", **options)
     with unforkable():
         before = [bits(f(X[:n])) for n in (1, 2, 3)]
@@ -118,6 +118,9 @@ def test_open_sizes_are_interpreted_for_each_size(options: dict[str, Any]) -> No
     assert before == [bits(gelu(df.constant(X[:n]))) for n in (1, 2, 3)]
     g = df.function(gelu)
     assert [bits(f(X[:n])) for n in (1, 2, 3)] == [bits(g(X[:n])) for n in (1, 2, 3)]
+    traces, explained = f.experimental_get_tracing_count(), f.explain()
+    assert [bits(f(X[:n])) for n in (0, 4, 5)] == [bits(g(X[:n])) for n in (0, 4, 5)]
+    assert (f.experimental_get_tracing_count(), f.explain()) == (traces, explained)
 
 
 def test_each_call_of_any_thread_updates_a_variable_once() -> None:

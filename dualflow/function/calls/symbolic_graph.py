@@ -1,0 +1,70 @@
+"""A trace with open sizes as a graph with symbolic ones, which one program computes for all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dualflow.core.records import replace
+from dualflow.core.size_functions import substitute
+from dualflow.core.symbolic_sizes import SizeVariable, SymInt, UndecidedSize
+from dualflow.function.calls.size_inference import EqualAxes, SizeInference
+from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.graph.ir import Graph, GraphBuilder, Update, Value
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.merge_loops import merge_loops
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
+from dualflow.graph.symbolic_size_ops import GUARD_SIZES
+
+_NO_INPUTS: Final[Mapping[int, int]] = {}
+
+
+def with_symbolic_sizes(
+    graph: Graph,
+    options: CompileOptions,
+    equal_axes: EqualAxes = (),
+    guards: SizeGuards = NO_GUARDS,
+    shaped_as: Mapping[int, int] = _NO_INPUTS,
+) -> Graph:
+    """``graph`` with symbolic sizes instead of open ones.
+
+    Args:
+        graph: what a function was traced to.
+        options: how it is compiled.
+        equal_axes: groups of open axes of arguments that have one size in all calls of the program.
+        guards: comparisons of sizes of arguments that have one outcome in all calls of the program.
+        shaped_as: the inputs that have the shape of an output, as cotangents do: the number of the output.
+            Nodes that read them come after those that compute the output.
+
+    Raises:
+        UndecidedSize: no expression describes a size, or an op needs its number.
+    """
+    graph = merge_loops(graph)  # by their inputs, while these are those of the trace
+    inference = SizeInference(Tracer(graph.name, options=options))
+    groups = {axis: group for group in equal_axes for axis in group}
+    with tracing(inference.tracer):
+        inputs = {
+            v: inference.input_of(i, v.spec, groups) for i, v in enumerate(graph.inputs) if i not in shaped_as
+        }
+        _record_guards(guards, list(inputs.values()), inference.tracer.builder)
+        later = {graph.inputs[i]: graph.outputs[output] for i, output in shaped_as.items()}
+        recorded = inference.record(graph.nodes, inputs, later)
+    outputs = [recorded[v] for v in graph.outputs]
+    updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
+    if any(u.input.spec != u.value.spec for u in updates):
+        raise UndecidedSize("a variable is assigned a value whose size depends on data")
+    sized = inference.finished(graph.name, [recorded[v] for v in graph.inputs], outputs)
+    return eliminate_dead_code(replace(sized, captures=graph.captures, updates=tuple(updates)))
+
+
+def _record_guards(guards: SizeGuards, inputs: Sequence[Value], builder: GraphBuilder) -> None:
+    """Add a node for each of ``guards``, of symbolic sizes of ``inputs``, that equal sizes don't decide."""
+    sizes: dict[SizeVariable, Any] = {
+        variable: inputs[place].spec.shape[axis] for variable, (place, axis) in guards.axes.items()
+    }
+    for guard in guards.guards:
+        x, y = substitute(guard.x, sizes), substitute(guard.y, sizes)
+        if isinstance(x - y, SymInt):
+            attrs = {"x": x, "y": y, "equality": guard.equality, "outcome": guard.outcome}
+            builder.add(GUARD_SIZES, [], attrs)
