@@ -98,16 +98,8 @@ def call(library: ctypes.CDLL, program: ExportedProgram, arrays: Sequence[Array]
     Raises:
         CheckFailed: the function returned another number than 0.
     """
-    inputs = [p for p in program.parameters if p.role in ("argument", "variable")]
-    outputs = [p for p in program.parameters if p.role == "output" and p.spec is not None]
     arrays = [np.require(array, requirements="CA") for array in arrays]
-    sizes = {p.name: _size(p.name, inputs, arrays) for p in program.parameters if p.role == "size"}
-    results = []
-    for output in outputs:
-        assert output.spec is not None
-        functions = {name: getattr(NUMBERS, name) for name in dir(NUMBERS) if not name.startswith("_")}
-        shape = eval(output.shape, functions, sizes)
-        results.append(np.empty(shape, output.spec.dtype.dtype))
+    sizes, results = _sizes_and_results(program, arrays)
     workspace_bytes = getattr(library, f"{program.name}_workspace")
     workspace_bytes.restype = ctypes.c_size_t
     numbers = [ctypes.c_int64(size) for size in sizes.values()]
@@ -120,6 +112,62 @@ def call(library: ctypes.CDLL, program: ExportedProgram, arrays: Sequence[Array]
         message.restype = ctypes.c_char_p
         raise CheckFailed(message(status).decode())
     return results
+
+
+def call_process(command: Sequence[str], program: ExportedProgram, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of a call by a process of :func:`main_program`."""
+    sizes, results = _sizes_and_results(program, arrays)
+    words = [*command, *[str(n) for n in (*sizes.values(), *[x.nbytes for x in (*arrays, *results)])]]
+    given = b"".join(np.ascontiguousarray(x).tobytes() for x in arrays)
+    done = subprocess.run(words, input=given, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    ends = np.cumsum([0, *(x.nbytes for x in results)])
+    return [
+        np.frombuffer(done.stdout[a:b], x.dtype).reshape(x.shape)
+        for a, b, x in zip(ends, ends[1:], results, strict=False)
+    ]
+
+
+def main_program(program: ExportedProgram) -> str:
+    """A C program that reads the inputs from its standard input, and writes the outputs.
+
+    Its arguments are the open sizes, then the bytes of each tensor.
+    """
+    name = program.name
+    sizes = [p.name for p in program.parameters if p.role == "size"]
+    tensors = [p for p in program.parameters if p.spec is not None]
+    numbers = {p.name: f"atoll(argv[{i}])" for i, p in enumerate([*_named(program, "size"), *tensors], 1)}
+    lines = [f"    const int64_t {size} = {numbers[size]};" for size in sizes]
+    for p in tensors:
+        lines.append(f"    void *{p.name} = malloc((size_t){numbers[p.name]} + 1);")
+        if p.role != "output":
+            lines.append(f"    if (fread({p.name}, 1, (size_t){numbers[p.name]}, stdin) == 0) return 1;")
+    lines.append(f"    void *workspace = malloc({name}_workspace({', '.join(sizes)}) + 1);")
+    lines.append(
+        f"    const int status = {name}({', '.join([p.name for p in program.parameters])}, workspace);"
+    )
+    lines.append(f'    if (status != 0) return fprintf(stderr, "%s", {name}_message(status)), 1;')
+    lines += [
+        f"    fwrite({p.name}, 1, (size_t){numbers[p.name]}, stdout);" for p in tensors if p.role == "output"
+    ]
+    lines += [f"    free({p});" for p in [*[p.name for p in tensors], "workspace"]]
+    includes = [f'#include "{name}.h"', "#include <stdio.h>", "#include <stdlib.h>"]
+    return "\n".join([*includes, "int main(int argc, char **argv)", "{", "    (void)argc;", *lines, "}", ""])
+
+
+def _named(program: ExportedProgram, role: str) -> list[Any]:
+    return [p for p in program.parameters if p.role == role]
+
+
+def _sizes_and_results(
+    program: ExportedProgram, arrays: Sequence[Array]
+) -> tuple[dict[str, int], list[Array]]:
+    """The open sizes of a call by name, and arrays for its outputs."""
+    inputs = [p for p in program.parameters if p.role in ("argument", "variable")]
+    sizes = {p.name: _size(p.name, inputs, arrays) for p in _named(program, "size")}
+    functions = {name: getattr(NUMBERS, name) for name in dir(NUMBERS) if not name.startswith("_")}
+    outputs = _named(program, "output")
+    return sizes, [np.empty(eval(p.shape, functions, sizes), p.spec.dtype.dtype) for p in outputs]
 
 
 def _size(name: str, inputs: Sequence[Any], arrays: Sequence[Array]) -> int:

@@ -29,7 +29,7 @@ _WEB_LINK: Final = "--no-entry,--strip-all,--gc-sections,-z,stack-size=1048576"
 
 
 def compile_library(program: ExportedProgram, folder: str, cpu: str) -> str:
-    """Compile the C file of ``program`` in ``folder`` to a shared library; returns its path.
+    """Compile the C files of ``program`` in ``folder`` to a shared library; returns its path.
 
     Args:
         program: the program.
@@ -44,8 +44,8 @@ def compile_library(program: ExportedProgram, folder: str, cpu: str) -> str:
         names = ", ".join(map(repr, _PROCESSORS))
         raise InvalidArgumentError(f"libraries are compiled for the processors {names}, not {cpu!r}.")
     path = os.path.join(folder, f"lib{program.name}.so")
-    source = os.path.join(folder, f"{program.name}.c")
-    _run([*_compiler(cpu), *FLAGS.split(), "-fPIC", "-shared", "-I", folder, source, "-o", path, "-lm"])
+    sources = [os.path.join(folder, f"{program.name}{suffix}.c") for suffix in ("", "_tvm_ffi")]
+    _run([*_compiler(cpu), *FLAGS.split(), "-fPIC", "-shared", "-I", folder, *sources, "-o", path, "-lm"])
     return path
 
 

@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.c.parameters import CParameter, parameters_of
 from dualflow.backends.c.program_source import ALIGNMENT, CProgram
-from dualflow.backends.c.values import c_type, literal
+from dualflow.backends.c.tvm_ffi import tvm_ffi_source
+from dualflow.backends.c.values import MARK, c_string, c_type, literal
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple
-from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SymInt, UndecidedSize
 from dualflow.graph.ir import Graph
 from dualflow.schedule.call_reports import check_error
 
 FLAGS = "-std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing"
 """The flags with which results have the bits of the default backend, and loops are vectorised."""
-
-MARK = "written by dualflow"
-"""In the first line of each exported file, by which it is recognised."""
 
 _HEAD = """\
 #include "{name}.h"
@@ -44,30 +42,6 @@ _HEAD = """\
 """
 
 
-class CParameter(NamedTuple):
-    """A parameter of the exported function.
-
-    Attributes:
-        name: its name.
-        spec: of the tensor that it points to; None for a size.
-        role: "argument", "variable", "size" or "output".
-        shape: the shape of the tensor as text, with the names of sizes.
-    """
-
-    name: str
-    spec: TensorSpec | None
-    role: str
-    shape: str
-
-    @property
-    def declaration(self) -> str:
-        """The parameter in C."""
-        if self.spec is None:
-            return f"int64_t {self.name}"
-        const = "const " if self.role == "argument" else ""
-        return f"{const}{c_type(self.spec.dtype)} *{self.name}"
-
-
 class ExportedProgram(NamedTuple):
     """A graph as C.
 
@@ -75,6 +49,7 @@ class ExportedProgram(NamedTuple):
         name: the name of the function.
         parameters: its parameters but the last one, the workspace.
         header, source, build, example: the text of the files.
+        tvm_ffi: the text of the function that TVM-FFI calls.
     """
 
     name: str
@@ -83,6 +58,7 @@ class ExportedProgram(NamedTuple):
     source: str
     build: str
     example: str
+    tvm_ffi: str
 
     @property
     def files(self) -> dict[str, str]:
@@ -109,7 +85,7 @@ def exported(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> Ex
         program = CProgram(graph)
     except UndecidedSize as error:
         raise InvalidArgumentError(f"{graph.name} can't be exported as C for all sizes: {error}.") from None
-    parameters = tuple(_parameters(program, len(constants)))
+    parameters = tuple(parameters_of(program, len(constants)))
     source = "\n".join(_source(program, parameters, constants))
     return ExportedProgram(
         program.name,
@@ -118,25 +94,8 @@ def exported(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> Ex
         source,
         _build(program.name),
         _example(program, parameters),
+        tvm_ffi_source(program, parameters),
     )
-
-
-def _parameters(program: CProgram, embedded: int) -> Iterator[CParameter]:
-    count = len(program.inputs) - embedded
-    values = zip(program.inputs[:count], program.plan.arguments, strict=False)
-    for i, (name, spec) in enumerate(values):
-        yield CParameter(
-            name, spec, "variable" if i in program.written else "argument", _shape(program, spec)
-        )
-    for name in program.sizes.names.values():
-        yield CParameter(name, None, "size", "")
-    for i, spec in enumerate(program.plan.outputs):
-        yield CParameter(f"out{i}", spec, "output", _shape(program, spec))
-
-
-def _shape(program: CProgram, spec: TensorSpec) -> str:
-    sizes = [program.sizes.text(size).replace("df_", "") for size in spec.shape if size is not None]
-    return f"[{', '.join(sizes)}]"
 
 
 def _prototype(program: CProgram, parameters: Sequence[CParameter]) -> str:
@@ -262,16 +221,6 @@ def _messages(program: CProgram) -> Iterator[str]:
     for number, check in enumerate(program.checks, 1):
         yield f"    case {number}: return {c_string(str(check_error(check.node, check.message)))};"
     yield '    default: return "an unknown status";\n    }\n}\n'
-
-
-def c_string(text: str) -> str:
-    """A string as a C literal.
-
-    >>> c_string('a "b"') == chr(34) + 'a ' + chr(92) + chr(34) + 'b' + chr(92) + chr(34) + chr(34)
-    True
-    """
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("?", "\\?")
-    return f'"{escaped}"'
 
 
 def array_text(name: str, array: np.ndarray[Any, Any]) -> str:

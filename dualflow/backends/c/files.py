@@ -6,7 +6,8 @@ import os
 import tempfile
 
 from dualflow.backends.c.compilers import compile_library, compile_webassembly
-from dualflow.backends.c.export import MARK, ExportedProgram
+from dualflow.backends.c.export import ExportedProgram
+from dualflow.backends.c.values import MARK
 from dualflow.backends.c.web_page import javascript_module, page
 from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import FailedPreconditionError
@@ -44,7 +45,10 @@ def write_files(program: ExportedProgram, folder: str, to: str, *, cpu: str, for
 def _contents(program: ExportedProgram, to: str) -> dict[str, bytes]:
     """The content of each file, by name."""
     if to in ("c", "library"):
-        return {name: text.encode() for name, text in program.files.items()}
+        files = program.files
+        if to == "library":
+            files[f"{program.name}_tvm_ffi.c"] = program.tvm_ffi
+        return {name: text.encode() for name, text in files.items()}
     with tempfile.TemporaryDirectory() as folder:
         module = compile_webassembly(program, folder)
     if to == "html":

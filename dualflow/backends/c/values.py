@@ -66,6 +66,16 @@ def literal(number: complex, dtype: DType) -> str:
     return f"{value}{suffix}" if size < 64 else f"{'U' if suffix else ''}INT64_C({value})"
 
 
+def c_string(text: str) -> str:
+    """A string as a C literal.
+
+    >>> c_string('a "b"') == chr(34) + 'a ' + chr(92) + chr(34) + 'b' + chr(92) + chr(34) + chr(34)
+    True
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("?", "\\?")
+    return f'"{escaped}"'
+
+
 def _parts(number: complex) -> tuple[float, float]:
     z = complex(number)
     return z.real, z.imag
@@ -85,6 +95,10 @@ def _float(number: np.floating, suffix: str) -> str:
 WORD: Final = re.compile(r"\b[A-Za-z_]\w*\b")
 """An identifier or keyword."""
 _DECLARED: Final = re.compile(r" *(?:const )?(?:u?int\d+_t|int|bool|(?:float|double)(?: _Complex)?) (\w+) = ")
+
+
+MARK: Final = "written by dualflow"
+"""In the first line of each exported file, by which it is recognised."""
 
 
 class CValue(NamedTuple):

@@ -9,7 +9,9 @@ import os
 import re
 from typing import Any, Final
 
-from dualflow.backends.c.export import MARK, CParameter, ExportedProgram
+from dualflow.backends.c.export import ExportedProgram
+from dualflow.backends.c.parameters import CParameter
+from dualflow.backends.c.values import MARK
 
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "web")
 _SIZE_FUNCTIONS: Final = {
