@@ -231,3 +231,28 @@ def test_blocks_are_as_the_machine_code_expects_them(sizes: tuple[int, int, int]
     assert blocking.nc % (made.wide.vectors * made.lanes) == 0
     assert 1 <= blocking.kc <= MAX_KC
     assert blocking.mc <= MAX_MC
+
+
+def test_any_thread_of_the_pool_may_compute_a_block_of_few() -> None:
+    """An idle worker claims a block, whatever its number: each number has scratch memory of its own."""
+    count, kernel = 8, gemm("f")
+    a, b = matrix(64, 80, np.float32), matrix(80, 256, np.float32, seed=1)
+    c = np.empty((64, 256), np.float32)
+    strides = MatrixStrides(80, 1), MatrixStrides(256, 1), MatrixStrides(256, 1)
+    table = kernel.table((64, 256, 80), strides, scale=1.0, accumulate=False, threads=count)
+    assert 1 < table[Field.BLOCKS] < count
+    nbytes = kernel.scratch_bytes(table, count)
+    memory = np.full(nbytes + 64 + (1 << 20), 7, np.uint8)
+    start = -memory.ctypes.data % 64
+    body = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+
+    @ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)
+    def by_the_last_thread(pool: int, function: int, context: int, blocks: int, chunk: int) -> None:
+        for block in range(blocks):
+            body(function)(context, block, block + 1, count - 1)
+
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(kernel).address(kernel.routine))
+    pointers = [array.ctypes.data for array in (np.array(table, np.int64), a, b, c)]
+    function(*pointers, memory.ctypes.data + start, None, ctypes.cast(by_the_last_thread, ctypes.c_void_p))
+    assert_is_product(c, a, b)
+    assert (memory[start + nbytes :] == 7).all()

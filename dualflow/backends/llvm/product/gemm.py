@@ -34,7 +34,7 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
 from dualflow.core.records import NamedTuple
-from dualflow.core.size_functions import largest, smallest
+from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.sliding import SlidingWindows
 
@@ -247,8 +247,12 @@ class Gemm(NamedTuple):
         return GemmBlocking(mc, nr * merged, -(-k // -(-k // MAX_KC)))
 
     def scratch_bytes(self, table: Sequence[int], threads: int) -> int:
-        """The bytes of scratch memory of a product with the parameters ``table``."""
-        return smallest(threads, table[Field.BLOCKS]) * table[Field.THREAD_SCRATCH] * self.element.nbytes
+        """The bytes of scratch memory of a product with the parameters ``table``.
+
+        Several blocks may be computed by any of the threads: an idle worker claims one, whatever its number.
+        """
+        indices = 1 if table[Field.BLOCKS] == 1 else threads
+        return indices * table[Field.THREAD_SCRATCH] * self.element.nbytes
 
     def text(self) -> str:
         """The module of LLVM IR with the function and its micro-kernels."""
