@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.ops.integer_product import group_weights as group_weights
+    from dualflow.ops.integer_product import integer_product as integer_product
     from dualflow.ops.quantizing.fake import fake_quant_with_min_max_args as fake_quant_with_min_max_args
     from dualflow.ops.quantizing.fake import (
         fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from dualflow.ops.quantizing.there_and_back import (
         quantize_and_dequantize_v2 as quantize_and_dequantize_v2,
     )
+    from dualflow.rewrites.calibration import Calibration as Calibration
+    from dualflow.rewrites.calibration import calibrate as calibrate
+    from dualflow.rewrites.int8 import int8 as int8
 
 _publish(
     globals(),
@@ -35,7 +40,10 @@ _publish(
             "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
             "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
         ),
+        "dualflow.ops.integer_product": "group_weights integer_product",
         "dualflow.ops.quantizing.integers": "dequantize quantize quantized_concat",
         "dualflow.ops.quantizing.there_and_back": "quantize_and_dequantize quantize_and_dequantize_v2",
+        "dualflow.rewrites.calibration": "Calibration calibrate",
+        "dualflow.rewrites.int8": "int8",
     },
 )

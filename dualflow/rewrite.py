@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from dualflow.graph.ir import Node as Node
     from dualflow.graph.ir import Value as Value
     from dualflow.graph.user_rewrites import Rewrite as Rewrite
+    from dualflow.rewrites.batch_norm import fold_batch_norm as fold_batch_norm
     from dualflow.rewrites.definition import graph_pass as graph_pass
     from dualflow.rewrites.definition import rule as rule
     from dualflow.rewrites.equation import equation as equation
+    from dualflow.rewrites.freeze import freeze as freeze
     from dualflow.rewrites.registration import disable as disable
     from dualflow.rewrites.registration import disabled as disabled
     from dualflow.rewrites.registration import enable as enable
@@ -24,8 +26,10 @@ _publish(
     lazy={
         "dualflow.graph.ir": "Graph Node Value",
         "dualflow.graph.user_rewrites": "Rewrite",
+        "dualflow.rewrites.batch_norm": "fold_batch_norm",
         "dualflow.rewrites.definition": "graph_pass rule",
         "dualflow.rewrites.equation": "equation",
+        "dualflow.rewrites.freeze": "freeze",
         "dualflow.rewrites.registration": "disable disabled enable register registered unregister",
     },
 )

@@ -25,6 +25,7 @@ from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, Wea
 from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
 from dualflow.function.calls.status import status
+from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.options import (
     AUTOMATIC,
@@ -297,6 +298,12 @@ class Function(Copied, Generic[P, R]):
         """Whether traces leave sizes open in which calls differ, with guards for Python's decisions."""
         options = self._options
         return bool(options["sizes"] == AUTOMATIC and options["memory_budget"] is None)
+
+    def trace_for(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[TracedGraph, list[Any]]:
+        """The trace for these arguments, and the tensors and variables among them."""
+        call = self._signature.bind(args, kwargs)
+        inputs = call.inputs
+        return self._concrete(call, inputs).with_static_shapes(inputs), inputs
 
     def traced(self, call: CallArguments) -> ConcreteFunction:
         """A new trace for ``call``, which is not cached."""

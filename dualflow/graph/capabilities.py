@@ -32,6 +32,7 @@ class Capabilities:
     Attributes:
         dtypes: characters of the dtypes that kernels compute with. A kernel of others runs through NumPy.
         strided_products: whether matrix products read operands of any strides; if not, only what BLAS reads.
+        integer_products: whether there is a routine for matrix products of 8-bit integers.
         windows: whether products, and sums, read the windows of a tensor in place.
         fourier: whether there is a routine for Fourier transforms of long rows.
         symbolic_sizes: whether a program serves sizes that are known only at run time.
@@ -49,6 +50,7 @@ class Capabilities:
 
     dtypes: str = KERNEL_DTYPES
     strided_products: bool = True
+    integer_products: bool = True
     windows: bool = True
     fourier: bool = True
     symbolic_sizes: bool = True
@@ -66,6 +68,7 @@ class Capabilities:
         return Capabilities(
             dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
             strided_products=self.strided_products and other.strided_products,
+            integer_products=self.integer_products and other.integer_products,
             windows=self.windows and other.windows,
             fourier=self.fourier and other.fourier,
             symbolic_sizes=self.symbolic_sizes and other.symbolic_sizes,

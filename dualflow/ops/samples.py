@@ -17,6 +17,7 @@ class Domain(NamedTuple):
         kinks: points without a derivative, which gradient checks keep away from.
         values: the very values to use instead of draws.
         symmetric: whether inputs are matrices that equal their own conjugate transpose, and change as such.
+        dtype: the name of the one dtype that the input may have; None for all of the kinds.
     """
 
     low: float = -2.0
@@ -26,6 +27,7 @@ class Domain(NamedTuple):
     kinks: tuple[float, ...] = ()
     values: Any = None
     symmetric: bool = False
+    dtype: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from hashlib import sha256
 from typing import Any
+
+import numpy as np
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.records import dataclass, field
@@ -34,6 +37,7 @@ class TraceWriter:
     traces: list[Any] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
+    _names: dict[Hashable, str] = field(default_factory=dict)
 
     def number(self, trace: ConcreteFunction) -> int:
         """The number of a trace, which is added if it is new.
@@ -59,9 +63,12 @@ class TraceWriter:
         return self._numbers[id(trace)]
 
     def _constant(self, array: Array) -> str:
-        name = f"constants/{len(self.constants)}"
-        self.constants[name] = array
-        return name
+        """The name of a constant; equal ones, as those of several traces of a frozen function, share it."""
+        key = array.dtype.str, array.shape, sha256(np.ascontiguousarray(array).tobytes()).digest()
+        if key not in self._names:
+            self._names[key] = f"constants/{len(self.constants)}"
+            self.constants[self._names[key]] = array
+        return self._names[key]
 
     def _source(self, source: Any) -> str:
         return str(self.node_of(source))

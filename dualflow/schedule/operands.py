@@ -15,6 +15,7 @@ from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.passes.fourier_tables import FOUR_STEPS
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.graph.views import base_of, dims_of_base, is_view, sizes, strided_view
+from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.ops.op_kinds import (
     Check,
     Cond,
@@ -100,6 +101,8 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.CHECK
     if isinstance(kind, CopyPieces) and dtype is not None and in_loops(dtype):
         return CallKind.ASSEMBLY
+    if node.op is INTEGER_PRODUCT:
+        return CallKind.PRODUCT
     if isinstance(kind, MatMul) and dtype is not None and dtype.char in PRODUCT_CHARS:
         return CallKind.PRODUCT
     if isinstance(kind, Scatter) and dtype is not None and is_scatter_supported(kind, dtype):
@@ -236,7 +239,7 @@ class _Resolver:
         return self.steps
 
     def _operand(self, node: Node, kind: CallKind, i: int, value: Value) -> Value:
-        if kind in _READS_CONTIGUOUS or (i == 0 and node.op is WINDOW_PRODUCT):
+        if kind in _READS_CONTIGUOUS or node.op is INTEGER_PRODUCT or (i == 0 and node.op is WINDOW_PRODUCT):
             return self._contiguous(value)
         return self._matrix(value) if kind is CallKind.PRODUCT and i < 2 else self._resolve(value)
 

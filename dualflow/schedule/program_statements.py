@@ -25,9 +25,10 @@ from dualflow.core.records import NamedTuple
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
+from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
-from dualflow.schedule.nest import Layout
+from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import LoopMemory, Plan, PlannedCall, PlannedLoop, StackRow, TripCount
 from dualflow.schedule.scattering import depth_of, join_of, table_of
@@ -86,6 +87,8 @@ class Multiply(NamedTuple):
         adds: whether the product is added to ``out``.
         windows: the windows of the tensor x that are the matrix; None if x is a matrix itself.
         by_window: whether windows are rows; else they are columns.
+
+    In a product of 8-bit integers, the inner size and the strides of x and y count groups of four bytes.
     """
 
     node: Node
@@ -299,6 +302,8 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
 
 
 def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]) -> Multiply:
+    if node.op is INTEGER_PRODUCT:
+        return _integer_product(node, inputs, outputs)
     x, y, *addend = inputs
     (out,) = outputs
     onto = None
@@ -333,6 +338,25 @@ def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]
         bool(addend),
         windows,
         not transpose_x,
+    )
+
+
+def _integer_product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]) -> Multiply:
+    """A product of contiguous bytes: the inner size, and the strides of factors, count groups of them."""
+    (x, y), (out,) = inputs, outputs
+    *batch, rows, columns = sizes(node.output)
+    *y_batch, groups, _, _ = sizes(node.inputs[1])
+    x_shape, y_shape = (*sizes(node.inputs[0])[:-1], groups), (*y_batch, groups, columns)
+    factors = [
+        spread(
+            Layout(i.buffer, i.offset, contiguous_strides(shape)), (*shape[:-2], 2, 2), (*batch, 2, 2)
+        ).strides
+        for i, shape in ((x, x_shape), (y, y_shape))
+    ]
+    left, right = (Layout(i.buffer, i.offset, s) for i, s in zip((x, y), factors, strict=True))
+    shape = (rows, columns, groups)
+    return Multiply(
+        node, inputs, outputs, None, shape, tuple(batch), (left, right, out), 1.0, False, None, True
     )
 
 

@@ -7,6 +7,7 @@ import math
 from dualflow.graph.ir import Value
 from dualflow.graph.passes import fourier_tables
 from dualflow.graph.views import sizes
+from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.schedule.element_ranges import ElementRange, contiguous_range, range_of_layout
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
@@ -53,6 +54,8 @@ def accesses_of(statement: Statement) -> dict[int, ElementRange | None]:
 def _reads_operands(product: Multiply) -> bool:
     """Whether the matrices of a product are its operands or their transposes."""
     (rows, columns, inner), (x, y, out), node = product.shape, product.matrices, product.node
+    if node.op is INTEGER_PRODUCT:
+        return True
     if product.windows is not None or product.batch:
         return False
     return (

@@ -13,6 +13,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.ops import maths_reference
+from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.ops.op_kinds import (
     CopyPieces,
     Decompose,
@@ -128,6 +129,9 @@ def take(case, arrays, spec):
 
 def contract(case, arrays, spec):
     a, b, *added = arrays
+    if case.op is INTEGER_PRODUCT:  # of bytes, with four neighbours of a column together
+        b = b.swapaxes(-1, -2).reshape(*b.shape[:-3], a.shape[-1], b.shape[-2])
+        a, b = a.astype(np.int32), b.astype(np.int32)
     a = a.swapaxes(-1, -2) if case.attrs.get("transpose_a") else a
     b = b.swapaxes(-1, -2) if case.attrs.get("transpose_b") else b
     product = (a[..., :, :, None] * b[..., None, :, :]).sum(-2).astype(a.dtype).reshape(spec.shape)

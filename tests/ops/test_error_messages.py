@@ -519,6 +519,7 @@ OTHERWISE_TESTED = {
     "ops/picking.py": "in test_picking.py",
     "ops/measuring.py": "in tests/saved/test_hostile.py, as only texts of graphs have other variables",
     "ops/cotangent_shapes.py": "in tests/gradient/test_cotangent_shapes.py",
+    "ops/integer_product.py": "quantizing/test_error_messages.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
 }

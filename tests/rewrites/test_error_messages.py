@@ -8,7 +8,9 @@ from error_cases import ErrorCases, Frames
 
 import dualflow as df
 
-Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
+Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
+MATRIX = df.constant([[1.0, 2.0], [3.0, 4.0]])
+HERE_CALLED = f'File "{__file__}", line'
 X = df.constant([1.0, 2.0])
 HERE = f'defined at File "{__file__}", line'
 CALLED = f'applied to File "{__file__}", line'
@@ -72,6 +74,10 @@ def without_inputs(graph: Any) -> Any:
 def other_result(graph: Any) -> Any:
     shorter = df.function(lambda x: x[:1]).get_concrete_function(df.TensorSpec([2])).graph
     return type(graph)(graph.name, graph.inputs, graph.nodes, shorter.outputs)
+
+
+def choosing(x: Any, twice: bool) -> Any:
+    return x @ MATRIX @ MATRIX if twice else x @ MATRIX
 
 
 CASES = {
@@ -142,6 +148,28 @@ CASES = {
         Invalid,
         "conv2d",
         "signature=",
+    ),
+    "what can't be called": (lambda: df.rewrite.freeze(3), Wrong, "3, which can't be called"),
+    "a function that assigns": (
+        lambda: df.rewrite.freeze(lambda: VARIABLE.assign_add(1.0))(),
+        Late,
+        "assigns variables",
+        "training=False",
+    ),
+    "no data": (lambda: df.quantization.calibrate(df.exp, []), Invalid, "no data to calibrate 'exp'"),
+    "a nan in the data": (
+        lambda: df.quantization.calibrate(lambda x: x @ MATRIX, [MATRIX * float("nan")]),
+        Invalid,
+        "reads nan",
+        HERE_CALLED,
+    ),
+    "other products than calibrated": (
+        lambda: df.quantization.int8(choosing, df.quantization.calibrate(choosing, [(MATRIX, False)]))(
+            MATRIX, True
+        ),
+        Invalid,
+        r"weights \[\[2, 2\], \[2, 2\]\] in this call, and \[\[2, 2\]\]",
+        "calibrate it",
     ),
     "a signature of another length": (
         lambda: equation(lambda x: (df.exp(x), x), signature=[]),

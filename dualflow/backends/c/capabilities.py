@@ -5,7 +5,12 @@ from __future__ import annotations
 from dualflow.graph.capabilities import Capabilities
 
 CAPABILITIES = Capabilities(
-    dtypes="?bBhHiIlLqQfdFD", windows=False, fourier=False, vector_bytes=32, threads=1
+    dtypes="?bBhHiIlLqQfdFD",
+    integer_products=False,
+    windows=False,
+    fourier=False,
+    vector_bytes=32,
+    threads=1,
 )
 
 

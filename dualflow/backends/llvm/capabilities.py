@@ -13,6 +13,7 @@ def capabilities() -> Capabilities:
     own = gemm_or_blas.uses_own_gemm()
     return Capabilities(
         strided_products=own,
+        integer_products=own and target.vector_bits() >= 256,
         windows=own,
         vector_bytes=target.vector_bits() // 8,
         cache_bytes=cache_sizes.cache_bytes(),

@@ -7,6 +7,7 @@ from dualflow.graph.ir import Graph, Node
 
 CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfd",
+    integer_products=False,
     windows=False,
     fourier=False,
     symbolic_sizes=False,

@@ -26,6 +26,7 @@ from dualflow.graph.passes.fusion import fuse
 from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.inline_branches import take_branches
+from dualflow.graph.passes.integer_products import sum_integer_products
 from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.over_bodies import map_bodies
@@ -64,6 +65,10 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
 
 def _with_complex_kernels(graph: Graph, options: CompileOptions) -> Graph:
     return part_complex(graph) if options.capabilities.complex_numbers else graph
+
+
+def _with_integer_products(graph: Graph, options: CompileOptions) -> Graph:
+    return graph if options.capabilities.integer_products else sum_integer_products(graph)
 
 
 def _with_fourier_steps(graph: Graph, options: CompileOptions) -> Graph:
@@ -115,6 +120,12 @@ SIMPLIFICATIONS: Final = (
 
 PASSES: Final = (
     *SIMPLIFICATIONS,
+    Pass(
+        "integer products",
+        "after the rewrites of users, which may add some",
+        _with_integer_products,
+        in_bodies=True,
+    ),
     Pass(
         "parts",
         "after algebra, for which each op is one node; loops compute with real numbers",

@@ -122,6 +122,8 @@ def _arguments(sample: Sample, rng: Any, dtypes: list[str], shapes: list[tuple[i
 
 def _supported_dtype(domain: Domain, dtype: str) -> str:
     """``dtype`` if the domain includes its kind; otherwise the first dtype that it includes."""
+    if domain.dtype is not None:
+        return domain.dtype
     return dtype if np.dtype(dtype).kind in domain.kinds else _DTYPES[domain.kinds[0]][0]
 
 

@@ -11,7 +11,27 @@ V, C = df.ones([3]), df.constant([1j])
 quant = df.quantization
 both, rounded = quant.quantize_and_dequantize_v2, quant.fake_quant_with_min_max_args
 
+BYTES, WEIGHTS = df.zeros([2, 8], df.uint8), df.zeros([2, 3, 4], df.int8)
+
 CASES = {
+    "a product of floats": (
+        lambda: quant.integer_product(V, WEIGHTS),
+        Wrong,
+        "takes uint8 and int8, not float32",
+    ),
+    "weights that are not grouped": (
+        lambda: quant.integer_product(BYTES, df.zeros([8, 3], df.int8)),
+        Invalid,
+        r"\(8, 3\)",
+        "group_weights",
+    ),
+    "other inner sizes": (
+        lambda: quant.integer_product(df.zeros([2, 7], df.uint8), WEIGHTS),
+        Invalid,
+        "7 and 4 . 2 differ",
+        "pad x",
+    ),
+    "a vector to group": (lambda: quant.group_weights(V), Invalid, r"\(3,\)", "reshape"),
     "bits of one": (lambda: rounded(V, num_bits=1), Invalid, "num_bits", "2..16"),
     "ends backwards": (
         lambda: rounded(V, 2.0, 1.0),

@@ -23,23 +23,25 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
+from functools import partial
 
 from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
 from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
 from dualflow.backends.llvm.product.gemm_windows import emit_pieces
+from dualflow.backends.llvm.product.multiply_add import FLOATS, MultiplyAdd, of_groups
 from dualflow.backends.llvm.product.window_layout import copied_windows
 from dualflow.backends.llvm.product.window_offsets import emit_offsets, emit_windows, list_lengths
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
-from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
+from dualflow.backends.llvm.text import F32, F64, I32, LlvmModule, Type
 from dualflow.core.records import NamedTuple
 from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.sliding import SlidingWindows
 
-ELEMENTS = {"f": F32, "d": F64}
-"""Element types by the character of their dtype."""
+ELEMENTS = {"f": F32, "d": F64, "i": I32}
+"""Element types by the character of the result's dtype; an integer is a group of four bytes of A and of B."""
 MAX_KC = 512
 """The maximum depth of a K block: its packed panel of B, 128 KiB, leaves most of a second-level cache."""
 MAX_MC = 512
@@ -81,8 +83,8 @@ class GemmBlocking(NamedTuple):
 class Gemm(NamedTuple):
     """The matrix product for one dtype and vector width: writes its code, and the parameters of each product.
 
-    ``char`` is "f" for float32 or "d" for float64; ``bits`` is the width of a vector. The machine code is one
-    function, the same for all sizes::
+    ``char`` is "f" for float32, "d" for float64, or "i" for 32-bit sums of 8-bit integers; ``bits``
+    is the width of a vector. The machine code is one function, the same for all sizes::
 
         void df_gemm_f(ptr table, ptr a, ptr b, ptr c, ptr scratch, ptr pool, ptr pfor)
 
@@ -113,9 +115,21 @@ class Gemm(NamedTuple):
         return self.bits // self.element.bits
 
     @property
+    def products(self) -> MultiplyAdd:
+        """The multiply-add of elements."""
+        return of_groups(self.bits) if self.char == "i" else FLOATS
+
+    @property
+    def dot_lanes(self) -> int:
+        """The lanes of the micro-kernel for one column; integers have no order of sums to keep."""
+        return (self.bits if self.char == "i" else DOT_BITS) // self.element.bits
+
+    @property
     def wide(self) -> Tile:
         """The widest register tile: its sums, a row of B and an element of A fit the registers."""
-        return Tile(6, 2) if self.bits == 256 else Tile(4, 4)
+        if self.bits > 256:
+            return Tile(4, 4)
+        return Tile(4, 2) if self.char == "i" else Tile(6, 2)  # a group of B takes two registers
 
     @property
     def medium(self) -> Tile | None:
@@ -256,14 +270,15 @@ class Gemm(NamedTuple):
 
     def text(self) -> str:
         """The module of LLVM IR with the function and its micro-kernels."""
-        element, lanes = self.element, self.lanes
+        element, lanes, products = self.element, self.lanes, self.products
         module = LlvmModule(self.bits)
         windows = self.windows
-        emit_tiles(module, "wide", self.wide, element, lanes, packing=True, windows=windows)
+        tiles = partial(emit_tiles, module, products=products, windows=windows)
+        tiles("wide", self.wide, element, lanes, packing=True)
         if self.medium:
-            emit_tiles(module, "medium", self.medium, element, lanes, windows=windows)
-        emit_tiles(module, "narrow", NARROW, element, lanes, windows=windows)
-        emit_dot(module, "dot", DOTS, element, DOT_BITS // element.bits, windows=windows)
+            tiles("medium", self.medium, element, lanes)
+        tiles("narrow", NARROW, element, lanes)
+        emit_dot(module, "dot", DOTS, element, self.dot_lanes, products=products, windows=windows)
         emit_pack(module, "pack_b", element, lanes)
         if windows:
             emit_pieces(module, "copy_pieces", element, lanes)
@@ -306,11 +321,13 @@ def _source(gemm: Gemm) -> IrSource:
 
 
 def bits_of(char: str, number: float) -> int:
-    """The bits of a float as an integer; ``char`` is "f" for float32 or "d" for float64.
+    """The bits of a number as an integer; ``char`` is "f" for float32, "d" for float64, "i" for integers.
 
     >>> bits_of("f", 1.0)
     1065353216
     """
+    if char == "i":
+        return int(number)
     return int.from_bytes(struct.pack("<" + char, number), "little", signed=True)
 
 

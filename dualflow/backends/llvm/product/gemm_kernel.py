@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
 from functools import partial
 
+from dualflow.backends.llvm.product.multiply_add import FLOATS, MultiplyAdd, multiply_add
 from dualflow.backends.llvm.text import BOOL, I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import NamedTuple, dataclass
 
@@ -119,11 +120,6 @@ def smaller(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
     return (left < right).select(left, right)
 
 
-def multiply_add(left: EmittedValue, right: EmittedValue, term: EmittedValue) -> EmittedValue:
-    """``left * right + term``: one instruction if the processor has FMA, else two; never a call."""
-    return left.emitter.intrinsic("llvm.fmuladd", left, right, term)
-
-
 def has_mask_registers(vector: Type) -> bool:
     """Whether vectors of this width have masks in registers; stores with other masks take tens of cycles."""
     return vector.bits * vector.lanes >= 512
@@ -141,6 +137,7 @@ def emit_tiles(
     element: Type,
     lanes: int,
     *,
+    products: MultiplyAdd = FLOATS,
     packing: bool = False,
     windows: bool = False,
 ) -> None:
@@ -184,7 +181,7 @@ def emit_tiles(
     none = ir.constant(BOOL.vector(lanes), False)
     accumulate_masks = [accumulate.ne(0).select(mask, none) for mask in masks]
     nr = ir.constant(I64, tile.vectors * lanes)
-    loop = _DepthLoop(ir, element, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
+    loop = _DepthLoop(ir, element, products, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
     with ir.loop(0, rows, tile.rows) as iteration:
         i = iteration.index
         rows_in_tile = [smaller(rows - i - 1, r) for r in range(tile.rows)]
@@ -241,6 +238,7 @@ class _DepthLoop:
     """Emits the loop of a micro-kernel over the depth of a K block.
 
     Attributes:
+        products: the multiply-add of elements.
         vector_starts: the first column of each vector of the tile.
         masks: the lanes of each vector that are columns of C.
         depth: the number of iterations.
@@ -252,6 +250,7 @@ class _DepthLoop:
 
     ir: Builder
     element: Type
+    products: MultiplyAdd
     tile: Tile
     vector_starts: list[int]
     masks: list[EmittedValue]
@@ -285,8 +284,10 @@ class _DepthLoop:
                 broadcast = [
                     ir.load(a_column, offset, self.element).splat(vector.lanes) for offset in a_rows.offsets
                 ]
-                factors = [(x, y) for x in broadcast for y in row_vectors]
-                sums = [multiply_add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
+                products = self.products
+                lefts, rights = map(products.left, broadcast), list(map(products.right, row_vectors))
+                factors = [(x, y) for x in lefts for y in rights]
+                sums = [products.add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
                 next_column = ir.offset(a_column, self.a_step, self.element)
                 step.next(next_column, ir.offset(b_row, b_row_stride, self.element), target, *sums)
             return step.results[1:]
@@ -321,7 +322,14 @@ def _over_runs(
 
 
 def emit_dot(
-    module: LlvmModule, name: str, rows_at_once: int, element: Type, lanes: int, *, windows: bool = False
+    module: LlvmModule,
+    name: str,
+    rows_at_once: int,
+    element: Type,
+    lanes: int,
+    *,
+    products: MultiplyAdd = FLOATS,
+    windows: bool = False,
 ) -> None:
     """Emit the micro-kernel for one column of C, where rows of A and the column of B are contiguous.
 
@@ -341,9 +349,8 @@ def emit_dot(
             mask = ir.first_lanes(depth - step.index, lanes)
             b_part = ir.load(b, step.index, vector, mask)
             a_parts = [ir.load(a_row, step.index, vector, mask) for a_row in a_rows]
-            step.next(
-                *[multiply_add(x, b_part, total) for x, total in zip(a_parts, step.carried, strict=True)]
-            )
+            lefts, right = map(products.left, a_parts), products.right(b_part)
+            step.next(*[products.add(x, right, total) for x, total in zip(lefts, step.carried, strict=True)])
         old = [accumulate.ne(0).select(ir.load(c, row * c_row_stride, element), 0.0) for row in row_indices]
         sums = [total.reduce(operator.add) for total in step.results]
         new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]

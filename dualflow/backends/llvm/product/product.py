@@ -53,7 +53,8 @@ class ProductBatch(NamedTuple):
     """A batch of products ``out = scale * (x @ y)``, or with ``accumulate`` ``out += scale * (x @ y)``.
 
     Attributes:
-        char: the character of the dtype.
+        char: the character of the result's dtype. For "i" the strides of the factors count groups of four
+            bytes, their offsets bytes.
         sizes: rows, columns and inner size of each product.
         axes: the sizes of the axes of the batch.
         layouts: the layouts of x, y and out, with a stride for each axis of the batch.
@@ -112,7 +113,9 @@ class ProductBatch(NamedTuple):
     def step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
         """The parameters of the step of this batch after the function's address; see ``runtime/steps.ll``."""
         nbytes = self.element.nbytes
-        operands = [n for layout in self.layouts for n in (layout.buffer, layout.offset * nbytes)]
+        operand_bytes = (1, 1, nbytes) if self.char == "i" else (nbytes,) * 3
+        sized = zip(self.layouts, operand_bytes, strict=True)
+        operands = [n for layout, size in sized for n in (layout.buffer, layout.offset * size)]
         axes = [
             n
             for axis, size in enumerate(self.axes)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from dualflow.backends.llvm.text.types import BOOL, F32, I64, PTR, VOID, Type
+from dualflow.backends.llvm.text.types import BOOL, F32, I32, I64, PTR, VOID, Type
 from dualflow.core.errors import DTypeError
 
-_ADD = {"f": "fadd", "i": "add", "u": "add"}
-_SUB = {"f": "fsub", "i": "sub", "u": "sub"}
-_MUL = {"f": "fmul", "i": "mul", "u": "mul"}
+_ADD, _SUB, _MUL = ({"f": f"f{op}", "i": op, "u": op} for op in ("add", "sub", "mul"))
 _TRUE_DIVIDE = {"f": "fdiv"}
-_QUOTIENT = {"i": "sdiv", "u": "udiv"}
-_REMAINDER = {"i": "srem", "u": "urem"}
+_QUOTIENT, _REMAINDER = ({"i": f"s{op}", "u": f"u{op}"} for op in ("div", "rem"))
 _SHIFT_LEFT = {"i": "shl", "u": "shl"}
 _SHIFT_RIGHT = {"i": "ashr", "u": "lshr"}
 _AND, _OR, _XOR = ({"i": op, "u": op, "b": op} for op in ("and", "or", "xor"))
@@ -404,16 +401,19 @@ class EmittedValue:
         return inexact.select(odd, bits).bitcast(middle)._to_half(type)
 
     def _as_integer(self, type: Type) -> EmittedValue:
-        lanes = type.lanes
         if self.type.bits == 16:
-            return self.cast(F32.vector(lanes)).cast(type)
+            return self.cast(F32.vector(type.lanes)).cast(type)
         if type.bits == 64 or (type.kind, type.bits) == ("i", 32):
             return self._saturated(type)
-        half = 2 ** (type.bits - 1)
-        low, high = (0, 2 * half - 1) if type.kind == "u" else (-half, half - 1)
-        wide = self._saturated(Type("i", 32 if type.bits < 32 else 64, lanes))
-        capped: EmittedValue = (wide > high).select(high, wide)
-        return (capped < low).select(low, capped).cast(type)
+        low = 0 if type.kind == "u" else -(1 << (type.bits - 1))
+        if type.bits < 32:  # a float in range needs no saturating cast, which takes several times longer
+            number = self.eq(self).select(self, 0.0)._capped(low, low + (1 << type.bits) - 1)
+            return number._convert("fptosi", I32.vector(type.lanes)).cast(type)
+        return self._saturated(I64.vector(type.lanes))._capped(low, (1 << type.bits) - 1).cast(type)
+
+    def _capped(self, low: int, high: int) -> EmittedValue:
+        capped = (self > high).select(high, self)
+        return (capped < low).select(low, capped)
 
     def _saturated(self, type: Type) -> EmittedValue:
         name = "llvm.fptosi.sat" if type.kind == "i" else "llvm.fptoui.sat"

@@ -1,0 +1,227 @@
+"""Post-training quantisation: dense and convolution layers as products of 8-bit integers.
+
+An activation ``x`` is quantised to bytes, ``q = round(x / scale) + zero``, with one scale and one zero for
+the tensor; weights to signed bytes, ``round(w / scale[j])``, with a scale for each column. Then
+
+    (x @ w)[i, j] = scale * scale[j] * (sum over k of q[i, k] * wq[k, j]  -  zero * sum over k of wq[k, j])
+
+of which the first sum is an integer product, and the second a constant (Jacob et al., "Quantization and
+Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", 2018).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import float32, uint8
+from dualflow.core.records import NamedTuple
+from dualflow.core.tracebacks import entry
+from dualflow.function.decorator import function
+from dualflow.function.traced_function import Function
+from dualflow.graph.interpret import replay
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.clipping import clip_by_value
+from dualflow.ops.conversion import cast, stop_gradient
+from dualflow.ops.integer_product import GROUP, integer_product
+from dualflow.ops.repetition import PAD, pad
+from dualflow.ops.rounding import round as round_to_even
+from dualflow.rewrites.calibration import (
+    REWRITES_BEFORE,
+    Calibration,
+    QuantisableProduct,
+    products,
+    require_same,
+)
+from dualflow.rewrites.freeze import constant_of, fold_all, frozen_graph
+from dualflow.rewrites.tracing import inlined, trace
+
+Array = np.ndarray[Any, Any]
+_HIGHEST: Final = 255
+_HIGHEST_WEIGHT: Final = 127
+_NAME: Final = "int8"
+
+
+@entry
+def int8(f: Callable[..., Any], calibration: Calibration) -> Function[..., Any]:
+    """``f`` for inference, with dense and convolution layers as products of 8-bit integers.
+
+    Batch normalisation after a layer is folded into its weights first. Weights become signed bytes with a
+    scale for each column, a quarter of the size of float32. What a layer reads becomes bytes with one scale
+    and one zero, from the range of the calibration; values outside of the range become its ends. Sums have
+    32 bits. Everything else stays float32. Convolutions with few channels, which are no matrix products, and
+    layers whose weights are no constants stay as they are.
+
+    Args:
+        f: what was calibrated.
+        calibration: the result of :func:`calibrate`.
+
+    Returns:
+        A ``df.function`` with the parameters of ``f``, whose weights are the current values of its variables.
+        It can be saved and exported; its results have no gradients.
+
+    Raises:
+        InvalidArgumentError: in a call whose trace has other products than the calibration.
+        FailedPreconditionError: in a call, if ``f`` assigns variables.
+
+    >>> import dualflow as df
+    >>> w = df.Variable([[1.0, -2.0], [0.5, 1.0], [0.0, 3.0]])
+    >>> f, x = lambda x: x @ w, df.constant([[1.0, 2.0, -0.5]])
+    >>> quantized = df.quantization.int8(f, df.quantization.calibrate(f, [x]))
+    >>> f(x).numpy(), quantized(x).numpy().round(2)
+    (array([[ 2. , -1.5]], dtype=float32), array([[ 2.01, -1.52]], dtype=float32))
+    """
+    traced, weights = calibration.function, dict[int, _ByteWeights]()
+
+    @functools.wraps(traced.python_function)
+    def quantized(*args: Any, **kwargs: Any) -> Any:
+        current, inputs = traced.trace_for(args, kwargs)
+        graph = quantized_graph(frozen_graph(current.graph, REWRITES_BEFORE), calibration, weights)
+        return current.packed([stop_gradient(x) for x in replay(graph, inputs)])
+
+    return function(quantized, input_signature=traced.input_signature, name=traced.name)
+
+
+def quantized_graph(graph: Graph, calibration: Calibration, weights: dict[int, _ByteWeights]) -> Graph:
+    """A frozen graph with integer products, whose ``weights``, by number, all traces share.
+
+    Raises:
+        InvalidArgumentError: it has other products than the calibration.
+    """
+    current = products(graph)
+    require_same(calibration.weights, current, graph.name)
+    numbers = {p.node: i for i, p in enumerate(current)}
+    replaced: dict[Value, Value] = {}
+    quantizer = _Quantizer(replaced)
+
+    def rule(node: Node, _: Node) -> Expansion | None:
+        i = numbers.get(node)
+        if i is None:
+            return None
+        grid = _ByteGrid.of(*calibration.ranges[i])
+        if i not in weights:
+            weights[i] = _ByteWeights.of(node, grid)
+        return quantizer.expansion(current[i], grid, weights[i])
+
+    return eliminate_dead_code(fold_all(rebuild(graph, rule, replaced)))
+
+
+class _ByteGrid(NamedTuple):
+    """The floats that the bytes 0 to 255 stand for: ``scale * (byte - zero)``."""
+
+    scale: float
+    zero: int
+
+    @classmethod
+    def of(cls, low: float, high: float) -> _ByteGrid:
+        """The grid from ``low`` to ``high``, which contains 0."""
+        scale = float(np.float32((high - low) / _HIGHEST)) or 1.0
+        return cls(scale, int(np.clip(np.rint(-low / scale), 0, _HIGHEST)))
+
+
+class _ByteWeights(NamedTuple):
+    """The weights of a product as integers.
+
+    Attributes:
+        inner: the inner size of the product.
+        integers: grouped, filled with zeros.
+        offsets: what is subtracted from the sums of a column, since the zero of the grid is no byte 0.
+        factors: the float that one unit of a column's sum stands for.
+    """
+
+    inner: int
+    integers: Array
+    offsets: Array
+    factors: Array
+
+    @classmethod
+    def of(cls, product: Node, grid: _ByteGrid) -> _ByteWeights:
+        """The weights of a float product, for an operand on ``grid``."""
+        node = product.inputs[1].node
+        assert node is not None, "weights are a constant"
+        weights = constant_of(node).T if product.attrs.get("transpose_b") else constant_of(node)
+        inner, columns = weights.shape
+        largest = np.abs(weights).max(0)
+        scales = np.where(largest > 0, largest / _HIGHEST_WEIGHT, 1.0).astype(np.float32)
+        integers = np.rint(weights / scales).clip(-_HIGHEST_WEIGHT, _HIGHEST_WEIGHT).astype(np.int8)
+        padded = np.concatenate([integers, np.zeros((-inner % GROUP, columns), np.int8)])
+        grouped = np.ascontiguousarray(padded.reshape(-1, GROUP, columns).swapaxes(1, 2))
+        offsets = (grid.zero * integers.sum(0, dtype=np.int64)).astype(np.int32)
+        return cls(inner, grouped, offsets, (scales * np.float32(grid.scale)).astype(np.float32))
+
+
+class _Quantizer:
+    """Builds integer products; a value that several products read on one grid is quantised once."""
+
+    def __init__(self, replaced: dict[Value, Value]) -> None:
+        self._replaced = replaced
+        self._bytes: dict[tuple[Value, _ByteGrid], Value] = {}
+        self._nodes: list[Node] = []
+
+    def expansion(self, product: QuantisableProduct, grid: _ByteGrid, weights: _ByteWeights) -> Expansion:
+        """The replacement of a float product."""
+        node = product.node
+        x = self._as_bytes(node.inputs[0], product.source, grid, node)
+        result = self._add(_dequantized_product(weights), [x], node)
+        nodes, self._nodes = self._nodes, []
+        return Expansion(nodes, [result])
+
+    def _as_bytes(self, value: Value, source: Value, grid: _ByteGrid, product: Node) -> Value:
+        """``value`` on the grid; views and padding between it and ``source`` move bytes."""
+        chain: list[Node] = []
+        at = value
+        while (at, grid) not in self._bytes and at is not source:
+            assert at.node is not None, "the source comes before"
+            chain.append(at.node)
+            at = at.node.inputs[0]
+        key = at, grid
+        if key not in self._bytes:
+            self._bytes[key] = self._add(_quantized(grid), [self._replaced.get(at, at)], product)
+        current = self._bytes[key]
+        for node in reversed(chain):
+            attrs = {**node.attrs, "value": grid.zero} if node.op is PAD else node.attrs
+            moved = Node(node.op, [current], attrs, node.op.specs([current.spec], dict(attrs)), node.origin)
+            self._nodes.append(moved)
+            current = self._bytes[node.output, grid] = moved.output
+        return current
+
+    def _add(self, compute: Callable[..., Any], operands: list[Value], node: Node) -> Value:
+        graph, _ = trace(compute, [v.spec for v in operands], _NAME)
+        nodes, values = inlined(graph, operands, node, (), None)
+        self._nodes += nodes
+        return values[0]
+
+
+def _quantized(grid: _ByteGrid) -> Callable[..., Any]:
+    inverse, zero = float(np.float32(1.0 / grid.scale)), float(grid.zero)
+
+    def compute(x: Any) -> Any:
+        """The bytes of floats."""
+        steps = round_to_even(x * inverse)
+        return cast(clip_by_value(steps + zero if zero else steps, 0.0, _HIGHEST), uint8)
+
+    return compute
+
+
+def _dequantized_product(weights: _ByteWeights) -> Callable[..., Any]:
+    inner, columns = weights.inner, len(weights.factors)
+    beyond = -inner % GROUP
+
+    def compute(x: Any) -> Any:
+        shape = [-1 if n is None else n for n in x.shape[:-1]]
+        merges = len(shape) > 1 and shape.count(-1) <= 1
+        matrix = reshape(x, [-1, inner]) if merges else x
+        around = [[0, 0]] * (len(matrix.shape) - 1)
+        matrix = pad(matrix, [*around, [0, beyond]]) if beyond else matrix
+        sums = integer_product(matrix, weights.integers)
+        sums = sums - weights.offsets if np.any(weights.offsets) else sums
+        y = cast(sums, float32) * weights.factors
+        return reshape(y, [*shape, columns]) if merges else y
+
+    return compute
