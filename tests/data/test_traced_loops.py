@@ -182,6 +182,54 @@ def test_loops_over_datasets_nest() -> None:
     assert int(pairs(Dataset.range(4), Dataset.range(1, 3))) == 6 * 3
 
 
+def written(rows: Any) -> Any:
+    sums = df.TensorArray(df.int64, size=0, dynamic_size=True, element_shape=())
+    for row in rows:
+        total = df.constant(0, df.int64)
+        for x in row:
+            total = total * 10 + x
+        sums = sums.write(sums.size(), total)
+    return sums.stack()
+
+
+def longer(rows: Any) -> Any:
+    kept = df.constant([7, 8], df.int64)
+    for row in rows:
+        df.autograph.experimental.set_loop_options(shape_invariants=[(kept, df.TensorShape([None]))])
+        kept = df.concat([kept, row], 0)
+    return kept
+
+
+def padded(rows: Any) -> Any:
+    square = df.ones([2, 2], df.int64)
+    for row in rows:
+        df.autograph.experimental.set_loop_options(shape_invariants=[(square, df.TensorShape(None))])
+        square = df.pad(square, [[1, 1], [1, 1]]) + row[0]
+    return square
+
+
+def wider(rows: Any) -> Any:
+    """Its axes are equal before the loop alone."""
+    square = df.ones([2, 2], df.int64)
+    for row in rows:
+        df.autograph.experimental.set_loop_options(shape_invariants=[(square, df.TensorShape([None, None]))])
+        square = df.concat([square, square[:, :1] * row[1]], 1)
+    return square
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("function", [written, longer, padded, wider])
+def test_carried_values_may_grow_with_each_element(function: Any, count: int) -> None:
+    dataset = Dataset.from_tensor_slices(np.arange(1, 7).reshape(3, 2)).take(count)
+    compiled = df.function(function)
+    for _ in range(2):
+        result = compiled(dataset)
+        np.testing.assert_array_equal(result, function(dataset), strict=True)
+    assert (
+        int(df.reduce_sum(df.function(lambda data: function(data) * 2)(dataset))) == 2 * result.numpy().sum()
+    )
+
+
 def test_a_variable_that_no_element_has_assigned_is_missed_where_it_is_read() -> None:
     @df.function
     def last_of(dataset: Any) -> Any:

@@ -19,6 +19,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import LoopHistory
+from dualflow.function.calls.shape_variants import equal_axes
 from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.control.closures import close_over
 from dualflow.function.control.trace_bodies import Body
@@ -72,6 +73,7 @@ class StreamLoop(AssigningSpec):
     reading: StreamReading
     options: CompileOptions
     variables: tuple[Any, ...]
+    _bodies: dict[tuple[Any, ...], Graph] = field(default_factory=dict, repr=False)
     _compiled: dict[tuple[Any, ...], CompiledGraph] = field(default_factory=dict, repr=False)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
@@ -84,7 +86,7 @@ class StreamLoop(AssigningSpec):
             with dispatch.using(EAGER), self.reading.open(numbers) as read:
                 while carry[0]._array and (element := read()) is not None:
                     inputs = [*carry, *map(wrap, element), *invariants]
-                    carry = list(self._step(element)(*inputs))
+                    carry = list(self._step(element, inputs)(*inputs))
         except BaseException as error:
             values = carry[self.carried - len(self.variables) :]
             before = {id(v): (v, x._array) for v, x in zip(self.variables, values, strict=True)}
@@ -94,17 +96,26 @@ class StreamLoop(AssigningSpec):
 
     def with_variables(self, others: Mapping[int, Any]) -> StreamLoop:
         variables = tuple([others.get(id(v), v) for v in self.variables])
-        return replace(self, body=with_variables(self.body, others), variables=variables, _compiled={})
+        return replace(
+            self, body=with_variables(self.body, others), variables=variables, _bodies={}, _compiled={}
+        )
 
-    def _step(self, element: Sequence[Array]) -> CompiledGraph:
-        """The body, compiled for elements of these shapes."""
-        key = tuple([x.shape for x in element])
-        compiled = self._compiled.get(key)
-        if compiled is None:
+    def _step(self, element: Sequence[Array], inputs: Sequence[Any]) -> CompiledGraph:
+        """The body, compiled for elements of these shapes.
+
+        Where carried values have open sizes, it is compiled for those axes that are equal in ``inputs``.
+        """
+        shapes = tuple([x.shape for x in element])
+        body = self._bodies.get(shapes)
+        if body is None:
             with tracing_lock.lock:
-                body = self._sized(element)
-                history = LoopHistory(body, lambda variable, arguments: variable)
-                compiled = self._compiled[key] = CompiledGraph(body, self.options, history=history)
+                body = self._bodies[shapes] = self._sized(element)
+        equal = () if self._is_static else equal_axes(body, inputs)
+        compiled = self._compiled.get((shapes, equal))
+        if compiled is None:
+            history = LoopHistory(body, lambda variable, arguments: variable)
+            compiled = CompiledGraph(body, self.options, history=history, equal_axes=equal)
+            compiled = self._compiled.setdefault((shapes, equal), compiled)
         return compiled.current
 
     def _sized(self, element: Sequence[Array]) -> Graph:
@@ -122,8 +133,8 @@ class StreamLoop(AssigningSpec):
 
 
 def _infer(*specs: TensorSpec, stream: StreamLoop) -> tuple[TensorSpec, ...]:
-    first = len(stream.reading.handles)
-    return specs[first : first + stream.carried]
+    """The specs of the carried values in the body: axes that are open there may change in an iteration."""
+    return tuple([v.spec for v in stream.body.inputs[: stream.carried]])
 
 
 def _run(*arrays: Array, stream: StreamLoop) -> tuple[Array, ...]:
