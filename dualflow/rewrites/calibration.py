@@ -25,6 +25,8 @@ from dualflow.rewrites.freeze import as_function, frozen_graph
 
 REWRITES_BEFORE: Final = (fold_batch_norm,)
 """The rewrites that are applied before products are counted."""
+_LEAST_INNER: Final = 32
+"""The smallest inner size that is quantised: for a smaller one, quantising x takes longer than it saves."""
 _MOST_INNER: Final = (1 << 31) // (255 * 128)
 """The largest inner size for which sums of 32 bits can't overflow."""
 
@@ -55,9 +57,9 @@ class Calibration:
         lines: the line that calls each product, empty if there is none.
 
     >>> import dualflow as df
-    >>> w = df.ones([2, 3])
-    >>> df.quantization.calibrate(lambda x: x @ w, [df.constant([[1.0, -2.0]])]).ranges
-    ((-2.0, 1.0),)
+    >>> w = df.ones([64, 3])
+    >>> df.quantization.calibrate(lambda x: x @ w, [df.ones([5, 64])]).ranges
+    ((0.0, 1.0),)
     """
 
     function: Function[..., Any]
@@ -93,9 +95,9 @@ def calibrate(f: Callable[..., Any], data: Iterable[Any]) -> Calibration:
         FailedPreconditionError: ``f`` assigns variables.
 
     >>> import dualflow as df
-    >>> w = df.Variable([[1.0, -2.0], [0.5, 1.0], [0.0, 3.0]])
-    >>> print(df.quantization.calibrate(lambda x: x @ w, [df.constant([[1.0, 2.0, -0.5]])]))
-    product with weights [3, 2] reads -0.5 to 2 (...)
+    >>> w = df.ones([64, 2])
+    >>> print(df.quantization.calibrate(lambda x: x @ w, [df.linspace([-0.5], [2.0], 64, axis=-1)]))
+    product with weights [64, 2] reads -0.5 to 2 (...)
     """
     function = as_function(f)
     ranges: list[_Range] = []
@@ -152,7 +154,9 @@ def _is_quantisable(node: Node) -> bool:
     x, w = node.inputs
     if w.node is None or w.node.op is not CONSTANT or len(w.spec.shape) != 2 or x.spec.shape[-1] is None:
         return False
-    return 0 < x.spec.shape[-1] <= _MOST_INNER and not (x.node is not None and x.node.op is CONSTANT)
+    return _LEAST_INNER <= x.spec.shape[-1] <= _MOST_INNER and not (
+        x.node is not None and x.node.op is CONSTANT
+    )
 
 
 def source_of(value: Value) -> Value:

@@ -131,6 +131,16 @@ def test_digits_losses_are_summaries(digits: tuple[str, Path]) -> None:
         assert found == [(step, np.float32(loss)) for step, loss in enumerate(losses, 1)]
 
 
+def test_quantised_digits_keep_their_accuracy_in_a_quarter_of_the_bytes() -> None:
+    output = run_example("quantise_digits.py", "--epochs", "4")
+    pattern = r"{} +held-out accuracy +([\d.]+)%"
+    before, after = (number(pattern.format(name), output) for name in ("float32", "int8"))
+    assert before >= 94
+    assert after >= before - 0.5
+    sizes = (number(rf"{name} .* weights +(\d+) bytes", output) for name in ("float32", "int8"))
+    assert next(sizes) * 0.3 >= next(sizes)
+
+
 @pytest.fixture(scope="module")
 def mnist(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """The output of the convolutional network's trainings, and their folder."""

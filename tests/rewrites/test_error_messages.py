@@ -9,7 +9,7 @@ from error_cases import ErrorCases, Frames
 import dualflow as df
 
 Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
-MATRIX = df.constant([[1.0, 2.0], [3.0, 4.0]])
+MATRIX = df.ones([32, 32])
 HERE_CALLED = f'File "{__file__}", line'
 X = df.constant([1.0, 2.0])
 HERE = f'defined at File "{__file__}", line'
@@ -168,7 +168,7 @@ CASES = {
             MATRIX, True
         ),
         Invalid,
-        r"weights \[\[2, 2\], \[2, 2\]\] in this call, and \[\[2, 2\]\]",
+        r"weights \[\[32, 32\], \[32, 32\]\] in this call, and \[\[32, 32\]\]",
         "calibrate it",
     ),
     "a signature of another length": (

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from required_tools import require_tool
 from sklearn.datasets import load_digits
 
 import dualflow as df
+from tests.harness.c_programs import bits, call, compiled, program_of
 
 RANDOM = np.random.default_rng(0)
 
@@ -27,7 +29,7 @@ def ops(f: Any, *args: Any) -> list[str]:
     return [node.op.name for node in f.get_concrete_function(*args).graph.nodes]
 
 
-@pytest.mark.parametrize("inner", [1, 3, 4, 64, 257])
+@pytest.mark.parametrize("inner", [32, 35, 64, 257])
 @pytest.mark.parametrize("columns", [1, 5, 40])
 @pytest.mark.parametrize("shift", [0.0, 3.0, -3.0])
 def test_a_product_is_off_by_half_a_step_of_each_factor(inner: int, columns: int, shift: float) -> None:
@@ -44,25 +46,30 @@ def test_a_product_is_off_by_half_a_step_of_each_factor(inner: int, columns: int
 
 
 def test_compiled_code_equals_the_kernels_of_numpy() -> None:
-    x, w = normal(9, 30), normal(30, 21)
+    x, w = normal(9, 40), normal(40, 33)
     f = quantized(lambda x: df.nn.relu(x @ w) @ df.transpose(w), x)
     assert df.verify(f, x).agrees
 
 
 def test_values_outside_of_the_range_become_its_ends() -> None:
-    w = df.constant([[1.0]])
-    f = quantized(lambda x: x @ w, df.constant([[-1.0], [2.0]]))
-    np.testing.assert_allclose(f(df.constant([[-50.0], [50.0], [np.inf]])), [[-1.0], [2.0], [2.0]], atol=0.02)
+    def f(x: Any) -> Any:
+        return x @ df.eye(32)
+
+    def rows(*values: float) -> Any:
+        return df.constant(np.full((32, len(values)), values, np.float32).T)
+
+    g = quantized(f, rows(-1.0, 2.0))
+    np.testing.assert_allclose(g(rows(-50.0, 50.0, np.inf))[:, 0], [-1.0, 2.0, 2.0], atol=0.02)
 
 
 def test_zeros_stay_zeros() -> None:
-    x, w = normal(3, 8), normal(8, 4)
+    x, w = normal(3, 32), normal(32, 4)
     f = quantized(lambda x: x @ w, x)
-    np.testing.assert_array_equal(f(df.zeros([3, 8])), np.zeros([3, 4]))
+    np.testing.assert_array_equal(f(df.zeros([3, 32])), np.zeros([3, 4]))
 
 
 @pytest.mark.parametrize("options", [{"padding": "SAME"}, {"padding": "VALID", "strides": 2}])
-@pytest.mark.parametrize("channels", [3, 16])
+@pytest.mark.parametrize("channels", [4, 16])
 def test_convolutions_with_padding_and_batch_norm(options: dict[str, Any], channels: int) -> None:
     images, filters = normal(2, 8, 8, channels) + 1.0, normal(3, 3, channels, 24)
     mean, variance, gamma, beta = normal(24), df.abs(normal(24)) + 0.1, normal(24), normal(24)
@@ -77,28 +84,35 @@ def test_convolutions_with_padding_and_batch_norm(options: dict[str, Any], chann
 
 
 def test_one_value_is_quantised_once() -> None:
-    x, v, w = normal(3, 8), normal(8, 4), normal(8, 4)
+    x, v, w = normal(3, 32), normal(32, 4), normal(32, 4)
     f = quantized(lambda x: (x @ v) * (x @ w), x)
     assert ops(f, x).count("round") == 1
     assert ops(f, x).count("integer_product") == 2
 
 
+def test_layers_of_few_values_and_products_of_arguments_stay() -> None:
+    x, w = normal(8, 8), normal(8, 8)
+    f = df.quantization.int8(lambda x: x @ w @ x, df.quantization.calibrate(lambda x: x @ w @ x, [x]))
+    np.testing.assert_allclose(f(x), x @ w @ x, rtol=1e-5)
+    assert ops(f, x).count("matmul") == 2
+
+
 def test_more_axes_and_open_sizes() -> None:
-    w = normal(8, 16)
-    f = df.function(lambda x: df.tanh(x @ w), input_signature=[df.TensorSpec([None, None, 8])])
-    g = quantized(f, df.clip_by_value(normal(2, 50, 8), -1.0, 1.0))
-    for shape in ((1, 1, 8), (3, 2, 8)):
+    w = normal(32, 16) / 4.0
+    f = df.function(lambda x: df.tanh(x @ w), input_signature=[df.TensorSpec([None, None, 32])])
+    g = quantized(f, df.clip_by_value(normal(2, 50, 32), -1.0, 1.0))
+    for shape in ((1, 1, 32), (3, 2, 32)):
         x = df.clip_by_value(normal(*shape), -1.0, 1.0)
         np.testing.assert_allclose(g(x), f(x), atol=0.1)
     assert g.experimental_get_tracing_count() == 1
 
 
 def test_ranges_are_those_of_all_data_and_contain_zero() -> None:
-    w = normal(2, 3)
-    data = df.data.Dataset.from_tensor_slices(np.float32([[1, 2], [3, 4], [2, 1]])).batch(1)
+    w = normal(32, 3)
+    data = df.data.Dataset.from_tensor_slices(np.float32([[1, 2] * 16, [3, 4] * 16, [2, 1] * 16])).batch(1)
     calibration = df.quantization.calibrate(lambda x: x @ w, data)
     assert calibration.ranges == ((0.0, 4.0),)
-    assert calibration.weights == ((2, 3),)
+    assert calibration.weights == ((32, 3),)
     assert "reads 0 to 4" in str(calibration)
 
 
@@ -177,3 +191,40 @@ def test_digits_lose_half_a_point_at_most(
     assert weights < 0.3 * floats
     loaded = df.saved_model.load(tmp_path)
     np.testing.assert_array_equal(loaded.call(df.constant(images)), small(df.constant(images)))
+
+
+def test_an_exported_c_program_has_the_same_bits(tmp_path: Path) -> None:
+    images, filters, w = normal(3, 6, 6, 4), normal(3, 3, 4, 8), normal(288, 10)
+
+    def f(x: Any) -> Any:
+        return df.reshape(df.nn.relu(df.nn.conv2d(x, filters, padding="SAME")), [3, 288]) @ w
+
+    g = quantized(f, images)
+    concrete = g.get_concrete_function(images.spec)
+    program = program_of(concrete, "classify")
+    library = compiled([program], tmp_path, require_tool("gcc"))
+    (result,) = call(library, program, [images.numpy()])
+    assert bits(result) == bits(g(images).numpy())
+
+
+def test_a_keras_model_is_quantised_with_its_batch_normalisation() -> None:
+    keras = df.keras
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input([8, 8, 4]),
+            layers.Conv2D(16, 3, padding="same", use_bias=False),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.Flatten(),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+    for variable in model.weights:
+        value = np.abs(RANDOM.normal(size=variable.shape)) * 0.1 + 0.01
+        variable.assign(value if "variance" in variable.name else value - 0.05)
+    images = normal(5, 8, 8, 4)
+    small = quantized(model, images)
+    np.testing.assert_allclose(small(images), model(images), atol=0.02)
+    assert ops(small, images).count("integer_product") == 2
+    assert "rsqrt" not in ops(small, images)
