@@ -24,7 +24,7 @@ from dualflow.ops.tensor import Tensor
 
 _PLAIN: Final = (int, slice, type(None), type(Ellipsis))
 _KINDS: Final = "buifc"
-_LEAST_KIND: Final[dict[type, str]] = {bool: "b", int: "u", float: "f", complex: "c"}
+_MIN_KIND: Final[dict[type, str]] = {bool: "b", int: "u", float: "f", complex: "c"}
 
 
 def read_item(x: Tensor, key: Any) -> Tensor:
@@ -140,7 +140,7 @@ def _in_array_dtype(value: Any, dtype: DType) -> Tensor:
     Raises:
         DTypeError: ``value`` is of a higher kind, as a float is for integers.
     """
-    least = _LEAST_KIND.get(type(value))
+    least = _MIN_KIND.get(type(value))
     if least is None:
         tensor = value.as_tensor() if isinstance(value, AbstractComposite) else convert_to_tensor(value)
         kind = tensor.dtype.kind

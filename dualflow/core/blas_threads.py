@@ -20,7 +20,7 @@ from dualflow.core.locks import SharedLock
 ALONE: Final = 512 * 512
 """The number of matrix elements below which routines run on the calling thread only."""
 
-_MOST_SINGLE_THREADED: Final = 64 * 64
+_MAX_SINGLE_THREADED: Final = 64 * 64
 """The number of matrix elements up to which no BLAS starts threads."""
 
 
@@ -30,9 +30,7 @@ def for_matrices(elements: int) -> AbstractContextManager[Any]:
     It limits NumPy's BLAS to one thread if more don't pay for this size. Calls by other threads are limited
     too meanwhile. The end of the last such block restores the number.
     """
-    return (
-        OneThread() if _MOST_SINGLE_THREADED < elements < ALONE and _number() is not None else nullcontext()
-    )
+    return OneThread() if _MAX_SINGLE_THREADED < elements < ALONE and _number() is not None else nullcontext()
 
 
 class OneThread:

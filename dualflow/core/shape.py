@@ -214,7 +214,7 @@ class _UnknownRank(Shape):
 
 
 UNKNOWN_RANK: Final = _UnknownRank()
-MOST_ELEMENTS = 1 << 46
+MAX_ELEMENTS = 1 << 46
 SCALAR = Shape()
 _OF_NUMBERS: Final = (Shape, _UnknownRank)
 """The classes of shapes without guarded sizes."""
@@ -253,7 +253,7 @@ def check_size(shape: Sequence[Dim]) -> None:
         raise InvalidArgumentError(
             f"A shape has no negative sizes, but got {tuple(shape)}; only df.reshape takes a -1."
         )
-    if math.prod(filter(None, static)) > MOST_ELEMENTS:
+    if math.prod(filter(None, static)) > MAX_ELEMENTS:
         raise ResourceExhaustedError(
             f"A tensor of shape {tuple(shape)} has more elements than memory can hold; make it smaller."
         )

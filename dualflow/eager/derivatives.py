@@ -26,7 +26,7 @@ from dualflow.ops.joining import stack
 
 Places = int | Sequence[int]
 Mode = Literal["auto", "forward", "reverse"]
-_MOST_FORWARD_PASSES: Final = 8
+_MAX_FORWARD_PASSES: Final = 8
 """The most forward passes that a Jacobian takes eagerly: more take longer than tracing a backward pass."""
 
 
@@ -319,7 +319,7 @@ def _by_columns(
 
 def _is_less_forward(arguments: int, results: int) -> bool:
     """Whether forward passes are less work: eagerly, only reverse passes are batched."""
-    return arguments < results and (arguments <= _MOST_FORWARD_PASSES or not dispatch.current().eager)
+    return arguments < results and (arguments <= _MAX_FORWARD_PASSES or not dispatch.current().eager)
 
 
 def _check_static(x: Any) -> None:

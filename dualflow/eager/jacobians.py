@@ -16,7 +16,7 @@ from dualflow.gradient.vmap_slot import VMAP
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import stack
 
-_MOST_SWEEPS: Final = 8
+_MAX_SWEEPS: Final = 8
 """The most backward passes that a Jacobian takes one by one; more are batched, which requires a trace."""
 
 
@@ -32,7 +32,7 @@ def gradient_columns(
     def swept(unit: Any) -> list[Any]:
         return recording.gradients(tape, [target], [unit], sources, keep=True)
 
-    if at_once and len(units) > _MOST_SWEEPS:
+    if at_once and len(units) > _MAX_SWEEPS:
         batched = VMAP.value(swept, convert_to_tensor(units))
         if batched is not None:
             return batched

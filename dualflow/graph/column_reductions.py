@@ -12,11 +12,11 @@ from typing import Final
 
 from dualflow.core.symbolic_sizes import typical
 
-LEAST_ROWS: Final = 64
+MIN_ROWS: Final = 64
 """The fewest rows of a chunk."""
-LEAST_ELEMENTS: Final = 1 << 18
+MIN_ELEMENTS: Final = 1 << 18
 """The fewest elements of a reduction that is split into chunks: fewer stay in a cache."""
-MOST_COLUMNS: Final = 1 << 16
+MAX_COLUMNS: Final = 1 << 16
 """The largest number of columns: a chunk has a partial result for each."""
 
 
@@ -26,4 +26,4 @@ def is_column_reduction(shape: Sequence[int], order: Sequence[int], reduced: Col
         return False
     rows = math.prod(typical(shape[a]) for a in order if a in reduced)
     columns = math.prod(typical(shape[a]) for a in order if a not in reduced)
-    return rows >= 2 * LEAST_ROWS and rows * columns >= LEAST_ELEMENTS and columns <= MOST_COLUMNS
+    return rows >= 2 * MIN_ROWS and rows * columns >= MIN_ELEMENTS and columns <= MAX_COLUMNS

@@ -25,7 +25,7 @@ from dualflow.graph_mode.run_request import Request, look_up
 from dualflow.graph_mode.streams import Streams, drawing
 
 Array = np.ndarray[Any, Any]
-_MOST_CACHED: Final = 256
+_MAX_CACHED: Final = 256
 _NO_FEEDS: Final[dict[Any, Any]] = {}
 
 
@@ -169,7 +169,7 @@ class Session:
         return request
 
     def _cache(self, key: Any, request: Request) -> Request:
-        if len(self._requests) >= _MOST_CACHED:
+        if len(self._requests) >= _MAX_CACHED:
             del self._requests[next(iter(self._requests))]
         self._requests[key] = request
         return request
@@ -197,7 +197,7 @@ class Session:
     def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> RunPlan:
         specs = {f.value: f.check(a, self.graph) for f, a in zip(request.feeds, arrays, strict=True)}
         run_plan = plan(self.graph.engine, request.values, request.nodes, specs, self._session_variable)
-        if len(request.plans) >= _MOST_CACHED:
+        if len(request.plans) >= _MAX_CACHED:
             del request.plans[next(iter(request.plans))]
         request.plans[shapes] = run_plan
         return run_plan

@@ -64,14 +64,14 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
     """``x`` broadcast to ``shape``: a copy if small, which is faster than np.broadcast_to, else a view."""
     if not x.ndim:
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
-    if math.prod(shape) > _MOST_COPIED:
+    if math.prod(shape) > _MAX_COPIED:
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
 
 
-_MOST_COPIED = 1 << 14
+_MAX_COPIED = 1 << 14
 
 BROADCAST_TO = register(
     Op(

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import MOST_ELEMENTS, Shape, normalize_axis
+from dualflow.core.shape import MAX_ELEMENTS, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import floordiv, mod
 from dualflow.ops.arrangement import reshape, transpose
@@ -60,7 +60,7 @@ _NO_FIT: Final = (
 def _repeated(counts: Any, size: int | None) -> Any:
     if counts.dtype.kind == "i" and counts.size and counts.min() < 0:
         raise InvalidArgumentError(_FEWER)
-    if counts.dtype.kind != "b" and counts.sum(dtype=np.float64) > MOST_ELEMENTS:  # np.repeat overflows
+    if counts.dtype.kind != "b" and counts.sum(dtype=np.float64) > MAX_ELEMENTS:  # np.repeat overflows
         raise InvalidArgumentError(TOO_OFTEN)
     return np.repeat(np.arange(counts.size), counts.reshape(-1).astype(np.intp))
 
@@ -97,7 +97,7 @@ def all_positions(read: Any, counts: Any) -> Any:
         counts = required(counts, equal(_number_of(less(counts, 0)), 0), _FEWER)
     if counts.dtype.kind != "b":  # the sum of integers may be more than an integer holds
         total = reduce_sum(cast(counts, float64))
-        counts = required(counts, less_equal(total, float(MOST_ELEMENTS)), TOO_OFTEN)
+        counts = required(counts, less_equal(total, float(MAX_ELEMENTS)), TOO_OFTEN)
     (size,) = read(_number_of(counts), 0)
     return dispatch.current().apply(POSITIONS, (counts,), {"size": size})
 

@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import MOST_ELEMENTS, Shape, normalize_axes, normalize_axis
+from dualflow.core.shape import MAX_ELEMENTS, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -362,6 +362,6 @@ def repeat(
         raise InvalidArgumentError(
             f"repeats {repeats} are not one number of 0 or more for each of {size} slices."
         )
-    if sum(counts) * (size if len(counts) == 1 else 1) > MOST_ELEMENTS:  # np.repeat overflows
+    if sum(counts) * (size if len(counts) == 1 else 1) > MAX_ELEMENTS:  # np.repeat overflows
         raise InvalidArgumentError(TOO_OFTEN)
     return gather(x, np.repeat(np.arange(size), counts), axis=where)

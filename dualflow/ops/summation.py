@@ -15,13 +15,13 @@ import numpy as np
 _add_reduce: Callable[..., Any] = np.add.reduce
 _HALF = "e"
 _SINGLE = np.dtype(np.float32)
-_MOST_SEQUENTIAL = 256
+_MAX_SEQUENTIAL = 256
 """The number of elements up to which a plain sequential sum is used."""
 
 _BLOCK_ROWS = 64
 """The number of rows of a block."""
 
-_LEAST_WIDTH = 1024
+_MIN_WIDTH = 1024
 """The least length of a row; shorter rows are processed several at a time."""
 
 _BUFFERED = 1 << 12
@@ -37,17 +37,17 @@ def total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     if dtype.char == _HALF:
         sums = (
             _in_blocks(x, axis, keepdims)
-            if x.size > _MOST_SEQUENTIAL
+            if x.size > _MAX_SEQUENTIAL
             else _add_reduce(x, axis, _SINGLE, None, keepdims)
         )
         return sums.astype(dtype)
-    if x.size <= _MOST_SEQUENTIAL:
+    if x.size <= _MAX_SEQUENTIAL:
         return _add_reduce(x, axis, dtype, None, keepdims)
     shape = x.shape
     if (
         dtype.kind not in "fc"
         or (len(axis) == len(shape) and x.flags.c_contiguous)
-        or math.prod([shape[a] for a in axis]) <= _MOST_SEQUENTIAL
+        or math.prod([shape[a] for a in axis]) <= _MAX_SEQUENTIAL
     ):
         return _add_reduce(x, axis, dtype, None, keepdims)
     return _in_blocks(x, axis, keepdims)
@@ -87,9 +87,9 @@ def _along(x: Any, a: int) -> Any:
     count, width = x.shape[a], math.prod(x.shape[a + 1 :])
     wide = _SINGLE if x.dtype.char == _HALF else x.dtype
     pairwise = a == x.ndim - 1
-    if count <= _MOST_SEQUENTIAL or (pairwise and (x.dtype == wide or count <= _BUFFERED)):
+    if count <= _MAX_SEQUENTIAL or (pairwise and (x.dtype == wide or count <= _BUFFERED)):
         return _add_reduce(x, a, wide)
-    several = 1 if pairwise else min(-(-_LEAST_WIDTH // width), count // (2 * _BLOCK_ROWS))
+    several = 1 if pairwise else min(-(-_MIN_WIDTH // width), count // (2 * _BLOCK_ROWS))
     length = _BUFFERED if pairwise else _BLOCK_ROWS
     blocks = count // (length * several)
     length = count // (blocks * several)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 
-MOST_EVENTS: Final = 1_000_000
+MAX_EVENTS: Final = 1_000_000
 """The maximum number of recorded spans, about 150 MB; later ones are only counted."""
 
 
@@ -71,7 +71,7 @@ class Recorder:
         self._open = True
         self._lock = threading.Lock()
         self._local = threading.local()
-        self._left = MOST_EVENTS
+        self._left = MAX_EVENTS
 
     def span(
         self, kind: str, name: str, origin: Any = None, details: dict[str, Any] | None = None

@@ -11,7 +11,7 @@ import math
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.column_reductions import LEAST_ROWS
+from dualflow.graph.column_reductions import MIN_ROWS
 from dualflow.ops.op_kinds import Reduce
 from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep
@@ -83,7 +83,7 @@ def column_chunks(nest: Nest) -> ColumnChunks | None:
         if i == last or math.prod(extents[i:]) <= MAX_UNBLOCKED_STEPS
     )
     inner_steps = max(1, math.prod(extents[first + 1 :]))
-    rows = min(max(LEAST_ROWS, CHUNK_ELEMENTS // max(1, typical(columns))), MAX_UNBLOCKED_STEPS)
+    rows = min(max(MIN_ROWS, CHUNK_ELEMENTS // max(1, typical(columns))), MAX_UNBLOCKED_STEPS)
     iterations = max(1, -(-rows // inner_steps))
     outer = iterations * math.prod(extents[nest.num_parallel + 1 : inner])
     if extents[nest.num_parallel] < MIN_CHUNKS * iterations or (

@@ -12,7 +12,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op
 
-MOST_AXES = 3
+MAX_AXES = 3
 """The most axes that windows slide over."""
 
 

@@ -16,7 +16,7 @@ from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import MatMul, View
 from dualflow.schedule.operands import PRODUCT_CHARS, shows_contiguous
-from dualflow.schedule.sliding import MOST_AXES, WINDOW_PRODUCT, SlidingWindows
+from dualflow.schedule.sliding import MAX_AXES, WINDOW_PRODUCT, SlidingWindows
 from dualflow.schedule.window_sums import sliding_windows, sum_of_windows
 
 
@@ -54,7 +54,7 @@ def _of_windows(node: Node, costs: CostModel) -> Node | None:
         return None
     source, windows = sliding_windows(view)
     if (
-        len(windows.axes) > MOST_AXES
+        len(windows.axes) > MAX_AXES
         or _copies_short_runs(windows, spec.shape[1], costs)
         or _is_strided_matrix(windows)
     ):

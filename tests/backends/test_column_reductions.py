@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
-from dualflow.graph.column_reductions import LEAST_ELEMENTS
+from dualflow.graph.column_reductions import MIN_ELEMENTS
 
 SHAPES = [(4100, 70), (1000, 600), (9, 37, 20, 48), (10, 70, 9, 60)]
 """Rows of one loop, narrow and wide; and of several loops, with sizes that no block divides."""
@@ -47,7 +47,7 @@ FOLDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 def test_folds_are_those_of_numpy(name: str, shape: tuple[int, ...]) -> None:
     ours, theirs = FOLDS[name]
     x = numbers(shape)
-    assert x.size >= LEAST_ELEMENTS
+    assert x.size >= MIN_ELEMENTS
     size = np.abs(x).astype(np.float64).sum(rows(x)).max()
     np.testing.assert_allclose(df.function(ours)(x), theirs(x), rtol=1e-5, atol=1e-7 * size)
 

@@ -18,17 +18,19 @@ from dualflow.ops.summation import total
 Array = np.ndarray
 MODES: dict[str, Callable[[Any], Any]] = {"eager": lambda f: f, "compiled": df.function}
 EPS = float(np.finfo(np.float32).eps)
-MOST = 1_000_000
+MAX_ELEMENTS = 1_000_000
 
 modes = pytest.mark.parametrize("mode", MODES)
 
 
 @st.composite
 def shapes(draw: st.DrawFn) -> tuple[int, ...]:
-    """Up to four sizes, small and large, whose product is up to ``MOST``."""
+    """Up to four sizes, small and large, whose product is up to ``MAX_ELEMENTS``."""
     sizes: list[int] = []
-    for size in draw(st.lists(st.sampled_from([1, 2, 3, 7, 64, 300, 1000, 5000, 70_000, MOST]), max_size=4)):
-        sizes.append(min(size, MOST // math.prod(sizes)))
+    for size in draw(
+        st.lists(st.sampled_from([1, 2, 3, 7, 64, 300, 1000, 5000, 70_000, MAX_ELEMENTS]), max_size=4)
+    ):
+        sizes.append(min(size, MAX_ELEMENTS // math.prod(sizes)))
     return tuple(draw(st.permutations(sizes)))
 
 

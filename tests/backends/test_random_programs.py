@@ -30,7 +30,7 @@ from dualflow.schedule.kernel import KernelLaunch
 
 Array = np.ndarray[Any, Any]
 Table = dict[str, Callable[..., Any]]
-MOST_ELEMENTS = 6000
+MAX_ELEMENTS = 6000
 PROPERTY = settings(
     deadline=None,
     suppress_health_check=[
@@ -61,7 +61,7 @@ def axes_of(x: Any, k: int) -> list[int]:
 def together(x: Any, y: Any) -> Any:
     """``y``, or its largest element where ``y`` and ``x`` don't broadcast to something small."""
     try:
-        if math.prod(np.broadcast_shapes(x.shape, y.shape)) <= MOST_ELEMENTS:
+        if math.prod(np.broadcast_shapes(x.shape, y.shape)) <= MAX_ELEMENTS:
             return y
     except ValueError:
         pass
@@ -102,7 +102,7 @@ def sliced(x: Any, y: Any, axis: int, k: int) -> Any:
 
 
 def joined(x: Any, y: Any, axis: int, k: int) -> Any:
-    if 3 * x.shape.num_elements() > MOST_ELEMENTS:
+    if 3 * x.shape.num_elements() > MAX_ELEMENTS:
         return x
     other = y if tuple(x.shape) == tuple(y.shape) else x + x
     return df.stack([x, other], axis) if k & 4 else df.concat([other, x, x], axis)
@@ -111,16 +111,16 @@ def joined(x: Any, y: Any, axis: int, k: int) -> Any:
 def padded(x: Any, y: Any, axis: int, k: int) -> Any:
     around = [[0, 0]] * len(x.shape)
     around[axis] = [k % 3, 1]
-    return df.pad(x, around, constant_values=k % 2) if 4 * x.shape.num_elements() <= MOST_ELEMENTS else x
+    return df.pad(x, around, constant_values=k % 2) if 4 * x.shape.num_elements() <= MAX_ELEMENTS else x
 
 
 def repeated(x: Any, y: Any, z: Any, k: int) -> Any:
-    return df.broadcast_to(x, (3, *x.shape)) if 3 * x.shape.num_elements() <= MOST_ELEMENTS else x
+    return df.broadcast_to(x, (3, *x.shape)) if 3 * x.shape.num_elements() <= MAX_ELEMENTS else x
 
 
 def product(x: Any, y: Any, axis: int, k: int) -> Any:
     """The matrix product with ``y`` where it fits, else with the matrix itself."""
-    if len(x.shape) < 2 or max(x.shape[-2:]) * x.shape.num_elements() > MOST_ELEMENTS:
+    if len(x.shape) < 2 or max(x.shape[-2:]) * x.shape.num_elements() > MAX_ELEMENTS:
         return x
     if len(y.shape) == 2 and x.shape[-1] == y.shape[0] and y.shape[1] <= 40:
         return df.matmul(x, y)
@@ -130,7 +130,7 @@ def product(x: Any, y: Any, axis: int, k: int) -> Any:
 def picked(x: Any, y: Any, axis: int, k: int) -> Any:
     """Slices at places that are computed."""
     size = x.shape[axis]
-    if len(y.shape) > 1 or x.shape.num_elements() // size * y.shape.num_elements() > MOST_ELEMENTS:
+    if len(y.shape) > 1 or x.shape.num_elements() // size * y.shape.num_elements() > MAX_ELEMENTS:
         return x
     return df.gather(x, df.cast(y * 7, df.int64 if k & 4 else df.int32) % size, axis=axis)
 

@@ -15,13 +15,13 @@ from dualflow.graph.cost_model import CPU, CostModel
 ROOT = Path(dualflow.__file__).parent
 
 NO_FIGURES = {
-    "graph.passes.algebra._MOST_COMPARED": "bounds what a pass compares",
+    "graph.passes.algebra._MAX_COMPARED": "bounds what a pass compares",
     "graph.passes.constant_folding.SMALL_BYTES": "bounds the memory of constants",
     "graph.passes.unroll_trivial_loops.MAX_PREALLOCATED_STACKS": "bounds the memory of stacks",
     "graph.passes.fourier_tables.REGISTER_BYTES": "fixes the order of sums",
-    "graph.column_reductions.LEAST_ROWS": "fixes the order of sums",
-    "graph.column_reductions.LEAST_ELEMENTS": "fixes the order of sums",
-    "graph.column_reductions.MOST_COLUMNS": "fixes the order of sums",
+    "graph.column_reductions.MIN_ROWS": "fixes the order of sums",
+    "graph.column_reductions.MIN_ELEMENTS": "fixes the order of sums",
+    "graph.column_reductions.MAX_COLUMNS": "fixes the order of sums",
     "graph.exact_equality._COMPARED_BYTES": "bounds what is compared",
     "graph.options.STACK_BYTES": "bounds the memory of stacks",
     "graph.literals.INLINE": "of a text",
@@ -47,7 +47,7 @@ NO_FIGURES = {
     "schedule.rematerialisation.PATIENCE": "bounds a search",
     "schedule.rematerialisation.DROPPED_FRACTION": "is the step of a search",
     "schedule.rematerialisation.SMALL_FRACTION": "is the step of a search",
-    "schedule.sliding.MOST_AXES": "bounds what a routine takes",
+    "schedule.sliding.MAX_AXES": "bounds what a routine takes",
     "schedule.program_statements.INITIAL_CAPACITY": "bounds the memory of stacks",
     "schedule.strip_mining.STRIP_ACCUMULATORS": "fixes the order of sums",
     "schedule.strip_mining.STRIP_WIDTH": "fixes the order of sums",

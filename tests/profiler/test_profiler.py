@@ -277,7 +277,7 @@ def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_many_events_counts_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualflow.profiler.recorder.MOST_EVENTS", 3)
+    monkeypatch.setattr("dualflow.profiler.recorder.MAX_EVENTS", 3)
     with df.profiler.trace(tmp_path) as file:
         for _ in range(5):
             df.constant(1.0) + 1.0

@@ -18,7 +18,7 @@ from dualflow.schedule.structure import structure
 SPEC = df.TensorSpec([64, 8])
 FEW, MANY = 64, 128
 USUAL = {"normalise", "matmul"}
-MOST_TEXTS = 24
+MAX_TEXTS = 24
 """The most kernels that differ, those of the first and the last steps included."""
 
 
@@ -49,4 +49,4 @@ def test_calls_grow_linearly_and_kernels_hardly(name: str, gradient: bool) -> No
     few, _ = counted(name, FEW, gradient)
     many, kernels = counted(name, MANY, gradient)
     assert many <= 1.05 * MANY / FEW * few  # an exponent of at most 1.07
-    assert kernels <= MOST_TEXTS
+    assert kernels <= MAX_TEXTS

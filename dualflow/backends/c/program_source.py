@@ -22,7 +22,7 @@ from dualflow.backends.c.support import CSupport
 from dualflow.backends.c.values import CLines, CValue, c_type, literal, type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.records import NamedTuple
-from dualflow.core.shape import MOST_ELEMENTS
+from dualflow.core.shape import MAX_ELEMENTS
 from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.fused import body_of
@@ -138,7 +138,7 @@ class CProgram:
         for shape in _symbolic_shapes(self.plan):
             elements = " * ".join(f"(double)({self.sizes.text(size)})" for size in shape)
             message = "a tensor is larger than memory can hold. Compute in parts."
-            self._require(f"{elements} <= {float(MOST_ELEMENTS)!r}", CCheck(first, message))
+            self._require(f"{elements} <= {float(MAX_ELEMENTS)!r}", CCheck(first, message))
         for node in required:
             x, y = (self.sizes.text(node.attrs[name]) for name in ("x", "y"))
             condition = f"{x} == {y}" + (f" || {x} == 1" if node.attrs["repeats"] else "")

@@ -16,7 +16,7 @@ from dualflow.backends.llvm.maths.integers import divide_by_constant, is_constan
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
-from dualflow.core.shape import MOST_ELEMENTS
+from dualflow.core.shape import MAX_ELEMENTS
 from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
@@ -159,7 +159,7 @@ def write_size_function(
         elements = b.constant(F64, 1.0)
         for size in shape:
             elements = elements * value(size).cast(F64)
-        entry.fail_if(elements > float(MOST_ELEMENTS), TOO_LARGE, first)
+        entry.fail_if(elements > float(MAX_ELEMENTS), TOO_LARGE, first)
     for check in required:
         _require(entry, check)
     for accessed, node in unit.range_checks:
@@ -238,7 +238,7 @@ def write_bind_size(entry: Entry, call: CallRoutine) -> None:
         number = emitted_size(b, unit, entry.params, attrs["value"])
     if attrs["least"] is not None:
         entry.fail_if(number < attrs["least"], NEGATIVE, node)
-        entry.fail_if(number > MOST_ELEMENTS, TOO_LARGE, node)
+        entry.fail_if(number > MAX_ELEMENTS, TOO_LARGE, node)
     with b.if_then(b.load(entry.status, 0, I64).eq(0)):
         bind_size(entry, attrs["size"], number)
 

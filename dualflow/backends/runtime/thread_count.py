@@ -9,7 +9,7 @@ from typing import Final
 from dualflow.backends.runtime import switches
 from dualflow.core.errors import InvalidArgumentError
 
-MOST_THREADS: Final = 64
+MAX_THREADS: Final = 64
 """The maximum number of threads of a process."""
 PORTED: Final = ("x86_64", "aarch64")
 """The processors, on 64-bit Linux, that the thread pool is ported to."""
@@ -63,10 +63,8 @@ def _configured_threads() -> int:
     setting = os.environ.get("DUALFLOW_NUM_THREADS", "")
     if not setting:
         return min(_processors(), _DEFAULT_MOST)
-    if not setting.isdecimal() or not 1 <= int(setting) <= MOST_THREADS:
-        raise InvalidArgumentError(
-            f"DUALFLOW_NUM_THREADS={setting!r}: give a number from 1 to {MOST_THREADS}"
-        )
+    if not setting.isdecimal() or not 1 <= int(setting) <= MAX_THREADS:
+        raise InvalidArgumentError(f"DUALFLOW_NUM_THREADS={setting!r}: give a number from 1 to {MAX_THREADS}")
     return int(setting)
 
 

@@ -34,7 +34,7 @@ from dualflow.function.calls.call_form import CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Node
 
-MOST_PARAMS = 1 << 13
+MAX_PARAMS = 1 << 13
 """The largest number of launch parameters of a program that are stored on the stack of each call."""
 Fail = Callable[[Node, Callable[[], BaseException] | None, Sequence[Any]], None]
 
@@ -86,7 +86,7 @@ def _fits_on_stack(program: Program) -> bool:
     the call.
     """
     checks = any(isinstance(message, CheckValues) for message, _ in program.messages)
-    return len(program.params) <= MOST_PARAMS and not checks
+    return len(program.params) <= MAX_PARAMS and not checks
 
 
 def _descriptor(

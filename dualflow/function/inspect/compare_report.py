@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 88
 _LABEL, _COLUMN = 18, 13
-_MOST_FUSED = 16
-_MOST_NAMES = 5
+_MAX_FUSED = 16
+_MAX_NAMES = 5
 _TIED = "\N{NO-BREAK SPACE}"
 
 
@@ -285,19 +285,19 @@ def _workload_lines(w: Workload, executed: float) -> Iterator[str]:
 
 def _few(names: list[str], between: str) -> str:
     """The names, abbreviated to the first ones and the last one."""
-    shown = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "...", names[-1]]
+    shown = names if len(names) <= _MAX_NAMES else [*names[: _MAX_NAMES - 2], "...", names[-1]]
     return between.join(shown)
 
 
 def _fused_lines(fused: tuple[Fused, ...]) -> Iterator[str]:
-    for number, group in enumerate(fused[:_MOST_FUSED]):
+    for number, group in enumerate(fused[:_MAX_FUSED]):
         label = "fused" if number == 0 else ""
         start, indent = f"{label:<{_LABEL}}{group.kernel:<5}", " " * (_LABEL + 5)
         text = _counted(group.ops) + (f"  ({_joined(group.lines)})" if group.lines else "")
         for line in wrap(text, _WIDTH, initial_indent=start, subsequent_indent=indent):
             yield line.replace(_TIED, " ")
-    if len(fused) > _MOST_FUSED:
-        yield f"{'':<{_LABEL}}and {len(fused) - _MOST_FUSED} more, which as_dict() lists"
+    if len(fused) > _MAX_FUSED:
+        yield f"{'':<{_LABEL}}and {len(fused) - _MAX_FUSED} more, which as_dict() lists"
 
 
 def _counted(names: tuple[str, ...]) -> str:

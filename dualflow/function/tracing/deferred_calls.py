@@ -45,7 +45,7 @@ from dualflow.ops.static import known_value
 
 _SIZE_ERRORS: Final = (InvalidArgumentError, DTypeError, TypeError, AssertionError)
 _OTHER_ERRORS: Final = (OperatorNotAllowedInGraphError, InaccessibleTensorError, InternalError)
-_MOST_INTEGERS: Final = 64
+_MAX_INTEGERS: Final = 64
 """The number of elements of the largest integer tensor that a deferred call passes as Python integers."""
 
 
@@ -169,7 +169,7 @@ def _is_literal(x: Any) -> bool:
 
 def _may_be_sizes(x: Any) -> bool:
     """Whether ``x`` is a small integer tensor, whose elements may be sizes."""
-    few = len(x.shape) <= 2 and x.shape.is_static and _count(x) <= _MOST_INTEGERS
+    few = len(x.shape) <= 2 and x.shape.is_static and _count(x) <= _MAX_INTEGERS
     return few and x.dtype in (int32, int64)
 
 
@@ -202,7 +202,7 @@ def _constants(call: DeferredCall, tensors: Sequence[Any]) -> Iterator[int]:
         if type(leaf) is int:
             yield leaf
         elif isinstance(leaf, _Constant) and leaf.array.dtype.kind in "iu":
-            yield from leaf.array.reshape(-1)[:_MOST_INTEGERS].tolist()
+            yield from leaf.array.reshape(-1)[:_MAX_INTEGERS].tolist()
     for x in tensors:
         yield from [n for n in x.shape if n is not None]
     for i in call.integers:
@@ -260,7 +260,7 @@ def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int
     axes = [(i, axis) for i, x in enumerate(tensors) for axis, n in enumerate(x.shape) if n is None]
     sizes = sorted(totals.union(n for x in tensors for n in x.shape if n is not None))
     yield {}
-    if len(axes) * len(sizes) <= _MOST_INTEGERS:
+    if len(axes) * len(sizes) <= _MAX_INTEGERS:
         for place in axes:
             for size in sizes:
                 yield {place: size}

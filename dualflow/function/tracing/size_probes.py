@@ -27,7 +27,7 @@ _SMALL: Final = (0, 1, 2, 3, 5, 8, 49)
 _MIXED: Final = ((7, 3, 5, 2), (3, 7, 2, 5), (98, 49, 28, 14), (14, 28, 49, 98))
 _LARGEST: Final = 4096
 """The largest number for an open size: a trace may evaluate constants with that number of elements."""
-_MOST_CONSTANTS: Final = 12
+_MAX_CONSTANTS: Final = 12
 
 
 class SizeProbe:
@@ -113,7 +113,7 @@ def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
     Sizes of results are sums, products, quotients, minima and maxima of open sizes and ``constants``. Numbers
     below and above each constant, and different numbers for different open sizes, distinguish these.
     """
-    near = {n for c in sorted(set(constants))[:_MOST_CONSTANTS] for n in (c - 1, c, c + 1, 2 * c + 1)}
+    near = {n for c in sorted(set(constants))[:_MAX_CONSTANTS] for n in (c - 1, c, c + 1, 2 * c + 1)}
     for number in sorted(near.union(_SMALL)):
         if 0 <= number <= _LARGEST:
             yield SizeProbe((number,))
@@ -129,7 +129,7 @@ def constants_behind(value: Value) -> Iterator[int]:
         if node is None or node.op is SHAPE:
             continue
         if isinstance(node.op.kind, Literal) and node.output.spec.dtype.is_integer:
-            yield from node.attrs["value"].reshape(-1)[:_MOST_CONSTANTS].tolist()
+            yield from node.attrs["value"].reshape(-1)[:_MAX_CONSTANTS].tolist()
         pending += [v for v in node.inputs if v not in done]
         done.update(node.inputs)
 

@@ -27,7 +27,7 @@ _MARGIN = 12.0
 _HEAD = 4.0
 _TITLE = 20.0
 _DPI = 144
-_MOST_PIXELS = 30_000
+_MAX_PIXELS = 30_000
 _FONT: Final = "DejaVu Sans Mono"
 
 
@@ -73,7 +73,7 @@ def draw(graph: Graph, path: str | os.PathLike[str]) -> None:
         )
     picture = place(diagram(graph))
     width, height = _inches(picture, graph.name)
-    dpi = min(_DPI, _MOST_PIXELS / max(width, height))
+    dpi = min(_DPI, _MAX_PIXELS / max(width, height))
     if kind == "png" and dpi < _DPI / 4:
         raise InvalidArgumentError(
             f"the picture would be {width:.0f} by {height:.0f} inches, too large for readable pixels: "

@@ -26,7 +26,7 @@ from dualflow.ops.powers import pow
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD
 
-_MOST_COMPARED = 4096
+_MAX_COMPARED = 4096
 _ROW_MAJOR = (RESHAPE, EXPAND_DIMS, SQUEEZE)
 
 
@@ -49,7 +49,7 @@ def uniform(value: Value) -> Any:
     if node is None or node.op is not CONSTANT:
         return None
     array = node.attrs["value"]
-    if not 0 < array.size <= _MOST_COMPARED:
+    if not 0 < array.size <= _MAX_COMPARED:
         return None
     first = array.flat[0]
     same = array.size == 1 or array.tobytes() == first.tobytes() * array.size

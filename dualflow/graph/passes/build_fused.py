@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.column_reductions import LEAST_ELEMENTS
+from dualflow.graph.column_reductions import MIN_ELEMENTS
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, IterationSpace, input_axes, output_axes, reduced_axes
@@ -332,7 +332,7 @@ def _is_cheap(node: Node) -> bool:
         isinstance(kind, Elementwise)
         and kind.cost <= 1.0
         and bool(node.inputs)
-        and typical(math.prod(sizes(node.output))) >= LEAST_ELEMENTS
+        and typical(math.prod(sizes(node.output))) >= MIN_ELEMENTS
         and not may_fail(node)
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-_MOST_PICKED: Final = 16
+_MAX_PICKED: Final = 16
 """The largest number of source pixels per pixel that are gathered; more are a matrix product."""
 
 
@@ -120,7 +120,7 @@ def _columns_resized(images: Any, of: Taps, method: str) -> Any:
     """A batch with its width resized by the taps ``of``: channel by channel, so that rows are long."""
     batch, height, width, channels = _sizes(images)
     new, taps_of_each = of.places.shape
-    if taps_of_each > _MOST_PICKED:
+    if taps_of_each > _MAX_PICKED:
         return _summed(images, 2, of, method)
     places = (of.places[:, None, :] * channels + np.arange(channels)[:, None]).reshape(-1, taps_of_each)
     wide = Taps(places, np.repeat(of.weights, channels, axis=0))
@@ -141,7 +141,7 @@ def _summed(x: Any, axis: int, of: Taps, method: str) -> Any:
     if method == "nearest":
         return gather(x, constant(of.places[:, 0]), axis=axis)
     x = cast(x, float32)
-    if count > _MOST_PICKED:
+    if count > _MAX_PICKED:
         matrix = np.zeros((len(of.places), x.shape[axis]))
         np.add.at(matrix, (np.arange(len(of.places))[:, None], of.places), of.weights)
         return matmul(constant(matrix.astype(np.float32)), x)

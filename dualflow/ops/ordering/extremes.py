@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _BLOCKS = 8
 """The number of blocks into which a row is divided, for each element of the result."""
-_LEAST_BLOCK = 4
+_MIN_BLOCK = 4
 """The least number of elements of a block; rows with shorter blocks are sorted as a whole."""
 
 
@@ -45,7 +45,7 @@ def _places(x: Any, count: int, descending: bool) -> Any:
     size = x.shape[-1]
     if count > size:
         raise InvalidArgumentError(f"{count} of the {size} elements of a row; k is 0..{size}.")
-    if size < count * _BLOCKS * _LEAST_BLOCK or not count or not x.size:
+    if size < count * _BLOCKS * _MIN_BLOCK or not count or not x.size:
         positions = order(x, x.ndim - 1, descending)[..., :count]
     else:
         positions = _of_candidates(x.reshape(-1, size), count, descending)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MANTISSAS: Final = {"float16": 10, "bfloat16": 7, "float32": 23}
 """The bits of a word that make a uniform number of this dtype."""
 _HALF: Final = np.uint64(32)
-_LEAST: Final = 1e-7
+_MIN_UNIFORM: Final = 1e-7
 """The lower bound of the uniform numbers whose logarithm the Box-Muller transform takes."""
 
 
@@ -106,7 +106,7 @@ def normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     inner = float64 if dtype is float64 else float32
     width = [2, 2] if dtype is float64 else [2]
     drawn = _fractions(reshape(words_from(state, pairs * math.prod(width)), [pairs, *width]), inner)
-    radius = sqrt(-2.0 * log(maximum(drawn[:, 0], _LEAST)))
+    radius = sqrt(-2.0 * log(maximum(drawn[:, 0], _MIN_UNIFORM)))
     angle = cast(cast(drawn[:, 1], float64) * (2.0 * math.pi), inner)
     numbers = reshape(stack([sin(angle) * radius, cos(angle) * radius], axis=1), [2 * pairs])
     even = isinstance(count, int) and count == 2 * pairs

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Draw = Callable[[Any, "tuple[int, ...]", DType], Any]
 _KIND = Opaque("random numbers come from NumPy's generators")
 _SINGLY: Final = _KIND._replace(drawn_singly=True)
-_MOST_DRAWN_SINGLY: Final = 1 << 15
+_MAX_UNVECTORISED_DRAWS: Final = 1 << 15
 """The number of normal or uniform numbers up to which NumPy's generator draws them, one by one.
 
 More are computed from a state that it draws.
@@ -252,14 +252,14 @@ class _IntegersDraw:
 
 
 def _standard_normal(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
-    if math.prod(shape) <= _MOST_DRAWN_SINGLY:
+    if math.prod(shape) <= _MAX_UNVECTORISED_DRAWS:
         return _draw(NORMAL, generator, shape, dtype)
     return tailed_normals(_state(generator), shape, dtype)
 
 
 def _fraction(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
     """Uniform numbers in [0, 1); 16-bit ones are rounded from 32 bits if there are many."""
-    if math.prod(shape) <= _MOST_DRAWN_SINGLY:
+    if math.prod(shape) <= _MAX_UNVECTORISED_DRAWS:
         return _draw(UNIFORM, generator, shape, dtype)
     drawn = fractions(_state(generator), shape, float64 if dtype.size == 8 else float32)
     if dtype.size > 2:

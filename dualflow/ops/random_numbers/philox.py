@@ -28,7 +28,7 @@ _FACTORS: Final = (0xD2511F53, 0xCD9E8D57)
 _STEPS: Final = (0x9E3779B9, 0xBB67AE85)
 _WORD: Final = 0xFFFFFFFF
 _FULL: Final = 0xFFFFFFFFFFFFFFFF
-_MOST_PYTHON_GROUPS: Final = 4
+_MAX_PYTHON_GROUPS: Final = 4
 """The number of groups up to which Python's integers compute them faster than NumPy's calls."""
 _GROUP_BLOCK: Final = 4096
 """The number of groups computed at a time, whose words fit into a processor's caches."""
@@ -112,7 +112,7 @@ def _kernel(low: Any, high: Any, key: Any, count: int) -> Any:
     if any(x.dtype.kind not in "iu" for x in (low, high, key)):
         raise TypeError("philox takes integers")
     groups = -(-count // 4)
-    if groups <= _MOST_PYTHON_GROUPS:
+    if groups <= _MAX_PYTHON_GROUPS:
         return np.array(few_words(int(low), int(high), int(key), groups)[:count], np.uint32)
     return words_at(np.arange(groups, dtype=np.uint64), low, high, key).reshape(-1)[:count]
 

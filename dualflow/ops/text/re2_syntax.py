@@ -38,7 +38,7 @@ _EDGE: Final = f"(?:(?<![{_WORD}])(?=[{_WORD}])|(?<=[{_WORD}])(?![{_WORD}]))"
 _NO_EDGE: Final = f"(?:(?<![{_WORD}])(?![{_WORD}])|(?<=[{_WORD}])(?=[{_WORD}]))"
 _REPEAT: Final = re.compile(r"\{(\d+)(,(\d*))?\}")
 _FLAGS: Final = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
-_MOST: Final = 1000
+_MAX_REPETITIONS: Final = 1000
 
 
 def in_pythons_syntax(pattern: str) -> str:
@@ -109,7 +109,7 @@ class _Translation:
         if self._repeatable == "repeated":
             raise re.error(f"bad repetition operator: {sign}")
         bounds = [int(n) for n in re.findall(r"\d+", sign)]
-        if any(n > _MOST for n in bounds) or bounds != sorted(bounds):
+        if any(n > _MAX_REPETITIONS for n in bounds) or bounds != sorted(bounds):
             raise re.error(f"invalid repetition size: {sign}")
         lazy = following.startswith("?")
         self._at += len(sign) + lazy

@@ -69,5 +69,5 @@ def test_what_is_given_up_leaves_no_thread_and_the_compiler_usable() -> None:
 def test_there_are_no_more_threads_than_modules() -> None:
     assert parallel_compile.threads_for(1) == 1
     assert all(
-        1 <= parallel_compile.threads_for(n) <= min(n, parallel_compile.MOST_THREADS) for n in range(1, 40)
+        1 <= parallel_compile.threads_for(n) <= min(n, parallel_compile.MAX_THREADS) for n in range(1, 40)
     )

@@ -185,7 +185,7 @@ def test_a_chunk_may_be_larger_than_any_range(loops: Loops) -> None:
 
 
 def test_two_chunks_at_a_time_have_two_thread_indices(crowd: Loops) -> None:
-    flags = np.zeros(1 + threads.MOST_THREADS, np.int64)
+    flags = np.zeros(1 + threads.MAX_THREADS, np.int64)
     for _ in range(50):
         crowd.run("occupy", flags.ctypes.data, 200, 1)
     assert flags[0] == 0
@@ -263,7 +263,7 @@ def test_a_forked_child_has_workers_of_its_own(loops: Loops) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_another_thread_is_inside_a_loop(crowd: Loops) -> None:
     stop = threading.Event()
-    flags = np.zeros(1 + threads.MOST_THREADS, np.int64)
+    flags = np.zeros(1 + threads.MAX_THREADS, np.int64)
 
     def loop_on() -> None:
         while not stop.is_set():

@@ -11,7 +11,7 @@ from functools import partial
 
 from dualflow.backends.llvm.product.gemm_kernel import Field, WindowField, field, has_mask_registers, smaller
 from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
-from dualflow.schedule.sliding import MOST_AXES
+from dualflow.schedule.sliding import MAX_AXES
 
 ARGUMENTS = (
     ("table", PTR),
@@ -33,7 +33,7 @@ def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> Non
     function = module.function(name, VOID, ARGUMENTS, internal=True)
     ir = function.builder
     table, tensor, copy, first, count, low, length = function.args
-    axes = range(MOST_AXES)
+    axes = range(MAX_AXES)
     counts = [field(ir, table, WindowField.COUNT, i) for i in axes]
     strides = [field(ir, table, WindowField.STRIDE, i) for i in axes]
     before = [field(ir, table, WindowField.BEFORE, i) for i in axes]
@@ -66,7 +66,7 @@ class _PieceCopy:
     ) -> None:
         ir = self.ir = builder
         self.element, self.lanes, self.low, self.high = element, lanes, low, high
-        axes = range(MOST_AXES)
+        axes = range(MAX_AXES)
         self.channels, self.span = (field(ir, table, w) for w in (WindowField.CHANNELS, WindowField.SPAN))
         self.sizes = [field(ir, table, WindowField.SIZE, i) for i in axes]
         self.strides = [field(ir, table, WindowField.AXIS_STRIDE, i) for i in axes]

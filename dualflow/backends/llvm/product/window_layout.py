@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.sliding import MOST_AXES, SlidingAxis, SlidingWindows
+from dualflow.schedule.sliding import MAX_AXES, SlidingAxis, SlidingWindows
 
 UNBOUNDED = 1 << 40
 """The length of a run that never ends: all elements have one stride."""
@@ -59,7 +59,7 @@ class CopiedWindows(NamedTuple):
         Contiguous elements of a piece are one run.
         """
         channels, axes = self.pieces.channels, list(_padded_axes(self.pieces))
-        strides = [math.prod([a.size for a in axes[i + 1 :]]) * channels for i in range(MOST_AXES)]
+        strides = [math.prod([a.size for a in axes[i + 1 :]]) * channels for i in range(MAX_AXES)]
         last = axes[-1]
         span = last.length if last.dilation == 1 else 1
         axes[-1] = last._replace(length=last.length if span == 1 else 1)
@@ -139,7 +139,7 @@ def _lines(sliding: SlidingWindows, count: int, pitch: Callable[[int], int]) -> 
 
 def _padded_axes(sliding: SlidingWindows) -> tuple[SlidingAxis, ...]:
     """Three axes: those of the windows, preceded by axes of size 1."""
-    return (_SINGLE,) * (MOST_AXES - len(sliding.axes)) + sliding.axes
+    return (_SINGLE,) * (MAX_AXES - len(sliding.axes)) + sliding.axes
 
 
 def _lines_between(axes: tuple[SlidingAxis, ...], padded_sizes: list[int], count: int) -> int:

@@ -15,7 +15,7 @@ from dualflow.backends.llvm.runtime import llvm_library
 from dualflow.backends.llvm.runtime.llvm_access import llvm_lock
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
 from dualflow.backends.llvm.runtime.llvm_version_check import require_llvm
-from dualflow.backends.llvm.runtime.parallel_compile import MOST_THREADS, CompileQueue, threads_for
+from dualflow.backends.llvm.runtime.parallel_compile import MAX_THREADS, CompileQueue, threads_for
 from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 
@@ -67,7 +67,7 @@ def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
 
 
 @contextlib.contextmanager
-def compilation(vector_bits: int, threads: int = MOST_THREADS) -> Iterator[Compilation]:
+def compilation(vector_bits: int, threads: int = MAX_THREADS) -> Iterator[Compilation]:
     """A compilation to which modules can be added; holds LLVM's lock until the block ends."""
     with llvm_lock():
         borrowed: list[Target] = []

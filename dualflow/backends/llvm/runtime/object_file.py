@@ -20,7 +20,7 @@ from dualflow.core.records import NamedTuple
 
 Table = np.ndarray[Any, Any]
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """The maximum memory of all sections of an object that the compiler emits."""
 
 PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, ZEROS, UNWIND = 1, 2, 3, 4, 8, 0x70000001  # kinds of section
@@ -103,7 +103,7 @@ def read(code: bytes) -> ObjectFile:
         if i and header.flags & ALLOCATE and header.type != UNWIND
     }
     total = sum(section.size + section.alignment for section in sections.values())
-    _require(total <= MOST_BYTES, f"sections of {total} bytes")
+    _require(total <= MAX_BYTES, f"sections of {total} bytes")
     tables = [i for i, header in enumerate(headers) if header.type == SYMBOLS]
     _require(len(tables) == 1, f"{len(tables)} tables of symbols")
     symbols = _table(contents[tables[0]], SYMBOL, "symbols")
@@ -151,7 +151,7 @@ def _content(code: bytes, header: SectionHeader) -> Table | None:
         _require(kind in (PROGBITS, ZEROS) or not size, f"a section of type {kind}")
         _require(flags & (WRITE | EXECUTE) != WRITE | EXECUTE, "code that may be written to")
         _require(alignment & (alignment - 1) == 0 and alignment <= mmap.PAGESIZE, f"alignment {alignment}")
-        _require(size <= MOST_BYTES, f"a section of {size} bytes")
+        _require(size <= MAX_BYTES, f"a section of {size} bytes")
     if kind in (_NULL, ZEROS):
         return None
     _require(header.offset + size <= len(code), "not an object file: a section beyond its end")

@@ -16,7 +16,7 @@ from typing import Self
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Target
 from dualflow.core.records import NamedTuple
 
-MOST_THREADS = 8
+MAX_THREADS = 8
 """The maximum number of threads: more would compete for memory bandwidth and the parser."""
 
 
@@ -30,7 +30,7 @@ class EmittedObject(NamedTuple):
 def threads_for(modules: int) -> int:
     """The number of threads for a number of modules."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(modules, processors, MOST_THREADS))
+    return max(1, min(modules, processors, MAX_THREADS))
 
 
 class CompileQueue:

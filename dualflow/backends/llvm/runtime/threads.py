@@ -15,7 +15,7 @@ import sys
 from dualflow.backends.llvm.runtime import immortal, jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import thread_count
-from dualflow.backends.runtime.thread_count import MOST_THREADS as MOST_THREADS
+from dualflow.backends.runtime.thread_count import MAX_THREADS as MAX_THREADS
 from dualflow.backends.runtime.thread_count import available as available
 from dualflow.backends.runtime.thread_count import max_threads as max_threads
 from dualflow.backends.runtime.thread_count import unavailable_reason as unavailable_reason
@@ -96,7 +96,7 @@ def set_num_threads(count: int) -> None:
     Raises InvalidArgumentError unless 1 <= count <= max_threads().
     """
     if not 1 <= count <= max_threads():
-        more = f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
+        more = f"set DUALFLOW_NUM_THREADS (at most {MAX_THREADS}) before it starts to have more"
         raise InvalidArgumentError(
             f"can't use {count} threads: this process has from 1 to {max_threads()}; "
             f"{unavailable_reason() or more}"
@@ -132,7 +132,7 @@ def make_pool(workers: int, background: jit.BackgroundCompilation | None = None)
     symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
     library = jit.compile_sources([pool_source()], symbols, background)
     pool = Pool(immortal.zeroed(_POOL_BYTES, _ALIGNMENT), library.address("df_pfor"), library)
-    _field(pool, _LIMIT).value = min(workers, MOST_THREADS - 1) if available() else 0
+    _field(pool, _LIMIT).value = min(workers, MAX_THREADS - 1) if available() else 0
     _pools.append(pool)
     return pool
 
