@@ -235,7 +235,7 @@ if TYPE_CHECKING:
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
-    from dualflow.core.strings import string as string
+    from dualflow.core.string_arrays import string as string
     from dualflow.eager.clock import timestamp as timestamp
     from dualflow.eager.module import Module as Module
     from dualflow.eager.python_call import numpy_function as numpy_function
@@ -342,7 +342,7 @@ _publish(
         ),
         "dualflow.config.report": "show_config",
         "dualflow.core.narrow_floats": "bfloat16",
-        "dualflow.core.strings": "string",
+        "dualflow.core.string_arrays": "string",
         "dualflow.eager.clock": "timestamp",
         "dualflow.eager.module": "Module",
         "dualflow.eager.python_call": "numpy_function py_function",

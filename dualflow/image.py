@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from dualflow.ops.image.measures import ssim as ssim
     from dualflow.ops.image.measures import ssim_multiscale as ssim_multiscale
     from dualflow.ops.image.measures import total_variation as total_variation
-    from dualflow.ops.image.parts import crop_and_resize as crop_and_resize
-    from dualflow.ops.image.parts import extract_patches as extract_patches
+    from dualflow.ops.image.patches import crop_and_resize as crop_and_resize
+    from dualflow.ops.image.patches import extract_patches as extract_patches
     from dualflow.ops.image.placement import central_crop as central_crop
     from dualflow.ops.image.placement import crop_to_bounding_box as crop_to_bounding_box
     from dualflow.ops.image.placement import flip_left_right as flip_left_right
@@ -100,7 +100,7 @@ _publish(
         "dualflow.ops.image.measures": (
             "image_gradients psnr sobel_edges ssim ssim_multiscale total_variation"
         ),
-        "dualflow.ops.image.parts": "crop_and_resize extract_patches",
+        "dualflow.ops.image.patches": "crop_and_resize extract_patches",
         "dualflow.ops.image.placement": (
             "central_crop crop_to_bounding_box flip_left_right flip_up_down pad_to_bounding_box "
             "resize_with_crop_or_pad rot90 transpose"

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.pairs import minimum as minimum
     from dualflow.ops.sparse.pairs import sampled_addmm as sampled_addmm
     from dualflow.ops.sparse.pairs import sparse_dense_matmul as sparse_dense_matmul
-    from dualflow.ops.sparse.parts import concat as concat
-    from dualflow.ops.sparse.parts import fill_empty_rows as fill_empty_rows
-    from dualflow.ops.sparse.parts import mask as mask
-    from dualflow.ops.sparse.parts import retain as retain
-    from dualflow.ops.sparse.parts import slice as slice
-    from dualflow.ops.sparse.parts import split as split
     from dualflow.ops.sparse.places import expand_dims as expand_dims
     from dualflow.ops.sparse.places import reorder as reorder
     from dualflow.ops.sparse.places import reset_shape as reset_shape
@@ -38,6 +32,12 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.segments import segment_mean as segment_mean
     from dualflow.ops.sparse.segments import segment_sqrt_n as segment_sqrt_n
     from dualflow.ops.sparse.segments import segment_sum as segment_sum
+    from dualflow.ops.sparse.selection import concat as concat
+    from dualflow.ops.sparse.selection import fill_empty_rows as fill_empty_rows
+    from dualflow.ops.sparse.selection import mask as mask
+    from dualflow.ops.sparse.selection import retain as retain
+    from dualflow.ops.sparse.selection import slice as slice
+    from dualflow.ops.sparse.selection import split as split
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
 
 _publish(
@@ -45,7 +45,7 @@ _publish(
     lazy={
         "dualflow.ops.sparse.dense": "eye from_dense map_values to_dense",
         "dualflow.ops.sparse.pairs": "add maximum minimum sampled_addmm sparse_dense_matmul",
-        "dualflow.ops.sparse.parts": "concat fill_empty_rows mask retain slice split",
+        "dualflow.ops.sparse.selection": "concat fill_empty_rows mask retain slice split",
         "dualflow.ops.sparse.places": "expand_dims reorder reset_shape reshape transpose",
         "dualflow.ops.sparse.reductions": "reduce_max reduce_sum softmax to_indicator",
         "dualflow.ops.sparse.segments": "segment_mean segment_sqrt_n segment_sum",

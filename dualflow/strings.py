@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from dualflow.ops.text.letters import upper as upper
     from dualflow.ops.text.numbers import as_string as as_string
     from dualflow.ops.text.numbers import to_number as to_number
-    from dualflow.ops.text.parts import bytes_split as bytes_split
-    from dualflow.ops.text.parts import split as split
-    from dualflow.ops.text.parts import substr as substr
     from dualflow.ops.text.patterns import regex_full_match as regex_full_match
     from dualflow.ops.text.patterns import regex_replace as regex_replace
+    from dualflow.ops.text.substrings import bytes_split as bytes_split
+    from dualflow.ops.text.substrings import split as split
+    from dualflow.ops.text.substrings import substr as substr
 
 _publish(
     globals(),
@@ -26,7 +26,7 @@ _publish(
         "dualflow.ops.text.joins": "format join reduce_join",
         "dualflow.ops.text.letters": "length lower strip upper",
         "dualflow.ops.text.numbers": "as_string to_number",
-        "dualflow.ops.text.parts": "bytes_split split substr",
+        "dualflow.ops.text.substrings": "bytes_split split substr",
         "dualflow.ops.text.patterns": "regex_full_match regex_replace",
     },
 )

@@ -21,7 +21,7 @@ from dualflow.ops import (
     trigonometric,
 )
 from dualflow.ops.elementary.values import nextafter as nextafter_of
-from dualflow.ops.floating_point import logarithms, parts
+from dualflow.ops.floating_point import logarithms, signs
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AnyArray
@@ -162,7 +162,7 @@ sign = _unary(
 )
 signbit = _unary(
     "signbit",
-    parts.signbit,
+    signs.signbit,
     "Whether the sign is minus, also that of zeros and nan.",
     ("[-0.0, 1.0]", "[True, False]"),
     dtype=_BOOL,
@@ -269,7 +269,7 @@ logaddexp = _binary(
 )
 copysign = _binary(
     "copysign",
-    parts.copysign,
+    signs.copysign,
     "The magnitude of ``x1`` with the sign of ``x2``.",
     ("[1.0]", "-0.0", "[-1.0]"),
 )

@@ -19,7 +19,7 @@ from dualflow.core.shape import Shape
 Array = np.ndarray[Any, Any]
 _INT32: Final = np.iinfo(np.int32)
 _SCALARS: Final = (bool, int, float, complex)
-_STRINGS: Final = "dualflow.core.strings"
+_STRINGS: Final = "dualflow.core.string_arrays"
 _NO_STRINGS: Final = "Cannot convert {} to a tensor of dtype string; df.as_string makes strings of numbers."
 
 

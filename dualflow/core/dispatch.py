@@ -70,7 +70,7 @@ class AbstractSource:
     __slots__ = ()
 
     def reading(self) -> Any:
-        """How a traced loop reads it (:class:`dualflow.function.autograph.streams.StreamReading`)."""
+        """How a traced loop reads it (:class:`dualflow.function.autograph.stream_loops.StreamReading`)."""
         raise NotImplementedError
 
     def enumerate(self, start: int = 0) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
+from dualflow.data.check_state import number, parts, wrong_state
 from dualflow.data.element import ElementLayout, Item, stacked, with_new_axis, without_first_axis
 from dualflow.data.rows import stack_rows
 from dualflow.data.stage import UNKNOWN, IndexedRows, StageIterator, State, StatelessIterator, UnaryStage
-from dualflow.data.states import number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,9 +11,9 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import imported
+from dualflow.data.check_state import flag, parts
 from dualflow.data.element import ElementLayout, Item, covering_spec
 from dualflow.data.stage import UNKNOWN, Stage, StageIterator, State
-from dualflow.data.states import flag, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from dualflow.core.convert import Array
 from dualflow.core.tree import Structure
+from dualflow.data.check_state import flag, number, parts
 from dualflow.data.element import ElementLayout, Item, covering_spec
 from dualflow.data.sources import NumbersStage
 from dualflow.data.stage import INFINITE, UNKNOWN, IndexedRows, Stage, StageIterator, State
-from dualflow.data.states import flag, number, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import whole_number
+from dualflow.data.check_state import number, parts
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item
 from dualflow.data.functions import DebugMode
 from dualflow.data.stage import INFINITE, StageIterator, State, StatelessIterator, UnaryStage
-from dualflow.data.states import number, parts
 from dualflow.eager.tensor import EagerTensor
 
 if TYPE_CHECKING:

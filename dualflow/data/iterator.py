@@ -27,7 +27,7 @@ from dualflow.data.handles import handle_of
 from dualflow.data.stage import Stage, StageIterator, State
 from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
 from dualflow.eager.engine import EAGER
-from dualflow.function.autograph.streams import StreamReading
+from dualflow.function.autograph.stream_loops import StreamReading
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing_lock
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dualflow.core.warning import warn_user
+from dualflow.data.check_state import flag, number, parts, wrong_state
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.stage import (
@@ -17,7 +18,6 @@ from dualflow.data.stage import (
     StatelessIterator,
     UnaryStage,
 )
-from dualflow.data.states import flag, number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.tree import LEAF
+from dualflow.data.check_state import flag, number, parts, wrong_state
 from dualflow.data.element import AbstractDataset, ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.prefetching import PrefetchStage
 from dualflow.data.stage import UNKNOWN, Stage, StageIterator, State, UnaryStage
-from dualflow.data.states import flag, number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dualflow.data.check_state import flag, number, parts
 from dualflow.data.rows import RowIterator
 from dualflow.data.stage import (
     INFINITE,
@@ -22,7 +23,6 @@ from dualflow.data.stage import (
     StatelessIterator,
     UnaryStage,
 )
-from dualflow.data.states import flag, number, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,11 +10,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from dualflow.data.check_state import numbers, parts, wrong_state
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.mapping import MapIterator
 from dualflow.data.stage import AUTOTUNE, LOOK, StageIterator, State, UnaryStage
-from dualflow.data.states import numbers, parts, wrong_state
 
 _TIMED: Final = 4
 _WORTH: Final = 1e-4

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dualflow.data.check_state import flag, parts
 from dualflow.data.stage import LOOK, StageIterator, State, UnaryStage
-from dualflow.data.states import flag, parts
 
 
 class _Outcome(NamedTuple):

@@ -10,10 +10,10 @@ import numpy as np
 
 from dualflow.core.convert import Array
 from dualflow.core.locks import imported
+from dualflow.data.check_state import number, numbers, parts, wrong_state
 from dualflow.data.epochs import Epochs
 from dualflow.data.order import ReorderingStage
 from dualflow.data.stage import UNKNOWN, ReplayedIterator, StageIterator, State
-from dualflow.data.states import number, numbers, parts, wrong_state
 
 _DRAWN: Final = 1024
 

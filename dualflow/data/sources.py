@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dualflow.core.errors import FailedPreconditionError
+from dualflow.data.check_state import number, wrong_state
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.rows import RowIterator
 from dualflow.data.stage import INFINITE, UNKNOWN, IndexedRows, Stage, StageIterator, State
-from dualflow.data.states import number, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

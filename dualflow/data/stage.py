@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.data.check_state import number, parts
 from dualflow.data.element import ElementLayout, Item
-from dualflow.data.states import number, parts
 from dualflow.graph.ir import Origin
 
 State: TypeAlias = Any

@@ -20,7 +20,7 @@ from dualflow.data.functions import ElementFunction
 from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of, source_of_handle
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.autograph.streams import Read, StreamReading, stream_node
+from dualflow.function.autograph.stream_loops import Read, StreamReading, stream_node
 from dualflow.function.control.trace_bodies import Body, inner_tracer
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing, values

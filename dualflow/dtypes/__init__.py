@@ -24,7 +24,7 @@ from dualflow.ops.conversion import cast as cast
 
 if TYPE_CHECKING:
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
-    from dualflow.core.strings import string as string
+    from dualflow.core.string_arrays import string as string
     from dualflow.dtypes import experimental as experimental
     from dualflow.ops.elementary.values import saturate_cast as saturate_cast
 
@@ -35,7 +35,7 @@ _publish(
     internal=("bool_",),
     lazy={
         "dualflow.core.narrow_floats": "bfloat16",
-        "dualflow.core.strings": "string",
+        "dualflow.core.string_arrays": "string",
         "dualflow.dtypes": "experimental",
         "dualflow.ops.elementary.values": "saturate_cast",
     },

@@ -239,12 +239,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.equality import isclose as isclose
     from dualflow.numpy.fitting import polyfit as polyfit
     from dualflow.numpy.fitting import roots as roots
-    from dualflow.numpy.grids import c_ as c_
-    from dualflow.numpy.grids import index_exp as index_exp
-    from dualflow.numpy.grids import mgrid as mgrid
-    from dualflow.numpy.grids import ogrid as ogrid
-    from dualflow.numpy.grids import r_ as r_
-    from dualflow.numpy.grids import s_ as s_
     from dualflow.numpy.histograms import bincount as bincount
     from dualflow.numpy.histograms import histogram as histogram
     from dualflow.numpy.histograms import histogram2d as histogram2d
@@ -260,6 +254,12 @@ if TYPE_CHECKING:
     from dualflow.numpy.index_grids import triu_indices as triu_indices
     from dualflow.numpy.index_grids import triu_indices_from as triu_indices_from
     from dualflow.numpy.index_grids import unravel_index as unravel_index
+    from dualflow.numpy.index_notation import c_ as c_
+    from dualflow.numpy.index_notation import index_exp as index_exp
+    from dualflow.numpy.index_notation import mgrid as mgrid
+    from dualflow.numpy.index_notation import ogrid as ogrid
+    from dualflow.numpy.index_notation import r_ as r_
+    from dualflow.numpy.index_notation import s_ as s_
     from dualflow.numpy.indexing import argwhere as argwhere
     from dualflow.numpy.indexing import choose as choose
     from dualflow.numpy.indexing import compress as compress
@@ -446,7 +446,7 @@ _publish(
         ),
         "dualflow.numpy.equality": "allclose array_equal array_equiv isclose",
         "dualflow.numpy.fitting": "polyfit roots",
-        "dualflow.numpy.grids": "c_ index_exp mgrid ogrid r_ s_",
+        "dualflow.numpy.index_notation": "c_ index_exp mgrid ogrid r_ s_",
         "dualflow.numpy.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
         "dualflow.numpy.index_grids": (
             "diag_indices diag_indices_from ix_ mask_indices ravel_multi_index tril_indices "

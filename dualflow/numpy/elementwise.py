@@ -17,8 +17,7 @@ from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.conversion import cast, identity
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.elementary.values import nextafter as next_float
-from dualflow.ops.floating_point import exponentials, logarithms
-from dualflow.ops.floating_point import parts as float_parts
+from dualflow.ops.floating_point import exponentials, logarithms, signs
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 
@@ -231,7 +230,7 @@ def _cbrt(x: Any) -> Any:
     safe = where(ok, size, ones_like(size))
     root = exponential.exp(powers.log(safe) / 3)
     root = root - (root - safe / (root * root)) / 3
-    return where(ok, float_parts.copysign(root, x), x)
+    return where(ok, signs.copysign(root, x), x)
 
 
 power = pow = binary("power", "``x1`` to the power ``x2``.", _power, "[2, 3], 2", "array([4, 9])")
@@ -314,13 +313,13 @@ def _rint(x: Any) -> Any:
 
 
 def _spacing(x: Any) -> Any:
-    return next_float(x, float_parts.copysign(ones_like(x) * np.inf, x)) - x
+    return next_float(x, signs.copysign(ones_like(x) * np.inf, x)) - x
 
 
 def _modf(x: Any) -> Any:
     whole = rounding.trunc(x)
     fraction = where(comparison.isinf(x), zeros_like(x), x - whole)
-    return float_parts.copysign(fraction, x), float_parts.copysign(whole, x)
+    return signs.copysign(fraction, x), signs.copysign(whole, x)
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
@@ -371,14 +370,14 @@ rint = unary(
 copysign = binary(
     "copysign",
     "The magnitude of ``x1`` with the sign of ``x2``.",
-    float_parts.copysign,
+    signs.copysign,
     "[1.0, 2.0], -0.0",
     "array([-1., -2.])",
 )
 signbit = unary(
     "signbit",
     "Whether the sign is negative; -0.0 has a negative sign.",
-    float_parts.signbit,
+    signs.signbit,
     "[-0.0, 1.0]",
     "array([ True, False])",
 )

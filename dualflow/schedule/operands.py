@@ -29,7 +29,7 @@ from dualflow.ops.op_kinds import (
 )
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
-from dualflow.schedule.scattering import BOUNDS, is_scatter_supported
+from dualflow.schedule.scatter_calls import BOUNDS, is_scatter_supported
 from dualflow.schedule.sliding import WINDOW_PRODUCT, WINDOW_SUM
 
 PRODUCT_CHARS = "fd"

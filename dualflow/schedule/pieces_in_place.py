@@ -22,10 +22,10 @@ from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.ir import Value
 from dualflow.graph.views import base_of, sizes
 from dualflow.ops.op_kinds import CopyPieces
-from dualflow.schedule.assembly import address_of, owner_of
+from dualflow.schedule.assembled_outputs import address_of, owner_of
+from dualflow.schedule.call_order import Allocation, BufferKind
 from dualflow.schedule.nest import contiguous_strides
 from dualflow.schedule.operands import CallKind, StridedNode, kind_of
-from dualflow.schedule.order import Allocation, BufferKind
 
 
 class PieceOf(NamedTuple):

@@ -38,6 +38,7 @@ from dualflow.graph.symbolic_size_ops import (
 from dualflow.graph.views import base_of, sizes
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
+from dualflow.schedule.call_order import Allocation, BufferKind, ordered
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.element_ranges import check_view
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -51,7 +52,6 @@ from dualflow.schedule.operands import (
     view_layout,
     with_copies,
 )
-from dualflow.schedule.order import Allocation, BufferKind, ordered
 from dualflow.schedule.pieces_in_place import pieces_in_place
 from dualflow.schedule.planned import (
     NO_SIZES,

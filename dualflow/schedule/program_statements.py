@@ -31,7 +31,7 @@ from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import LoopMemory, Plan, PlannedCall, PlannedLoop, StackRow, TripCount
-from dualflow.schedule.scattering import depth_of, join_of, table_of
+from dualflow.schedule.scatter_calls import depth_of, join_of, table_of
 from dualflow.schedule.sliding import SlidingWindows
 
 INITIAL_CAPACITY = 64
@@ -48,7 +48,7 @@ class ScatterIndices(NamedTuple):
     Attributes:
         layout, dtype: of the integers.
         depth: the number of integers of one index.
-        table: the result of :func:`dualflow.schedule.scattering.table`.
+        table: the result of :func:`dualflow.schedule.scatter_calls.table`.
     """
 
     layout: Layout

@@ -8,7 +8,7 @@ from dualflow.schedule.full_reduction_kernels import FullReductionWriter
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_writer import KernelWriter
 from dualflow.schedule.nest import Nest
-from dualflow.schedule.scans import ScanWriter, scan_of
+from dualflow.schedule.scan_kernels import ScanWriter, scan_of
 from dualflow.schedule.short_rows import ShortRowWriter, has_short_rows
 from dualflow.schedule.tiles import TileWriter, tiling
 

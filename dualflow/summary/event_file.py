@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
-from dualflow.summary.requirement import protocol
+from dualflow.summary.tensorboardx import protocol
 
 _VERSION: Final = "brain.Event:2"
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)

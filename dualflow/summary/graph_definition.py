@@ -8,7 +8,7 @@ from typing import Any
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph_mode.operation import Operation
-from dualflow.summary.requirement import protocol
+from dualflow.summary.tensorboardx import protocol
 
 
 def definition(graph: Graph) -> Any:

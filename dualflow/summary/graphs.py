@@ -15,7 +15,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.summary.defaults import DEFAULTS, condition_here
 from dualflow.summary.graph_definition import definition, definition_of_operations
-from dualflow.summary.requirement import protocol
+from dualflow.summary.tensorboardx import protocol
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike

@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.summary.images import as_bytes_of_colour, png, wav
-from dualflow.summary.requirement import protocol
+from dualflow.summary.tensorboardx import protocol
 
 
 def event_of(values: Sequence[Any], step: int) -> Any:

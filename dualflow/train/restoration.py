@@ -16,7 +16,7 @@ from dualflow.core import dispatch
 from dualflow.eager import initial_values
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
-from dualflow.train.fitting import assign_arrays, misfit, refuse
+from dualflow.train.assign_arrays import assign_arrays, misfit, refuse
 from dualflow.train.folder import Folder
 from dualflow.train.matching import Matches, match, match_by_name, parents_in
 from dualflow.train.object_graph import live_graph, refuse_graph_variables

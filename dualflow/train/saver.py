@@ -17,9 +17,9 @@ from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import graph_recording
 from dualflow.graph_mode.session import Session
 from dualflow.graph_mode.variables import global_variables
+from dualflow.train.assign_arrays import assign_arrays, misfit, refuse
 from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
-from dualflow.train.fitting import assign_arrays, misfit, refuse
 from dualflow.train.folder import Folder, is_checkpoint, open_folder, remove_folder, write_folder
 from dualflow.train.retention import Retention
 from dualflow.train.saved_graph import by_name, from_json

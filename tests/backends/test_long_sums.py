@@ -19,6 +19,7 @@ Array = np.ndarray
 MODES: dict[str, Callable[[Any], Any]] = {"eager": lambda f: f, "compiled": df.function}
 EPS = float(np.finfo(np.float32).eps)
 MAX_ELEMENTS = 1_000_000
+SIZES = [1, 2, 3, 7, 64, 300, 1000, 5000, 70_000, MAX_ELEMENTS]
 
 modes = pytest.mark.parametrize("mode", MODES)
 
@@ -27,9 +28,7 @@ modes = pytest.mark.parametrize("mode", MODES)
 def shapes(draw: st.DrawFn) -> tuple[int, ...]:
     """Up to four sizes, small and large, whose product is up to ``MAX_ELEMENTS``."""
     sizes: list[int] = []
-    for size in draw(
-        st.lists(st.sampled_from([1, 2, 3, 7, 64, 300, 1000, 5000, 70_000, MAX_ELEMENTS]), max_size=4)
-    ):
+    for size in draw(st.lists(st.sampled_from(SIZES), max_size=4)):
         sizes.append(min(size, MAX_ELEMENTS // math.prod(sizes)))
     return tuple(draw(st.permutations(sizes)))
 

@@ -12,7 +12,7 @@ from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.passes.batching import batch_products
+from dualflow.graph.passes.loop_products import batch_products
 from dualflow.ops.op_kinds import Loop, MatMul
 
 T, B, K = 40, 3, 4

@@ -58,7 +58,7 @@ from dualflow.schedule.program_statements import (
     ValueLayout,
     statements,
 )
-from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.scatter_calls import OUTSIDE
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.size_text import size_message, size_names
 

@@ -38,7 +38,7 @@ from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CheckBounds, CopyMemory, LaunchNest, ScatterRows
-from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.scatter_calls import OUTSIDE
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace

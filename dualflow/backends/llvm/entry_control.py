@@ -22,9 +22,9 @@ from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import is_static, typical
 from dualflow.graph.control_ops import memory_message
 from dualflow.graph.ir import Node
+from dualflow.schedule.call_order import fails
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.order import fails
 from dualflow.schedule.planned import StackRow, dynamic_buffers
 from dualflow.schedule.program_statements import (
     INITIAL_CAPACITY,

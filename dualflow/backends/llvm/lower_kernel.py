@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from dualflow.backends.llvm.kernel_values import KernelCheck, KernelValues
-from dualflow.backends.llvm.maths.namespace import Maths
+from dualflow.backends.llvm.maths.vector_maths import Maths
 from dualflow.backends.llvm.row_group import RowGroup, concatenated, halves_of_each
 from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule

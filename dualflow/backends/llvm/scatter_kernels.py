@@ -22,8 +22,8 @@ _NAME = "scatter"
 def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> IrSource:
     """The scatter kernel for vectors of ``bits``.
 
-    Its launch parameters are those of :func:`dualflow.schedule.scattering.table_of`. Rows with a position out
-    of bounds are skipped, and set the status.
+    :func:`dualflow.schedule.scatter_calls.table_of` lists its launch parameters. Rows with a position out of
+    bounds are skipped, and set the status.
     """
     module = LlvmModule(bits)
     b, arguments = _new_kernel(module, (element, index, element), 4 + 2 * depth)

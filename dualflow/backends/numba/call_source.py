@@ -44,7 +44,7 @@ from dualflow.schedule.program_statements import (
     ValueLayout,
     nests_of,
 )
-from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.scatter_calls import OUTSIDE
 from dualflow.schedule.select_kernel import kernel_launch
 
 LANES = 16

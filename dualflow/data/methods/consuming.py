@@ -28,7 +28,7 @@ from dualflow.data.tracing import (
 )
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.autograph.streams import StreamReading
+from dualflow.function.autograph.stream_loops import StreamReading
 from dualflow.function.errors import here
 
 

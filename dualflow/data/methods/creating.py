@@ -22,9 +22,9 @@ from dualflow.data.element import (
     single,
     without_first_axis,
 )
-from dualflow.data.foreign import declared_layout, stage_of_generator, stage_of_source
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.numpy_files import mapped_arrays
+from dualflow.data.python_elements import declared_layout, stage_of_generator, stage_of_source
 from dualflow.data.rows import ArrayRows, ProgressionRows
 from dualflow.data.sources import RowsStage
 from dualflow.data.stage import INFINITE

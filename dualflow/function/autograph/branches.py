@@ -10,6 +10,12 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tree import LEAF, flatten, unflatten
+from dualflow.function.autograph.assigned_variables import (
+    UNRETURNED,
+    AssignedNames,
+    LocalVariable,
+    SavedVariables,
+)
 from dualflow.function.autograph.merge_values import (
     adapts,
     as_index,
@@ -24,11 +30,17 @@ from dualflow.function.autograph.merge_values import (
     value_of,
     zeros,
 )
-from dualflow.function.autograph.state import UNRETURNED, AssignedNames, LocalVariable, SavedVariables
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
-from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, proven_value, stop
+from dualflow.function.control.graph_exceptions import (
+    Ended,
+    TracedBranch,
+    check,
+    conditional,
+    proven_value,
+    stop,
+)
 from dualflow.function.control.shape_invariants import may_merge
 from dualflow.function.control.spec_checks import MAIN_AND_ELSE, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray

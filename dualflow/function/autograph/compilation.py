@@ -11,11 +11,11 @@ from typing import Final
 
 from dualflow.function.autograph.callees import Callees, NotConverted
 from dualflow.function.autograph.lowering import lowered
-from dualflow.function.autograph.names import Namer
+from dualflow.function.autograph.match_statements import UnsupportedSyntax
 from dualflow.function.autograph.nodes import OPERATORS_NAME, arguments, defined, is_converted
 from dualflow.function.autograph.operators import OPERATORS
 from dualflow.function.autograph.parsing import FunctionNode, SourceError, parsed
-from dualflow.function.autograph.patterns import UnsupportedSyntax
+from dualflow.function.autograph.scope_analysis import Namer
 
 _FUTURES: Final = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _conversions: Final[weakref.WeakKeyDictionary[CodeType, dict[str, CodeType | str]]] = (

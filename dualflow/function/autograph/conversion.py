@@ -17,7 +17,7 @@ from dualflow.function.autograph.do_not_convert import runs_unconverted
 from dualflow.function.autograph.nodes import is_converted
 from dualflow.function.autograph.plain_functions import is_plain
 from dualflow.function.bound_method import WeakMethod
-from dualflow.function.control.raising import trace_boundary
+from dualflow.function.control.graph_exceptions import trace_boundary
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Origin

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Final
 
+from dualflow.function.autograph.match_statements import UnsupportedSyntax
 from dualflow.function.autograph.nodes import OPERATORS_NAME, call, function_of, load, thunk
-from dualflow.function.autograph.patterns import UnsupportedSyntax
 
 _SCOPED: Final = frozenset({"eval", "exec", "locals", "vars", "dir"})
 """Built-in functions that read the variables of the function that calls them."""

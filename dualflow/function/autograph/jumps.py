@@ -11,8 +11,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from dualflow.function.autograph.names import SCOPES, Namer, own_nodes
 from dualflow.function.autograph.nodes import assigned, call, load, negated, operator, placed
+from dualflow.function.autograph.scope_analysis import SCOPES, Namer, own_nodes
 
 LOOPS: Final = (ast.For, ast.While)
 _STAGED: Final = (ast.If, *LOOPS)

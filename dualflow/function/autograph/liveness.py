@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow.function.autograph.jumps import TestedFor
-from dualflow.function.autograph.names import ScopeNames, free_names, own_nodes
+from dualflow.function.autograph.scope_analysis import ScopeNames, free_names, own_nodes
 
 Live = frozenset[str]
 

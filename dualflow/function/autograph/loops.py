@@ -14,6 +14,7 @@ from dualflow.core.records import dataclass, replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
+from dualflow.function.autograph.assigned_variables import AssignedNames, SavedVariables
 from dualflow.function.autograph.branches import stage_if
 from dualflow.function.autograph.loop_options import LoopOptions, check_invariant, loop_options
 from dualflow.function.autograph.merge_values import (
@@ -30,11 +31,10 @@ from dualflow.function.autograph.merge_values import (
     zeros,
 )
 from dualflow.function.autograph.sequences import LoopIterations, iterations_of
-from dualflow.function.autograph.state import AssignedNames, SavedVariables
-from dualflow.function.autograph.streams import StreamReading, stream_node
+from dualflow.function.autograph.stream_loops import StreamReading, stream_node
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.control_nodes import loop_node
-from dualflow.function.control.raising import Ended, TracedBranch, stop
+from dualflow.function.control.graph_exceptions import Ended, TracedBranch, stop
 from dualflow.function.control.spec_checks import ITERATIONS, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.control.trace_bodies import Body, inner_tracer

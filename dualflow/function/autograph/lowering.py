@@ -12,9 +12,9 @@ from dualflow.core.records import dataclass
 from dualflow.function.autograph.expressions import Expressions, first_parameter
 from dualflow.function.autograph.jumps import TestedFor, without_jumps
 from dualflow.function.autograph.liveness import Liveness
-from dualflow.function.autograph.names import Namer, ScopeNames, own_nodes
 from dualflow.function.autograph.nodes import arguments, call, defined, load, placed, strings, thunk
 from dualflow.function.autograph.parsing import FunctionNode, parameters
+from dualflow.function.autograph.scope_analysis import Namer, ScopeNames, own_nodes
 from dualflow.function.autograph.syntax import CoreSyntax
 
 

@@ -12,7 +12,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import DType, bool_, int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.function.autograph.state import UNRETURNED, Unassigned
+from dualflow.function.autograph.assigned_variables import UNRETURNED, Unassigned
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer

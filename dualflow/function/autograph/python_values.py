@@ -9,7 +9,7 @@ from dualflow.core.locks import imported
 from dualflow.function.autograph.loop_options import loop_options
 
 if TYPE_CHECKING:
-    from dualflow.function.autograph.state import AssignedNames
+    from dualflow.function.autograph.assigned_variables import AssignedNames
 
 _CONTAINERS: Final = frozenset({list, tuple, dict, set, frozenset, str, bytes, range})
 _VALUES: Final = _CONTAINERS | {bool, int, float, complex, type(None)}

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from dualflow.function.autograph.names import Namer
+from dualflow.function.autograph.match_statements import lowered_match
 from dualflow.function.autograph.nodes import (
     assigned,
     call,
@@ -23,7 +23,7 @@ from dualflow.function.autograph.nodes import (
     placed,
     thunk,
 )
-from dualflow.function.autograph.patterns import lowered_match
+from dualflow.function.autograph.scope_analysis import Namer
 
 
 class CoreSyntax(ast.NodeTransformer):

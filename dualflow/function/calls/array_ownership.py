@@ -41,7 +41,7 @@ def _row_major(tensor: Any) -> Array:
     return array
 
 
-def gather(
+def call_arrays(
     sources: Sequence[Any], written: Sequence[int] = (), locks: Sequence[WriteLock] = ()
 ) -> list[Array]:
     """The arrays of tensors and variables for one call of a compiled graph.

@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.records import NamedTuple
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calls.call_form import CallForm, exact, refuse
+from dualflow.function.calls.call_form import CallForm, literal_key, refuse
 from dualflow.graph.user_rewrites import REWRITES
 
 MAX_KINDS: Final = 1024
@@ -123,7 +123,7 @@ def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
             array = x._array
             key += (array.dtype, array.shape)
         elif kind in _STATIC:
-            key += (kind, exact(x))
+            key += (kind, literal_key(x))
         elif kind is np.ndarray:
             key += (kind, x.dtype, x.shape)
         else:

@@ -30,13 +30,13 @@ class FixedValue(NamedTuple):
     Attributes:
         place: its number among the values of the call.
         kind: its type.
-        exact: its key among values of this type; see :func:`exact`.
+        literal_key: its key among values of this type; see :func:`literal_key`.
         value: the object, which calls must pass.
     """
 
     place: int
     kind: type
-    exact: Any
+    literal_key: Any
     value: Any
 
 
@@ -73,15 +73,15 @@ class CallForm(NamedTuple):
 
 def form_of(places: Sequence[int], values: Sequence[Any]) -> CallForm | None:
     """The form of calls like the one with ``values``; None if the values are the inputs, in order."""
-    fixed = [FixedValue(i, type(x), exact(x), x) for i, x in enumerate(values) if i not in places]
+    fixed = [FixedValue(i, type(x), literal_key(x), x) for i, x in enumerate(values) if i not in places]
     form = CallForm(tuple(places), tuple(fixed))
     return None if form.is_in_order else form
 
 
-def exact(value: Any) -> Any:
+def literal_key(value: Any) -> Any:
     """A key that two values of one type share if they are compiled to the same code.
 
-    >>> exact(0.0) == exact(-0.0), exact(3)
+    >>> literal_key(0.0) == literal_key(-0.0), literal_key(3)
     (False, 3)
     """
     return value.hex() if type(value) is float else value

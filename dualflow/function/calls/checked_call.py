@@ -11,7 +11,7 @@ from typing import Any
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import is_static
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calls.array_ownership import gather
+from dualflow.function.calls.array_ownership import call_arrays
 from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph
@@ -28,7 +28,7 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
     if not all(spec.shape.is_static for spec in specs):
         return refuse
     if not all(is_static(spec.shape) for spec in specs):
-        run = _of_sizes(specs, run)
+        run = _with_size_checks(specs, run)
     places = range(len(specs)) if form is None else form.places
     fixed = [] if form is None else [(x.place, x.value) for x in form.fixed]
     count = len(places) + len(fixed)
@@ -59,26 +59,26 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
     return call
 
 
-def _of_sizes(specs: Sequence[TensorSpec], run: Callable[..., Any]) -> Callable[..., Any]:
-    """``run`` for tensors whose sizes have the numbers and equalities of ``specs``, REFUSED for others."""
+def _with_size_checks(specs: Sequence[TensorSpec], run: Callable[..., Any]) -> Callable[..., Any]:
+    """``run`` for tensors whose sizes agree with ``specs``; returns REFUSED for others."""
     ranks = [spec.rank for spec in specs]
     sizes = [(i, axis, size) for i, spec in enumerate(specs) for axis, size in enumerate(spec.shape)]
     static = [row for row in sizes if type(row[2]) is int]
     symbolic = [row for row in sizes if type(row[2]) is not int]
-    pattern = _pattern([size for _, _, size in symbolic])
+    pattern = _equality_pattern([size for _, _, size in symbolic])
 
     def call(*tensors: Any) -> Any:
         shapes = [x._array.shape for x in tensors]
         if [len(shape) for shape in shapes] != ranks or any(shapes[i][k] != size for i, k, size in static):
             return REFUSED
-        if _pattern([shapes[i][axis] for i, axis, _ in symbolic]) != pattern:
+        if _equality_pattern([shapes[i][axis] for i, axis, _ in symbolic]) != pattern:
             return REFUSED
         return run(*tensors)
 
     return call
 
 
-def _pattern(sizes: Sequence[Any]) -> list[int]:
+def _equality_pattern(sizes: Sequence[Any]) -> list[int]:
     """For each size the place of the first that equals it."""
     return [sizes.index(size) for size in sizes]
 
@@ -92,7 +92,7 @@ def reading_call(
     def call(*tensors: Any) -> Any:
         arrays = [x._array for x in tensors]
         if captured:
-            arrays += gather(captured)
+            arrays += call_arrays(captured)
         return pack([wrap(x) for x in run(arrays)])
 
     return call

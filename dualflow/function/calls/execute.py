@@ -11,7 +11,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, WriteLock, commit
-from dualflow.function.calls.array_ownership import gather
+from dualflow.function.calls.array_ownership import call_arrays
 from dualflow.graph.effect_log import EffectLog
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def execute(
     step = UpdateStep([inputs[i] for i in written], compiled=True)
     try:
         if not written:
-            return _update(compiled, gather(inputs), (), (), effect_log)
+            return _update(compiled, call_arrays(inputs), (), (), effect_log)
         with step.running, step as locks:
-            return _update(compiled, gather(inputs, written, locks), written, locks, effect_log)
+            return _update(compiled, call_arrays(inputs, written, locks), written, locks, effect_log)
     except BaseException as error:
         if history is None or effect_log is None:
             raise

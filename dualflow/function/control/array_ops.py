@@ -13,7 +13,7 @@ from dualflow.core.errors import OutOfRangeError
 from dualflow.core.shape import Shape
 from dualflow.core.size_functions import largest, smallest
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.raising import require
+from dualflow.function.control.graph_exceptions import require
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.broadcasting import BROADCAST_TO

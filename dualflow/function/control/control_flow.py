@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.control_nodes import cond_node, loop_node
-from dualflow.function.control.raising import Ended, TracedBranch, check
+from dualflow.function.control.graph_exceptions import Ended, TracedBranch, check
 from dualflow.function.control.shape_invariants import invariant_specs, matches_invariant, may_merge
 from dualflow.function.control.spec_checks import (
     CASES,

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.dtypes import finfo
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.function.control.raising import SMALL_BYTES, require
+from dualflow.function.control.graph_exceptions import SMALL_BYTES, require
 from dualflow.ops import arithmetic, comparison
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like

@@ -3,7 +3,7 @@
 If such a call fails, the called function is traced separately with two sets of numbers for the open sizes,
 and then with further numbers near its constants. The results have the specs of the call's results, in which
 each size that differs between the traces is open. The call becomes a node of
-:func:`~dualflow.function.tracing.late_sizes.deferred_op`, which runs it when the sizes are known.
+:func:`~dualflow.function.tracing.deferred_ops.deferred_op`, which runs it when the sizes are known.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import named_error, public_name
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.tracing.late_sizes import deferred_op
+from dualflow.function.tracing.deferred_ops import deferred_op
 from dualflow.function.tracing.size_probes import (
     PAIRS,
     SizeProbe,
-    constants_behind,
     depends_on_data,
+    upstream_constants,
     varied_probes,
 )
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -74,7 +74,7 @@ class DeferredCall(NamedTuple):
                 return operand if dtype is None else engine.constant(np.array(operand, dtype.dtype))
             return engine.constant(leaf.array) if isinstance(leaf, _Constant) else leaf
 
-        return self.function(*_mapped(self.args, argument), **_mapped(self.kwargs, argument))
+        return self.function(*_map_leaves(self.args, argument), **_map_leaves(self.kwargs, argument))
 
 
 class _Operand(NamedTuple):
@@ -123,7 +123,7 @@ def defer(
     leaves = list(_leaves(arguments))
     if not any(isinstance(x, AbstractTensor) for x in leaves) or any(map(_is_foreign, leaves)):
         return None
-    call = DeferredCall(function, *_mapped(arguments, separate))
+    call = DeferredCall(function, *_map_leaves(arguments, separate))
     if any(x.shape is UNKNOWN_RANK for x in tensors):
         return None
     symbolic = {i: x.dtype for i, x in enumerate(tensors) if _may_be_sizes(x)}
@@ -146,11 +146,11 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     if type(value) in (list, tuple):
-        return type(value)(_mapped(part, change) for part in value)
+        return type(value)(_map_leaves(part, change) for part in value)
     if type(value) is dict:
-        return {key: _mapped(part, change) for key, part in value.items()}
+        return {key: _map_leaves(part, change) for key, part in value.items()}
     return change(value)
 
 
@@ -169,11 +169,11 @@ def _is_literal(x: Any) -> bool:
 
 def _may_be_sizes(x: Any) -> bool:
     """Whether ``x`` is a small integer tensor, whose elements may be sizes."""
-    few = len(x.shape) <= 2 and x.shape.is_static and _count(x) <= _MAX_INTEGERS
+    few = len(x.shape) <= 2 and x.shape.is_static and _num_elements(x) <= _MAX_INTEGERS
     return few and x.dtype in (int32, int64)
 
 
-def _count(x: Any) -> int:
+def _num_elements(x: Any) -> int:
     return int(np.prod(x.shape, dtype=np.int64))
 
 
@@ -181,18 +181,18 @@ def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
     """The results of a call; None if it fails for all numbers, or is no pure function of tensors."""
     constants = set(_constants(call, tensors))
     largest = 2 * max(constants, default=0)
-    totals = set(_totals((call.args, call.kwargs)))
+    totals = set(_list_sums((call.args, call.kwargs)))
     for pair in (*PAIRS, (largest, 2 * largest)) if largest > 0 else PAIRS:
         for pinned in _pinned(tensors, totals):
             first, second = [
-                _traced(call, tensors, SizeProbe((number,), data), pinned)
+                _trace_probe(call, tensors, SizeProbe((number,), data), pinned)
                 for data, number in enumerate(pair, start=1)
             ]
             if first is not None and second is not None and _are_alike(first, second, pinned):
                 if any(depends_on_data(tensors[i]._value) for i in call.integers):
-                    return _merged(first, second, None)
-                results = _merged(first, second, set(pinned.values()))
-                return _constant_in_all(results, call, tensors, constants, pinned)
+                    return _merge_probes(first, second, None)
+                results = _merge_probes(first, second, set(pinned.values()))
+                return _open_varying_sizes(results, call, tensors, constants, pinned)
     return None
 
 
@@ -206,10 +206,10 @@ def _constants(call: DeferredCall, tensors: Sequence[Any]) -> Iterator[int]:
     for x in tensors:
         yield from [n for n in x.shape if n is not None]
     for i in call.integers:
-        yield from constants_behind(tensors[i]._value)
+        yield from upstream_constants(tensors[i]._value)
 
 
-def _constant_in_all(
+def _open_varying_sizes(
     results: _Results,
     call: DeferredCall,
     tensors: Sequence[Any],
@@ -223,9 +223,9 @@ def _constant_in_all(
     for probe in varied_probes(constants):
         if not _has_static_sizes(results):
             break
-        others = _traced(call, tensors, probe, pinned)
+        others = _trace_probe(call, tensors, probe, pinned)
         if others is not None and _are_alike(results, others, pinned):
-            results = _merged(results, others, set())
+            results = _merge_probes(results, others, set())
     return results
 
 
@@ -241,7 +241,7 @@ def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) 
     return a[:2] == b[:2] and kinds[0] == kinds[1] and not counted
 
 
-def _totals(arguments: Any) -> Iterator[int]:
+def _list_sums(arguments: Any) -> Iterator[int]:
     """The sum of each list of integers among the arguments: ``split`` requires an axis of that size."""
     if type(arguments) is dict:
         arguments = list(arguments.values())
@@ -249,7 +249,7 @@ def _totals(arguments: Any) -> Iterator[int]:
         if arguments and all(type(part) is int and part >= 0 for part in arguments):
             yield sum(arguments)
         for part in arguments:
-            yield from _totals(part)
+            yield from _list_sums(part)
 
 
 def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int, int], int]]:
@@ -266,7 +266,7 @@ def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int
                 yield {place: size}
 
 
-def _traced(
+def _trace_probe(
     call: DeferredCall, tensors: Sequence[Any], probe: SizeProbe, pinned: Mapping[tuple[int, int], int]
 ) -> _Results | None:
     """The results of a call for the sizes of ``probe``; None if it fails, or has an effect."""
@@ -279,7 +279,7 @@ def _traced(
                 else tracer.argument(TensorSpec.of(_shape(x, i, probe, pinned), x.dtype))
                 for i, x in enumerate(tensors)
             ]
-            present, structure, results = _flat(call(operands))
+            present, structure, results = _flattened(call(operands))
     except (DualflowError, TypeError, ValueError, AssertionError, ArithmeticError, IndexError):
         return None
     if any(node.effect is not None for node in tracer.builder.nodes) or tracer.updates():
@@ -287,7 +287,7 @@ def _traced(
     return _Results(structure, present, tuple([TensorSpec.of(x.shape, x.dtype) for x in results]))
 
 
-def _flat(results: Any) -> tuple[tuple[bool, ...], Structure, tuple[Any, ...]]:
+def _flattened(results: Any) -> tuple[tuple[bool, ...], Structure, tuple[Any, ...]]:
     """The results of a call, flattened: which leaves are tensors (not None), the structure, the tensors."""
     leaves, structure = flatten(results)
     present = tuple([x is not None for x in leaves])
@@ -302,7 +302,7 @@ def _shape(x: Any, i: int, probe: SizeProbe, pinned: Mapping[tuple[int, int], in
     return Shape([pinned.get((i, axis), n) for axis, n in enumerate(probe.shape(x._value))])
 
 
-def _merged(first: _Results, second: _Results, pinned: set[int] | None) -> _Results:
+def _merge_probes(first: _Results, second: _Results, pinned: set[int] | None) -> _Results:
     """The results of two probes as one: sizes that differ, or are equal to a pinned size, are open.
 
     All sizes are open if ``pinned`` is None, since the probes used arbitrary integers.
@@ -322,7 +322,7 @@ def _deferred(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> 
     def compute(*values: Any) -> tuple[Any, ...]:
         by_place = dict(zip(order, values, strict=True))
         try:
-            present, structure, tensors = _flat(call([by_place[i] for i in range(len(order))]))
+            present, structure, tensors = _flattened(call([by_place[i] for i in range(len(order))]))
         except DualflowError as error:
             named_error(error, call.function)
             raise

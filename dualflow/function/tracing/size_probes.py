@@ -121,7 +121,7 @@ def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
         yield SizeProbe(numbers)
 
 
-def constants_behind(value: Value) -> Iterator[int]:
+def upstream_constants(value: Value) -> Iterator[int]:
     """The elements of the integer constants that ``value`` is computed from."""
     pending, done = [value], {value}
     while pending:

@@ -69,12 +69,12 @@ class SymbolicEngine(Engine):
 
     @property
     def deferring_op(self) -> Op:
-        op: Op = imported("dualflow.function.tracing.late_sizes").LATE_SIZES
+        op: Op = imported("dualflow.function.tracing.deferred_ops").LATE_SIZES
         return op
 
     @property
     def deferring_draw_op(self) -> Op:
-        op: Op = imported("dualflow.function.tracing.late_sizes").LATE_DRAW
+        op: Op = imported("dualflow.function.tracing.deferred_ops").LATE_DRAW
         return op
 
     def __init__(self, name: str) -> None:

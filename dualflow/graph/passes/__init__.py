@@ -14,7 +14,6 @@ from dualflow.graph.ir import Graph, verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
-from dualflow.graph.passes.batching import batch_products
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.complex_parts import part_complex
 from dualflow.graph.passes.constant_folding import fold_constants
@@ -27,6 +26,7 @@ from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.inline_branches import take_branches
 from dualflow.graph.passes.integer_products import sum_integer_products
+from dualflow.graph.passes.loop_products import batch_products
 from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.over_bodies import map_bodies

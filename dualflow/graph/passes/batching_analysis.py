@@ -1,6 +1,6 @@
 """Finds the matrix products in a loop that one larger product before or after the loop can replace.
 
-:mod:`dualflow.graph.passes.batching` replaces them.
+:mod:`dualflow.graph.passes.loop_products` replaces them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.core.system_errors import system_errors
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op, register

@@ -15,7 +15,7 @@ from dualflow.core.dtypes import uint8, uint16
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.files.images import pillow
 from dualflow.ops.samples import Domain, Sample

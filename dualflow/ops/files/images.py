@@ -20,7 +20,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_value, static_int
 from dualflow.ops.text.mapping import one_word, text_op
-from dualflow.ops.text.parts import lone, substr
+from dualflow.ops.text.substrings import lone, substr
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike

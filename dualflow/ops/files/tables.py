@@ -13,7 +13,7 @@ from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.samples import Sample
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.text.mapping import filled, of_strings, text_op, words

@@ -15,8 +15,8 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
-from dualflow.ops.sparse.parts import retain
 from dualflow.ops.sparse.places import joined, place_numbers, sparse
+from dualflow.ops.sparse.selection import retain
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import known_value
 from dualflow.ops.taking import gather

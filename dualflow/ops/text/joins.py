@@ -14,7 +14,7 @@ from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
 from dualflow.ops.printing import format_array

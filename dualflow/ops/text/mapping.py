@@ -14,7 +14,7 @@ from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register

@@ -13,7 +13,7 @@ from dualflow.core.convert import Array
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64, uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import static_int

@@ -11,7 +11,7 @@ from dualflow.core.convert import Array
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.text.mapping import filled, of_strings, one_word, text_op
 from dualflow.ops.text.re2_syntax import in_pythons_syntax

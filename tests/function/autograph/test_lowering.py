@@ -19,10 +19,10 @@ import dualflow as df
 from dualflow.function.autograph.builtins import OVERLOADS
 from dualflow.function.autograph.jumps import without_jumps
 from dualflow.function.autograph.liveness import Liveness
-from dualflow.function.autograph.names import Namer, ScopeNames, free_names
 from dualflow.function.autograph.parsing import parsed
 from dualflow.function.autograph.plain_functions import is_plain
 from dualflow.function.autograph.python_values import OVERLOADED
+from dualflow.function.autograph.scope_analysis import Namer, ScopeNames, free_names
 
 
 def body_of(source: str) -> list[ast.stmt]:

@@ -4,6 +4,6 @@
 those that have a definition (`dualflow.scalar.maths`) become functions of the module.
 """
 
-from dualflow.backends.llvm.maths.namespace import Maths
+from dualflow.backends.llvm.maths.vector_maths import Maths
 
 __all__ = ["Maths"]

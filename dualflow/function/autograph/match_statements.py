@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from dualflow.function.autograph.names import Namer
 from dualflow.function.autograph.nodes import assigned, call, load, placed
+from dualflow.function.autograph.scope_analysis import Namer
 
 
 class UnsupportedSyntax(Exception):

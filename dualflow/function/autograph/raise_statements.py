@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
-from dualflow.function.control.raising import end_of_branch, is_conditional, raise_at_boundary
+from dualflow.function.control.graph_exceptions import end_of_branch, is_conditional, raise_at_boundary
 from dualflow.function.errors import here
 
 

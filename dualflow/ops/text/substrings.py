@@ -12,7 +12,7 @@ from dualflow.core.dtypes import int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.samples import Sample, integers
 from dualflow.ops.static import static_int

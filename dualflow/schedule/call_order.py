@@ -16,7 +16,7 @@ from dualflow.graph.views import base_of, is_view, sizes
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous, strides_to_show
-from dualflow.schedule.scattering import bounds_node
+from dualflow.schedule.scatter_calls import bounds_node
 
 
 class BufferKind(Enum):
