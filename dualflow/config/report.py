@@ -81,7 +81,7 @@ def configuration() -> dict[str, Any]:
         "backend": {"name": backend, "chosen_by": reason},
         "eager_kernels": {"name": kernels, "chosen_by": why},
         **machine(),
-        "parts": {facility.switch: _part(facility) for facility in features()},
+        "parts": {feature.switch: _part(feature) for feature in features()},
         "environment": {n: v for n, v in sorted(os.environ.items()) if n.startswith("DUALFLOW_")},
     }
 
@@ -116,12 +116,12 @@ def _rows(configured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "environment", " ".join(f"{name}={value}" for name, value in configured["environment"].items())
 
 
-def _part(facility: Feature) -> dict[str, Any]:
+def _part(feature: Feature) -> dict[str, Any]:
     return {
-        "name": facility.name,
-        "on": facility.on,
-        "detail": facility.detail,
-        "state": facility.state,
+        "name": feature.name,
+        "on": feature.on,
+        "detail": feature.detail,
+        "state": feature.state,
     }
 
 

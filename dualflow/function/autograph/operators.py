@@ -10,9 +10,9 @@ _PACKAGE: Final = __name__.rpartition(".")[0]
 _MODULES: Final = {
     "python_values": ("if_stmt", "for_stmt", "if_exp", "and_", "or_", "not_", "returned", "parts", "items"),
     "loops": ("while_stmt",),
-    "raising": ("raised", "catching", "kinds", "caused"),
+    "raise_statements": ("raised", "catching", "kinds", "caused"),
     "unpacking": ("contains", "is_sequence"),
-    "state": ("UNRETURNED", "ObjectAttribute", "ContainerItem"),
+    "assigned_variables": ("UNRETURNED", "ObjectAttribute", "ContainerItem"),
     "compilation": ("callee", "scoped_callee"),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
