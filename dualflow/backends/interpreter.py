@@ -74,7 +74,7 @@ class Interpreted:
 
 
 def capabilities() -> Capabilities:
-    """No kernels and no routines."""
+    """The capabilities: no kernels and no routines."""
     return CAPABILITIES
 
 
@@ -91,14 +91,14 @@ def footprint(graph: Graph) -> Footprint:
 
 
 def compile_stats(compiled: Interpreted) -> CompileStats:
-    """No kernels: every node is a call of NumPy."""
+    """The counts of a graph whose nodes are all calls of NumPy."""
     return CompileStats(
         kernels=(), products=0, host_calls=len(compiled.graph.nodes), arena_bytes=0, keeps_arena=False
     )
 
 
 def costs(compiled: Interpreted) -> CompileCosts:
-    """Nothing is compiled."""
+    """The costs of compiling: 0."""
     return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source=CodeSource.NONE)
 
 

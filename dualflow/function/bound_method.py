@@ -93,7 +93,7 @@ class MethodTable(Generic[F]):
         self._functions: dict[int, tuple[weakref.ref[Any], F]] = {}
 
     def get(self, instance: Any, make: Callable[[Any], F]) -> F:
-        """The function of ``instance``; the first time it is ``make(instance)``.
+        """The function of ``instance``, created by ``make(instance)`` at the first call.
 
         Raises:
             DTypeError: the instance doesn't support weak references.

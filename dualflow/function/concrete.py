@@ -160,7 +160,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def sized(self) -> bool:
-        """Whether all sizes are known, from the trace or from a call, so that it can be compiled."""
+        """Whether all sizes are known, from the trace or a call, so that the trace can be compiled."""
         return bool(self._traces)
 
     @property
@@ -410,7 +410,7 @@ class ConcreteFunction(TracedGraph):
         return self.run(inputs)
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:
-        """The flattened arguments, converted to those of the trace; an error if they don't match."""
+        """The flattened arguments, converted to the trace's specs; raises if they don't match."""
         (structure, leaves), names = self.key, self.leaf_names
         try:
             values = self._signature.completed(args, kwargs, self._static)
@@ -440,7 +440,7 @@ class ConcreteFunction(TracedGraph):
         return {n: v for n, v in values.items() if not any(isinstance(x, TensorSpec) for x in flatten(v)[0])}
 
     def _fit_leaf(self, traced: Leaf, value: Any, name: str) -> Any:
-        """``value`` as an argument for a leaf of the trace; an error if it doesn't match."""
+        """``value`` converted to the spec of a leaf of the trace; raises if it doesn't match."""
         if isinstance(traced, TensorLeaf):
             try:
                 return as_tensor(traced.spec, value)

@@ -63,7 +63,7 @@ class _Dependence:
         }
 
     def empty(self, rows: int) -> Pattern:
-        """The pattern of ``rows`` elements that don't depend on the argument."""
+        """The pattern of a value of ``rows`` elements, none of which depends on the argument."""
         return self.sparse.csr_array((rows, self.width))
 
     def through(self, node: Node, value: Value) -> Pattern | None:
@@ -165,7 +165,7 @@ def _ones(pattern: Pattern) -> Pattern:
 
 
 def _numbers(value: Value) -> Array:
-    """The numbers of the elements, in row-major order, as an array of the shape of ``value``."""
+    """The row-major indices of the elements, in an array of the shape of ``value``."""
     return np.arange(_count(value)).reshape(sizes(value))
 
 

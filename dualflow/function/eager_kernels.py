@@ -82,7 +82,7 @@ class _ShapeFamily(NamedTuple):
 
 
 class _ManyShapes:
-    """A kernel of one loop, and whether it is proved to serve all shapes of a family; None if untried."""
+    """A kernel of one loop, and whether it is proved to serve all shapes; None before the proof."""
 
     __slots__ = ("kernel", "proved")
 
@@ -273,7 +273,7 @@ def _of_length(compute: Callable[..., Array], arrays: Sequence[Array], shape: tu
 
 
 class _UnfitError(Exception):
-    """There is no kernel: the op raises an error for its inputs, or can't be compiled."""
+    """Raised if an op has no kernel: it rejects its inputs, or can't be compiled."""
 
 
 def _switch_off(what: Computation, error: Exception) -> None:

@@ -27,7 +27,7 @@ class CapturedValueWarning(UserWarning):
 
 
 class FrozenDrawWarning(UserWarning):
-    """A function drew random numbers from Python or NumPy while it was traced, which its trace keeps."""
+    """A function drew random numbers from Python or NumPy during tracing; its trace repeats them."""
 
 
 class RetracingWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""The options of a compile: those of the function, else the settings of the process."""
+"""Compile options: those of the function, with the settings of the process as defaults."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _new_function(
 
 
 def _by_value() -> bool:
-    """Whether the calling pickler is one that pickles functions by their code instead of their names."""
+    """Whether the calling pickler stores functions as code, as cloudpickle does, not as names."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if not _BY_VALUE.isdisjoint(frame.f_globals.get("__name__", "").split(".")):

@@ -113,7 +113,7 @@ def _kind(leaves: Sequence[Any]) -> Hashable | None:
 
 
 def _unravelled(places: Array, shape: tuple[int, ...]) -> Array:
-    """The indices of the elements with the numbers ``places``, in rows."""
+    """The multi-dimensional index of each flat index in ``places``, one per row."""
     if not shape:
         return np.zeros((len(places), 0), np.int64)
     return np.stack(np.unravel_index(places, shape), -1).astype(np.int64)
@@ -176,7 +176,7 @@ def _coloured(pattern: Any) -> _Colouring:
 
 
 def _values(f: Callable[[Any], Any], x: Any, colouring: _Colouring, shape: tuple[int, ...]) -> Any:
-    """The elements of the jacobian that may differ from 0, by one jvp or vjp for each colour."""
+    """The elements of the jacobian inside the pattern, by one jvp or vjp for each colour."""
     if not len(colouring.places):
         return convert_to_tensor(np.zeros(0, x.dtype.dtype))
     one_hot = np.eye(colouring.passes, dtype=x.dtype.dtype)[:, colouring.colours]

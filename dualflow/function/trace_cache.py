@@ -52,7 +52,7 @@ class TraceCache:
 
     @property
     def traces(self) -> list[ConcreteFunction]:
-        """The traces, in the order of their keys' first traces."""
+        """The traces; keys are in the order in which they were added."""
         return [c for several in list(self._traces.values()) for c in several]
 
     def count(self, key: Key) -> int:

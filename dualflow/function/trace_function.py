@@ -228,7 +228,7 @@ class FunctionTracer:
 
 
 def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
-    """What the function is traced on: symbolic tensors, stand-ins for variables, and Python values."""
+    """The arguments of the traced function: symbolic tensors, stand-ins for variables, Python values."""
     bound: dict[int, Any] = {}
     leaves: list[Any] = []
     for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):

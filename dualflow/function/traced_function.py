@@ -128,7 +128,7 @@ class Function(Copied, Generic[P, R]):
             raise
 
     def _in_mode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A call as Python, inlined into its caller, or profiled."""
+        """The result of a call in a special mode: run as Python, inlined into its caller, or profiled."""
         if FALLBACKS.python:
             return self.python_function(*args, **kwargs)
         if threading.get_ident() in FALLBACKS.inlining:
@@ -137,7 +137,7 @@ class Function(Copied, Generic[P, R]):
             return self._slow((*args, *kwargs.values()), tuple(kwargs))
 
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A call with keywords."""
+        """The result of a call with keyword arguments."""
         names = tuple(kwargs)
         values = (*args, *kwargs.values())
         fast: Callable[..., Any] = self._recent.named.get((len(args), names), refuse)
@@ -146,7 +146,7 @@ class Function(Copied, Generic[P, R]):
         return self._slow(values, names)
 
     def _slow(self, values: Sequence[Any], names: Names = ()) -> Any:
-        """A call that no fast path serves; the last ``values`` are the keyword arguments ``names``."""
+        """The result of a call without a fast path; the last ``values`` are keyword arguments."""
         kind = kind_of_call(values, names)
         cached = self._recent.find(kind)
         if cached is None:
@@ -155,7 +155,7 @@ class Function(Copied, Generic[P, R]):
         return self._run(cached, cached.inputs(values), names)
 
     def _bound(self, values: Sequence[Any], names: Names, kind: Hashable | None) -> Any:
-        """A call that is not in the cache of recent calls.
+        """The result of a call that is not in the cache of recent calls.
 
         It is added with the key ``kind``, if that is not None.
         """
@@ -243,7 +243,7 @@ class Function(Copied, Generic[P, R]):
     # traces
 
     def _is_inside_guarded_trace(self, call: CallArguments) -> bool:
-        """Whether a trace calls it in which Python code reads sizes of the arguments as guarded numbers."""
+        """Whether the caller's trace has guarded sizes, which this function must read as numbers too."""
         tracer = dispatch.current().innermost
         return isinstance(tracer, Tracer) and tracer.size_scope is not None and bool(open_sizes(call.key))
 
@@ -295,7 +295,7 @@ class Function(Copied, Generic[P, R]):
 
     @property
     def _opens_sizes(self) -> bool:
-        """Whether traces leave sizes open in which calls differ, with guards for Python's decisions."""
+        """Whether sizes that differ between calls are left open, with guards for Python's comparisons."""
         options = self._options
         return bool(options["sizes"] == AUTOMATIC and options["memory_budget"] is None)
 

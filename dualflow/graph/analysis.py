@@ -112,7 +112,7 @@ def _label(node: Node) -> str:
 
 
 def _complete(graph: Graph) -> bool:
-    """Whether all sizes and trip counts are static."""
+    """Whether all sizes and trip counts are static, so that the work is known."""
     for node in graph.nodes:
         if not all(spec.shape.is_static for spec in node.specs):
             return False

@@ -1,4 +1,4 @@
-"""The attribute of a node with graphs inside it, made of their text: branches and loops, with all checks."""
+"""Creates the attribute of a branch or loop from the text of its graphs, and checks it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def spec_of_bodies(
 def _gradient(
     inputs: Sequence[Value], settings: dict[str, Any], bodies: Mapping[str, Graph]
 ) -> dict[str, Any]:
-    """The attributes of a custom gradient that is a graph."""
+    """The attributes of a custom gradient whose rule is a graph."""
     count, flows = settings.get("outputs"), settings.get("flows")
     if list(bodies) != ["gradient"] or settings.keys() != {"outputs", "flows"}:
         raise InvalidArgumentError("a custom gradient has the graph gradient, outputs and flows")
@@ -158,7 +158,7 @@ def _flag(settings: Mapping[str, Any], name: str) -> bool:
 
 
 def _derivation(written: Any, loops: dict[int, int]) -> tuple[int, ...]:
-    """A derivation with numbers of this process, for one of a text."""
+    """A derivation of this process, for the numbers in a text."""
     if type(written) is not tuple or not written or not all(type(n) is int for n in written):
         raise InvalidArgumentError(f"a loop has derivation={written!r}, where a tuple of numbers belongs")
     return tuple([loops[n] if n in loops else loops.setdefault(n, *new_derivation()) for n in written])

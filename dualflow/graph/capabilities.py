@@ -64,7 +64,7 @@ class Capabilities:
         return "F" in self.dtypes and "D" in self.dtypes
 
     def __and__(self, other: Capabilities) -> Capabilities:
-        """What both can do; the vector width, caches and threads of this one, unless they are None."""
+        """The capabilities that both have; vector width, caches and threads of this one, unless None."""
         return Capabilities(
             dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
             strided_products=self.strided_products and other.strided_products,

@@ -21,7 +21,7 @@ MAX_COLUMNS: Final = 1 << 16
 
 
 def is_column_reduction(shape: Sequence[int], order: Sequence[int], reduced: Collection[int]) -> bool:
-    """Whether a reduction over the axes ``reduced``, in memory ``order``, runs in chunks of rows."""
+    """Whether a reduction over ``reduced`` axes, with axes in memory ``order``, runs in chunks of rows."""
     if not order or order[0] not in reduced or order[-1] in reduced:
         return False
     rows = math.prod(typical(shape[a]) for a in order if a in reduced)

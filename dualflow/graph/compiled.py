@@ -28,7 +28,7 @@ class PartKind(StrEnum):
 
 
 class PartReport(NamedTuple):
-    """How a part of a graph runs.
+    """A report on a part of a graph: what executes it, and why.
 
     Attributes:
         kind: what executes it.
@@ -154,7 +154,7 @@ class Compiled(Protocol):
 
     @property
     def parts(self) -> Sequence[PartReport]:
-        """How each part runs."""
+        """A report on each part of the graph."""
         ...
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
@@ -178,7 +178,7 @@ class Backend(Protocol):
         ...
 
     def compile_stats(self, compiled: Any) -> CompileStats:
-        """What the program consists of."""
+        """The kernels, products and host calls of the program."""
         ...
 
     def costs(self, compiled: Any) -> CompileCosts:

@@ -118,7 +118,7 @@ def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tup
 
 
 def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Any:
-    """The rows stacked to one array, also if there are none; :class:`UnequalRows` if they differ in size."""
+    """The rows stacked to one array; an :class:`UnequalRows` if they differ in size."""
     if not rows:
         shape = bind_sizes(tuple(spec.shape), present_sizes() or {})
         return np.empty((0, *[size or 0 for size in shape]), spec.dtype.dtype)

@@ -55,7 +55,7 @@ class CondSpec(BodySpec):
 
 
 def new_derivation() -> tuple[int, ...]:
-    """The derivation of a new loop."""
+    """A new derivation: the identity of a loop and of those derived from it with more stacks."""
     return (next(_numbers),)
 
 

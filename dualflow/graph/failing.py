@@ -40,7 +40,7 @@ def _in_machine_code(node: Node) -> bool:
 
 
 def _checks(node: Node) -> bool:
-    """Whether the element code of ``node`` has checks: with float operands alone it has none."""
+    """Whether the scalar function of ``node`` has checks; with float operands only it has none."""
     if all(v.spec.dtype.is_inexact for v in node.inputs):
         return False
     return function_of(node).uses(ScalarOp.CHECK)

@@ -39,7 +39,7 @@ _WORD: Final = re.compile(r"[^\s,:()=\"@#]+")
 
 
 class NoText(Exception):
-    """A value has no text from which it could be read."""
+    """Raised for a value that can't be written as text and read back."""
 
 
 def literal(value: Any, name_of: Callable[[Any], str | None]) -> str:
@@ -71,7 +71,7 @@ def literal(value: Any, name_of: Callable[[Any], str | None]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A short description of a value without text, for people."""
+    """A short description of a value for printing, if no text can represent the value."""
     return getattr(value, "__name__", None) or str(getattr(value, "name", None) or repr(value))
 
 
@@ -103,7 +103,7 @@ _ELEMENT: Final = re.compile(r"""\s*(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*"|[^\s,
 
 
 def array_of(text: str, dtype: np.dtype[Any], shape: Sequence[Any]) -> Array:
-    """The array of a dtype and shape whose elements are ``text``.
+    """The array of a dtype and shape that ``text`` prints.
 
     Raises:
         ValueError: the text has other brackets than an array of this shape, or an element is invalid.
@@ -173,7 +173,7 @@ def string(text: str) -> str | bytes:
 
 
 def quoted(name: str) -> str:
-    """A name of a value or graph; in quotes, escaped as in Python, if it has characters that end a name."""
+    """The name of a value or graph as text; quoted as in Python if it has special characters."""
     if _WORD.fullmatch(name):
         return name
     escaped = name.encode("unicode_escape").decode("ascii").replace('"', '\\"')

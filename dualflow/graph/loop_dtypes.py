@@ -40,7 +40,7 @@ def computed_in_loops(node: Node) -> bool:
 
 @functools.lru_cache(1 << 10)
 def _kinds(dtypes: tuple[DType, ...]) -> tuple[bool, bool, bool]:
-    """Whether loops support all of these; whether some are floats of 16 bits; whether some are complex."""
+    """Three flags: loops support all these dtypes; some are 16-bit floats; some are complex."""
     return (
         all(map(in_loops, dtypes)),
         any(dtype.is_floating and dtype.size == 2 for dtype in dtypes),

@@ -331,7 +331,7 @@ class _GraphReader:
             line.fail(f"{word} is no dtype, and no other value that a graph may have")
 
     def _form(self, line: TextLine, name: str, depth: int) -> Any:
-        """A value with fields, such as ``window_layout(size=(2, 2), ...)``."""
+        """Parse a value with fields, such as ``window_layout(size=(2, 2), ...)``."""
         if name not in FORMS:
             load_families()
         if name not in FORMS:
@@ -377,7 +377,7 @@ class _GraphReader:
 
 
 def _separated(line: TextLine, read: Callable[[TextLine], Any]) -> Iterator[Any]:
-    """What ``read`` returns for each part, up to a closing parenthesis; commas separate the parts."""
+    """The results of ``read`` for each comma-separated part, up to a closing parenthesis."""
     if line.has(")"):
         return
     yield from _listed(line, read)

@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Stores what a complete text refers to by name: large arrays, captured variables and tensors.
+    """Storage for the objects that a complete text names: large arrays, captured variables and tensors.
 
     Attributes:
         constant: stores an array, and returns the name under which the text refers to it.
@@ -67,7 +67,7 @@ def value_names(graph: Graph) -> dict[Value, str]:
 
 
 def attributes(node: Node) -> list[str]:
-    """The attributes as ``name=value``, without bodies and the settings that only the compiler reads."""
+    """The attributes as ``name=value``, without bodies and compiler hints."""
     return _Printer({}).attributes(node)
 
 
@@ -113,7 +113,7 @@ class _Printer:
         yield f"{inner}return {', '.join(names[v] for v in graph.outputs) or 'nothing'}"
 
     def attributes(self, node: Node) -> list[str]:
-        """The attributes as ``name=value``, without bodies and the settings that only the compiler reads."""
+        """The attributes as ``name=value``, without bodies and compiler hints."""
         settings = node.settings
         if node.bodies:
             settings = {name: value for name, value in settings.items() if isinstance(value, _PLAIN)}

@@ -62,7 +62,7 @@ def by(node: Node) -> Expansion:
 
 
 def without(node: Node) -> Expansion:
-    """The expansion that removes a node, which has no consumers, or whose values are replaced already."""
+    """The expansion that removes a node without consumers, or with values that are replaced already."""
     return Expansion((), node.outputs)
 
 

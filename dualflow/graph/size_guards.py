@@ -1,4 +1,4 @@
-"""The guards of a graph: comparisons of its arguments' sizes that have one outcome in all calls it serves."""
+"""Guards: comparisons of argument sizes whose outcomes a trace has compiled in."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SizeGuards:
         return all(guard.holds(numbers) for guard in self.guards)
 
     def require_none(self, name: str) -> None:
-        """Raise for a trace, called ``name``, that is to leave its Python code, which can't decide then.
+        """Raise if a trace with guards is exported or saved: without Python, no other trace can be made.
 
         Raises:
             InvalidArgumentError: Python code has compared open sizes.
@@ -94,7 +94,7 @@ class SizeGuards:
 
     @property
     def fix_all_axes(self) -> bool:
-        """Whether there are open axes, and the guards require one size of each."""
+        """Whether there are open axes, and the guards fix the size of each."""
         return bool(self.guards) and len(self.fixed_axes) == len(self.axes)
 
 

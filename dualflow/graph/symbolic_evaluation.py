@@ -31,7 +31,7 @@ def evaluated_with(sizes: Mapping[SizeVariable, int]) -> Iterator[None]:
 
 
 def present_sizes() -> Sizes | None:
-    """The numbers of size variables; None outside of :func:`evaluated_with`."""
+    """The current numbers of size variables; None outside of :func:`evaluated_with`."""
     return _sizes.get()
 
 

@@ -124,7 +124,7 @@ def is_argument_size(node: Node) -> bool:
 
 
 def argument_sizes(graph: Graph) -> dict[SizeFactor, tuple[Axis, ...]]:
-    """The axes of the graph's inputs whose size each size variable is."""
+    """For each size variable, the input axes that have this size."""
     bound = [n.attrs for n in graph.nodes if is_argument_size(n)]
     axes = {variable_of(attrs["size"]): attrs["argument_axes"] for attrs in bound}
     return {variable: equal for variable, equal in axes.items() if variable is not None}

@@ -1,4 +1,4 @@
-"""The text of graphs, line by line and from left to right, and where its references lead."""
+"""A reader of the text of graphs, line by line and from left to right; resolves references."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIZES: Final = re.compile(r"\[(\.\.\.|[-\d?, ]*)\]")
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """The name of a captured input, in place of the variable or tensor that a text doesn't store."""
+    """The name of a captured input, if a text doesn't store the variable or tensor."""
 
     name: str
 
@@ -43,7 +43,7 @@ def _no_constant(reference: str, spec: TensorSpec) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Where the text's references lead.
+    """Resolves the references of a text: stored arrays, variables and tensors by name.
 
     Attributes:
         file: the name of the text in errors.
@@ -103,7 +103,7 @@ class TextLine:
         raise InvalidArgumentError(f"{self.of.resolver.file}, line {self.number}{column}: {what}.")
 
     def has(self, text: str) -> bool:
-        """Whether ``text`` comes next, which is then read."""
+        """Whether ``text`` comes next; if so, it is read."""
         if not self.text.startswith(text, self.at):
             return False
         self.at += len(text)

@@ -1,4 +1,4 @@
-"""Views: the strides and the offset of a view, and the axes of its operand that its axes are.
+"""Views: their strides and offset, and the operand's axis for each of their axes.
 
 They are computed by applying the op's NumPy view to an array without memory of its own.
 """
@@ -118,7 +118,7 @@ def _virtual(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 
 def dims_through(node: Node) -> tuple[int | None, ...] | None:
-    """For each axis of a view, the axis of its operand that it is; None if it has size 1 or is broadcast.
+    """For each axis of a view, the axis of its operand; None if it has size 1 or is broadcast.
 
     None instead of the tuple if the view has an offset, skips elements or joins dims.
     """
@@ -128,7 +128,7 @@ def dims_through(node: Node) -> tuple[int | None, ...] | None:
 
 
 def dims_of_base(value: Value) -> tuple[int | None, ...] | None:
-    """For each axis of ``value``, the axis of ``base_of(value)`` that it is.
+    """For each axis of ``value``, the axis of ``base_of(value)``.
 
     None as for :func:`dims_through`.
     """

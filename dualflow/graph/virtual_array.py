@@ -110,7 +110,7 @@ def spread(array: VirtualArray, shape: Sequence[int]) -> VirtualArray:
 
 
 def completed(old: Sequence[int], new: tuple[int, ...]) -> tuple[int, ...]:
-    """``new`` with -1 replaced by the size with which the two shapes have the same number of elements."""
+    """``new`` with -1 replaced by the size that gives both shapes the same number of elements."""
     if -1 not in new:
         return new
     inferred = math.prod(old) // math.prod(d for d in new if d != -1)

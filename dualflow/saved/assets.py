@@ -1,4 +1,4 @@
-"""Files that a model reads, and takes along where it is saved."""
+"""Asset files: files that a model reads, which are saved with it."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Asset:
 
     @property
     def asset_path(self) -> Any:
-        """The present path, a string tensor."""
+        """The current path of the file, a string tensor."""
         return dispatch.current().read(self.variable)
 
     @property
     def path(self) -> Path:
-        """The present path."""
+        """The current path of the file."""
         return Path(os.fsdecode(self.variable.numpy()))
 
     def __repr__(self) -> str:

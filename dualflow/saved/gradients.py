@@ -18,7 +18,7 @@ from dualflow.ops.custom_vjp import CUSTOM
 
 
 def with_traced_gradients(trace: ConcreteFunction) -> Graph:
-    """The graph of a trace, with a graph in place of each gradient function that the user wrote.
+    """The graph of a trace, in which each custom gradient function is replaced by a graph.
 
     What a gradient function reads of the trace, besides the inputs of its node, becomes a further input of
     the node, through which no gradient flows at first order.
@@ -51,7 +51,7 @@ def with_traced_gradients(trace: ConcreteFunction) -> Graph:
 def _traced(
     trace: ConcreteFunction, node: Node, captures: dict[Value, Capture]
 ) -> tuple[GraphGradient, Sequence[Value]]:
-    """The gradient of ``node`` as a graph, and the further inputs of the graph; ``captures`` is extended."""
+    """The gradient of ``node`` as a graph, and the graph's further inputs, which extend ``captures``."""
     tracer, rule = trace.tracer, node.attrs["grad"]
     inputs = node.inputs[node.attrs["outputs"] :]
     try:

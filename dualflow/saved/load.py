@@ -200,7 +200,7 @@ class Loader:
             self.fail(f"the variable {name[:40]!r} does not have its shape: {error}")
 
     def _fill(self, number: int, item: Any) -> None:
-        """Give an object its children."""
+        """Assign the children of an object to its attributes or elements."""
         kind, thing = item["kind"], self.thing(number)
         if kind == "object":
             attributes = vars(thing)
@@ -217,7 +217,7 @@ class Loader:
                 thing[pair[0]] = self._item(pair[1])
 
     def thing(self, number: Any) -> Any:
-        """The object of a number."""
+        """The object with an index, created when first needed."""
         item = self._numbered(self.folder.content["objects"], number, "object")
         if self.things[number] is None:
             if number in self._begun or len(self._begun) > _DEEPEST:
@@ -228,7 +228,7 @@ class Loader:
         return self.things[number]
 
     def _created(self, item: Any) -> Any:
-        """The object of an entry that is created with its children."""
+        """The object of an entry whose children are arguments of its constructor."""
         kind = item["kind"]
         if kind == "tuple":
             return tuple([self._item(x) for x in self._list(item, "items")])
@@ -259,7 +259,7 @@ class Loader:
         return self.functions["function", number]
 
     def _single(self, number: Any) -> LoadedFunction:
-        """The function of one trace."""
+        """A function with one trace."""
         trace = self._trace(number)
         if ("trace", number) not in self.functions:
             self.functions["trace", number] = self._traced(trace.name, [trace], None)

@@ -77,7 +77,7 @@ class LoadedTrace:
     results: Structure
 
     def converted(self, values: tuple[Any, ...], *, exactly: bool) -> list[Any] | None:
-        """The leaves of ``values`` as this trace takes them; None if it does not take them.
+        """The leaves of ``values``, converted to the specs of this trace; None if they don't match.
 
         Args:
             values: a value for each parameter.
@@ -175,7 +175,7 @@ class LoadedFunction(Function[..., Any]):
 def matching(
     name: str, traces: Sequence[LoadedTrace], arguments: tuple[Any, ...]
 ) -> tuple[LoadedTrace, list[Any]]:
-    """The first trace that takes ``arguments``, without conversions if there is one; and the leaves for it.
+    """The first trace that matches ``arguments``, preferably without conversions, and its leaves.
 
     Raises:
         InvalidArgumentError: no trace does.
@@ -230,7 +230,7 @@ def _shown(value: Any) -> str:
 
 
 class _Shown(str):
-    """A text that prints in containers without quotes."""
+    """A string whose ``repr`` has no quotes, for messages."""
 
     __slots__ = ()
     __repr__ = str.__str__

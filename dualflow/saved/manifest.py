@@ -194,7 +194,7 @@ def _assets(path: Path, folder: str, names: Any) -> list[Path]:
 
 
 def _check_own(path: Path) -> None:
-    """Raise unless ``path`` is a regular file, and no link to another one."""
+    """Raise unless ``path`` is a regular file, and no symbolic link."""
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise damaged(path.parent, f"{path.name} is a link or no regular file")
 

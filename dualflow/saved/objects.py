@@ -83,7 +83,7 @@ class ObjectWriter:
         self.traces = TraceWriter(self.number)
 
     def add_root(self, root: Any) -> None:
-        """Add the objects reachable from ``root`` that lead to something to save."""
+        """Add the objects reachable from ``root`` that are saved, or lead to such objects."""
         if isinstance(root, (Variable, AbstractTensor, Asset, *_CONTAINERS)) or not _may_hold(root):
             raise DTypeError(
                 f"A saved model is an object with functions and variables as attributes, not {root!r}: "
@@ -106,7 +106,7 @@ class ObjectWriter:
             self.number(things[i])
 
     def number(self, thing: Any) -> int:
-        """The number of an object, which is added if it is new."""
+        """The index of an object, which is added if it is new."""
         thing = _underlying(thing)
         if id(thing) not in self._numbers:
             self._numbers[id(thing)] = len(self.things)
@@ -207,7 +207,7 @@ def _underlying(thing: Any) -> Any:
 
 
 def _may_hold(thing: Any) -> bool:
-    """Whether an object may be saved as one, or contain such objects."""
+    """Whether an object may be saved, or contain objects that are."""
     if is_function(thing) or isinstance(thing, (*_SAVED, *_CONTAINERS)):
         return True
     return bool(children_of(thing)) or bool(members_of(thing))

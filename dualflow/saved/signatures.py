@@ -68,7 +68,7 @@ def _only_function(children: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def single_trace(function: Any, what: str) -> ConcreteFunction:
-    """The trace that a function stands for.
+    """The trace of a function with an input signature or a single trace, or a trace itself.
 
     Raises:
         InvalidArgumentError: it has several traces, or none.
@@ -96,7 +96,7 @@ def _is_of_tensors(trace: ConcreteFunction) -> bool:
 
 
 def _with_names(key: str, trace: ConcreteFunction) -> ConcreteFunction:
-    """A trace of ``trace`` that takes its tensors by name, and returns a dict."""
+    """``trace``, traced again with its tensors as keyword arguments, and a dict as result."""
     arguments = arguments_of(trace)
     saved = leaves(arguments)
     named: dict[str, TensorSpec] = {}

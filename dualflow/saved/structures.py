@@ -31,7 +31,7 @@ _DICTS: Final = (dict, OrderedDict, defaultdict)
 
 
 def to_json(value: Any, what: str) -> Any:
-    """A structure of specs and Python values as JSON; errors call it ``what``.
+    """A structure of specs and Python values as JSON; ``what`` is its name in errors.
 
     Raises:
         DTypeError: it holds an object that only its own code could create again.
@@ -60,7 +60,7 @@ def to_json(value: Any, what: str) -> Any:
 
 
 def from_json(entry: Any, depth: int = 0) -> Any:
-    """The structure of :func:`to_json`.
+    """The structure that :func:`to_json` has converted.
 
     Raises:
         ValueError: the JSON describes none.

@@ -40,7 +40,7 @@ class TraceWriter:
     _names: dict[Hashable, str] = field(default_factory=dict)
 
     def number(self, trace: ConcreteFunction) -> int:
-        """The number of a trace, which is added if it is new.
+        """The index of a trace, which is added if it is new.
 
         Raises:
             InvalidArgumentError: an attribute of its graph has no text, or its Python code compared sizes.

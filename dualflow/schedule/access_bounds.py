@@ -93,7 +93,7 @@ class AccessBounds(NamedTuple):
     from_start: frozenset[int]
 
     def values(self, launch: KernelLaunch) -> tuple[int, ...]:
-        """The numbers that index bounds multiply: launch parameters, the kernel's range, 1, and constants."""
+        """The numbers in index bounds: launch parameters, the kernel's range, 1, and constants."""
         return *launch.parameters, launch.total, 1, *self.constants
 
     def check(self, launch: KernelLaunch, regions: Sequence[Region], node: Node) -> None:
@@ -417,7 +417,7 @@ class _Analysis:
 
 
 def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
-    """For each register that holds a checked index: the axis size, and the register with the outcome.
+    """For each register with a checked index: the axis size, and the register with the outcome.
 
     A register holds the checked index everywhere if nothing else is written to it. A load from a scratch
     buffer to which only that register is stored restores it.

@@ -127,7 +127,7 @@ def _computed_value(value: Value) -> tuple[Value, tuple[int, ...] | None]:
 
 
 def _contiguous_source(value: Value) -> Value:
-    """The first value of the chain of views of ``value`` that has the same elements in the same order.
+    """The first value in the chain of views of ``value`` with the same elements in the same order.
 
     A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape.
     """

@@ -136,7 +136,7 @@ class ColumnWriter(KernelWriter):
             yield Load(register, self._part(i))
 
     def _part(self, number: int) -> Place:
-        """The element with partial result ``number`` of the current chunk and column."""
+        """The memory element of partial result ``number``, for the current chunk and column."""
         extents = [loop.extent for loop in self.nest.loops[: self.nest.num_parallel]]
         strides = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
         terms = [(i, None if n == 1 else self._stride(("part", i), n)) for i, n in enumerate(strides)]

@@ -48,7 +48,7 @@ def launch_key(statement: LaunchNest) -> Hashable | None:
 
 
 def reads_forwards(launch: KernelLaunch) -> bool:
-    """Whether no parameter of a kernel is negative: a loop in reverse begins at an offset into its buffer.
+    """Whether no launch parameter is negative, as in loops in reverse, which begin inside a buffer.
 
     That offset includes the operand's own, so :func:`with_buffers_of` couldn't replace the buffer.
     """
@@ -57,7 +57,7 @@ def reads_forwards(launch: KernelLaunch) -> bool:
 
 
 def with_buffers_of(statement: LaunchNest, other: LaunchNest, launch: KernelLaunch) -> KernelLaunch:
-    """``launch``, the kernel of ``other``, with the buffers of ``statement``, which is equal."""
+    """``launch``, a launch of ``other``, with the buffers of the equal ``statement``."""
     places = dict(zip(_places(other), _places(statement), strict=True))
     buffers = tuple([Argument(*places[x.buffer, x.offset], x.dtype) for x in launch.buffers])
     join = None if launch.join is None else with_buffers_of(statement, other, launch.join)

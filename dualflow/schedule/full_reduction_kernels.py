@@ -80,5 +80,5 @@ class FullReductionWriter(KernelWriter):
 
 
 def _partial(buffer: int) -> Place:
-    """The element with the partial result of the current chunk."""
+    """The memory element of the current chunk's partial result."""
     return Place(buffer, ((KernelLoop.CHUNKS, None),))

@@ -134,7 +134,7 @@ class KernelWriter:
 
     @property
     def _by_vectors(self) -> bool:
-        """Whether the lane loop is a parallel loop, and each vector of it has scratch memory of its own."""
+        """Whether scratch memory is allocated for each vector of a parallel lane loop."""
         return bool(self.nest.scratch_values) and not self.nest.has_scratch_per_iteration
 
     def _vectors(self, at: int) -> tuple[KernelStatement, ...]:
@@ -354,7 +354,7 @@ class KernelWriter:
                 yield Compute(registers[0], function_of(node), tuple(operands), (), node)
 
     def _branch(self, graph: Graph, operands: Sequence[Operand]) -> Branch:
-        """A graph of scalars as statements."""
+        """The statements of a graph of scalars."""
         env: dict[Any, Operand] = dict(zip(graph.inputs, operands, strict=True))
         body: list[KernelStatement] = []
         for node in graph.nodes:

@@ -22,7 +22,7 @@ FEWEST_LANES = 8
 
 
 def lanes_of(nest: Nest, vector_bits: int) -> int:
-    """The number of lanes: the 4-byte elements of one register, or of two if one doesn't hide latencies.
+    """The number of lanes: the 4-byte elements of one register, or of two to hide latencies.
 
     Light work has too few independent instructions. In a long kernel, one iteration fills the processor's
     reorder window, so the next one does not overlap with it. For a static short loop inside other loops, the

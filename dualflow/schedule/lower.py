@@ -94,7 +94,7 @@ class _LoweredBody:
         return GatherAxis(extent, self.layouts[params].strides[axis])
 
     def full(self) -> Iterator[Axes]:
-        """The loop axes of each value that has all of them, in the order of the value's own axes."""
+        """For each value that has all loop axes: these, in the order of the value's axes."""
         count = len(self.space.shape)
         yield from (axes for axes in self.axes.values() if len(axis_set(axes)) == count)
         for node in self.nodes:
@@ -103,7 +103,7 @@ class _LoweredBody:
 
 
 def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[Value, Layout]) -> list[int]:
-    """The space's axes in the memory order of an output that has all of them, or else of any such value."""
+    """The loop axes in the memory order of an output, or else of any value, that has all of them."""
     count = len(body.space.shape)
     full = [v for v in outputs if v in body.axes and len(axis_set(body.axes[v])) == count]
     first = body.axes[full[0]] if full else next(body.full(), ())
@@ -237,7 +237,7 @@ def _schedule(nest: Nest) -> Nest:
 
 
 def _at_first_use(nest: Nest) -> Nest:
-    """The nest with every step of the reduction loops in the first stage that runs it."""
+    """The nest with each step of the reduction loops assigned to the first stage that needs it."""
     first = {s: stage for stage in reversed(range(nest.stages)) for s in stage_steps(nest, stage)}
     steps = [s if first.get(s, s.stage) == s.stage else replace(s, stage=first[s]) for s in nest.steps]
     return replace(nest, steps=tuple(steps))

@@ -88,7 +88,7 @@ class MemoryBounds:
                 self.nbytes[buffer] = nbytes if self.nbytes.get(buffer, nbytes) == nbytes else None
 
     def _count(self, loop: RunLoop) -> None:
-        """Record which loop counts the iterations of ``loop``, and so the rows of its growable buffers."""
+        """Record the loop whose trip count ``loop`` has, which is the row count of its growable buffers."""
         same_as = loop.trip_count.same_as if loop.condition is None else None
         self._counts[loop.trip_count.loop] = (
             loop.trip_count.loop if same_as is None else self._counts[same_as]
@@ -266,7 +266,7 @@ class MemoryBounds:
 
 
 def _is_at(elements: ElementRange, argument: Argument) -> bool:
-    """Whether elements are in the buffer of a kernel's argument, and of its element size."""
+    """Whether a range belongs to the buffer of a kernel argument, and has its element size."""
     return elements.buffer == argument.buffer and elements.size == argument.dtype.size
 
 
@@ -276,7 +276,7 @@ def _static_sizes(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int
 
 
 def _hull(ranges: Sequence[ElementRange], offset: int) -> Region:
-    """The smallest region that contains all ``ranges``, relative to an offset into their buffer."""
+    """The smallest region that contains all ``ranges``, relative to an offset in their buffer."""
     if len(ranges) == 1:
         return ranges[0].first - offset, ranges[0].last - offset
     if not ranges:

@@ -37,7 +37,7 @@ def contiguous_strides(shape: Sequence[int | None]) -> tuple[int, ...]:
 
 
 class NestLoop(NamedTuple):
-    """One loop of a nest; ``reduced`` is whether it is a reduction loop."""
+    """A loop of a nest: parallel, or a reduction loop if ``reduced``."""
 
     extent: int
     reduced: bool
@@ -153,7 +153,7 @@ class Nest:
 
     @property
     def has_scratch_per_iteration(self) -> bool:
-        """Whether scratch memory has the values of one iteration of the parallel loops, not of a vector.
+        """Whether scratch memory is for one iteration of the parallel loops, not for a vector of them.
 
         It is if the vector loop is a reduction loop.
         """

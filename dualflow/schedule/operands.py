@@ -145,7 +145,7 @@ def shows_contiguous(value: Value, of: Value | None = None) -> bool:
 
 
 def strides_to_show(value: Value) -> tuple[int, ...] | None:
-    """The strides that the source of a chain of views must have for ``value`` to be contiguous.
+    """The strides of the source of a chain of views with which ``value`` is contiguous.
 
     None if impossible. They exist if the chain permutes axes, and then reshapes the contiguous result.
     """
@@ -163,7 +163,7 @@ def strides_to_show(value: Value) -> tuple[int, ...] | None:
 
 
 def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value, tuple[int, ...]]:
-    """Strides for results of kernels that spare the first reader a copy, where contiguous strides need one.
+    """Strides for kernel results whose first reader would otherwise need a copy.
 
     Values in ``placed`` and values that host calls read are contiguous.
     """
@@ -184,7 +184,7 @@ def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Val
 
 
 def copy_free_strides(value: Value) -> tuple[int, ...] | None:
-    """Strides for the source of ``value`` that spare a copy; None if it needs none, or no strides do."""
+    """Strides for the source of ``value`` that avoid a copy; None without a copy, or if none do."""
     layout: Layout | None = Layout(0, 0, contiguous_strides(base_of(value).spec.shape))
     chain: list[Node] = []
     at = value

@@ -1,4 +1,4 @@
-"""Pieces of a concatenation that are computed directly in the buffer of its result, and not copied.
+"""Pieces of a concatenation that are computed in the buffer of its result, without a copy.
 
     x = multiply(...)     step 3: writes elements 0 to 503 of z
     y = add(...)          step 4: writes elements 504 to 511 of z
@@ -38,7 +38,7 @@ class PieceOf(NamedTuple):
 def pieces_in_place(
     steps: Sequence[StridedNode], held: Collection[Value], allocations: Mapping[Value, Allocation]
 ) -> dict[Value, PieceOf]:
-    """The values that are computed in the buffer of a concatenation, as pieces of it, and so need no copy.
+    """The pieces of concatenations that are computed in the buffer of the result.
 
     Args:
         steps: the calls in order.

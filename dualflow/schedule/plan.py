@@ -297,7 +297,7 @@ class _Scope:
         return value
 
     def _place_of_piece(self, value: Value) -> Allocation:
-        """The allocation of a piece inside the value that it is a piece of."""
+        """The allocation of a piece inside the assembled value."""
         piece = self.pieces[value]
         whole = self.allocations[piece.whole]
         return whole._replace(offset=whole.offset + piece.offset)

@@ -77,7 +77,7 @@ class TripCount(NamedTuple):
 
 
 class LoopMemory(NamedTuple):
-    """The buffers of a loop that its iterations move, exchange or grow.
+    """The buffers of a loop that change between iterations: rows, swapped buffers, growable stacks.
 
     Attributes:
         rows: the rows of stacks, whose addresses move between iterations.

@@ -1,4 +1,4 @@
-"""Rewrites a graph so that given values are freed after a node, and recomputed before their next reader."""
+"""Rewrites a graph so that some values are freed after a node, and recomputed for later readers."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ class _Peak:
         return [candidate for candidate in candidates if candidate is not None]
 
     def _original(self, block: MemoryBlock) -> Value | None:
-        """The value of the original graph that ``block`` stores, perhaps recomputed.
+        """The value of the original graph that ``block`` stores; it may be a recomputed copy.
 
         None if there is none.
         """

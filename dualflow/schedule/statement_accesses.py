@@ -1,4 +1,4 @@
-"""The ranges of elements that statements access, other than kernels."""
+"""The ranges of elements that statements other than kernels access."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def accesses_of(statement: Statement) -> dict[int, ElementRange | None]:
 
 
 def _reads_operands(product: Multiply) -> bool:
-    """Whether the matrices of a product are its operands or their transposes."""
+    """Whether the factors of a product are its operands, perhaps transposed, and no windows."""
     (rows, columns, inner), (x, y, out), node = product.shape, product.matrices, product.node
     if node.op is INTEGER_PRODUCT:
         return True

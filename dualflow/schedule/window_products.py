@@ -45,7 +45,7 @@ def _used(graph: Graph, before: Graph) -> Graph:
 
 
 def _of_windows(node: Node, costs: CostModel) -> Node | None:
-    """A product that reads the windows of a tensor in place of their copies; None if it is no faster."""
+    """A product that reads windows of a tensor without copying them; None if it is no faster."""
     kind, spec = node.op.kind, node.outputs[0].spec if node.outputs else None
     if not isinstance(kind, MatMul) or spec is None or spec.dtype.char not in PRODUCT_CHARS:
         return None
@@ -65,7 +65,7 @@ def _of_windows(node: Node, costs: CostModel) -> Node | None:
 
 
 def _sliding(value: Value) -> Node | None:
-    """The node of the windows that are the rows of ``value``; None for any other value."""
+    """The node of sliding windows whose rows ``value`` has; None for any other value."""
     node = value.node
     while node is not None and isinstance(node.op.kind, View) and not node.op.kind.sliding:
         node = node.inputs[0].node
@@ -86,5 +86,5 @@ def _copies_short_runs(windows: SlidingWindows, columns: int | None, costs: Cost
 
 
 def _is_strided_matrix(windows: SlidingWindows) -> bool:
-    """Whether windows are of one element each, and there is one for each element: strides express that."""
+    """Whether windows have one element each, so that strides express their matrix."""
     return all(a.length == a.stride == 1 and a.before == 0 and a.windows == a.size for a in windows.axes)

@@ -178,7 +178,7 @@ def _source(
 
 
 def _workspace(program: CProgram) -> Iterator[str]:
-    """The function that returns the bytes of the workspace."""
+    """The C text of the function that returns the bytes of the workspace."""
     yield f"{_workspace_prototype(program)}\n{{"
     nbytes = program.workspace_bytes
     extra = "" if type(nbytes) is int and not nbytes else f" + {ALIGNMENT - 1}"
@@ -189,7 +189,7 @@ def _workspace(program: CProgram) -> Iterator[str]:
 
 
 def _body(program: CProgram, parameters: Sequence[CParameter]) -> Iterator[str]:
-    """The function."""
+    """The C text of the exported function."""
     yield f"{_prototype(program, parameters)}\n{{"
     lines = [*program.checked_sizes, *program.lines.text]
     text = "\n".join(lines)
@@ -215,7 +215,7 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _messages(program: CProgram) -> Iterator[str]:
-    """The function that returns the message of a check."""
+    """The C text of the function that returns the message of a check."""
     yield f"const char *{program.name}_message(int status)\n{{\n    switch (status) {{"
     yield '    case 0: return "";'
     for number, check in enumerate(program.checks, 1):
@@ -261,7 +261,7 @@ target_link_libraries({name}_main PRIVATE {name})
 
 
 def _example(program: CProgram, parameters: Sequence[CParameter]) -> str:
-    """A program that calls the function with zeros, and prints the first elements of its results."""
+    """The C text of a program that calls the function with zeros, and prints the first results."""
     name = program.name
     lines: list[str] = []
     lines += [f"    const int64_t {p.name} = 4;" for p in parameters if p.spec is None]

@@ -167,7 +167,7 @@ class _CKernelWriter:
             yield
 
     def _by_lanes(self, loop: ks.For) -> None:
-        """A reduction: whole vectors of lanes, then the lanes of the last, shorter vector."""
+        """Write a reduction: a loop over whole vectors of lanes, then the last, shorter vector."""
         index, begin, end, lanes = (
             index_name(loop.loop),
             self._bound(loop.begin),
@@ -185,14 +185,14 @@ class _CKernelWriter:
             self._lane(loop, index, f"{vector} + lane")
 
     def _lane(self, loop: ks.For, index: str, text: str) -> None:
-        """The body of a loop for one lane."""
+        """Write the body of a loop for one lane."""
         self.lines.add(f"const int64_t {index} = {text};")
         self.lane = "lane"
         self._statements(loop.body)
         self.lane = None
 
     def _guarded(self, loop: ks.For) -> None:
-        """A loop without fallbacks, then a loop with fallbacks if some lane needs one."""
+        """Write a loop without fallbacks, then a loop with fallbacks if some lane needs one."""
         guard = self.lines.name()
         self.lines.add(f"int {guard} = 0;")
         self.lines.add(LANES_PRAGMA)
@@ -225,7 +225,7 @@ class _CKernelWriter:
             self._statements(of.body)
 
     def _end(self, here: str, size: str, limit: str) -> None:
-        """The end of a chunk."""
+        """Write the end of a chunk: the smaller of its full length and the loop's end."""
         end = f"begin{here} + {size}"
         self.lines.add(f"const int64_t end{here} = {end} < {limit} ? {end} : {limit};")
 
@@ -279,7 +279,7 @@ class _CKernelWriter:
         self.lines.add(f"const {c_type(register.dtype)} {name} = {inside} ? {element} : {zero};")
 
     def _transposed_tile(self, tile: ks.TransposedTile) -> None:
-        """The tile, element by element, in the order of its own memory."""
+        """Write the copy of a tile, element by element, in the order of the tile's memory."""
         (across, end), (down, last) = tile.across, tile.down
         target = Place(tile.tile, ((down.loop, tile.side), (across.loop, None)), begins=(down, across))
         heads = [
@@ -290,7 +290,7 @@ class _CKernelWriter:
             self.lines.add(f"{self._element(target)} = {self._element(tile.place)};")
 
     def _scratch(self, scratch: ks.ScratchBuffer) -> None:
-        """Nothing: the buffer is a parameter."""
+        """Write nothing: the buffer is a parameter."""
         self.dtypes[scratch.buffer] = scratch.dtype
 
     def _stack_scratch(self, scratch: ks.StackScratch) -> None:
@@ -335,7 +335,7 @@ class _CKernelWriter:
             yield
 
     def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> CValue:
-        """The position along the reduced loops."""
+        """The linear index of the element over the reduced loops."""
         (loop, _), *inner_loops = index
         text = index_name(loop)
         for inner, size in inner_loops:

@@ -159,7 +159,7 @@ class CProgram:
     # Buffers
 
     def buffer_name(self, buffer: int) -> str:
-        """The name of a buffer that is no part of the workspace."""
+        """The name of a buffer outside the workspace."""
         plan = self.plan
         if buffer < plan.inputs:
             return self.inputs[buffer]
@@ -199,7 +199,7 @@ class CProgram:
     # Checks
 
     def _require(self, condition: str, check: CCheck) -> None:
-        """A check: return its number unless the condition holds."""
+        """Write a check: return its number unless the condition holds."""
         self.checks.append(check)
         self.lines.add(f"if (!({condition})) return {len(self.checks)};")
 
@@ -235,7 +235,7 @@ class CProgram:
                 self._routine(statement)
 
     def _launch(self, statement: LaunchNest) -> None:
-        """The kernel of a loop nest, and the one that combines its partial results."""
+        """Write the calls of a nest's kernel, and of the kernel that combines its partial results."""
         nest = lower(*statement, self.plan.costs, self.plan.caches)
         lanes = lanes_of(nest, VECTOR_BITS)
         launch, nodes = kernel_launch(nest, lanes), tuple([step.node for step in nest.steps])
@@ -249,7 +249,7 @@ class CProgram:
             self._run(statement, launch.join, lanes, partials, region, nodes)
 
     def _reserve(self, end: int) -> None:
-        """Make the workspace reach to the byte ``end``."""
+        """Enlarge the workspace to at least ``end`` bytes."""
         self._scratch = largest(self._scratch, end - self._scratch_start)
 
     def _run(
@@ -261,7 +261,7 @@ class CProgram:
         region: Region,
         nodes: tuple[Node, ...],
     ) -> None:
-        """A call of a kernel."""
+        """Write a call of a kernel."""
         if type(launch.total) is int and not launch.total:
             return
         kernel = source(launch.kernel, lanes, self.support)
@@ -321,7 +321,7 @@ class CProgram:
         return name
 
     def _multiply(self, product: Multiply) -> None:
-        """A batch of matrix products, in loops over the batch."""
+        """Write a batch of matrix products, in loops over the batch."""
         if product.onto is not None:
             self._launch(product.onto)
         dtype = product.node.output.spec.dtype
@@ -371,7 +371,7 @@ class CProgram:
         self.lines.add(f"{name}({', '.join(operands)});")
 
     def _check_indices(self, node: Node, indices: ScatterIndices) -> None:
-        """A check of the indices of a scatter, before it writes."""
+        """Write a check of the indices of a scatter, before it writes."""
         name, text = routines.indices_inside(indices.dtype, indices.depth)
         self.routines[name] = text
         pointer = self.pointer(indices.layout.buffer, indices.layout.offset, indices.dtype)
@@ -384,7 +384,7 @@ class CProgram:
         return f"(const int64_t[]){{{', '.join(map(self.sizes.text, numbers or [1]))}}}"
 
     def _copy(self, copy: CopyMemory) -> None:
-        """A copy between contiguous values."""
+        """Write a copy between contiguous values."""
         value = copy.node.output
         target = self._operand(copy.outputs[0], value, const=False)
         nbytes = self.sizes.text(value.spec.nbytes)
@@ -454,7 +454,7 @@ def _aligned(nbytes: int) -> int:
 
 
 def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
-    """The different shapes of symbolic sizes in the program, those inside of kernels too."""
+    """The distinct symbolic shapes in the program, including those inside kernels."""
     specs = list(plan.arguments)
     for call in plan.walk():
         body = body_of(call.node)

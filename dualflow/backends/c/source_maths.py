@@ -51,7 +51,7 @@ def _comparison(symbol: str) -> Callable[[CMaths, CValue, CValue], CValue]:
 
 
 def _of_floats(name: str) -> Callable[..., CValue]:
-    """A function of C's library that leaves integers as they are."""
+    """A method that calls a function of C's library for floats, and returns integers unchanged."""
 
     def method(self: CMaths, x: CValue, *others: CValue) -> CValue:
         return self.library(name, x, *others) if x.dtype.is_floating else x

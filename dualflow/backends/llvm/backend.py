@@ -57,7 +57,7 @@ def compile_stats(compiled: Executable) -> CompileStats:
 
 
 def costs(compiled: Executable) -> CompileCosts:
-    """The costs of compiling: emission and recompilation measured now, new code as measured when compiled."""
+    """The costs of compiling: of emission as measured now, of new code as measured when it was compiled."""
     new = compiled.new_library
     reused = [source for source in compiled.program.sources if new is None or source not in new.compiled]
     stages: list[ObjectCode | CompileReport] = [] if new is None else [new.report]

@@ -9,7 +9,7 @@ from dualflow.graph.options import CompileOptions
 
 
 def capabilities() -> Capabilities:
-    """All, with the vector width and caches of this machine; without strided products if they use BLAS."""
+    """The capabilities: all, with this machine's vector width and caches; no strided products with BLAS."""
     own = gemm_or_blas.uses_own_gemm()
     return Capabilities(
         strided_products=own,

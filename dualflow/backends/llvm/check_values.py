@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 class CheckValues(NamedTuple):
-    """The indices in the parameter table at which the inputs of a check from the second on are stored.
+    """The indices in the parameter table at which a failed check stores its inputs, except the first.
 
     Calls of a graph share the table: if two fail concurrently, each may report the other's values.
     """
@@ -22,7 +22,7 @@ class CheckValues(NamedTuple):
     indices: tuple[int, ...]
 
     def arrays(self, node: Node, params: Array) -> list[Array]:
-        """The inputs of the check ``node`` from the second on, as they were when it failed."""
+        """The operands of the failed check ``node`` that its error shows: all inputs but the first."""
         inputs = []
         for index, value in zip(self.indices, node.inputs[1:], strict=True):
             raw = params[index:].view(np.uint8)[: value.spec.nbytes]

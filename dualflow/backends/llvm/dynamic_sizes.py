@@ -93,7 +93,7 @@ def emitted_size(
     size: int,
     factors: dict[SizeFactor, EmittedValue] | None = None,
 ) -> EmittedValue:
-    """Emit a size; its variables are bound. ``factors`` keeps the values of factors of sizes."""
+    """Emit a size whose variables are bound; ``factors`` caches the values of its factors."""
     if not isinstance(size, SymInt):
         return b.constant(I64, size)
     value = size.compute(lambda v: b.load(params, unit.size_param(v), I64), EmittedSizes(b), factors)
@@ -123,7 +123,7 @@ def write_size_function(
     shapes: Iterable[tuple[int, ...]],
     arena_bytes: int,
 ) -> str:
-    """Write ``void sizes(params, status)``, which computes all sizes from those of arguments: its name.
+    """Emit ``void sizes(params, status)``, which computes all sizes from arguments'; returns its name.
 
     A call stores the sizes of its arguments at their places first. The status becomes :data:`OTHER_SIZES` if
     two sizes that have to be ``equal`` differ, two that have to be ``different`` are equal, one differs from
@@ -173,7 +173,7 @@ def write_size_function(
 
 
 def _is_outside(unit: Unit, elements: ElementRange, value: Callable[[int], EmittedValue]) -> EmittedValue:
-    """Whether there are elements, and some of them are not in their buffer."""
+    """Emit whether some elements of a range are outside of their buffer."""
     nbytes = unit.bounds.nbytes[elements.buffer]
     assert nbytes is not None, "all sizes are computed before the program runs"
     outside = value(elements.nbytes) > value(nbytes)
@@ -185,7 +185,7 @@ def _is_outside(unit: Unit, elements: ElementRange, value: Callable[[int], Emitt
 
 
 def _require(entry: Entry, node: Node) -> None:
-    """Compare two sizes."""
+    """Emit the comparison of two sizes; the program fails if they differ."""
     attrs, b = node.attrs, entry.b
     first, second = (emitted_size(b, entry.unit, entry.params, attrs[name]) for name in ("x", "y"))
     fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)

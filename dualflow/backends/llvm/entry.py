@@ -55,7 +55,7 @@ ALLOCATION_FAILED = OutOfMemory("memory for a tensor of dynamic size can't be al
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """A program that is being emitted: the state that its entries share.
+    """The state of a program under construction, which its entries share.
 
     Attributes:
         module: the module with the entries that are functions.
@@ -302,7 +302,7 @@ class Entry:
         self._call_once(function, positions.table, (positions.layout,))
 
     def _call_once(self, function: IrSource, parameters: Sequence[int], layouts: Sequence[Layout]) -> None:
-        """Emit the call of a kernel that is no loop nest; its check is the last message."""
+        """Emit the call of a kernel that is not a loop nest; its check is the last message."""
         buffers = [number for layout in layouts for number in (layout.buffer, layout.offset)]
         self.call_kernel(function, 1, 1, [*parameters, *buffers, len(self.unit.messages)])
 

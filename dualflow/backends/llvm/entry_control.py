@@ -147,7 +147,7 @@ class _Control:
                     checked = False
 
     def _begin(self, statement: Statement) -> None:
-        """Set the node of the next steps; in the checked mode, also of statements that are no steps."""
+        """Record the node of ``statement`` for steps; in the checked mode, also for other statements."""
         unit = self.entry.unit
         unit.node = statement.node
         if unit.workspace is not None and (unit.sized or not _is_step(statement)):

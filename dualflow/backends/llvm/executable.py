@@ -219,7 +219,7 @@ class Executable:
         return buffers[layout.first_output : layout.first_temporary]
 
     def bound_params(self, shapes: Sequence[Sequence[int]]) -> tuple[Array, int]:
-        """The table of integers for inputs of these shapes, and the number of the check that failed, or 0.
+        """The parameter table for inputs of these shapes, and the number of the check that failed, or 0.
 
         It is for programs whose sizes follow from those of the inputs.
         """
@@ -231,7 +231,7 @@ class Executable:
         return params, int(status[0])
 
     def _calls_for(self, params: Array) -> Calls:
-        """The calls, with the sizes of a call whose integers are ``params``; the latest are kept."""
+        """The calls with sizes bound to those in the parameter table ``params``; the latest are cached."""
         if not any(isinstance(call, HostStep) for call in self._calls):
             return self._calls
         indices = self.program.size_params
@@ -244,7 +244,7 @@ class Executable:
         return calls
 
     def _arrays_for(self, params: Array) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
-        """Shapes and dtypes of the outputs and temporaries of a call whose integers are ``params``."""
+        """Shapes and dtypes of the outputs and temporaries of a call with the parameter table ``params``."""
         indices = (*self.program.output_shapes, *self.program.temporary_shapes)
         return tuple(
             [

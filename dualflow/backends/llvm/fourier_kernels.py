@@ -138,7 +138,7 @@ def _new_kernel(
 
 
 def _load_numbers(scratch: _Strip, source: EmittedValue, index: EmittedValue, swapped: bool) -> Complex:
-    """Load numbers from ``index`` on; swapping their parts gives the inverse transform."""
+    """Load numbers from ``index`` on, with their parts swapped for an inverse transform."""
     lanes = scratch.type.lanes
     pairs = scratch.b.load(source, index * 2, scratch.type.vector(2 * lanes))
     re, im = pairs.shuffle(range(0, 2 * lanes, 2)), pairs.shuffle(range(1, 2 * lanes, 2))

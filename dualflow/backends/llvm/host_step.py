@@ -1,4 +1,4 @@
-"""A host call of a compiled graph, with all that is static."""
+"""Host calls of a compiled graph, with what is known before they run: layouts, shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 class HostInput(NamedTuple):
-    """An input of a host call; ``in_order`` if a buffer of its shape can be passed itself."""
+    """An input of a host call; ``in_order`` is whether its buffer can be passed without a view."""
 
     layout: Layout
     shape: tuple[int | None, ...]
@@ -64,7 +64,7 @@ class HostStep(NamedTuple):
         return cls(call, node, tuple(inputs), tuple(outputs), tuple(shapes))
 
     def with_sizes(self, bound: Mapping[SizeVariable, int]) -> HostStep:
-        """The step for size variables of the values ``bound``."""
+        """The step with size variables replaced by the numbers ``bound``."""
         node = with_numbers(self.node, bound)
         inputs = [
             _input(node, _bound_layout(x.layout, bound), bind_sizes(x.shape, bound)) for x in self.inputs

@@ -28,7 +28,7 @@ class KernelMemory(NamedTuple):
 
 
 def is_large(launch: KernelLaunch) -> bool:
-    """Whether the kernel is so large that its code is kept short; its scalars are constants then."""
+    """Whether the kernel is large: its code is kept short, and its scalars are constants."""
     return launch.kernel.is_long
 
 

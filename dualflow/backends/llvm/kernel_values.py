@@ -96,7 +96,7 @@ class KernelValues:
 
     @property
     def _width(self) -> int:
-        """The lanes of a value of each element."""
+        """The number of lanes of a value that has one element per lane."""
         return self.lanes if self.group is None else self.group.width
 
     def position(self, loop: LoopId) -> EmittedValue:

@@ -115,7 +115,7 @@ class Program(NamedTuple):
 
 
 def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None] = lambda _: None) -> Program:
-    """The program of ``plan``; calls ``begin`` with each emitted source, with some of them repeatedly."""
+    """The program of ``plan``. ``begin`` is called with each emitted source, so that it is compiled early."""
     module = LlvmModule(vector_bits(options))
     program = statements(plan)
     bounds = MemoryBounds(plan, program)
@@ -207,7 +207,7 @@ def _computed_sizes(plan: Plan) -> Iterator[tuple[Axis, int]]:
 
 
 def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
-    """The different shapes of symbolic sizes in the program, those inside of kernels too.
+    """The distinct symbolic shapes in the program, including those inside kernels.
 
     Stacks whose length is the trip count of a while loop are left out: they grow.
     """
@@ -221,7 +221,7 @@ def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
 
 
 def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list[IrSource]:
-    """All modules, each once, in any order."""
+    """The modules of a program, without duplicates."""
     sources = dict.fromkeys(unit.functions.values())
     if entries:
         sources[driver()] = None

@@ -1,4 +1,4 @@
-"""The statements of a plan as lines of source: what Python and compiled functions have in common."""
+"""Writes the statements of a plan as lines of source, for the Python function and compiled functions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _ARRAYS = "?bBhHiIlLqQfdFD"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramCheck:
-    """A check, which programs identify by number: its node, and its message unless it is a check node."""
+    """A check of a program: its node, and its message unless the node is a check itself."""
 
     node: Node
     message: str | None = None
@@ -178,7 +178,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def iterations_of(self, loop: int) -> str:
-        """The name of the number of iterations of a loop."""
+        """The name of the variable with the number of iterations of a loop."""
 
     @abstractmethod
     def require(self, condition: str, check: ProgramCheck, reads: Sequence[ValueLayout] = ()) -> None:
@@ -186,7 +186,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
-        """A call of a kernel."""
+        """Write a call of a kernel."""
 
     @abstractmethod
     def check_status(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
@@ -194,15 +194,15 @@ class CallWriter(ABC):
 
     @abstractmethod
     def without_kernel(self, launch: LaunchNest) -> None:
-        """A loop nest that Numba can't compute."""
+        """Write a loop nest that Numba can't compute."""
 
     @abstractmethod
     def multiply(self, product: Multiply) -> None:
-        """A matrix product, added to its output if it has an addend, which has been copied there."""
+        """Write a matrix product; it is added to its output if an addend was copied there."""
 
     @abstractmethod
     def host(self, statement: Statement) -> None:
-        """A node that runs as its op's NumPy kernel."""
+        """Write the call of a node that runs as its op's NumPy kernel."""
 
     # Statements
 
@@ -238,12 +238,12 @@ class CallWriter(ABC):
                 self.host(statement)
 
     def _launch_addend(self, launch: LaunchNest | None) -> None:
-        """The launch that writes the addend of a product or scatter to its output."""
+        """Write the launch that copies the addend of a product or scatter to its output."""
         if launch is not None:
             self._launch(launch)
 
     def _launch(self, launch: LaunchNest) -> None:
-        """A loop nest."""
+        """Write a loop nest: a call of its kernel, if it has one."""
         nest = self.context.nest(launch)
         if nest.launch is None:
             self.without_kernel(launch)
@@ -294,7 +294,7 @@ class CallWriter(ABC):
         return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset != 0 else buffer
 
     def _scatter(self, scatter: ScatterRows) -> None:
-        """Rows scattered to indices."""
+        """Write a scatter of rows."""
         node, indices, (out,) = scatter.node, scatter.indices, scatter.outputs
         if not has_arrays(node):
             self.host(scatter)
@@ -312,7 +312,7 @@ class CallWriter(ABC):
         self.lines.add(f"{name}({', '.join(arguments)})", (node,))
 
     def _require_inside(self, scatter: Node, indices: ScatterIndices) -> None:
-        """A check of the indices of a scatter, before it writes."""
+        """Write a check of the indices of a scatter, before it writes."""
         self.routines.add("scatter_inside")
         layout, (_, count, *_) = indices.layout, indices.table
         buffer = self.buffer(layout.buffer, indices.dtype)
@@ -332,7 +332,7 @@ class CallWriter(ABC):
             self.lines.add(f"{out}[{self.number(layout.offset + i)}] = {dtype}({self.number(size)})")
 
     def _copy(self, copy: CopyMemory) -> None:
-        """A copy between contiguous values."""
+        """Write a copy between contiguous values."""
         value = copy.node.output
         source, target = (self._flat_slice(x, value) for x in (*copy.inputs, *copy.outputs))
         self.lines.add(f"{target} = {source}", (copy.node,))
@@ -349,7 +349,7 @@ class CallWriter(ABC):
     # Conditionals and loops
 
     def control(self, statement: ChooseBranch | RunLoop) -> None:
-        """A branch or a loop, with the statements inside it."""
+        """Write a branch or a loop, with the statements inside it."""
         if isinstance(statement, RunLoop):
             self._loop(statement)
         else:
@@ -406,7 +406,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
-        """The end of an iteration."""
+        """Write the end of an iteration."""
 
     def _tested(self, test: Sequence[Statement], condition: ValueLayout) -> None:
         self.statements(test)
@@ -414,7 +414,7 @@ class CallWriter(ABC):
             self.lines.add("break")
 
     def _grow(self, loop: RunLoop, row: StackRow, iteration: str) -> None:
-        """Grow a stack that is full, for the row of this iteration."""
+        """Write the growth of a stack that is full, for the row of this iteration."""
         self.routines.add("doubled")
         stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
         row_bytes = loop.growable_bytes
@@ -424,7 +424,7 @@ class CallWriter(ABC):
             self.lines.add(f"{stack} = doubled({stack}, {self.number(INITIAL_CAPACITY * count)})")
 
     def _point(self, row: StackRow, iteration: str) -> None:
-        """The row of this iteration: a slice of its stack."""
+        """Write the assignment of this iteration's row: a slice of its stack."""
         stack, count = self.buffer(row.stack.buffer, row.dtype), self.number(row.nbytes // row.dtype.size)
         begin = f"{iteration} * {count}" + (
             f" + {self.number(row.stack.offset)}" if row.stack.offset != 0 else ""

@@ -35,7 +35,7 @@ def least_shared(launch: KernelLaunch) -> int:
 
 
 def unavailable_reason(context: ProgramContext, statement: Statement) -> str | None:
-    """Why a branch or loop is not compiled; None if it is.
+    """The reason that a branch or loop is not compiled; None if it is.
 
     Only functions that Python calls may use threads, of Numba or of BLAS.
     """

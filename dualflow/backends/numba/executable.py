@@ -154,14 +154,14 @@ _effect_log: Final[ContextVar[EffectLog | None]] = ContextVar("dualflow_numba_ef
 
 
 def _record_running(node: Node | None) -> None:
-    """Record in the effect log of this call, if it has one, which node runs."""
+    """Record the running node in the effect log of this call, if it has one."""
     effect_log = _effect_log.get()
     if effect_log is not None:
         effect_log.node = node
 
 
 def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
-    """A call of a weakly referenced method: the program must not keep its object alive."""
+    """A function that calls a weakly referenced method, so that the program doesn't keep its object alive."""
 
     def call(*args: Any) -> Any:
         bound = method()

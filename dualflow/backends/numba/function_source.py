@@ -48,7 +48,7 @@ _BEGIN = "zero, one = i64(0), i64(1)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedArray:
-    """An array in which a function stores a value for the error of its check of this number."""
+    """An array in which a function stores a value that the error of a failed check shows."""
 
     name: str
     check: int
@@ -86,7 +86,7 @@ class FunctionSource:
     parts: tuple[FunctionSource, ...]
 
     def walk(self) -> Iterator[FunctionSource]:
-        """The functions that it calls, each after those that it calls, and itself."""
+        """All functions that it calls, directly or not, in an order of definition, and itself last."""
         for part in self.parts:
             yield from part.walk()
         yield self
@@ -191,7 +191,7 @@ class _FunctionWriter(CallWriter):
                 self._part(group)
 
     def _part(self, program: Sequence[Statement]) -> None:
-        """A call of a new function with these statements."""
+        """Write a call of a new function with these statements."""
         part = _FunctionWriter(
             self,
             f"{self.name}_{len(self.parts)}",
@@ -299,7 +299,7 @@ class _FunctionWriter(CallWriter):
         raise AssertionError(f"{statement.node} can't be part of a compiled function")
 
     def multiply(self, product: Multiply) -> None:
-        """A product for each matrix of the batch."""
+        """Write a product for each matrix of the batch."""
         if product.is_empty:
             return
         self.routines.add("product")

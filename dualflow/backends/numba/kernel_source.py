@@ -57,7 +57,7 @@ class KernelSource:
         return "\n".join(['@njit(error_model="numpy", nogil=True, cache=True)', head, *self.lines, ""])
 
     def shared(self, name: str) -> str:
-        """A function that shares the kernel's range between Numba's threads, in chunks."""
+        """The source of a function that runs the kernel's range in chunks, on Numba's threads."""
         arguments = names(self.parameters[2:])
         return f"""
 @njit(parallel=True, error_model="numpy", nogil=True, cache=True)
@@ -185,7 +185,7 @@ class _Writer:
 
     @contextmanager
     def _each(self, loop: ks.For) -> Iterator[None]:
-        """The head of a loop, and the indices that several statements of its body have in common."""
+        """A context that writes the head of a loop, and the indices that several statements in it share."""
         begin, end = (self._bound(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
         outer, self.index_names = self.index_names, dict(self.index_names)
@@ -200,7 +200,7 @@ class _Writer:
         self.index_names = outer
 
     def _guarded(self, loop: ks.For) -> None:
-        """A loop without fallbacks, then a loop with fallbacks if some lane needs one."""
+        """Write a loop without fallbacks, then a loop with fallbacks if some lane needs one."""
         guard = self.lines.name()
         self.lines.add(f"{guard} = False")
         with self._each(loop):
@@ -232,7 +232,7 @@ class _Writer:
             self._statements(of.body)
 
     def _end(self, here: str, size: str, limit: str) -> None:
-        """The end of a chunk. `min` would take longer to compile than this."""
+        """Write the end of a chunk, by an ``if``: ``min`` takes longer to compile."""
         self.lines.add(f"end{here} = begin{here} + {size}")
         with self.lines.block(f"if end{here} > {limit}:"):
             self.lines.add(f"end{here} = {limit}")
@@ -284,7 +284,7 @@ class _Writer:
         self.lines.add(f"{self._name(register)} = {element} if {self._name(guarded.inside)} else {zero}")
 
     def _transposed_tile(self, turned: ks.TransposedTile) -> None:
-        """The tile, element by element, in the order of its own memory."""
+        """Write the copy of a tile, element by element, in the order of the tile's memory."""
         (across, end), (down, last) = turned.across, turned.down
         target = Place(turned.tile, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
         heads = [
@@ -323,7 +323,7 @@ class _Writer:
         return SourceValue(self._name(register), register.dtype, reorderable=register in self.carried)
 
     def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> SourceValue:
-        """The position along the reduced loops."""
+        """The linear index of the element over the reduced loops."""
         (loop, _), *inner_loops = index
         text = f"i{loop}"
         for inner, size in inner_loops:
@@ -362,7 +362,7 @@ class _Writer:
             self.lines.add(f"{self._name(register)} = x{buffer}[u(0)]")
 
     def _reduce_horizontal(self, statement: ks.ReduceHorizontal) -> None:
-        """Nothing: Numba vectorises lanes, and an accumulator has one element."""
+        """Write nothing: Numba vectorises lanes, and an accumulator has one element."""
 
     def _reduce_finalize(self, statement: ks.ReduceFinalize) -> None:
         accumulator = [self._register(r) for r in statement.accumulator]

@@ -59,7 +59,7 @@ def listing(graph: Graph) -> str:
 
 
 def joined(pieces: Sequence[str]) -> str:
-    """Pieces of a file, with no more than two empty lines between them."""
+    """The text of a file from pieces, with at most two empty lines between them."""
     return re.sub(r"\n{3,}", "\n\n\n", "\n".join(pieces)).rstrip("\n") + "\n"
 
 
@@ -125,7 +125,7 @@ def array_source(array: np.ndarray[Any, Any]) -> str:
 
 
 def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[str]:
-    """A kernel, with a comment at the beginning of each node's code."""
+    """The source of a kernel, with a comment at the beginning of each node's code."""
     at: dict[int, dict[Node, None]] = {}
     for place, node in kernel.nodes:
         at.setdefault(place, {})[node] = None
@@ -141,7 +141,7 @@ def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[
 
 
 def _host(number: int, node: Node) -> str:
-    """A node as the NumPy code of its op's kernel, or as a function that raises if this needs dualflow."""
+    """The source of a host call: the op's NumPy code, or a function that raises if that needs dualflow."""
     own = kernel_source(node)
     if own is not None:
         return f"\n{own.function(f'host{number}')}"
@@ -151,7 +151,7 @@ def _host(number: int, node: Node) -> str:
 
 
 def _failures(checks: Sequence[ProgramCheck]) -> str:
-    """The errors of the numbers with which the program calls ``fail``."""
+    """The source of ``fail``, which raises the error of a check's number."""
     rows = []
     for check in checks:
         if check.message is None:

@@ -272,7 +272,7 @@ class ProgramSource(CallWriter):
         self._host(statement, whole=True)
 
     def _host(self, call: Statement, *, whole: bool) -> None:
-        """A call of the op's NumPy kernel on views of buffers; ``whole`` results become the buffers."""
+        """Write a call of the op's NumPy kernel on views of buffers; ``whole`` results become the buffers."""
         number, names = len(self.hosts), self.context.names
         self.hosts.append(call)
         arguments = [
@@ -299,10 +299,10 @@ class ProgramSource(CallWriter):
     # Conditionals and loops
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
-        """Nothing: Python handles signals itself."""
+        """Write nothing: Python handles signals itself."""
 
     def control(self, statement: ChooseBranch | RunLoop) -> None:
-        """A compiled function, or a fallback; the program marks the outermost loop while it runs."""
+        """Write a branch or loop: a call of a compiled function, or Python's own statement as fallback."""
         fallback = unavailable_reason(self.context, statement)
         if fallback is not None:
             self.fallbacks.append(fallback)
@@ -324,7 +324,7 @@ class ProgramSource(CallWriter):
             self.check_status(function.checks, ())
 
     def _call(self, statement: ChooseBranch | RunLoop) -> FunctionSource:
-        """A branch or loop as a compiled function, and a call of it."""
+        """Write a call of a branch or loop as a compiled function; returns the function."""
         stem = "cond" if isinstance(statement, ChooseBranch) else "loop"
         function = function_source(self, statement, f"{stem}{len(self.functions)}")
         self.functions.append(function)
@@ -336,7 +336,7 @@ class ProgramSource(CallWriter):
         return function
 
     def _check_saved(self, function: FunctionSource) -> None:
-        """Raise the error of a failed check with saved values."""
+        """Write the raising of a failed check's error, with the saved values."""
         for number in dict.fromkeys(saved.check for saved in function.saved):
             saved = [
                 f"{k.name}.reshape({self._shape(sizes(k.value))})"

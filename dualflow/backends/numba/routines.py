@@ -15,7 +15,7 @@ _EXTREME: Final = (
 
 
 def _scatter(join: str, doc: str, joined: str) -> str:
-    """The routine that writes the expression ``joined`` of two elements at each index."""
+    """The source of a scatter that stores the expression ``joined`` of the old and the new element."""
     return f'''
 @njit(error_model="numpy", cache=True)
 def scatter_{join}(out, to, positions, at, rows, begin, iterations, count, length, sizes, depth):

@@ -30,7 +30,7 @@ def module_name(text: str) -> str:
 
 
 def module_of(text: str) -> ModuleType:
-    """The module whose source is ``text``, one for equal texts. Other modules can import it by its name.
+    """The module whose source is ``text``, the same one for equal texts; other modules may import it.
 
     Without a cache folder it has no file: Numba then compiles it anew in each process.
     """

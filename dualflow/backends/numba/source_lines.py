@@ -43,7 +43,7 @@ class Lines:
         self.text.append("    " * self.depth + line)
 
     def rename(self, old: str, new: str) -> bool:
-        """Rename ``old`` to ``new`` in the last line, if it assigns this temporary; whether it does."""
+        """Rename ``old`` to ``new`` in the last line, if it assigns that; returns whether it does."""
         head = "    " * self.depth + f"{old} = "
         if not old.startswith("t") or not self.text or not self.text[-1].startswith(head):
             return False
@@ -57,7 +57,7 @@ class Lines:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Lines that are indented under ``head``."""
+        """A context that adds ``head``, and indents the lines inside."""
         self.add(head)
         self.depth += 1
         length = len(self.text)

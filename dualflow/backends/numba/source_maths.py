@@ -34,7 +34,7 @@ def _comparison(symbol: str) -> Callable[[SourceMaths, SourceValue, SourceValue]
 
 
 def _reordered(symbol: str, primitive: str) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
-    """An operation that may be reordered between lanes, if they carry the first operand."""
+    """A method for a sum or product that LLVM may reorder between lanes, if they carry the first operand."""
 
     def method(self: SourceMaths, x: SourceValue, y: SourceValue) -> SourceValue:
         if x.reorderable and x.dtype.is_floating:
@@ -45,7 +45,7 @@ def _reordered(symbol: str, primitive: str) -> Callable[[SourceMaths, SourceValu
 
 
 def _instruction(name: str) -> Callable[..., SourceValue]:
-    """A function that is one machine instruction, and that leaves integers as they are."""
+    """A method that applies one machine instruction to floats, and returns integers unchanged."""
 
     def method(self: SourceMaths, x: SourceValue, *others: SourceValue) -> SourceValue:
         return self.instruction(name, x, *others) if x.dtype.is_floating else x

@@ -167,7 +167,7 @@ def _trusted_folder() -> str | None:
 
 
 def _distrust(directory: str) -> str:
-    """The reason that a folder may contain files of other users; empty if it can't, or does not exist yet.
+    """The reason that a folder is not trusted: other users may write to it. Empty if it is trusted.
 
     A link counts as its target, if the link is the user's own. A folder is safe in a parent folder like /tmp,
     where all may write but can rename only their own files (the sticky bit).

@@ -32,7 +32,7 @@ _UNCHECKED: Final = ("c_fast_call", "blocks")
 
 
 def off(part: str) -> str:
-    """The reason that a part is off, and its fallback; the empty string if it is on.
+    """The reason that a part is off, with the name of its fallback; the empty string if it is on.
 
     Raises:
         InvalidArgumentError: the variable names something that is no part.

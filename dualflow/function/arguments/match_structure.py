@@ -66,7 +66,7 @@ def _children(expected: Structure, value: Any) -> Sequence[Any] | None:
 def match_tensors(
     leaves: Sequence[Leaf], names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[Any] | None:
-    """A value for each leaf of a trace, for a call that passes only the tensors among the leaves, one by one.
+    """A value for each leaf of a trace, for a call that passes the tensors among the leaves one by one.
 
     Keywords are the names of leaves, or of their specs. Returns None if the numbers of arguments and tensors
     differ, or an argument is no tensor, array or number.

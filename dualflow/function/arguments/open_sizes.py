@@ -32,7 +32,7 @@ def serves(key: Key, call: Key) -> bool:
 def relaxed(
     call: CallArguments, earlier: Sequence[Key], batches: bool = False, fixed: Container[Axis] = ()
 ) -> CallArguments:
-    """``call`` with those sizes open in which it differs from ``earlier`` keys that differ in sizes only.
+    """``call`` with the sizes open in which it differs from ``earlier`` keys of the same structure.
 
     As in TensorFlow, another rank, dtype or Python value is another trace. With ``batches``, sizes other
     than the first are left open only after three keys that differ in these. The sizes of ``fixed`` axes of
@@ -57,21 +57,21 @@ def _accepts(old: Leaf, new: Leaf) -> bool:
 
 
 def _alike(old: Leaf, new: Leaf) -> bool:
-    """Whether two leaves are equal but for sizes."""
+    """Whether two leaves are equal, or differ in sizes only."""
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
         return old.spec.dtype is new.spec.dtype and old.spec.rank == new.spec.rank
     return old == new
 
 
 def _rows_alike(old: Leaf, new: Leaf) -> bool:
-    """Whether two leaves that are equal but for sizes have equal sizes except for the first."""
+    """Whether two leaves that differ in sizes only have the same shape after the first axis."""
     if not (isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf)):
         return True
     return all(a is None or a == b for a, b in zip(old.spec.shape[1:], new.spec.shape[1:], strict=True))
 
 
 def input_leaves(key: Key) -> list[int]:
-    """The number of the leaf that each input of a trace for ``key`` is; a variable is one input."""
+    """For each input of a trace for ``key``, the index of its leaf; each variable is one input."""
     places: list[int] = []
     aliases: set[int] = set()
     for place, leaf in enumerate(key[1]):

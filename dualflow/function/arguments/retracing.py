@@ -139,7 +139,7 @@ class TraceHistory:
 
 
 def _place(guard: SizeGuard) -> str:
-    """The line that needed a guard, as the end of a sentence."""
+    """The line that made a guard necessary, as the end of a sentence."""
     return "" if guard.origin is None else f" ({os.path.basename(guard.origin.file)}:{guard.origin.line})"
 
 

@@ -127,7 +127,7 @@ class Signature:
         return bound.arguments
 
     def places(self, count: int, names: Sequence[str]) -> list[int]:
-        """The numbers of a call's values in the order of the parameters.
+        """The indices of a call's values in the order of the parameters.
 
         ``count`` of the values are positional.
 

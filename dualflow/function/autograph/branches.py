@@ -131,7 +131,7 @@ def stage_if(
 
 
 def _run_inline(branch: Callable[[], None]) -> None:
-    """Trace ``branch`` as part of the current trace: the other branch only raises, and became a check."""
+    """Trace ``branch`` as part of the current trace, as the other branch only raises: it became a check."""
     with conditional(tracer_of(dispatch.current())):
         try:
             branch()
@@ -215,7 +215,7 @@ class _Merger:
         return main, other
 
     def _leaf(self, name: str, main: Any, other: Any, missing: Sequence[bool]) -> Any:
-        """The leaf if both branches have the same, else a mark that it is a result of the conditional.
+        """The leaf if both branches have the same one, else a mark for a result of the conditional.
 
         A leaf that may be ``missing`` after a branch, or that a loop may not have assigned, has a flag.
         """
@@ -256,7 +256,7 @@ def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:
 
 
 def _shaped(main: Any, other: Any) -> tuple[Any, Any]:
-    """Two values; a TensorArray without element shape gets that of the other one."""
+    """Two values, with the element shape of one TensorArray for the other if that has none."""
     if isinstance(main, TensorArray) and isinstance(other, TensorArray):
         if main.is_unshaped and other.element_shape is not None:
             return main.shaped(other.element_shape), other

@@ -1,4 +1,4 @@
-"""Compiles converted functions for the user's lines, once for each code object."""
+"""Compiles converted functions with the user's line numbers, once for each code object."""
 
 from __future__ import annotations
 import __future__
@@ -56,7 +56,7 @@ def lowered_tree(function: FunctionType) -> FunctionNode:
 
 
 def _conversion(function: FunctionType) -> CodeType | str:
-    """The converted code of a function, or why there is none."""
+    """The converted code of a function, or the reason that there is none."""
     code = function.__code__
     try:
         tree, namer = _lowered(function)

@@ -109,7 +109,7 @@ class _Unconverted:
 
 
 def _as_unbound_local(error: NameError) -> UnboundLocalError | None:
-    """The error that Python raises for a local variable that a generated function has read; None for others.
+    """The UnboundLocalError for a variable that a generated function read before assignment; else None.
 
     A local variable of a converted function is a free variable of its branches and loop bodies.
     """

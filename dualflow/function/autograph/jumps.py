@@ -181,7 +181,7 @@ def _set(*flags: str | None) -> list[ast.stmt]:
 
 
 def _own_jumps(block: Iterable[ast.AST]) -> set[type[ast.AST]]:
-    """The kinds of ``break`` and ``continue`` in a block that leave the loop around it."""
+    """The kinds of jumps in a block that belong to the loop around it: ``break``, ``continue``."""
     kinds: set[type[ast.AST]] = set()
     pending: list[Any] = list(block)
     while pending:

@@ -157,7 +157,7 @@ def _for_iterations(
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """How the graph's loop carries a Python variable: the plan for the variable.
+    """A Python variable that the graph's loop carries: its structure, and the specs of its leaves.
 
     Attributes:
         name: its name.
@@ -266,7 +266,7 @@ class _Loop:
         iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
         item_specs: Sequence[TensorSpec],
     ) -> tuple[Body, list[_Carried | None], bool]:
-        """Trace one iteration by ``plans``.
+        """Trace one iteration with the variables carried as in ``plans``.
 
         Returns the body, the plans that follow, and whether they are the same.
         """
@@ -325,7 +325,7 @@ def _traced_iteration(
 
 
 def _plan(name: str, x: Any) -> _Carried | None:
-    """How the loop carries the variable ``name`` with value ``x``; None if it doesn't."""
+    """The plan for carrying the variable ``name`` with value ``x``; None if the loop doesn't carry it."""
     if x is None or is_undefined(x) or isinstance(x, AbstractVariable | str | bytes):
         return None
     return _carried(name, x)

@@ -58,7 +58,7 @@ def strings(names: Sequence[str]) -> ast.Tuple:
 
 
 def placed(nodes: Sequence[N], at: ast.AST) -> list[N]:
-    """``nodes`` with the location of ``at``, also for their parts without one."""
+    """``nodes`` with the location of ``at``, where they or their parts have none."""
     for node in nodes:
         ast.copy_location(node, at)
         ast.fix_missing_locations(node)

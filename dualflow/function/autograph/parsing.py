@@ -98,7 +98,7 @@ def _lambda(code: CodeType, lines: Sequence[str]) -> ast.Lambda | None:
 
 
 def _alone(lines: Sequence[str], first: int, column: int, end: tuple[int, int]) -> ast.Lambda | None:
-    """The ``lambda`` that begins at ``column`` of the line ``first`` and ends at ``end`` or later."""
+    """The parsed ``lambda`` that begins at ``column`` of line ``first`` and ends at ``end`` or later."""
     block = [line.encode() for line in lines[first - 1 :]]
     start = len(lines[first - 1][:column].encode())
     block[0] = b" " * start + block[0][start:]

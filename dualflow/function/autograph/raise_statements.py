@@ -17,7 +17,7 @@ from dualflow.function.errors import here
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
-    """A ``try`` statement: the trace that runs it, and the exceptions that its clauses name."""
+    """A ``try`` statement that is being traced: its trace, and the exceptions that its clauses catch."""
 
     engine: Engine
     kinds: Callable[[], Any]

@@ -79,7 +79,7 @@ class Zipped(LoopIterations):
 
 
 def iterations_of(iterated: Any) -> LoopIterations | None:
-    """How a graph loop iterates over ``iterated``, a tensor or range; None if Python iterates over it."""
+    """The iterations of a graph loop over ``iterated``, a tensor or range; None if Python iterates."""
     if isinstance(iterated, LoopIterations):
         return iterated
     tensor = symbolic(iterated)

@@ -38,7 +38,7 @@ Read = Callable[[], "Sequence[Array] | None"]
 
 
 class StreamReading(NamedTuple):
-    """How a loop reads its elements, one after another, when the graph runs.
+    """The source of a loop's elements, which are read one after another when the graph runs.
 
     Attributes:
         structure: the structure of an element.
@@ -77,7 +77,7 @@ class StreamLoop(AssigningSpec):
     _compiled: dict[tuple[Any, ...], CompiledGraph] = field(default_factory=dict, repr=False)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """The final carried values."""
+        """Run the loop; returns the final carried values."""
         first = len(self.reading.handles)
         numbers = [int(x) for x in arrays[:first]]
         carry: list[Any] = [wrap(x) for x in arrays[first : first + self.carried]]

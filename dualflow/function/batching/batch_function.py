@@ -29,7 +29,7 @@ class _Trace(NamedTuple):
 def batch_function(
     fn: Callable[..., Any], call: Call, leaves: Sequence[Any], count: int
 ) -> tuple[list[BatchedValue], Structure]:
-    """Evaluate ``fn`` for a batch of ``count`` elements.
+    """Trace ``fn`` for one element, and evaluate it for a batch of ``count`` elements.
 
     Returns the leaves of the result, and their structure.
 

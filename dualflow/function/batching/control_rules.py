@@ -79,7 +79,7 @@ def _masked_branch(
 
 
 def _with_valid(mask: Any, tensor: Any) -> Any:
-    """``tensor`` with the elements outside of ``mask`` replaced by the first one in it."""
+    """``tensor`` with the batch elements outside of ``mask`` replaced by the first one inside it."""
     return _select(mask, tensor, gather(tensor, argmax(mask, 0), axis=0))
 
 

@@ -81,7 +81,7 @@ def _outputs(
 
 
 def shared(value: BatchedValue, variable: Any) -> Any:
-    """The tensor of a shared value, which the whole batch assigns.
+    """The tensor of a value that must be the same for all batch elements, to be assigned.
 
     Raises:
         UnbatchableError: the value is batched.

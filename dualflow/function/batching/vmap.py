@@ -152,7 +152,7 @@ def _in_axes(args: Sequence[Any], in_axes: Any) -> list[int | None]:
 
 
 def _spread(axes: Any, values: Any, what: str) -> Iterator[int | None]:
-    """The axis for each leaf of ``values``."""
+    """The batch axis of each leaf of ``values``, from one number or a structure of axes."""
     if axes is None or isinstance(axes, int):
         yield from [axes] * len(flatten(values, _is_batched)[0])
         return

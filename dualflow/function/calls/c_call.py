@@ -133,7 +133,7 @@ def _descriptor(
 
 
 def _arguments(form: CallForm) -> list[int | Fixed]:
-    """For each value of a call, the number of the input that it is, or the object that it must be."""
+    """For each value of a call, its index among the inputs, or the Python object that it must be."""
     by_place: dict[int, int | Fixed] = {place: i for i, place in enumerate(form.places)}
     by_place |= {x.place: Fixed(x.value) for x in form.fixed}
     return [by_place[i] for i in range(form.arity)]

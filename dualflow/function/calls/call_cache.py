@@ -95,7 +95,7 @@ class CallCache(Generic[T]):
 
     @property
     def tried(self) -> list[T]:
-        """The traces whose fast paths are tried first. Their ``last_call`` is not updated."""
+        """The traces whose fast paths are tried first; calls of these don't update ``last_call``."""
         return list(self._tried.values())
 
     def forget_fast_paths(self) -> None:

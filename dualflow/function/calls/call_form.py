@@ -1,4 +1,4 @@
-"""The form of a call: which of its values are inputs of a graph, and which objects the others must be."""
+"""The form of a call: which of its values are graph inputs, and which are Python values compiled in."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FixedValue(NamedTuple):
 
 
 class CallForm(NamedTuple):
-    """Which of a call's values are inputs of a graph, and which objects the others must be.
+    """Which of a call's values are graph inputs, and which are Python values compiled in.
 
     Attributes:
         places: the number of each input among the values, in the graph's order.
@@ -79,7 +79,7 @@ def form_of(places: Sequence[int], values: Sequence[Any]) -> CallForm | None:
 
 
 def literal_key(value: Any) -> Any:
-    """A key that two values of one type share if they are compiled to the same code.
+    """A key that is equal for values of one type if they compile to the same code.
 
     >>> literal_key(0.0) == literal_key(-0.0), literal_key(3)
     (False, 3)

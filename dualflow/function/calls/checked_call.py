@@ -18,7 +18,7 @@ from dualflow.graph.ir import Graph
 
 
 def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The fast path that calls ``run`` with those of a call's values that are the graph's inputs.
+    """The fast path that checks a call's values, and calls ``run`` with the graph's inputs.
 
     It returns REFUSED unless the inputs are tensors of the graph's shapes and dtypes in row-major order. Axes
     of one symbolic size must have equal sizes, those of different ones different sizes. It always returns
@@ -79,14 +79,14 @@ def _with_size_checks(specs: Sequence[TensorSpec], run: Callable[..., Any]) -> C
 
 
 def _equality_pattern(sizes: Sequence[Any]) -> list[int]:
-    """For each size the place of the first that equals it."""
+    """For each size, the index of the first equal one."""
     return [sizes.index(size) for size in sizes]
 
 
 def reading_call(
     compiled: Compiled, captured: Sequence[Any], pack: Callable[[Sequence[Any]], Any]
 ) -> Callable[..., Any]:
-    """An executable that assigns no variable, as a function of tensors in row-major order."""
+    """A function that runs an executable without assignments on tensors in row-major order."""
     run = compiled.run
 
     def call(*tensors: Any) -> Any:

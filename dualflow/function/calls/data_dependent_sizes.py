@@ -53,7 +53,7 @@ def _sizes_read(node: Node, open_inputs: bool) -> Sequence[TensorSpec]:
 
 @dataclass(frozen=True, slots=True)
 class InterpretedSpec(BodySpec):
-    """The attribute of a node that runs a graph through NumPy.
+    """The attribute of a node that runs a whole graph through NumPy.
 
     Attributes:
         body: the graph.
@@ -128,7 +128,7 @@ def _run(*arrays: Array, interpreted: InterpretedSpec) -> tuple[Array, ...]:
 def changed_sizes(
     carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
 ) -> list[tuple[int, int]]:
-    """The carried values, by number, and axes whose sizes an iteration changes.
+    """The carried values, by index, and the axes whose sizes an iteration changes.
 
     ``changing`` ones excluded.
     """

@@ -1,4 +1,4 @@
-"""The graph of a trace as an exported program computes it: optimised for a target, with symbolic sizes."""
+"""The optimised graph of a trace for an export target; its open sizes become symbolic."""
 
 from __future__ import annotations
 

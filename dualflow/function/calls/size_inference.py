@@ -175,7 +175,7 @@ class SizeInference:
         return False
 
     def _ensured(self, value: Value, sizes: Shape) -> Value:
-        """``value`` with the ``sizes`` of an :data:`ENSURED` node, which the program checks."""
+        """``value`` with the required ``sizes``, which an :data:`ENSURED` node checks at run time."""
         pairs = zip(sizes_of(value), sizes, strict=True)
         shape = [current if size is None else size for current, size in pairs]
         message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
@@ -301,14 +301,14 @@ class SizeInference:
         return [self._size(x) for x in values]
 
     def of_size(self, x: Any, new_size: int, size: int) -> Any:
-        """``x``, of ``size`` elements, as one axis of ``new_size``, which the program checks to be equal."""
+        """``x``, a vector of ``size`` elements, with size ``new_size``; a check at run time compares them."""
         if new_size == size:
             return x
         flat = self.tracer.run(RESHAPE, (x,), {"shape": Shape((size,))})
         return self.of_shape(flat, (new_size,), "{0[0]} elements are not the {1[0]} of the new shape")
 
     def of_shape(self, x: Any, shape: Sequence[int], message: str, *, repeats: bool = False) -> Any:
-        """``x`` with ``shape``, which the program checks to be its own; with ``repeats`` its sizes may be 1.
+        """``x`` with ``shape``, checked at run time; with ``repeats`` a size of ``x`` may be 1.
 
         ``message`` is that of the error, in which {0} and {1} are replaced by the shapes.
         """
@@ -333,7 +333,7 @@ class SizeInference:
     # private
 
     def _first_equal(self, value: Value) -> Value:
-        """The first value that is computed like ``value``, so that both are the same size variable.
+        """The first value with the same computation as ``value``; both share one size variable.
 
         This is value numbering, as in common subexpression elimination.
         """

@@ -57,7 +57,7 @@ def _trace(trace: Reporting) -> Iterator[str]:
 
 
 def _repeated(part: PartReport, count: int) -> str:
-    """The number of equal parts as text: native parts belong to one program, others are counted."""
+    """The number of equal parts as text; native parts, which are one program, have none."""
     if count == 1:
         return ""
     return f" in {count} parts" if part.kind == "native" else f" x {count}"

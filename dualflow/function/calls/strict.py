@@ -1,4 +1,4 @@
-"""``@function(strict=True)``: an error for a graph of which a part would not run natively."""
+"""``@function(strict=True)``: raises an error if a part of the graph would not run natively."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class ForwardBackward:
     def backward_arguments(
         self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: Sequence[Any]
     ) -> list[Any]:
-        """The arguments of the backward graph: those of the values of a call that it reads."""
+        """The arguments of the backward graph, selected from the values of a call."""
         count = self.effect_results
         tables = {
             SourceKind.INPUT: (*inputs, *cotangents),

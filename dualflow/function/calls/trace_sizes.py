@@ -71,7 +71,7 @@ class TraceSizes:
             return self._inference.input_of(place, value.spec, {})
 
     def _record(self, value: Value, captured: Mapping[Value, Value]) -> Value:
-        """``value`` as the inference has recorded it, after the values it is computed from.
+        """The inference's record of ``value``; values it is computed from are recorded first.
 
         ``captured`` has the value of an outer trace for those that an inner one captures.
         """
@@ -99,7 +99,7 @@ class TraceSizes:
         return self._inference.tracer.builder.argument(value.spec)
 
     def _in_arguments(self, size: int) -> int | None:
-        """``size`` in size variables of arguments; None if it depends on others."""
+        """``size`` as an expression of the arguments' sizes; None if it depends on other values."""
         nodes = self._inference.tracer.builder.nodes
         for node in nodes[self._bindings_read :]:
             if node.op is BIND_SIZE and "value" in node.attrs:

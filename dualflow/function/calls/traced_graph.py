@@ -46,7 +46,7 @@ _NONE: Final[Mapping[int, int]] = {}
 
 
 class TracedGraph:
-    """Some values of a tracer as a function of others, callable under any engine.
+    """A traced graph, which can be called under any engine.
 
     Args:
         tracer: recorded the values.

@@ -197,7 +197,7 @@ def without_gradient(values: Any) -> Any:
 
 
 def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
-    """The loop variables.
+    """The loop variables, with an element shape for each TensorArray that has none.
 
     The element shape of a TensorArray without one is that of the first write in ``body``.
     """

@@ -1,4 +1,4 @@
-"""Exceptions that a graph raises at run time, from ``raise`` statements in branches.
+"""``raise`` statements in branches of a graph: exceptions that the graph raises at run time.
 
 The trace of a branch ends at its ``raise``, which becomes a check in the graph. After the check, the other
 branch continues without a conditional.
@@ -168,7 +168,7 @@ def trace_boundary() -> Iterator[None]:
 
 
 def raise_at_boundary(error: Exception) -> NoReturn:
-    """Raise ``error`` here, and again at the end of the trace."""
+    """Raise ``error`` here, and again at the end of the trace if user code catches it."""
     errors = _deferred.get()
     if errors is not None:
         errors.append(error)

@@ -238,7 +238,7 @@ class TensorArray:
         return self
 
     def close(self, name: str | None = None) -> None:
-        """Do nothing: Python frees the array."""
+        """Does nothing, since Python frees the array; for TensorFlow 1 programs."""
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The kind, keys and leaves of the array as a structure, as loops and branches carry it."""
@@ -296,7 +296,7 @@ class TensorArray:
         return ensure_shape(value, shape)
 
     def _accepting(self, value: Any) -> _Kind:
-        """The kind of the array after ``value`` is written; an error if it doesn't fit."""
+        """The kind of the array after a write of ``value``; raises if its dtype or shape differs."""
         if value.dtype is not self.dtype:
             raise InvalidArgumentError(
                 f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype.name}"

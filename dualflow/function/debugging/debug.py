@@ -24,7 +24,7 @@ from dualflow.graph.ir import Graph, GraphBuilder, Node
 
 
 class HasGraph(Protocol):
-    """An object with a traced graph."""
+    """The interface of an object with a traced graph."""
 
     @property
     def graph(self) -> Graph: ...

@@ -57,7 +57,7 @@ class Scope(NamedTuple):
     own: frozenset[str]
 
     def names(self) -> dict[str, Any]:
-        """All names with their recorded values."""
+        """The recorded names, each with its value."""
         chain = []
         scope: Scope | None = self
         while scope is not None:

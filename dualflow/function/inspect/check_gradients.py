@@ -259,7 +259,7 @@ def _directions(like: Sequence[Any], seed: int) -> list[Array]:
 
 
 def _in_double(x: Any) -> Any:
-    """A leaf of the arguments; floats and complex numbers are converted to double precision."""
+    """A leaf of the arguments, with floats and complex numbers in double precision."""
     if not isinstance(x, AbstractTensor | np.ndarray | np.generic | float | complex) or isinstance(x, bool):
         return x
     tensor = convert_to_tensor(x)

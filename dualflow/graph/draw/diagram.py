@@ -133,7 +133,7 @@ class _Drawing:
         return _Drawing(body, own, titles).diagram()
 
     def _label(self, value: Value) -> str:
-        """The name of a value; a constant's value instead."""
+        """The label of a value: its name, or the value of a constant."""
         if value.node is None or value in self._places:
             return self._names[value]
         return ", ".join(attributes(value.node)).removeprefix("value=")

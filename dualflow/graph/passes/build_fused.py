@@ -18,7 +18,7 @@ from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
 class Stages(NamedTuple):
-    """When a node of a fused kernel is computed, in stages: the kernel's passes over its reduction loops.
+    """The stages of a fused node in which a node is computed: passes over the reduction loops.
 
     Attributes:
         available_from: the stage from which on its value is available.
@@ -68,7 +68,7 @@ class Group:
 
     @property
     def is_scan(self) -> bool:
-        """Whether this is a scan, whose loops compute nothing else."""
+        """Whether this group is a scan, whose loop nest computes nothing else."""
         return isinstance(self.nodes[0].op.kind, Scan)
 
     def add(self, node: Node, index_axes: Axes, at: Stages = FIRST) -> None:
@@ -114,7 +114,7 @@ class _Rebuild:
         self.escaping = _escaping(graph, self.group_of, self.repeated)
 
     def is_copied_in_order(self, node: Node) -> bool:
-        """Whether an unfused node keeps its place in the new graph.
+        """Whether an unfused node keeps its position in the new graph; others are copied when read.
 
         Views and constants move to their readers.
         """

@@ -17,7 +17,7 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
     first: dict[Hashable, Node] = {}
 
     def same_as_before(node: Node, make: Make) -> Replacement:
-        """Two nodes f(x) are one."""
+        """f(x) = the results of an earlier f(x), an equal node."""
         if node.effect is not None:
             return None
         earlier = first.setdefault((node.op, node.inputs, exact_attrs(node.attrs)), node)

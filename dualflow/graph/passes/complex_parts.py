@@ -148,7 +148,7 @@ def _inputs_of_parts(node: Node) -> dict[str, tuple[int, ...]] | None:
 
 
 def _with_result_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:
-    """The input numbers ``read``, and one whose input has the shape of the result, if none of these has."""
+    """The input indices ``read``, extended by one whose input has the result's shape if none has it."""
     shape = node.output.spec.shape
     if any(inputs[i].spec.shape == shape for i in read):
         return read

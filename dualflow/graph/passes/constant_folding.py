@@ -26,7 +26,7 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def fold(node: Node, make: Make) -> Replacement:
-    """f(constants) = its value, if that takes at most 64 KiB or no more memory than the constants.
+    """f(constants) = the value, if it takes at most 64 KiB, or no more memory than the constants.
 
     Views of constants count as constants. A broadcast stays, since reading the few elements is cheaper. A
     result with equal elements of operands with equal elements becomes a broadcast. An op that raises stays:

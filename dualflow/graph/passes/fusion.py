@@ -396,7 +396,7 @@ def _pair(mapping: dict[int, int], theirs: Axes, ours: Axes) -> bool:
 
 
 def _fill(mapping: dict[int, int], theirs: Sequence[int], ours: Sequence[int]) -> dict[int, int]:
-    """``mapping`` from axes to axes, completed: the others map to free axes, of equal size if possible."""
+    """``mapping`` from axes to axes, with the other axes mapped to free ones, of equal size if possible."""
     free = [b for b in range(len(ours)) if b not in mapping.values()]
     for a in range(len(theirs)):
         if a not in mapping:

@@ -112,7 +112,7 @@ def _is_no_larger(node: Node) -> bool:
 
 
 def _with_hoisted_as_inputs(place: int, parts: Sequence[_HoistableNodes]) -> Graph:
-    """Graph number ``place`` of a loop, with all hoisted values as inputs after its own."""
+    """A graph of a loop (condition or body) with all hoisted values as further inputs."""
     graph = parts[place].graph
     inputs = list(graph.inputs)
     replaced: dict[Value, Value] = {}

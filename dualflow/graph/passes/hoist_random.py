@@ -50,7 +50,7 @@ def only_draw(body: Graph, length: int, budget: int) -> Node | None:
 
 
 def for_all_iterations(draw: Node, length: int) -> dict[str, Any]:
-    """The attributes of ``draw`` for ``length`` iterations at once."""
+    """The attributes of one draw that replaces ``draw`` in ``length`` iterations."""
     return {**draw.attrs, "shape": (length, *draw.attrs["shape"])}
 
 

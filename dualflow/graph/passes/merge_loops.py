@@ -35,7 +35,7 @@ def merge_loops(graph: Graph) -> Graph:
 
 
 def _longest(node: Node, loops: Sequence[Node]) -> Node:
-    """The loop with the most outputs that begin with those of ``node``; itself if there is no other."""
+    """The loop with the most outputs, the first of which are those of ``node``; or ``node`` itself."""
     loop = loop_of(node)
     extensions = [n for n in loops if n.inputs == node.inputs and loop_of(n).has_outputs_of(loop)]
     return max(extensions, key=lambda n: len(loop_of(n).derivation))

@@ -15,7 +15,7 @@ def inside_out(transform: Transform) -> Transform:
     """The pass that applies ``transform`` to all bodies, the innermost first, and then to the graph."""
 
     def run(graph: Graph) -> Graph:
-        """Bodies first: nodes that these hoist are in the outer graph before it is transformed."""
+        """Transform the bodies, then the graph, which has the nodes hoisted from the bodies by then."""
         return transform(map_bodies(graph, run))
 
     return run

@@ -50,7 +50,7 @@ def trim_control(graph: Graph) -> Graph:
 
 
 def _pruned_attrs(node: Node, live: Container[Value]) -> dict[str, Any] | None:
-    """The attributes with which a node computes only live outputs; None if it has to compute all."""
+    """The attributes with which a node computes its live outputs only; None if it computes all."""
     needed = tuple([v in live for v in node.outputs])
     return (
         None if node.op.prune_outputs is None or all(needed) else node.op.prune_outputs(needed, **node.attrs)

@@ -62,7 +62,7 @@ def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
 
 
 def _may_preallocate(node: Node, iterations: int) -> bool:
-    """Whether the loop's stacks are allocated at once, though a condition may end it after few iterations."""
+    """Whether the stacks of a loop that may end early are small enough to be allocated at once."""
     loop = loop_of(node)
     if loop.condition is None:
         return True  # it scans as many rows

@@ -6,7 +6,7 @@ from dualflow.backends.llvm.text import Builder, EmittedValue, Type
 
 
 def is_constant_divisor(y: EmittedValue) -> bool:
-    """Whether `y` is a constant but 0 and -1: LLVM lowers divisions by it to shifts and products."""
+    """Whether `y` is a constant other than 0 and -1: LLVM lowers divisions by it to shifts and products."""
     bits = y.literal
     return bits is not None and bits not in (0, (1 << y.type.bits) - 1)
 

@@ -17,7 +17,7 @@ def uses_own_gemm() -> bool:
 
 @functools.cache
 def unavailable_reason() -> str:
-    """The reason that matrix products call NumPy's BLAS, if there is one; empty if they use the own code."""
+    """The reason that matrix products call NumPy's BLAS; empty if they use the backend's code."""
     if vector_bits() < 256:
         return "no wide vectors here: NumPy's BLAS is called"
     return switches.off("product")

@@ -22,7 +22,7 @@ _SINGLE = SlidingAxis(1, 0, 1, 1, 1, 1)
 
 
 class OffsetGrid(NamedTuple):
-    """The offset of window number i, or of element number i of a window, in a copy.
+    """The offsets in a copy of windows, or of the elements of a window, by number.
 
     The number is the linear index into four axes. ``sizes`` are the sizes of the inner three; the last of
     them is a *run*, of equally spaced elements.

@@ -34,7 +34,7 @@ class CallMemory:
 
 
 class GrowingCallMemory:
-    """The memory of a graph whose calls have arenas of different sizes: that of a call, kept for the next.
+    """The memory of a graph whose calls have arenas of different sizes; the last arena is reused.
 
     ``entry.ll`` allocates an arena where the kept one is too small. The two words before an arena are the
     address of its allocation and its bytes.

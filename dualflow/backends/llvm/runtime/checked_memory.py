@@ -77,7 +77,7 @@ class GuardedBlock(NamedTuple):
 
     @property
     def margins(self) -> tuple[tuple[int, int], ...]:
-        """The unused bytes of the pages before and after the block: offset and size."""
+        """The offset and size of the unused bytes of the pages before and after the block."""
         after = self.start + self.size
         both = (self.page, self.start - self.page), (after, self.page + _whole_pages(self.size) - after)
         return tuple([margin for margin in both if margin[1]])

@@ -1,4 +1,4 @@
-"""A description of the processor, without importing the compiler, which would dominate the start-up time."""
+"""A description of the processor, made without an import of the compiler, which is slow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIRST_PROCESSOR_BYTES = 16384
 
 @functools.cache
 def fingerprint() -> str:
-    """Text that is different for processors for which the compiler may select different instructions."""
+    """Text that differs between processors for which the compiler may select different instructions."""
     lines = _linux_description()
     if lines:
         return "\n".join(lines)

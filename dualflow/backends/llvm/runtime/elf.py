@@ -102,7 +102,7 @@ _JUMP_BY_TABLE = b"\xff\x25"  # jmp [rip + displacement]; the displacement of 4 
 
 
 class _Plan(NamedTuple):
-    """Offsets into the memory: code and stubs, read-only data and the address table, writable data."""
+    """The offsets in memory of code and stubs, read-only data and the address table, and writable data."""
 
     offsets: dict[int, int]
     stubs: int

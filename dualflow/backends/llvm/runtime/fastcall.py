@@ -86,7 +86,7 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """An argument that must be identical to ``value``, a Python value that was compiled in; no input."""
+    """An argument that must be the object ``value``, a Python value that was compiled in."""
 
     value: object
 
@@ -263,7 +263,7 @@ define internal i64 @tuple_items() alwaysinline {{ ret i64 {tuple_items} }}
 def _encode(
     layout: InterpreterLayout, descriptor: Descriptor, fallback: object
 ) -> tuple[bytes, tuple[object, ...]]:
-    """The bytes of a %descriptor, and the objects that own the memory it points to."""
+    """The bytes of a ``%descriptor`` of ``entry.ll``, and the objects that own the memory it points to."""
     params = np.ascontiguousarray(descriptor.params, np.int64)
     constants = _int64_bytes([array.ctypes.data for array in descriptor.constants])
     order = range(len(descriptor.inputs)) if descriptor.arguments is None else descriptor.arguments

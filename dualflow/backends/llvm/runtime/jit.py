@@ -265,7 +265,7 @@ def _is_sound(code: bytes, source: IrSource) -> bool:
 
 
 def _merged(codes: Sequence[bytes]) -> tuple[Sequence[bytes], str]:
-    """The objects merged into one, if possible; else the objects, and the reason."""
+    """The objects merged into one if possible; otherwise the objects, with the reason."""
     if len(codes) == 1 or not elf.SUPPORTED:
         return codes, ""
     merging = imported("dualflow.backends.llvm.runtime.object_merge")  # not needed for a cached merged object

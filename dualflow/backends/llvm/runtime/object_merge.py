@@ -102,7 +102,7 @@ def _add_symbols(
 
 
 def _needed(file: ObjectFile) -> Iterable[int]:
-    """The indices of global symbols and of symbols of relocations; all are loaded, or undefined."""
+    """The indices of the symbols to keep: global ones, and those that relocations refer to."""
     symbols = file.symbols
     loaded = np.isin(symbols["section"], list(file.sections))
     needed = loaded & (symbols["info"] >> 4 != LOCAL)

@@ -82,7 +82,7 @@ class OutputSymbol(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A section of the file: its content, and the fields of its header but offset and size."""
+    """A section of the file: its content, and the fields of its header except offset and size."""
 
     name: str
     kind: int
@@ -144,7 +144,7 @@ def _loaded(section: OutputSection) -> _Entry:
 
 
 def _strings(names: Sequence[str]) -> tuple[bytes, list[int]]:
-    """A string table, and the offset of each name; the empty name is at 0."""
+    """The bytes of a string table, and the offset of each name; the empty name is at 0."""
     starts, text = [], bytearray(1)
     for name in names:
         starts.append(len(text) if name else 0)

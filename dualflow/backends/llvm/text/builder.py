@@ -336,7 +336,7 @@ class Builder(Emitter):
             head.lines[i] = f"  {phi.text} = phi {phi.type} {pairs}"
 
     def _resume(self, block: Block) -> None:
-        """Make a block current, moved to the end of the function."""
+        """Move a block to the end of the function, and make it the current one."""
         self.blocks.remove(block)
         self.blocks.append(block)
         self.position(block)
