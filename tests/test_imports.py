@@ -1,4 +1,4 @@
-"""The layers as the architecture draws them, read from the source: which room imports which, at what cost."""
+"""The order of the packages, read from the import statements of the source."""
 
 from __future__ import annotations
 
@@ -57,55 +57,65 @@ ORDER = [
     ["keras_dualflow.src.ops", "keras_dualflow.src.training"],
     ["keras_dualflow.src.random", "keras_dualflow.src.rnn", "keras_dualflow.src.trainer"],
 ]
-"""The rooms from the lowest up, some of which are one file; those in one row don't see each other. All else
-is a front: it may import every room. Keras's backend stands on dualflow as its users do, fronts included."""
+"""The packages from the lowest up; some are one file. Those in one row don't import each other.
 
-APART = {
-    ("eager", room) for row in ORDER for room in row if room.startswith(("graph.", "schedule", "backends"))
+All other modules are public namespaces, which may import every package. Keras's backend may import public
+namespaces, as users do."""
+
+FORBIDDEN = {
+    ("eager", package)
+    for row in ORDER
+    for package in row
+    if package.startswith(("graph.", "schedule", "backends"))
 }
-"""Rooms that must not see each other though one stands higher."""
+"""Pairs of packages that must not import each other, although one is higher."""
 
-ROOMS = [room for row in ORDER for room in row]
-BELOW = {
-    room: {below for lower in ORDER[:level] for below in lower if not {(room, below), (below, room)} & APART}
+LAYERS = [package for row in ORDER for package in row]
+LOWER = {
+    package: {
+        below
+        for lower in ORDER[:level]
+        for below in lower
+        if not {(package, below), (below, package)} & FORBIDDEN
+    }
     for level, row in enumerate(ORDER)
-    for room in row
+    for package in row
 }
-"""Each room, and the rooms it may import from."""
+"""Each package, and the packages that it may import."""
 
 TYPES_ONLY = {
     ("dualflow.core.dispatch", "dualflow.ops.record"): "an engine's methods take an op",
-    ("dualflow.core.delegating_engine", "dualflow.ops.record"): "and so do those that hand it on",
+    ("dualflow.core.delegating_engine", "dualflow.ops.record"): "and so do those of engines that delegate",
     ("dualflow.core.dispatch", "dualflow.ops.tensor"): "and return a tensor, which has all operators",
-    ("dualflow.ops.widening", "dualflow.ops.record"): "a record's call hands itself over",
-    ("dualflow", "dualflow.compat"): "a program says whether it wants it; a type checker sees it anyway",
+    ("dualflow.ops.widening", "dualflow.ops.record"): "a record's call passes the record",
+    ("dualflow", "dualflow.compat"): "imported by programs that need it; type checkers read it always",
 }
-"""Arrows against the order that only a type checker sees."""
+"""Imports against the order, for type checkers only."""
 
 LATE = {
-    "llvmlite": "0.1 s and 100 MB: only a compile that the object cache can't answer needs it",
+    "llvmlite": "0.1 s and 100 MB: only a compile without an entry in the object cache needs it",
     "ml_dtypes": "0.02 s: only bfloat16 and floats of 8 bits need it",
-    "networkx": "0.1 s: only a person's question about a graph needs it",
-    "numpy.fft": "5 ms: NumPy imports it at its first use, for which a fork must wait",
-    "numpy.random": "10 ms: NumPy imports it at its first use, for which a fork must wait",
+    "networkx": "0.1 s: only analyses of a graph need it",
+    "numpy.fft": "5 ms: NumPy imports it at its first use, and a fork must wait for the import",
+    "numpy.random": "10 ms: NumPy imports it at its first use, and a fork must wait for the import",
     "numba": "0.2 s: only a user's own numba code needs it",
     "scipy": "0.05 s: only the ops that call its LAPACK or its special functions need it",
     "dualflow.function.autograph.compilation": "10 ms: only a function with control flow needs it",
     "dualflow.backends": "imports llvmlite or numba; the first compile needs it",
-    "dualflow.schedule.plan": "10 ms: what NumPy runs is planned only where somebody asks about memory",
+    "dualflow.schedule.plan": "10 ms: graphs that NumPy runs are planned only for reports of memory",
     "dualflow.function.calls.strict": "only functions that are strict need it",
-    "dualflow.function.tracing.deferred_ops": "only what reads sizes that a trace leaves open needs it",
+    "dualflow.function.tracing.deferred_ops": "only reads of open sizes of a trace need it",
     "dualflow.function.tracing.deferred_calls": "only a call that fails in a trace needs it",
     "dualflow.function.calls.memory_budget": "only functions that have a budget need it",
     "dualflow.function.debugging.debug": "only Function.debug needs it",
     "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calls.c_call": "imports dualflow.backends.llvm",
-    "dualflow.function.batching": "only what is mapped over rows needs it",
+    "dualflow.function.batching": "only functions under vmap need it",
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.passes.fusion_check": "imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.blas": "only products and solutions by NumPy's BLAS need it",
-    "dualflow.core.absent": "only a name that is not there needs it",
+    "dualflow.core.absent": "only the error for an absent name needs it",
     "scipy.special": "60 ms: only a special function that is computed needs it",
     "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
     "tensorboardX": "0.1 s, and no dependency: only summaries need it",
@@ -119,12 +129,12 @@ LATE = {
     "dataclasses": "1 ms: only dataclasses of the caller's, and errors about dualflow's own, need it",
     "json": "5 ms at each start of Python: only a settings file of Keras needs it",
 }
-"""What may be imported inside a function, and the cost that this puts off."""
+"""Modules that may be imported inside a function, with the reason."""
 
 
 @dataclass(frozen=True)
 class Import:
-    """One import statement's module: who imports it, where, and whether for types only."""
+    """An import: the two modules, the line, and whether it is for type checkers only or in a function."""
 
     importer: str
     imported: str
@@ -143,7 +153,7 @@ FILES = {module_name(path): path for package in PACKAGES for path in sorted(ROOT
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Each module's syntax, read when a test asks for it: not where this file is only collected."""
+    """The syntax tree of each module, parsed at the first use, not when tests are collected."""
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 
 
@@ -187,7 +197,7 @@ FAMILIES = {name for name in FILES if name.startswith("dualflow.ops.") and FILES
 @cache
 def imports() -> list[Import]:
     """Every import of every module."""
-    return [found for name in FILES for found in imports_of(name)]
+    return [i for name in FILES for i in imports_of(name)]
 
 
 @cache
@@ -202,14 +212,14 @@ def is_ours(module: str) -> bool:
 
 
 def graph_of(imports: list[Import]) -> nx.DiGraph:
-    found = nx.DiGraph()
-    found.add_nodes_from(FILES)
-    found.add_edges_from((i.importer, i.imported) for i in imports if i.imported in FILES)
-    return found
+    graph = nx.DiGraph()
+    graph.add_nodes_from(FILES)
+    graph.add_edges_from((i.importer, i.imported) for i in imports if i.imported in FILES)
+    return graph
 
 
-def test_every_room_of_the_architecture_exists() -> None:
-    assert {room(name) for name in FILES} - {None} == set(BELOW)
+def test_every_package_in_the_order_exists() -> None:
+    assert {package_of(name) for name in FILES} - {None} == set(LOWER)
 
 
 def test_the_table_of_the_architecture_has_the_packages_in_their_order() -> None:
@@ -226,67 +236,71 @@ def test_the_table_of_the_architecture_has_the_packages_in_their_order() -> None
     assert ordered == sorted(ordered)
 
 
-def test_rooms_import_only_from_rooms_below() -> None:
+def test_packages_import_only_lower_packages() -> None:
     wrong = []
-    for found in imports():
-        here, there = room(found.importer), room(found.imported)
-        if here is None or not is_ours(found.imported) or here == there:
+    for statement in imports():
+        here, there = package_of(statement.importer), package_of(statement.imported)
+        if here is None or not is_ours(statement.imported) or here == there:
             continue
-        if there is None and here.startswith("keras_dualflow.") and found.imported.startswith("dualflow"):
-            continue  # a front
-        if there not in BELOW[here] and not is_excepted(found):
-            wrong.append(f"{found.importer}:{found.line} imports {found.imported}")
+        if there is None and here.startswith("keras_dualflow.") and statement.imported.startswith("dualflow"):
+            continue  # a public namespace
+        if there not in LOWER[here] and not is_excepted(statement):
+            wrong.append(f"{statement.importer}:{statement.line} imports {statement.imported}")
     assert wrong == []
 
 
-def test_dualflow_knows_of_keras_backend_what_loads_neither() -> None:
-    """``keras_dualflow.src`` imports Keras, which then has chosen its backend."""
-    doors = {f"keras_dualflow.{door}" for door in ("choice", "startup", "front")}
+def test_dualflow_imports_only_parts_of_the_keras_backend_that_load_neither() -> None:
+    """``keras_dualflow.src`` imports Keras, which chooses its backend at its first import."""
+    allowed = {f"keras_dualflow.{name}" for name in ("choice", "startup", "front")}
     imported = {i.imported for i in imports() if i.importer.startswith("dualflow")}
-    assert {name for name in imported if name.startswith("keras_dualflow")} == doors
+    assert {name for name in imported if name.startswith("keras_dualflow")} == allowed
 
 
-def is_excepted(found: Import) -> bool:
+def is_excepted(statement: Import) -> bool:
     """Whether an import is for type checkers alone, and may be against the order.
 
     All ops return tensors, and the methods of tensors call ops.
     """
-    arrow = found.importer, found.imported
-    of_ops = room(found.importer) == "ops" and found.imported == "dualflow.ops.tensor"
-    return found.typing_only and (arrow in TYPES_ONLY or of_ops)
+    pair = statement.importer, statement.imported
+    of_ops = package_of(statement.importer) == "ops" and statement.imported == "dualflow.ops.tensor"
+    return statement.typing_only and (pair in TYPES_ONLY or of_ops)
 
 
-def test_files_import_each_other_without_circles() -> None:
+def test_imports_have_no_cycles() -> None:
     """Late imports count, and those that only a type checker sees."""
     graph = graph_of([i for i in imports() if not is_excepted(i)])
-    circles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
-    assert circles == []
+    cycles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+    assert cycles == []
 
 
-def test_passes_ask_nothing_of_the_machine() -> None:
-    asking = {"dualflow.core.memory", "os", "platform", "sys", "time"}
-    asked = [i for i in imports() if i.importer.startswith("dualflow.graph.passes") and i.imported in asking]
-    assert [f"{i.importer}:{i.line} imports {i.imported}" for i in asked] == []
+def test_passes_import_nothing_that_depends_on_the_machine() -> None:
+    modules = {"dualflow.core.memory", "os", "platform", "sys", "time"}
+    dependent = [
+        i for i in imports() if i.importer.startswith("dualflow.graph.passes") and i.imported in modules
+    ]
+    assert [f"{i.importer}:{i.line} imports {i.imported}" for i in dependent] == []
 
 
 def test_exceptions_are_still_needed() -> None:
-    found = {(i.importer, i.imported) for i in imports() if i.typing_only}
-    assert set(TYPES_ONLY) - found == set()
+    pairs = {(i.importer, i.imported) for i in imports() if i.typing_only}
+    assert set(TYPES_ONLY) - pairs == set()
 
 
-def test_every_folder_is_a_package_that_says_what_it_is_for() -> None:
+def test_every_folder_is_a_package_with_a_docstring() -> None:
     folders = {module_name(path.parent / "__init__.py") for path in FILES.values()}
     assert [name for name in folders if name not in FILES or ast.get_docstring(trees()[name]) is None] == []
 
 
-def test_rooms_stand_in_one_order() -> None:
-    rooms = nx.DiGraph((i, j) for i, below in BELOW.items() for j in below)
-    assert nx.is_directed_acyclic_graph(rooms)
-    assert not nx.has_path(rooms, "eager", "graph")
-    assert not any(nx.has_path(rooms, room, "eager") for room in ROOMS if room.startswith("backends"))
+def test_the_order_of_packages_is_acyclic() -> None:
+    order = nx.DiGraph((i, j) for i, below in LOWER.items() for j in below)
+    assert nx.is_directed_acyclic_graph(order)
+    assert not nx.has_path(order, "eager", "graph")
+    assert not any(
+        nx.has_path(order, package, "eager") for package in LAYERS if package.startswith("backends")
+    )
 
 
-def test_imports_stand_at_the_top_unless_their_cost_is_declared() -> None:
+def test_imports_inside_functions_are_declared() -> None:
     def declared(module: str) -> bool:
         return any(module == name or module.startswith(f"{name}.") for name in LATE)
 
@@ -299,13 +313,13 @@ def test_no_file_is_too_long_to_read() -> None:
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 
 
-def test_no_room_is_called_after_nothing() -> None:
+def test_no_module_has_a_vague_name() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert [name for name in FILES if vague & set(name.split("."))] == []
 
 
 def test_each_class_name_is_defined_once() -> None:
-    """A name in a traceback or a search says which class is meant; public names may be aliases.
+    """So a name in a traceback or a search is unambiguous; public names may be aliases.
 
     Keras's convention names some classes of its backend as dualflow's own are named.
     """
@@ -317,8 +331,8 @@ def test_each_class_name_is_defined_once() -> None:
     assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
-def test_the_base_language_uses_no_family() -> None:
-    """What ``import dualflow`` loads of the ops is flat: a family is loaded with the names that show it."""
+def test_flat_op_modules_import_no_family() -> None:
+    """``import dualflow`` loads the flat modules of ``ops``; families are loaded with their public names."""
     base = [i for i in imports() if i.importer.startswith("dualflow.ops.") and i.importer.count(".") == 2]
     families = [f"{i.importer}:{i.line} imports {i.imported}" for i in base if is_of_family(i.imported)]
     assert families == []
@@ -328,7 +342,7 @@ def is_of_family(module: str) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in FAMILIES)
 
 
-def test_importing_dualflow_loads_numpy_and_nothing_that_can_wait() -> None:
+def test_importing_dualflow_loads_no_late_module() -> None:
     program = "import sys, dualflow; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(ended.stdout.split())
@@ -336,7 +350,7 @@ def test_importing_dualflow_loads_numpy_and_nothing_that_can_wait() -> None:
     assert "numpy" in loaded
 
 
-def test_importing_a_module_of_a_public_package_is_no_missing_name() -> None:
+def test_importing_a_module_of_a_public_package_loads_no_advice_on_missing_names() -> None:
     """The import system looks a name up in the package first; advice on missing names takes 5 ms to load."""
     program = "import sys; from dualflow.numpy import operands; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -353,15 +367,15 @@ def test_every_op_can_be_tested() -> None:
     assert [name for name, op in registry().items() if not op.samples and op.effect is None] == []
 
 
-def knows_ops(module: str) -> bool:
-    """Whether a module may name ops: the ops' own room, and rewrites, which are identities of ops."""
-    return room(module) == "ops" or module.startswith("dualflow.graph.passes.")
+def may_name_ops(module: str) -> bool:
+    """Whether a module may name ops: in ``ops``, and in passes, whose rules are identities of ops."""
+    return package_of(module) == "ops" or module.startswith("dualflow.graph.passes.")
 
 
-def test_no_list_of_ops_stands_beside_the_registry() -> None:
+def test_no_list_of_ops_exists_besides_the_registry() -> None:
     """Two names of ops side by side in a display are a list of ops."""
     names = set(registry())
-    found = []
+    lists = []
     for module, tree in trees().items():
         exported = [statement.value for statement in tree.body if is_export_list(statement)]
         for node in ast.walk(tree):
@@ -372,9 +386,9 @@ def test_no_list_of_ops_stands_beside_the_registry() -> None:
             else:
                 continue
             listed = [x.value for x in items if isinstance(x, ast.Constant) and x.value in names]
-            if len(listed) > 1 and node not in exported and not knows_ops(module):
-                found.append(f"{module}:{node.lineno} lists {listed}")
-    assert found == []
+            if len(listed) > 1 and node not in exported and not may_name_ops(module):
+                lists.append(f"{module}:{node.lineno} lists {listed}")
+    assert lists == []
 
 
 def is_export_list(statement: ast.stmt) -> TypeGuard[ast.Assign]:
@@ -384,13 +398,13 @@ def is_export_list(statement: ast.stmt) -> TypeGuard[ast.Assign]:
     )
 
 
-def test_no_engine_asks_an_op_for_its_name() -> None:
-    """What an op is, its record says: code that compares names is one more place to register an op in."""
-    asks = re.compile(r"""\bop\.name\s*(==|!=|in|not in)\s*["'(\[{]""")
-    found = [
+def test_no_code_compares_names_of_ops() -> None:
+    """Properties of an op are in its record; code that compares names would be a second list of ops."""
+    comparison = re.compile(r"""\bop\.name\s*(==|!=|in|not in)\s*["'(\[{]""")
+    lines = [
         f"{module}:{number}"
         for module, path in FILES.items()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if not knows_ops(module) and asks.search(line)
+        if not may_name_ops(module) and comparison.search(line)
     ]
-    assert found == []
+    assert lines == []

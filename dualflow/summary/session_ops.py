@@ -13,13 +13,13 @@ from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.strings import string
+from dualflow.core.string_arrays import string
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
 from dualflow.summary.images import rescaled
-from dualflow.summary.requirement import protocol
+from dualflow.summary.tensorboardx import protocol
 from dualflow.summary.values import (
     audio_values,
     histogram_values,

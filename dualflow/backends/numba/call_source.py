@@ -269,7 +269,7 @@ class CallWriter(ABC):
         region: Region,
         nodes: tuple[Node, ...],
     ) -> None:
-        """A call of a kernel, whose partial results are in a region of the arrays ``partials``."""
+        """Write a call of a kernel, whose partial results are in a region of the arrays ``partials``."""
         if launch.total == 0:
             return
         name, kernel_source = self.context.kernel(launch, nodes)

@@ -25,7 +25,7 @@ _CALL_WORK = 30.0
 
 
 def is_shared(launch: KernelLaunch) -> bool:
-    """Whether a kernel is worth sharing its range between threads."""
+    """Whether a kernel has enough work to run on several threads."""
     return launch.work >= SHARED_WORK and typical(launch.total) > 1
 
 

@@ -12,8 +12,8 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph_mode import ExplicitGraph, GraphDef, import_graph_def
 from dualflow.summary.event_file import EventFile
 from dualflow.summary.graph_definition import definition_of_operations
-from dualflow.summary.requirement import protocol
 from dualflow.summary.session_ops import summary_of
+from dualflow.summary.tensorboardx import protocol
 
 
 @entry

@@ -17,8 +17,8 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph_mode import graph_recording
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.summary.requirement import protocol
 from dualflow.summary.session_ops import merged, summarised
+from dualflow.summary.tensorboardx import protocol
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
