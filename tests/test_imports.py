@@ -201,9 +201,9 @@ def imports() -> list[Import]:
 
 
 @cache
-def room(module: str) -> str | None:
-    """The room a module of ours is in, the innermost; None for the fronts."""
-    inside = [r for r in ROOMS if f"{module}.".removeprefix("dualflow.").startswith(f"{r}.")]
+def package_of(module: str) -> str | None:
+    """The innermost package in ``ORDER`` that contains a module; None for public namespaces."""
+    inside = [p for p in LAYERS if f"{module}.".removeprefix("dualflow.").startswith(f"{p}.")]
     return max(inside, key=len, default=None)
 
 

@@ -27,7 +27,7 @@ from dualflow.function.calls.call_form import REFUSED, refuse
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.exported_graph import exported_graph
 from dualflow.function.calls.lazy_backends import c_program, numba_function, numba_source, write_c_files
-from dualflow.function.calls.status import status
+from dualflow.function.calls.status_text import status
 from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Graph

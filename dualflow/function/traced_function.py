@@ -24,7 +24,7 @@ from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
-from dualflow.function.calls.status import status
+from dualflow.function.calls.status_text import status
 from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.options import (

@@ -26,7 +26,7 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
 from dualflow.ops.integer_product import INTEGER_PRODUCT
-from dualflow.schedule.assembly import pieces, spread
+from dualflow.schedule.assembled_outputs import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import CallKind
