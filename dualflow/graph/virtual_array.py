@@ -61,6 +61,10 @@ class VirtualArray:
             new_strides += [n * inner_stride for n in contiguous(parts)]
         return self._view(new, new_strides)
 
+    def strided(self, shape: Sequence[int], strides: Sequence[int]) -> VirtualArray:
+        """The view of the same first element with this shape and these strides."""
+        return self._view(shape, strides)
+
     def by_sizes(self, shape: Sequence[int], *, repeats: bool) -> VirtualArray:
         """The view of ``shape``, whose sizes are equal to the array's.
 

@@ -27,5 +27,8 @@ def exported_graph(graph: Graph, options: CompileOptions, target: str) -> Graph:
         try:
             graph = with_symbolic_sizes(graph, options)
         except UndecidedSize as error:
-            raise InvalidArgumentError(f"{graph.name} can't be exported for all sizes: {error}.") from None
+            place = f" It is {error.place}" if error.place else ""
+            raise InvalidArgumentError(
+                f"{graph.name} can't be exported for all sizes: {error}. Fix the sizes of arguments.{place}"
+            ) from None
     return optimise(graph, options)

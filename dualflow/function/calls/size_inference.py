@@ -43,6 +43,7 @@ from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.indexing import REPLACE, part_shape
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED
+from dualflow.schedule.call_reports import user_line
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""
@@ -112,6 +113,9 @@ class SizeInference:
                     outputs = self.record_node(node, [recorded[v] for v in node.inputs])
                 except DualflowError as error:
                     note_place(error, node)
+                    raise
+                except UndecidedSize as error:
+                    error.place = error.place or f"{node.op.name}{user_line(node)}"
                     raise
             recorded.update(zip(node.outputs, outputs, strict=True))
         for value in later:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core import dispatch
@@ -89,7 +90,10 @@ def _view(x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
     steps = [s * by for s, by in zip(over, strides, strict=True)]
     inner = [s * by for s, by in zip(over, dilations, strict=True)]
     shape = (x.shape[0], *counts, *size, x.shape[-1])
-    return as_strided(x, shape, (x.strides[0], *steps, *inner, x.strides[-1]), writeable=False)
+    moves = (x.strides[0], *steps, *inner, x.strides[-1])
+    return (
+        as_strided(x, shape, moves, writeable=False) if isinstance(x, np.ndarray) else x.strided(shape, moves)
+    )
 
 
 def _vjp(g: Any, out: Any, x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
