@@ -42,6 +42,7 @@ def compiled(
     folder: Path,
     compiler: str = "gcc",
     options: str = f"{WARNINGS} -march=native",
+    libraries: str = "",
 ) -> ctypes.CDLL:
     """A shared library of programs with different names."""
     for program in programs:
@@ -52,7 +53,8 @@ def compiled(
     for first in range(0, len(sources), 40):
         run([compiler, *flags, "-c", *sources[first : first + 40]], folder)
     library = folder / "programs.so"
-    run([compiler, *flags, "-shared", *[f"{p.name}.o" for p in programs], "-o", str(library), "-lm"], folder)
+    linked = [*[f"{p.name}.o" for p in programs], *libraries.split(), "-lm"]
+    run([compiler, *flags, "-shared", *linked, "-o", str(library)], folder)
     return ctypes.CDLL(str(library))
 
 
@@ -88,7 +90,7 @@ def run(command: Sequence[str], folder: Path) -> str:
     """The output of a command, which must succeed without a word on stderr."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[:4000]
-    assert done.stderr == ""
+    assert done.stderr == "", done.stderr[:3000]
     return done.stdout
 
 

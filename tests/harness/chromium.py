@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+from required_tools import require_tool
+
 OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --remote-debugging-pipe"
@@ -123,11 +123,11 @@ class Page:
 @contextmanager
 def chromium(folder: Path) -> Iterator[Page]:
     """A page of a new browser, whose profile is in ``folder``."""
-    assert CHROMIUM is not None
+    program = require_tool("chromium")
     (read_commands, commands), (events, write_events) = os.pipe(), os.pipe()
     launch = [sys.executable, "-S", "-c", LAUNCH, str(read_commands), str(write_events)]
     browser = subprocess.Popen(
-        [*launch, CHROMIUM, *OPTIONS.split(), f"--user-data-dir={folder}"],
+        [*launch, program, *OPTIONS.split(), f"--user-data-dir={folder}"],
         pass_fds=(read_commands, write_events),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

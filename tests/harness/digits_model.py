@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
+from required_tools import require_module
 
 import dualflow as df
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 def digits() -> tuple[Array, Array]:
     """The images, float32[1797, 8, 8] from 0 to 16, and their labels."""
-    data = pytest.importorskip("sklearn.datasets").load_digits()
+    data = require_module("sklearn.datasets").load_digits()
     return data.images.astype(np.float32), data.target
 
 

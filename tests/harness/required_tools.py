@@ -20,6 +20,7 @@ DEBIAN = {
     "qemu-aarch64": "qemu-user",
     "node": "nodejs",
     "chromium": "chromium",
+    "cmake": "cmake",
 }
 """The programs that tests run, and the Debian package of each."""
 SANITIZERS = {
@@ -27,6 +28,8 @@ SANITIZERS = {
     "clang": ("libclang_rt.asan-x86_64.a", "libclang-rt-14-dev"),
 }
 """The library of AddressSanitizer in each compiler, and its Debian package."""
+LIBRARIES = {"libopenblas.so": "libopenblas-dev"}
+"""The libraries that tests link with GCC, and the Debian package of each."""
 MUST_EXIST = "DUALFLOW_TESTS_REQUIRE_TOOLS"
 """The environment variable by which ``.ci/run`` makes a missing program or package a failure."""
 
@@ -59,6 +62,12 @@ def require_sanitizer(compiler: str) -> str:
     return library_of(compiler, file) or missing(f"{compiler}'s {file}", f"apt-get install {package}")
 
 
+def require_library(file: str) -> str:
+    """The path of a library that GCC links; without it, the test skips or fails."""
+    require_tool("gcc")
+    return library_of("gcc", file) or missing(file, f"apt-get install {LIBRARIES[file]}")
+
+
 def missing(what: str, remedy: str) -> NoReturn:
     """Skip the test for want of something, or fail it if everything must exist."""
     import pytest  # .ci/run prints the packages with a Python that has none
@@ -77,11 +86,13 @@ def library_of(compiler: str, file: str) -> str | None:
 
 
 def missing_packages() -> list[str]:
-    """The Debian packages that would bring what ``require_tool`` and ``require_sanitizer`` miss."""
+    """The Debian packages that would bring what ``require_tool`` and its like miss."""
     packages = [package for program, package in DEBIAN.items() if not shutil.which(program)]
     for compiler, (file, package) in SANITIZERS.items():
         if not shutil.which(compiler) or not library_of(compiler, file):
             packages.append(package)
+    has_gcc = shutil.which("gcc") is not None
+    packages += [p for file, p in LIBRARIES.items() if not has_gcc or not library_of("gcc", file)]
     return packages
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from required_tools import require_tool
 
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError
 from tests.harness.c_programs import call, compiled, program_of
 
 RNG = np.random.default_rng(0)
+require_tool("gcc")
 Array = np.ndarray[Any, Any]
 
 

@@ -31,13 +31,28 @@ _HEAD = """\
 #include <stdbool.h>
 #include <string.h>
 
-/* Before a loop whose iterations are independent of each other. */
+#ifdef DF_CBLAS
+#include <cblas.h>
+#endif
+
+/* Before a loop whose iterations are independent of each other, and the loops of a tile of a matrix. */
 #if defined(__clang__)
 #define DF_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define DF_UNROLL_ROWS _Pragma("clang loop unroll(full)")
+#define DF_UNROLL_COLUMNS _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
 #define DF_INDEPENDENT _Pragma("GCC ivdep")
+#define DF_UNROLL_ROWS _Pragma("GCC unroll 6")
+#define DF_UNROLL_COLUMNS _Pragma("GCC unroll 1")
 #else
 #define DF_INDEPENDENT
+#define DF_UNROLL_ROWS
+#define DF_UNROLL_COLUMNS
+#endif
+
+/* Threaded jumps turn selections, which loops of vectors have as one instruction, into several. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-thread-jumps")
 #endif
 """
 
@@ -254,6 +269,13 @@ target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_compile_options({name} PRIVATE -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
                        -fno-strict-aliasing)
 target_link_libraries({name} PUBLIC m)
+
+option(DF_CBLAS "Compute matrix products by the CBLAS library that is found" OFF)
+if(DF_CBLAS)
+    find_package(BLAS REQUIRED)
+    target_compile_definitions({name} PRIVATE DF_CBLAS)
+    target_link_libraries({name} PUBLIC ${{BLAS_LIBRARIES}})
+endif()
 
 add_executable({name}_main main.c)
 target_link_libraries({name}_main PRIVATE {name})

@@ -9,26 +9,29 @@ from dualflow.core.dtypes import DType
 
 
 def product(dtype: DType, support: CSupport) -> tuple[str, str]:
-    """The name and the text of the matrix product: blocks of 4 x 16 elements in registers.
+    """The name and the text of the matrix product: CBLAS if the file is compiled with it, or else tiles.
 
-    A block of 16 columns of y is copied to the stack, unless its rows are contiguous already. Products are
-    added in the order of the inner axis.
+    A tile of 6 rows and 64 bytes of columns is accumulated in registers. Its columns of y are copied to the
+    stack, unless their rows are contiguous already. Products are added in the order of the inner axis.
     """
     name, c, add = f"df_matmul_{type_name(dtype)}", c_type(dtype), f"df_multiply_add_{type_name(dtype)}"
+    columns, gemm = 64 // dtype.size, "cblas_sgemm" if dtype.size == 4 else "cblas_dgemm"
     support.primitive(f"multiply_add_{type_name(dtype)}")
     text = f"""\
-/* Adds x (4 rows at most, the others repeat the last) times y (16 columns) to the sums. */
-static inline void {name}_block(int64_t inner, const {c} *const x[4], int64_t x_column, const {c} *y,
-                                int64_t y_row, {c} sums[4][16])
+/* The product of 6 rows of x and {columns} columns of y; rows after the last one repeat it. */
+static inline void {name}_tile(int64_t inner, const {c} *const x[6], int64_t x_column, const {c} *y,
+                               int64_t y_row, {c} product[6][{columns}])
 {{
+    {c} sums[6][{columns}] = {{{{0}}}};
     for (int64_t k = 0; k < inner; k++) {{
-        for (int64_t i = 0; i < 4; i++) {{
+        DF_UNROLL_ROWS
+        for (int i = 0; i < 6; i++) {{
             const {c} factor = x[i][k * x_column];
-            for (int64_t j = 0; j < 16; j++) {{
-                sums[i][j] = {add}(factor, y[k * y_row + j], sums[i][j]);
-            }}
+            DF_UNROLL_COLUMNS
+            for (int j = 0; j < {columns}; j++) sums[i][j] = {add}(factor, y[k * y_row + j], sums[i][j]);
         }}
     }}
+    memcpy(product, sums, sizeof sums);
 }}
 
 /* out = scale * (x @ y), or out += scale * (x @ y) if `adds`; matrices have strides for rows and columns. */
@@ -36,31 +39,43 @@ static void {name}(int64_t rows, int64_t columns, int64_t inner, const {c} *x, i
                    int64_t x_column, const {c} *y, int64_t y_row, int64_t y_column, {c} *out,
                    int64_t out_row, int64_t out_column, {c} scale, bool adds)
 {{
+#ifdef DF_CBLAS
+    const bool x_by_rows = x_column == 1 && x_row >= inner, x_by_columns = x_row == 1 && x_column >= rows;
+    const bool y_by_rows = y_column == 1 && y_row >= columns, y_by_columns = y_row == 1 && y_column >= inner;
+    const bool readable = (x_by_rows || x_by_columns) && (y_by_rows || y_by_columns) && out_column == 1;
+    const int64_t largest = rows | columns | inner | x_row | x_column | y_row | y_column | out_row;
+    if (readable && out_row >= columns && inner > 0 && rows > 0 && columns > 0 && largest < INT32_MAX) {{
+        {gemm}(CblasRowMajor, x_by_rows ? CblasNoTrans : CblasTrans, y_by_rows ? CblasNoTrans : CblasTrans,
+               (int)rows, (int)columns, (int)inner, scale, x, (int)(x_by_rows ? x_row : x_column), y,
+               (int)(y_by_rows ? y_row : y_column), adds ? 1 : 0, out, (int)out_row);
+        return;
+    }}
+#endif
     enum {{ DEPTH = 256 }};
-    {c} panel[DEPTH * 16];
-    for (int64_t column = 0; column < columns; column += 16) {{
-        const int64_t width = columns - column < 16 ? columns - column : 16;
+    {c} panel[DEPTH * {columns}];
+    for (int64_t column = 0; column < columns; column += {columns}) {{
+        const int64_t width = columns - column < {columns} ? columns - column : {columns};
         for (int64_t first = 0; first < inner || first == 0; first += DEPTH) {{
             const int64_t depth = inner - first < DEPTH ? inner - first : DEPTH;
             const {c} *block = y + first * y_row + column * y_column;
             int64_t block_row = y_row;
-            if (y_column != 1 || width < 16) {{
+            if (y_column != 1 || width < {columns}) {{
                 for (int64_t k = 0; k < depth; k++) {{
-                    for (int64_t j = 0; j < 16; j++) {{
-                        panel[k * 16 + j] = j < width ? block[k * y_row + j * y_column] : 0;
+                    for (int64_t j = 0; j < {columns}; j++) {{
+                        panel[k * {columns} + j] = j < width ? block[k * y_row + j * y_column] : 0;
                     }}
                 }}
                 block = panel;
-                block_row = 16;
+                block_row = {columns};
             }}
-            for (int64_t row = 0; row < rows; row += 4) {{
-                const int64_t height = rows - row < 4 ? rows - row : 4;
-                const {c} *from[4];
-                {c} sums[4][16] = {{{{0}}}};
-                for (int64_t i = 0; i < 4; i++) {{
+            for (int64_t row = 0; row < rows; row += 6) {{
+                const int64_t height = rows - row < 6 ? rows - row : 6;
+                const {c} *from[6];
+                {c} sums[6][{columns}];
+                for (int64_t i = 0; i < 6; i++) {{
                     from[i] = x + (row + (i < height ? i : height - 1)) * x_row + first * x_column;
                 }}
-                {name}_block(depth, from, x_column, block, block_row, sums);
+                {name}_tile(depth, from, x_column, block, block_row, sums);
                 for (int64_t i = 0; i < height; i++) {{
                     {c} *to = out + (row + i) * out_row + column * out_column;
                     for (int64_t j = 0; j < width; j++) {{

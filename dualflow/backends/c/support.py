@@ -26,13 +26,18 @@ from dualflow.core.records import dataclass, field
 _REALS: Final = (float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 
 
+_REVERSED: Final = str.maketrans("<>", "><")
+
+
 def _extreme(name: str, symbol: str, dtype: DType) -> str:
     c = c_type(dtype)
-    nan = "x != x ? x : " if dtype.is_floating else ""
+    condition = (
+        f"(!(x {symbol.translate(_REVERSED)}= y) & (y == y))" if dtype.is_floating else f"x {symbol} y"
+    )
     return f"""\
 static inline {c} df_{name}_{type_name(dtype)}({c} x, {c} y)
 {{
-    return {nan}x {symbol} y ? x : y;
+    return {condition} ? x : y;
 }}
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from required_tools import require_tool
+from required_tools import require_library, require_tool
 
 import dualflow as df
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
@@ -83,20 +83,28 @@ def test_a_compiled_function_has_the_bits_of_the_default_backend(
             assert bits(a) == bits(b), program.name
 
 
-def test_matrix_products_agree_to_rounding(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cblas", [False, True], ids=["tiles", "CBLAS"])
+def test_matrix_products_agree_to_rounding(tmp_path: Path, cblas: bool) -> None:
+    if cblas:
+        require_library("libopenblas.so")
+
     @df.function
     def products(x: Any, y: Any, z: Any) -> Any:
         return (
             df.matmul(x, y),
             df.matmul(x, z, transpose_b=True),
             df.matmul(y, x, transpose_a=True, transpose_b=True),
+            df.matmul(x[:, ::2], y[:, :, ::3]),
+            df.matmul(x[0], y) + 1.0,
         )
 
     arrays = [normal(3, 19, 300), normal(3, 300, 37), normal(3, 5, 300)]
     program = program_of(products.get_concrete_function(*[df.TensorSpec(x.shape) for x in arrays]))
-    library = compiled([program], tmp_path)
+    options = "-Wall -Wextra -Werror -march=native" + " -DDF_CBLAS" * cblas
+    library = compiled([program], tmp_path, options=options, libraries="-lopenblas" * cblas)
     x, y, z = (a.astype(np.float64) for a in arrays)
-    for a, b in zip(call(library, program, arrays), (x @ y, x @ z.mT, y.mT @ x.mT), strict=True):
+    expected = (x @ y, x @ z.mT, y.mT @ x.mT, x[:, ::2] @ y[:, :, ::3], x[0] @ y + 1)
+    for a, b in zip(call(library, program, arrays), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from required_tools import require_module, require_tool
 
 import dualflow as df
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
@@ -30,10 +31,6 @@ from tests.harness.digits_model import digits, digits_classifier
 
 Array = np.ndarray[Any, Any]
 CROSS = "aarch64-linux-gnu-gcc"
-needs_qemu = pytest.mark.skipif(
-    not shutil.which("qemu-aarch64") or not shutil.which(CROSS),
-    reason=f"qemu-user and {CROSS} are not installed",
-)
 
 
 def several(x: Any) -> Any:
@@ -63,7 +60,7 @@ def test_a_library_has_the_bits_of_the_default_backend(
     tmp_path: Path, compiler: str, cpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if compiler == "zig":
-        pytest.importorskip("ziglang")
+        require_module("ziglang")
         without_c_compilers(tmp_path, monkeypatch)
     program, path, concrete = library_of(tmp_path, gelu, df.TensorSpec([None], name="x"), cpu=cpu)
     x = normal(1000)
@@ -71,14 +68,14 @@ def test_a_library_has_the_bits_of_the_default_backend(
     assert bits(result) == bits(concrete(df.constant(x)))
 
 
-@needs_qemu
 @pytest.mark.parametrize("compiler", [CROSS, "zig"])
 def test_a_library_for_aarch64_has_the_same_bits(
     tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    emulator, cross = require_tool("qemu-aarch64"), require_tool(CROSS)
     with monkeypatch.context() as patch:
         if compiler == "zig":
-            pytest.importorskip("ziglang")
+            require_module("ziglang")
             without_c_compilers(tmp_path, patch)
         program, path, concrete = library_of(
             tmp_path, several, df.TensorSpec([None, 7], name="x"), cpu="aarch64"
@@ -86,8 +83,8 @@ def test_a_library_for_aarch64_has_the_same_bits(
     (tmp_path / "run.c").write_text(main_program(program))
     run([CROSS, "-std=c11", "run.c", path.name, "-o", "run", "-Wl,-rpath,$ORIGIN"], tmp_path)
     x = normal(50, 7)
-    root = os.path.dirname(os.path.dirname(shutil.which(CROSS) or "")) + "/aarch64-linux-gnu"
-    results = call_process(["qemu-aarch64", "-L", root, str(tmp_path / "run")], program, [x])
+    root = os.path.dirname(os.path.dirname(cross)) + "/aarch64-linux-gnu"
+    results = call_process([emulator, "-L", root, str(tmp_path / "run")], program, [x])
     for a, b in zip(results, concrete(df.constant(x)), strict=True):
         np.testing.assert_allclose(a, np.asarray(b), rtol=1e-5, atol=1e-5)
     assert bits(results[0]) == bits(concrete(df.constant(x))[0])
@@ -126,8 +123,7 @@ def test_a_c_program_classifies_digits_as_python_does(tmp_path: Path) -> None:
 
 
 def test_cmake_builds_the_library_and_the_example(tmp_path: Path) -> None:
-    if not shutil.which("cmake"):
-        pytest.skip("CMake is not installed")
+    require_tool("cmake")
     df.function(gelu).get_concrete_function(df.TensorSpec([None], name="x")).export(tmp_path)
     subprocess.run(["cmake", "-S", ".", "-B", "build"], cwd=tmp_path, check=True, capture_output=True)
     subprocess.run(["cmake", "--build", "build"], cwd=tmp_path, check=True, capture_output=True)
@@ -189,7 +185,7 @@ def test_the_symbol_of_tvm_ffi_takes_dlpack_tensors(tmp_path: Path) -> None:
 
 
 def test_tvm_ffi_itself_calls_a_library_and_raises_its_errors(tmp_path: Path) -> None:
-    tvm_ffi = pytest.importorskip("tvm_ffi")
+    tvm_ffi: Any = require_module("tvm_ffi")
 
     def root(x: Any) -> Any:
         df.debugging.assert_non_negative(x, message="no roots of negative numbers")

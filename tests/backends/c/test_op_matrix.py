@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from required_tools import require_sanitizer, require_tool
 
 import dualflow as df
 from dualflow.backends.c.export import ExportedProgram
@@ -78,6 +79,7 @@ def batches(cases: Sequence[Case], size: int = 200) -> list[Any]:
 
 def check_against_kernels(cases: Sequence[Case], folder: Path, options: str = "-O1 -march=native") -> None:
     """Assert that the C form of each case returns what the op's kernel returns."""
+    require_tool("gcc")
     programs = list(exported(cases))
     library = compiled_together(list(dict.fromkeys(x.program for x in programs)), folder, options=options)
     for case, program, _, arrays in programs:
@@ -106,6 +108,7 @@ def test_an_op_as_c_gives_what_its_kernel_gives_for_other_dtypes_and_layouts(
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("cases", batches([case for case in CASES if is_usual(case)]))
 def test_an_op_as_c_has_the_bits_of_the_default_backend(cases: Sequence[Case], tmp_path: Path) -> None:
+    require_tool("gcc")
     programs = list(exported(cases))
     library = compiled_together(list(dict.fromkeys(x.program for x in programs)), tmp_path)
     for case, program, concrete, arrays in programs:
@@ -131,13 +134,11 @@ check_against_kernels(list(of_one_dtype()), Path(sys.argv[1]), sys.argv[2])
 @pytest.mark.exhaustive
 def test_sanitizers_report_nothing_about_the_op_matrix(tmp_path: Path) -> None:
     """GCC's AddressSanitizer and UndefinedBehaviorSanitizer, which end the process at their first report."""
-    library = subprocess.run(
-        ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-    )
+    library = require_sanitizer("gcc")
     options = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
     done = subprocess.run(
         [sys.executable, "-c", SANITIZED, str(tmp_path), options],
-        env=os.environ | {"LD_PRELOAD": library.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        env=os.environ | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"},
         capture_output=True,
         text=True,
         check=False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,19 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from required_tools import require_module, require_tool
 
 import dualflow as df
 from dualflow.core.errors import FailedPreconditionError
 from tests.backends.c.test_exported_c import FUNCTIONS, normal, results_of
-from tests.harness.chromium import CHROMIUM, Page, chromium
+from tests.harness.chromium import Page, chromium
 from tests.harness.digits_model import digits, digits_classifier
 
 Array = np.ndarray[Any, Any]
-needs_clang = pytest.mark.skipif(
-    not shutil.which("clang") or not shutil.which("wasm-ld"), reason="clang and lld are not installed"
-)
-needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+
+@pytest.fixture
+def clang() -> None:
+    """Clang and LLD."""
+    require_tool("clang")
+    require_tool("wasm-ld")
+
 
 SEVEN = ((0.25, 0.2), (0.75, 0.2), (0.45, 0.85))
 """The corners of a 7, as parts of the canvas's sides."""
@@ -41,7 +44,9 @@ let result;
 """
     tail = "\nconsole.log(JSON.stringify(result));\n"
     (folder / "test.mjs").write_text(head + script + tail)
-    done = subprocess.run(["node", "test.mjs"], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [require_tool("node"), "test.mjs"], cwd=folder, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -53,8 +58,7 @@ def exported(
     return traced.get_concrete_function(*specs).export(folder, to)
 
 
-@needs_clang
-@needs_node
+@pytest.mark.usefixtures("clang")
 @pytest.mark.parametrize(
     "open_sizes",
     [pytest.param(False, id="static", marks=pytest.mark.exhaustive), pytest.param(True, id="open")],
@@ -79,8 +83,7 @@ def test_a_module_computes_in_node_what_python_computes(tmp_path: Path, open_siz
             np.testing.assert_allclose(value["data"], result.ravel(), rtol=3e-6, atol=1e-6)
 
 
-@needs_clang
-@needs_node
+@pytest.mark.usefixtures("clang")
 def test_a_step_updates_the_arrays_of_the_caller(tmp_path: Path) -> None:
     weights = df.Variable(normal(4, 3), name="weights")
 
@@ -107,8 +110,7 @@ def test_a_step_updates_the_arrays_of_the_caller(tmp_path: Path) -> None:
     np.testing.assert_allclose(result["weights"], np.asarray(weights).ravel(), rtol=1e-5, atol=1e-6)
 
 
-@needs_clang
-@needs_node
+@pytest.mark.usefixtures("clang")
 def test_integers_bools_and_complex_numbers_pass(tmp_path: Path) -> None:
     def mixed(n: Any, flags: Any, z: Any) -> Any:
         return n * 3, df.logical_not(flags), z * z, df.cast(n, df.uint8)
@@ -128,8 +130,7 @@ def test_integers_bools_and_complex_numbers_pass(tmp_path: Path) -> None:
     assert result == [[-15, 3 * 2**40], [0, 1], [-3, 4, -9, 0], [251, 0]]
 
 
-@needs_clang
-@needs_node
+@pytest.mark.usefixtures("clang")
 def test_memory_grows_for_large_inputs_and_empty_ones_pass(tmp_path: Path) -> None:
     exported(tmp_path, lambda x: df.reduce_sum(x, 1), df.TensorSpec([None, None], name="x"))
     script = """
@@ -147,8 +148,7 @@ result = [sum(large), sum(empty(3, 0)), sum(empty(0, 3))];
     ]
 
 
-@needs_clang
-@needs_node
+@pytest.mark.usefixtures("clang")
 def test_wrong_inputs_and_failed_checks_throw_with_a_message(tmp_path: Path) -> None:
     def scaled(x: Any, y: Any) -> Any:
         df.debugging.assert_positive(x, message="sizes are positive")
@@ -177,10 +177,9 @@ result = [
     assert check.startswith("Error: sizes are positive\nCondition x > 0 did not hold\nFile ")
 
 
-@needs_node
 def test_ziglang_compiles_the_same_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ziglang")
-    node = os.path.dirname(shutil.which("node") or "")
+    require_module("ziglang")
+    node = os.path.dirname(require_tool("node"))
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     exported(tmp_path, lambda x: df.sin(x) * 2.0, df.TensorSpec([2], name="x"))
@@ -203,7 +202,7 @@ def test_without_a_compiler_the_error_names_what_to_install(
         exported(tmp_path, lambda x: x + 1.0, df.TensorSpec([2]))
 
 
-@needs_clang
+@pytest.mark.usefixtures("clang")
 def test_exported_modules_and_pages_are_replaced_and_other_files_are_not(tmp_path: Path) -> None:
     for to, names in (("wasm", ["program.wasm", "program.mjs"]), ("html", ["program.html"])):
         for _ in range(2):
@@ -230,8 +229,7 @@ def fits(page: Page) -> bool:
     return bool(page.value("document.documentElement.scrollWidth <= innerWidth"))
 
 
-@needs_clang
-@needs_chromium
+@pytest.mark.usefixtures("clang")
 def test_a_page_classifies_a_drawn_seven(tmp_path: Path) -> None:
     (path,) = exported(tmp_path, digits_classifier(), df.TensorSpec([None, 8, 8], name="image"), to="html")
     with chromium(tmp_path / "profile") as page:
@@ -266,8 +264,7 @@ def test_a_page_classifies_a_drawn_seven(tmp_path: Path) -> None:
         assert page.errors == []
 
 
-@needs_clang
-@needs_chromium
+@pytest.mark.usefixtures("clang")
 def test_a_page_of_another_function_has_fields_and_tables(tmp_path: Path) -> None:
     def affine(x: Any, w: Any) -> Any:
         df.debugging.assert_non_negative(w, message="weights are positive")
