@@ -219,6 +219,7 @@ if TYPE_CHECKING:
     from dualflow import nest as nest
     from dualflow import nn as nn
     from dualflow import numpy as numpy
+    from dualflow import onnx as onnx
     from dualflow import profiler as profiler
     from dualflow import quantization as quantization
     from dualflow import random as random
@@ -337,7 +338,7 @@ _publish(
     lazy={
         "dualflow": (
             "array_api autodiff bitwise compat contrib data debugging dtypes experimental graph_util image "
-            "initializers io keras linalg math nest nn numpy profiler quantization random rewrite "
+            "initializers io keras linalg math nest nn numpy onnx profiler quantization random rewrite "
             "saved_model sets signal sparse strings summary sysconfig test train types"
         ),
         "dualflow.config.report": "show_config",

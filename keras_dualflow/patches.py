@@ -127,6 +127,12 @@ def _seed_dualflow(names: dict[str, Any]) -> None:
     names["set_random_seed"] = set_random_seed
 
 
+def _export_onnx(names: dict[str, Any]) -> None:
+    """Make ``model.export(path, format="onnx")`` use the exporter that this backend's archives have."""
+    archives = import_module("keras.src.export.saved_model").BackendSavedModelExportArchive
+    names["export_onnx"] = archives.export_onnx
+
+
 def _stands_in_for_tensorflow() -> bool:
     """Whether ``import tensorflow`` imports dualflow."""
     return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
@@ -137,6 +143,7 @@ PATCHES: Final = {
     "keras.src.callbacks.tensorboard": Patch(
         ("TensorBoard.summary", "keras_model_summary"), _write_with_dualflow
     ),
+    "keras.src.export.onnx": Patch(("export_onnx",), _export_onnx),
     "keras.src.saving.saving_api": Patch(("load_weights",), _load_all_or_none),
     "keras.src.utils.backend_utils": Patch(
         (

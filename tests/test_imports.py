@@ -35,7 +35,7 @@ ORDER = [
     ["backends.llvm.text"],
     ["backends.llvm.maths", "backends.llvm.runtime"],
     ["backends.llvm.product"],
-    ["backends.c", "backends.llvm", "backends.numba"],
+    ["backends.c", "backends.llvm", "backends.numba", "backends.onnx"],
     ["backends"],
     ["function.errors", "function.options", "function.bound_method"],
     ["function.arguments", "function.tracing"],
@@ -88,6 +88,7 @@ TYPES_ONLY = {
     ("dualflow.core.delegating_engine", "dualflow.ops.record"): "and so do those of engines that delegate",
     ("dualflow.core.dispatch", "dualflow.ops.tensor"): "and return a tensor, which has all operators",
     ("dualflow.ops.widening", "dualflow.ops.record"): "a record's call passes the record",
+    ("dualflow", "dualflow.onnx"): "models of ONNX are computed by public functions, and loaded on demand",
     ("dualflow", "dualflow.compat"): "imported by programs that need it; type checkers read it always",
 }
 """Imports against the order, for type checkers only."""

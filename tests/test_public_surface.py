@@ -70,6 +70,7 @@ NAMESPACES: dict[str, Any] = {
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
     "df.rewrite": df.rewrite,
+    "df.onnx": df.onnx,
     "df.saved_model": df.saved_model,
     "df.signal": df.signal,
     "df.sets": df.sets,

@@ -67,6 +67,12 @@ def _write_folder(concrete: ConcreteFunction, options: Namespace, called: Any) -
     return "\n".join(concrete.export(options.file, options.to, cpu=options.cpu, force=options.force))
 
 
+def _write_model(concrete: ConcreteFunction, options: Namespace, called: Any) -> str:
+    """Write an ONNX file."""
+    del called
+    return "\n".join(concrete.export(options.file, "onnx", force=options.force))
+
+
 def _check_target(path: str, called: Any, *, force: bool) -> None:
     """Raise if ``path`` is the file of ``called``, or exists and was not written by dualflow.
 
@@ -102,6 +108,7 @@ TARGETS: Final[dict[str, ExportTarget]] = {
         "a folder with NAME.wasm and NAME.mjs, by clang and lld or the package ziglang", _write_folder
     ),
     "html": ExportTarget("a folder with NAME.html, a page that runs the function", _write_folder),
+    "onnx": ExportTarget("an ONNX file, for ONNX Runtime and other programs", _write_model),
 }
 """The targets by the word that ``--to`` names them with."""
 

@@ -26,7 +26,8 @@ from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.call_form import REFUSED, refuse
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.exported_graph import exported_graph
-from dualflow.function.calls.lazy_backends import c_program, numba_function, numba_source, write_c_files
+from dualflow.function.calls.exports import write_c, write_onnx
+from dualflow.function.calls.lazy_backends import numba_function, numba_source
 from dualflow.function.calls.status_text import status
 from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.tracing.tracer import Tracer
@@ -286,25 +287,30 @@ class ConcreteFunction(TracedGraph):
     def export(
         self, folder: str | os.PathLike[str], to: str = "c", *, cpu: str = "native", force: bool = False
     ) -> list[str]:
-        """Write this trace as a program for C or the web into a folder; returns the paths of the files.
+        """Write this trace as a program for C or the web, or as ONNX; returns the paths of the files.
 
         The program needs neither Python nor dualflow. Its function has the trace's name. In C it takes a
         pointer for each tensor among the arguments and for each variable, which it updates in place; the
         sizes that the trace leaves open; a pointer for each output; and a workspace. The header documents
         them. In JavaScript it takes typed arrays by name. Captured tensors are part of the program.
 
+        A model of ONNX takes the tensors among the arguments by name. Variables are part of it; one that the
+        function assigns is an input with its value as the default, and an output with the new value.
+
         Args:
-            folder: where the files are written; it is created if it doesn't exist.
+            folder: where the files are written; it is created if it doesn't exist. For ONNX, the file.
             to: ``"c"`` for ``NAME.c``, ``NAME.h``, ``CMakeLists.txt`` and an example ``main.c``;
                 ``"library"`` for these and a shared library of them; ``"wasm"`` for a WebAssembly module and
-                the JavaScript module that calls it; ``"html"`` for one page that runs the function.
+                the JavaScript module that calls it; ``"html"`` for one page that runs the function;
+                ``"onnx"`` for an ONNX file.
             cpu: the processor of the library: ``"native"`` for this one, ``"x86-64-v3"``, ``"generic"`` or
                 ``"aarch64"``.
             force: whether to replace files that dualflow has not written.
 
         Raises:
-            InvalidArgumentError: another target or processor; or an op has no C form, such as sorting.
+            InvalidArgumentError: another target or processor; or the target has no form of an op.
             FailedPreconditionError: a file exists that dualflow has not written, or no compiler works.
+            NotFoundError: the package onnx, which ``pip install 'dualflow[onnx]'`` brings, is not installed.
 
         >>> import os, tempfile
         >>> import dualflow as df
@@ -315,13 +321,11 @@ class ConcreteFunction(TracedGraph):
         >>> "int shifted(const float *x, int64_t x_size0, float *out0, void *workspace);" in header
         True
         """
-        if to not in ("c", "library", "wasm", "html"):
-            raise InvalidArgumentError(f"There is no export to {to!r}: use 'c', 'library', 'wasm' or 'html'.")
         self.guards.require_none(repr(self))
-        graph = exported_graph(self.graph, self.active_options, "c")
-        tensors = [array_of(c.source) for c in graph.captures if not c.variable]
-        program = c_program(graph, tensors)
-        return write_c_files(program, os.fspath(folder), to, cpu=cpu, force=force)
+        path, options = os.fspath(folder), self.active_options
+        if to == "onnx":
+            return write_onnx(self.graph, options, self.structured_outputs, path, force=force)
+        return write_c(self.graph, options, path, to, cpu=cpu, force=force)
 
     @entry
     def njit(self) -> Any:

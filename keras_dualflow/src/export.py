@@ -1,4 +1,4 @@
-"""``model.export(folder)`` and ``keras.export.ExportArchive``: models as saved models of dualflow."""
+"""``model.export`` and ``keras.export.ExportArchive``: models as saved models of dualflow, and as ONNX."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keras.src import layers, tree
+from keras.src.export.export_utils import get_input_signature
 from keras.src.utils import io_utils
 
 import dualflow as df
+from dualflow.function.calls.exports import write_onnx
 
 
 class SavedModelExportArchive:
@@ -108,6 +110,41 @@ class SavedModelExportArchive:
         if verbose:
             names = ", ".join(self._endpoints)
             io_utils.print_msg(f"Saved model at '{filepath}'. Its endpoints are: {names}.")
+
+    @staticmethod
+    def export_onnx(
+        model: Any,
+        filepath: str | os.PathLike[str],
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        opset_version: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write a model's call as ONNX: its weights are initializers, named by their paths.
+
+        Args:
+            model: a model that is built.
+            filepath: the file, which is replaced.
+            verbose: whether to print a message; None for True.
+            input_signature: for each argument a structure of ``keras.InputSpec``, or of tensors or specs;
+                None for that of the model.
+            opset_version: None: the model has the version that its ops need.
+            **kwargs: none.
+
+        Raises:
+            ValueError: the model is not built, or an option has no meaning for this backend.
+        """
+        if kwargs:
+            raise ValueError(f"{sorted(kwargs)} are options of other backends; omit them.")
+        if opset_version is not None:
+            raise ValueError("opset_version follows from the model's ops with this backend; omit it.")
+        signature = get_input_signature(model) if input_signature is None else input_signature
+        traced = _traced(model.__call__, signature, model.name).get_concrete_function()
+        names = {id(v.value): v.path for v in model.variables}
+        path = os.fspath(filepath)
+        write_onnx(traced.graph, traced.options, traced.structured_outputs, path, force=True, names=names)
+        if verbose is not False:
+            io_utils.print_msg(f"ONNX model at '{path}'.")
 
 
 def _traced(fn: Callable[..., Any], input_signature: Any, name: str) -> Any:

@@ -6,11 +6,11 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import replace
 from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
-from dualflow.function.calls.lazy_backends import capabilities_of
+from dualflow.function.calls.lazy_backends import capabilities_of, onnx_composites
 from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes import optimise
+from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.string_graphs import holds_strings
 
 
@@ -23,12 +23,32 @@ def exported_graph(graph: Graph, options: CompileOptions, target: str) -> Graph:
     if holds_strings(graph):
         raise InvalidArgumentError(f"{graph.name} can't be exported: it computes with strings.")
     options = replace(options, capabilities=capabilities_of(target))
-    if sized_by_data(graph) is not None:
-        try:
-            graph = with_symbolic_sizes(graph, options)
-        except UndecidedSize as error:
-            place = f" It is {error.place}" if error.place else ""
-            raise InvalidArgumentError(
-                f"{graph.name} can't be exported for all sizes: {error}. Fix the sizes of arguments.{place}"
-            ) from None
-    return optimise(graph, options)
+    return optimise(_sized(graph, options), options)
+
+
+def simplified_graph(graph: Graph, options: CompileOptions) -> Graph:
+    """``graph`` after the passes that keep every value and write no kernels; open sizes are symbolic.
+
+    Composites that ONNX has an op for are found before their parts need sizes, and once more in computations
+    that were deferred until sizes are symbolic.
+
+    Raises:
+        InvalidArgumentError: no expression describes a size.
+    """
+    composites = onnx_composites()
+    graph = optimise(graph, options, passes=(composites,))
+    passes = with_rewrites((composites, *SIMPLIFICATIONS), options.rewrites)
+    return optimise(_sized(graph, options), options, passes=passes)
+
+
+def _sized(graph: Graph, options: CompileOptions) -> Graph:
+    """``graph`` with symbolic sizes instead of open ones."""
+    if sized_by_data(graph) is None:
+        return graph
+    try:
+        return with_symbolic_sizes(graph, options)
+    except UndecidedSize as error:
+        place = f" It is {error.place}" if error.place else ""
+        raise InvalidArgumentError(
+            f"{graph.name} can't be exported for all sizes: {error}. Fix the sizes of arguments.{place}"
+        ) from None

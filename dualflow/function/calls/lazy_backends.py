@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dualflow.function.arguments.results import Packer
     from dualflow.function.calls.call_form import CallForm
     from dualflow.graph.compiled import Backend, Compiled
+    from dualflow.graph.passes import Pass
 
 
 _BACKENDS: Final = {
@@ -86,6 +87,23 @@ def write_c_files(program: Any, folder: str, to: str, *, cpu: str, force: bool) 
     """See :func:`dualflow.backends.c.files.write_files`."""
     write = imported("dualflow.backends.c.files").write_files
     paths: list[str] = write(program, folder, to, cpu=cpu, force=force)
+    return paths
+
+
+def onnx_composites() -> Pass:
+    """See :data:`dualflow.backends.onnx.composites.COMPOSITES`."""
+    composites: Pass = imported("dualflow.backends.onnx.composites").COMPOSITES
+    return composites
+
+
+def onnx_model(graph: Graph, outputs: Sequence[str], captured: Sequence[str], values: Sequence[Any]) -> Any:
+    """See :func:`dualflow.backends.onnx.export.onnx_model`."""
+    return imported("dualflow.backends.onnx.export").onnx_model(graph, outputs, captured, values)
+
+
+def write_onnx_file(model: Any, path: str, *, force: bool) -> list[str]:
+    """See :func:`dualflow.backends.onnx.files.write_model`."""
+    paths: list[str] = imported("dualflow.backends.onnx.files").write_model(model, path, force=force)
     return paths
 
 

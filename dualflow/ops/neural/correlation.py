@@ -45,7 +45,7 @@ _LANES: Final = 16
 
 @written_as("correlation_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
-class _OfCorrelation:
+class OfCorrelation:
     """The gradient of :func:`correlated`."""
 
     geometry: Geometry
@@ -59,7 +59,7 @@ class _OfCorrelation:
 
 @written_as("transposed_correlation_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
-class _OfTransposed:
+class OfTransposed:
     """The gradient of :func:`transposed`."""
 
     geometry: Geometry
@@ -100,7 +100,7 @@ def correlated(x: Any, w: Any, geometry: Geometry) -> Any:
         InvalidArgumentError: the filter's channels do not divide the input's, or the groups its outputs.
     """
     _groups(x.shape[-1], w.shape)
-    return custom_vjp(_OfCorrelation(geometry), lambda x, w: _correlated(x, w, geometry), x, w)
+    return custom_vjp(OfCorrelation(geometry), lambda x, w: _correlated(x, w, geometry), x, w)
 
 
 def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
@@ -119,7 +119,7 @@ def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
         InvalidArgumentError: the groups do not fit, or an axis whose size must be known is unknown.
     """
     _groups(shape[-1], w.shape)
-    return custom_vjp(_OfTransposed(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w)
+    return custom_vjp(OfTransposed(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w)
 
 
 def filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:

@@ -31,7 +31,7 @@ _NOWHERE: Final = -1
 
 @written_as("window_maximum_gradient", "layout")
 @dataclass(frozen=True, slots=True)
-class _OfMaximum:
+class OfMaximum:
     """The gradient of :func:`maxima`."""
 
     layout: Geometry
@@ -60,7 +60,7 @@ class _OfPicked:
 
 @written_as("window_sum_gradient", "layout")
 @dataclass(frozen=True, slots=True)
-class _OfSum:
+class OfSum:
     layout: Geometry
 
     def __call__(self, needed: Sequence[bool], g: Any, out: Any, x: Any) -> list[Any]:
@@ -82,7 +82,7 @@ def maxima(x: Any, layout: Geometry) -> Any:
     def largest(x: Any) -> Any:
         return reduce_max(windows(x, layout, lowest(x)), layout.inner)
 
-    return custom_vjp(_OfMaximum(layout), largest, x)
+    return custom_vjp(OfMaximum(layout), largest, x)
 
 
 def lowest(x: Any) -> float:
@@ -170,7 +170,7 @@ def _picked(x: Any, choice: Any, layout: Geometry) -> Any:
 
 def sums(x: Any, layout: Geometry) -> Any:
     """The sum of each window."""
-    return custom_vjp(_OfSum(layout), lambda x: reduce_sum(windows(x, layout), layout.inner), x)
+    return custom_vjp(OfSum(layout), lambda x: reduce_sum(windows(x, layout), layout.inner), x)
 
 
 def _shared(g: Any, layout: Geometry, shape: Shape) -> Any:
@@ -194,9 +194,16 @@ def means(x: Any, layout: Geometry) -> Any:
         return total / math.prod(layout.size)
     if None in x.shape[1:-1]:
         return total / sums(ones_like(x), layout)
+    return total / convert_to_tensor(counts_inside(layout, x.shape[1:-1]), x.dtype)
+
+
+def counts_inside(layout: Geometry, spatial: Any) -> Any:
+    """The number of elements of each window that are inside of a tensor with the sizes ``spatial``."""
+    if not any(a or b for a, b in layout.pairs):
+        return math.prod(layout.size)
     number: Any = 1
-    for axis, (n, count) in enumerate(zip(x.shape[1:-1], layout.counts(x.shape[1:-1]), strict=True)):
+    for axis, (n, count) in enumerate(zip(spatial, layout.counts(spatial), strict=True)):
         at = _positions(layout, axis, count)
         present = ((at >= 0) & (at < n)).sum(-1)
         number = number * present.reshape(-1, *(1,) * (len(layout.size) - axis))
-    return total / convert_to_tensor(number, x.dtype)
+    return number

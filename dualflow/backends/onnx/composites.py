@@ -1,0 +1,141 @@
+"""Finds the composites that ONNX has ops for: convolutions and pooling.
+
+A composite with a gradient of its own ends with a ``custom_gradient`` node, whose rule has the layout of the
+windows. The node is replaced by one op, before the algebra drops it; the ops of the composite are dead then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.dtypes import float16, float32, float64
+from dualflow.core.errors import InternalError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import is_static
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.passes import Pass
+from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.graph.views import sizes
+from dualflow.ops.arithmetic import divide
+from dualflow.ops.custom_vjp import CUSTOM
+from dualflow.ops.neural.correlation import OfCorrelation, OfTransposed
+from dualflow.ops.neural.window_reductions import OfMaximum, OfSum, counts_inside
+from dualflow.ops.neural.windows import Geometry
+from dualflow.ops.op_kinds import Literal, Opaque
+from dualflow.ops.record import Op
+
+_FORM: Final = Opaque("an op of exported graphs")
+
+
+def _op(name: str, doc: str, shape: Callable[..., list[Any]]) -> Op:
+    """An op of the traced graph that only the exporter writes."""
+
+    def infer(x: TensorSpec, *others: TensorSpec, **attrs: Any) -> TensorSpec:
+        return TensorSpec.of(Shape(shape(x.shape, *[other.shape for other in others], **attrs)), x.dtype)
+
+    def kernel(*arrays: Any, **attrs: Any) -> Any:
+        raise InternalError(f"{name} is written by the exporter only")
+
+    return Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=_FORM)
+
+
+def _pooled(x: Shape, layout: Geometry) -> list[Any]:
+    return [x[0], *layout.counts(x[1:-1]), x[-1]]
+
+
+CONVOLUTION: Final = _op(
+    "convolution",
+    "The products of windows of ``x`` with the filter ``w``.",
+    lambda x, w, geometry, groups: [*_pooled(x, geometry)[:-1], w[-1]],
+)
+TRANSPOSED_CONVOLUTION: Final = _op(
+    "transposed_convolution",
+    "For each position of ``spatial``, the sum over the windows that contain it of ``y`` times a filter.",
+    lambda y, w, geometry, beyond, spatial: [y[0], *spatial, w[-2]],
+)
+MAX_POOL: Final = _op("max_pool", "The maximum of each window.", _pooled)
+MEAN_POOL: Final = _op(
+    "mean_pool", "The mean of the elements of each window that are in the tensor.", _pooled
+)
+SUM_POOL: Final = _op("sum_pool", "The sum of each window.", _pooled)
+
+
+def with_composites(graph: Graph) -> Graph:
+    """``graph`` with one op for each convolution and pooling."""
+    changed = rebuild(graph, lambda _, node: _composite(node))
+    return graph if changed is graph else eliminate_dead_code(changed)
+
+
+COMPOSITES: Final = Pass(
+    "composites",
+    "first: algebra drops the nodes that state what a composite is",
+    lambda graph, options: with_composites(graph),
+    in_bodies=True,
+)
+
+
+def _composite(node: Node) -> Expansion | None:
+    if node.op is divide.op:
+        return _mean(node)
+    if node.op is not CUSTOM:
+        return None
+    rule, (value, *operands) = node.attrs["grad"], node.inputs
+    dtype = value.spec.dtype
+    match rule:
+        case OfCorrelation(geometry) if dtype in (float16, float32) and _is_padded(geometry):
+            x, w = operands
+            groups = x.spec.shape[-1] // w.spec.shape[-2]
+            return _replaced(node, CONVOLUTION, operands, {"geometry": geometry, "groups": groups})
+        case OfTransposed(geometry) if dtype in (float16, float32) and _is_padded(geometry):
+            beyond = _beyond(geometry, operands[0], value)
+            if beyond is not None and operands[1].spec.shape[-2] == value.spec.shape[-1]:
+                attrs = {"geometry": geometry, "beyond": beyond, "spatial": sizes(value)[1:-1]}
+                return _replaced(node, TRANSPOSED_CONVOLUTION, operands, attrs)
+        case OfMaximum(layout) if dtype in (float16, float32, float64) and _is_padded(layout):
+            return _replaced(node, MAX_POOL, operands, {"layout": layout})
+        case OfSum(layout) if dtype in (float16, float32) and _is_padded(layout):
+            return _replaced(node, SUM_POOL, operands, {"layout": layout})
+    return None
+
+
+def _replaced(node: Node, op: Op, operands: Any, attrs: Mapping[str, Any]) -> Expansion:
+    new = Node(op, operands, attrs, node.specs, node.origin, node.merged_origins)
+    return Expansion((new,), new.outputs)
+
+
+def _is_padded(geometry: Geometry) -> bool:
+    """Whether no element is removed before the windows are taken, and padding is less than a window."""
+    pairs = zip(geometry.pairs, geometry.reach, strict=True)
+    return all(0 <= before < reach and 0 <= after < reach for (before, after), reach in pairs)
+
+
+def _beyond(geometry: Geometry, y: Value, result: Value) -> tuple[int, ...] | None:
+    """The positions after those that the last windows cover, by axis; None if ONNX doesn't allow them."""
+    counts, spatial = sizes(y)[1:-1], sizes(result)[1:-1]
+    if not is_static(counts) or not is_static(spatial):
+        return None
+    axes = zip(
+        counts, spatial, geometry.strides, geometry.dilations, geometry.reach, geometry.pairs, strict=True
+    )
+    beyond = tuple([n + sum(pair) - (count - 1) * s - reach for count, n, s, _, reach, pair in axes])
+    limits = [max(s, d) for s, d in zip(geometry.strides, geometry.dilations, strict=True)]
+    return beyond if all(0 <= b < limit for b, limit in zip(beyond, limits, strict=True)) else None
+
+
+def _mean(node: Node) -> Expansion | None:
+    """The mean of windows, if ``node`` divides their sums by the numbers of elements inside of the tensor."""
+    pool, number = node.inputs[0].node, node.inputs[1].node
+    if pool is None or pool.op is not SUM_POOL or number is None or not isinstance(number.op.kind, Literal):
+        return None
+    layout, spatial = pool.attrs["layout"], sizes(pool.inputs[0])[1:-1]
+    if not is_static(spatial) and any(any(pair) for pair in layout.pairs):
+        return None
+    counts = counts_inside(layout, spatial)
+    if not np.array_equal(np.broadcast_to(number.attrs["value"], np.shape(counts)), counts):
+        return None
+    return _replaced(node, MEAN_POOL, pool.inputs, {"layout": layout})

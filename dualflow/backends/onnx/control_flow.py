@@ -1,0 +1,217 @@
+"""Branches and loops as If, Loop and Scan; size variables and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from dualflow.backends.onnx.element_types import INT64
+from dualflow.backends.onnx.scan_node import body_graph, scan_node
+from dualflow.backends.onnx.scope import Operand
+from dualflow.backends.onnx.writer import GraphWriter, Rules
+from dualflow.core.dtypes import bool_
+from dualflow.core.shape import SCALAR
+from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import variable_of
+from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, is_argument_size
+from dualflow.ops.conversion import CAST
+from dualflow.ops.op_kinds import Check, Cond, Loop
+
+
+def _cond(w: GraphWriter, node: Node) -> list[Operand]:
+    index, *operands = w.operands(node)
+    branches, source = branches_of(node), node.inputs[0].node
+    if (
+        source is not None
+        and source.op is CAST
+        and len(branches) == 2
+        and source.inputs[0].spec.dtype is bool_
+    ):
+        return _if(w, w.operand(source.inputs[0]), branches[::-1], operands)
+    return _chosen(w, index, 0, branches, operands)
+
+
+def _chosen(
+    w: GraphWriter, index: Operand, first: int, branches: Sequence[Graph], operands: Sequence[Operand]
+) -> list[Operand]:
+    """The results of the branch ``index - first`` of ``branches``; of the last one for other indices."""
+    if len(branches) == 1:
+        return _inlined(w, branches[0], operands)
+    is_first = w.scope.add("Equal", index, w.scope.constant(first, index.dtype), dtype=bool_)
+    others = partial(_chosen, index=index, first=first + 1, branches=branches[1:], operands=operands)
+    return _if(w, is_first, branches, operands, others)
+
+
+def _if(
+    w: GraphWriter,
+    condition: Operand,
+    branches: Sequence[Graph],
+    operands: Sequence[Operand],
+    otherwise: Callable[[GraphWriter], list[Operand]] | None = None,
+) -> list[Operand]:
+    """The results of the first branch if the condition holds, else those of ``otherwise`` or the second."""
+    then, other = GraphWriter(w.rules, w), GraphWriter(w.rules, w)
+    specs = [v.spec for v in branches[0].outputs]
+    results = _inlined(then, branches[0], operands)
+    others = otherwise(other) if otherwise is not None else _inlined(other, branches[1], operands)
+    other_specs = [_loosest([b.outputs[i].spec for b in branches[1:]]) for i in range(len(specs))]
+    return w.scope.nodes_of(
+        "If",
+        [condition],
+        [spec.dtype for spec in specs],
+        then_branch=body_graph(then, [], results, specs),
+        else_branch=body_graph(other, [], others, other_specs),
+    )
+
+
+def _loosest(specs: Sequence[TensorSpec]) -> TensorSpec:
+    """The spec that all ``specs`` fit."""
+    shape = specs[0].shape
+    for spec in specs[1:]:
+        shape = shape.most_specific_compatible_shape(spec.shape)
+    return TensorSpec.of(shape, specs[0].dtype)
+
+
+def _inlined(w: GraphWriter, graph: Graph, operands: Sequence[Operand], carried: int = 0) -> list[Operand]:
+    """The results of ``graph`` for tensors of the graph around it, the first of which a loop carries."""
+    for i, (value, operand) in enumerate(zip(graph.inputs, operands, strict=True)):
+        w.bind(value, operand, own=i < carried)
+    w.write(graph)
+    return [w.operand(v) for v in graph.outputs]
+
+
+def _loop(w: GraphWriter, node: Node) -> list[Operand]:
+    loop = loop_of(node)
+    if loop.scanned and loop.condition is None and _is_scan(loop, node):
+        return _scan(w, node, loop)
+    return _iterated(w, node, loop)
+
+
+def _is_scan(loop: LoopSpec, node: Node) -> bool:
+    """Whether each row is scanned, and the states keep their sizes, as ONNX's Scan requires."""
+    rows = node.inputs[loop.carried].spec.shape[0]
+    every = loop.length is None or loop.length == rows
+    return every and all(v.spec.shape.is_static for v in loop.body.inputs[: loop.carried])
+
+
+def _scan(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
+    carried, scanned, invariants = loop.parts(w.operands(node))
+
+    def step(inner: GraphWriter, *operands: Operand) -> tuple[list[Operand], list[Operand]]:
+        results = _inlined(inner, loop.body, [*operands, *invariants], loop.carried)
+        return results[: loop.carried], results[loop.carried :]
+
+    inputs = [v.spec for v in loop.body.inputs]
+    rows = list(zip(inputs[loop.carried : loop.end], scanned, strict=True))
+    stacked = [v.spec for v in loop.stacked]
+    return scan_node(w, step, inputs[: loop.carried], carried, rows, stacked, reverse=loop.reverse)
+
+
+def _iterated(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
+    carried, scanned, invariants = loop.parts(w.operands(node))
+    count = _trip_count(w, node, loop)
+    goes_on = None
+    if loop.condition is not None:
+        goes_on = _condition(w, loop.condition, [*carried, *invariants])
+    inner = GraphWriter(w.rules, w)
+    unique = w.scope.shared.unique
+    number = Operand(unique("iteration"), INT64)
+    before = Operand(unique("goes_on"), bool_)
+    states = [Operand(unique("state"), x.dtype) for x in carried]
+    place = number
+    if loop.reverse:
+        last = inner.scope.add("Sub", count, w.scope.constant(1, INT64))
+        place = inner.scope.add("Sub", last, number)
+    rows = [inner.scope.add("Gather", x, place, axis=0) for x in scanned]
+    results = _inlined(inner, loop.body, [*states, *rows, *invariants], loop.carried)
+    after = before
+    if loop.condition is not None:
+        after = _condition(inner, loop.condition, [*results[: loop.carried], *invariants])
+    specs = [v.spec for v in loop.body.inputs[: loop.carried]]
+    stacked = [v.spec for v in loop.stacked]
+    body = body_graph(
+        inner,
+        [
+            (number, TensorSpec.of(SCALAR, INT64)),
+            (before, TensorSpec.of(SCALAR, bool_)),
+            *zip(states, specs, strict=True),
+        ],
+        [after, *results],
+        [TensorSpec.of(SCALAR, bool_), *specs, *stacked],
+    )
+    outputs = w.scope.nodes_of(
+        "Loop", [count, goes_on, *carried], [s.dtype for s in (*specs, *stacked)], body=body
+    )
+    if not loop.reverse:
+        return outputs
+    return [*outputs[: loop.carried], *[_reversed(w, x) for x in outputs[loop.carried :]]]
+
+
+def _condition(w: GraphWriter, graph: Graph, operands: Sequence[Operand]) -> Operand:
+    """Whether another iteration runs; the sizes of carried values have no meaning beyond the condition."""
+    (goes_on,) = _inlined(GraphWriter(w.rules, w, w.scope), graph, operands, len(operands))
+    return goes_on
+
+
+def _trip_count(w: GraphWriter, node: Node, loop: LoopSpec) -> Operand | None:
+    """The number of iterations, or the largest one; None for no limit."""
+    if loop.length is not None:
+        return w.sizes.scalar(loop.length)
+    if not loop.scanned:
+        return None
+    rows = w.scope.add("Shape", w.operand(node.inputs[loop.carried]), dtype=INT64, start=0, end=1)
+    return w.scope.add("Squeeze", rows, w.scope.ints(0))
+
+
+def _reversed(w: GraphWriter, x: Operand) -> Operand:
+    ints = w.scope.ints
+    return w.scope.add("Slice", x, ints(-1), ints(-(2**63)), ints(0), ints(-1))
+
+
+def _check(w: GraphWriter, node: Node) -> list[Operand]:
+    """An assertion of the user's program."""
+    error, (line, _) = node.attrs["error"], w.scope.label
+    w.scope.require(w.operands(node)[0], f"{' '.join(error.static_message.split())} ({line})")
+    return []
+
+
+def _bind_size(w: GraphWriter, node: Node) -> list[Operand]:
+    if is_argument_size(node):
+        return []
+    attrs = node.attrs
+    variable = variable_of(attrs["size"])
+    assert variable is not None, "a bound size is a size variable"
+    if node.inputs:
+        flat = w.scope.add("Reshape", w.operand(node.inputs[0]), w.scope.ints(-1))
+        number = w.scope.cast(w.scope.add("Gather", flat, w.scope.ints(attrs["index"]), axis=0), INT64)
+    else:
+        number = w.sizes.element(attrs["value"])
+    w.sizes.bind(variable, number)
+    if attrs["least"] is not None:
+        least = w.scope.ints(attrs["least"])
+        ok = w.scope.add("GreaterOrEqual", number, least, dtype=bool_)
+        w.scope.require(ok, f"{attrs['needed_by']}: a size is negative")
+    return []
+
+
+def _require_size(w: GraphWriter, node: Node) -> list[Operand]:
+    """A comparison of sizes; sizes that broadcast are compared by the ONNX op that broadcasts them."""
+    if node.attrs["repeats"]:
+        return []
+    x, y = (w.sizes.element(node.attrs[name]) for name in ("x", "y"))
+    ok = w.scope.add("Equal", x, y, dtype=bool_)
+    shapes = [tuple(shape) for shape in node.attrs["shapes"]]
+    w.scope.require(ok, f"{node.attrs['needed_by']}: {node.attrs['message'].format(*shapes)}")
+    return []
+
+
+RULES: Final[Rules] = {
+    Cond: _cond,
+    Loop: _loop,
+    Check: _check,
+    BIND_SIZE: _bind_size,
+    REQUIRE_SIZE: _require_size,
+}

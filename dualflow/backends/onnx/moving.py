@@ -1,0 +1,191 @@
+"""Ops that move elements: gathers, scatters, joined and padded tensors, sorted elements, repeated indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dualflow.backends.onnx.element_types import INT64, runtime_dtype
+from dualflow.backends.onnx.refused import refuse
+from dualflow.backends.onnx.scope import Operand
+from dualflow.backends.onnx.views import part
+from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
+from dualflow.core.dtypes import bool_
+from dualflow.graph.ir import Node
+from dualflow.ops.indexing import PLACE, REPLACE
+from dualflow.ops.joining import CONCAT, STACK
+from dualflow.ops.op_kinds import Gather, RepeatIndices, Scatter
+from dualflow.ops.ordering.extremes import TOP_PLACES
+from dualflow.ops.repetition import PAD
+from dualflow.ops.scattering import GATHER_ND
+from dualflow.ops.sorting import ADD_ALONG, ARGSORT, SORT, TAKE_ALONG
+
+_REDUCTIONS: Final = {"put": "none", "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
+"""ONNX's names of the ways in which a scatter combines elements."""
+
+
+def _concat(w: GraphWriter, node: Node) -> Operand:
+    return w.scope.add("Concat", *w.operands(node), axis=node.attrs["axis"])
+
+
+def _stack(w: GraphWriter, node: Node) -> Operand:
+    axis = node.attrs["axis"]
+    rows = [w.scope.add("Unsqueeze", x, w.scope.ints(axis)) for x in w.operands(node)]
+    return w.scope.add("Concat", *rows, axis=axis)
+
+
+def _pad(w: GraphWriter, node: Node) -> Operand:
+    (x,), paddings = w.operands(node), node.attrs["paddings"]
+    return _padded(w, x, paddings, node.attrs["value"])
+
+
+def _padded(w: GraphWriter, x: Operand, paddings: Sequence[tuple[int, int]], value: Any) -> Operand:
+    around = w.sizes.vector([*[before for before, _ in paddings], *[after for _, after in paddings]])
+    wide = runtime_dtype("Pad", x.dtype)
+    padded = w.scope.add("Pad", w.scope.cast(x, wide), around, w.scope.constant(value, wide))
+    return w.scope.cast(padded, x.dtype)
+
+
+def _place(w: GraphWriter, node: Node) -> Operand:
+    shape = sizes_of(node.output)
+    zeros = w.filled(shape, 0, node.output.spec.dtype)
+    (x,) = w.operands(node)
+    return _put(w, zeros, shape, x, node.attrs["key"])
+
+
+def _replace(w: GraphWriter, node: Node) -> Operand:
+    x, new = w.operands(node)
+    return _put(w, x, sizes_of(node.inputs[0]), new, node.attrs["key"])
+
+
+def _put(w: GraphWriter, x: Operand, shape: Sequence[int], new: Operand, key: Sequence[Any]) -> Operand:
+    """``x`` after ``x[key] = new``: a scatter of flat positions."""
+    count = math.prod(shape)
+    numbers = w.reshaped(w.count(count), (count,), shape)
+    places = part(w, numbers, shape, key)
+    values = w.scope.compute("Expand", new, others=[w.scope.add("Shape", places, dtype=INT64)])
+    flat = w.scope.ints(-1)
+    rows = [w.scope.add("Reshape", operand, flat) for operand in (x, places, values)]
+    changed = w.scope.add("ScatterElements", *rows, axis=0)
+    return w.reshaped(changed, (count,), shape)
+
+
+def _gather(w: GraphWriter, node: Node) -> Operand:
+    params, indices = w.operands(node)
+    places = _as_indices(w, indices)
+    axis, batch = node.attrs["axis"], node.attrs.get("batch_dims", 0)
+    if not batch:
+        return w.scope.add("Gather", params, places, axis=axis)
+    rank, moved = len(node.inputs[0].spec.shape), axis - batch
+    order = [*range(batch), axis, *range(batch, axis), *range(axis + 1, rank)]
+    single = w.scope.add("Unsqueeze", w.scope.cast(indices, INT64), w.scope.ints(-1))
+    rows = w.scope.add("GatherND", w.transposed(params, order), single, batch_dims=batch)
+    picked = len(node.inputs[1].spec.shape) - batch
+    between = range(batch + picked, batch + picked + moved)
+    last = range(batch + picked + moved, len(node.output.spec.shape))
+    return w.transposed(rows, [*range(batch), *between, *range(batch, batch + picked), *last])
+
+
+def _as_indices(w: GraphWriter, x: Operand) -> Operand:
+    return x if x.dtype.name == "int32" else w.scope.cast(x, INT64)
+
+
+def _gather_nd(w: GraphWriter, node: Node) -> Operand:
+    params, indices = w.operands(node)
+    if node.inputs[1].spec.shape[-1] == 0:
+        return w.expanded(params, sizes_of(node.inputs[0]), sizes_of(node.output))
+    return w.scope.add("GatherND", params, w.scope.cast(indices, INT64))
+
+
+def _take_along(w: GraphWriter, node: Node) -> Operand:
+    x, indices = w.operands(node)
+    return w.scope.add("GatherElements", x, _as_indices(w, indices), axis=node.attrs["axis"])
+
+
+def _add_along(w: GraphWriter, node: Node) -> Operand:
+    indices, updates = w.operands(node)
+    zeros = w.filled(sizes_of(node.output), 0, updates.dtype)
+    places = w.scope.cast(indices, INT64)
+    return w.scope.add("ScatterElements", zeros, places, updates, axis=node.attrs["axis"], reduction="add")
+
+
+def _scatter(w: GraphWriter, node: Node) -> Operand:
+    kind = node.op.kind
+    assert isinstance(kind, Scatter)
+    *onto, indices, updates = w.operands(node)
+    shape, places = sizes_of(node.output), sizes_of(node.inputs[-2])
+    target = onto[0] if kind.onto else w.filled(shape, 0, updates.dtype)
+    reduction = _REDUCTIONS[kind.join or node.attrs["join"]]
+    positions = w.scope.cast(indices, INT64)
+    if "axis" not in node.attrs:
+        if type(places[-1]) is int and not places[-1]:
+            raise refuse(node, "its positions have no axes")
+        return w.scope.add("ScatterND", target, positions, updates, reduction=reduction)
+    axis, rank, depth = node.attrs["axis"], len(shape), len(places)
+    single = w.scope.add("Unsqueeze", positions, w.scope.ints(-1))
+    order = [axis, *range(axis), *range(axis + 1, rank)]
+    moved = [*range(axis, axis + depth), *range(axis), *range(axis + depth, rank + depth - 1)]
+    rows = w.transposed(updates, moved)
+    added = w.scope.add("ScatterND", w.transposed(target, order), single, rows, reduction=reduction)
+    return w.transposed(added, [*range(1, axis + 1), 0, *range(axis + 1, rank)])
+
+
+def _repeated_indices(w: GraphWriter, node: Node) -> Operand:
+    """The indices of true elements; of counts, those of a table that is true once for each repetition."""
+    (counts,) = w.operands(node)
+    flat = w.scope.add("Reshape", counts, w.scope.ints(-1))
+    if not counts.dtype.is_bool:
+        numbers = w.scope.cast(flat, INT64)
+        most = w.scope.add("ReduceMax", w.scope.add("Concat", numbers, w.scope.ints(0), axis=0), keepdims=0)
+        zero, one = w.scope.constant(0, INT64), w.scope.constant(1, INT64)
+        turns = w.scope.add("Range", zero, most, one)
+        flat = w.scope.add("Less", turns, w.scope.add("Unsqueeze", numbers, w.scope.ints(1)), dtype=bool_)
+    places = w.scope.add("NonZero", flat, dtype=INT64)
+    return w.scope.add("Gather", places, w.scope.constant(0, INT64), axis=0)
+
+
+def _sorted(w: GraphWriter, node: Node) -> tuple[Operand, Operand]:
+    """The sorted elements, and their positions."""
+    (x,), axis = w.operands(node), node.attrs["axis"]
+    size = w.sizes.element(sizes_of(node.inputs[0])[axis])
+    wide = runtime_dtype("TopK", x.dtype)
+    values, places = w.scope.nodes_of(
+        "TopK", [w.scope.cast(x, wide), size], [wide, INT64], axis=axis, largest=int(node.attrs["descending"])
+    )
+    return w.scope.cast(values, x.dtype), places
+
+
+def _top_places(w: GraphWriter, node: Node) -> Operand:
+    (x,), attrs = w.operands(node), node.attrs
+    wide = runtime_dtype("TopK", x.dtype)
+    operands = [w.scope.cast(x, wide), w.sizes.element(attrs["count"])]
+    largest = int(attrs["descending"])
+    _, places = w.scope.nodes_of("TopK", operands, [wide, INT64], axis=-1, largest=largest)
+    return w.scope.cast(places, node.output.spec.dtype)
+
+
+def _sort(w: GraphWriter, node: Node) -> Operand:
+    return _sorted(w, node)[0]
+
+
+def _argsort(w: GraphWriter, node: Node) -> Operand:
+    return w.scope.cast(_sorted(w, node)[1], node.output.spec.dtype)
+
+
+RULES: Final[Rules] = {
+    CONCAT: _concat,
+    STACK: _stack,
+    PAD: _pad,
+    PLACE: _place,
+    REPLACE: _replace,
+    Gather: _gather,
+    GATHER_ND: _gather_nd,
+    TAKE_ALONG: _take_along,
+    ADD_ALONG: _add_along,
+    Scatter: _scatter,
+    RepeatIndices: _repeated_indices,
+    SORT: _sort,
+    ARGSORT: _argsort,
+    TOP_PLACES: _top_places,
+}

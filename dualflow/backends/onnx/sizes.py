@@ -1,0 +1,165 @@
+"""Symbolic sizes in ONNX: vectors of one int64, computed from the shapes of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.backends.onnx.element_types import INT64
+from dualflow.backends.onnx.scope import Operand, Scope
+from dualflow.core.dtypes import bool_
+from dualflow.core.records import NamedTuple
+from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables
+
+
+class AxisOf(NamedTuple):
+    """A size that is read where it is used: of an axis of a tensor."""
+
+    tensor: Operand
+    axis: int
+
+
+class Sizes:
+    """The sizes that a graph computes, each once.
+
+    Those of outer graphs are visible, unless they depend on a variable that this graph binds too: the size of
+    a carried value differs between iterations.
+    """
+
+    def __init__(self, scope: Scope, outer: Sizes | None = None) -> None:
+        self.scope = scope
+        self._outer = outer
+        self._variables: dict[SizeFactor, Operand | AxisOf] = {}
+        self._computed: dict[SymInt, Operand] = {}
+        self._factors: dict[SizeFactor, Any] = {}
+
+    def bind(self, variable: SizeFactor, size: Operand | AxisOf, *, own: bool = False) -> None:
+        """State what a size variable is in this graph; what an outer graph states is kept unless ``own``."""
+        if variable not in self._variables and (own or self._bound(variable) is None):
+            self._variables[variable] = size
+
+    def _bound(self, variable: SizeFactor) -> Operand | AxisOf | None:
+        size = self._variables.get(variable)
+        return size if size is not None or self._outer is None else self._outer._bound(variable)
+
+    def _variable(self, variable: SizeFactor) -> Operand:
+        size = self._bound(variable)
+        assert size is not None, f"{variable.name} is bound"
+        if isinstance(size, AxisOf):
+            start = size.axis
+            size = self.scope.add("Shape", size.tensor, dtype=INT64, start=start, end=start + 1, name="size")
+            self._variables[variable] = size
+        return size
+
+    def element(self, size: int) -> Operand:
+        """A size as a vector of one int64."""
+        if not isinstance(size, SymInt):
+            return self.scope.ints(size)
+        known = self._known(size)
+        if known is None:
+            value = size.compute(
+                lambda factor: _Node(self.scope, self._variable(factor)), _Maths(self.scope), self._factors
+            )
+            known = self._computed[size] = value.operand
+        return known
+
+    def _known(self, size: SymInt) -> Operand | None:
+        operand = self._computed.get(size)
+        if (
+            operand is not None
+            or self._outer is None
+            or not self._variables.keys().isdisjoint(size_variables(size))
+        ):
+            return operand
+        return self._outer._known(size)
+
+    def vector(self, sizes: Sequence[int]) -> Operand:
+        """Sizes as a vector of int64."""
+        return self.joined(sizes)
+
+    def joined(self, sizes: Sequence[int | Operand]) -> Operand:
+        """Sizes, some of which are vectors of one int64 already, as a vector."""
+        if all(type(size) is int for size in sizes):
+            return self.scope.ints(*sizes)  # type: ignore[arg-type]  # they are ints
+        parts = [size if isinstance(size, Operand) else self.element(size) for size in sizes]
+        return parts[0] if len(parts) == 1 else self.scope.add("Concat", *parts, axis=0, name="shape")
+
+    def scalar(self, size: int) -> Operand:
+        """A size as an int64 without axes."""
+        if not isinstance(size, SymInt):
+            return self.scope.constant(size, INT64)
+        return self.scope.add("Squeeze", self.element(size), self.scope.ints(0))
+
+
+class _Node:
+    """A size that a node computes, with the operators with which a polynomial is evaluated."""
+
+    def __init__(self, scope: Scope, operand: Operand) -> None:
+        self.scope, self.operand = scope, operand
+
+    def _with(self, op_type: str, other: Any) -> _Node:
+        return _Node(self.scope, self.scope.add(op_type, self.operand, _operand(self.scope, other)))
+
+    def __add__(self, other: Any) -> _Node:
+        return self._with("Add", other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> _Node:
+        return self._with("Mul", other)
+
+    __rmul__ = __mul__
+
+
+def _operand(scope: Scope, x: Any) -> Operand:
+    return x.operand if isinstance(x, _Node) else scope.ints(x)
+
+
+class _Maths:
+    """The functions of sizes, as nodes."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def _add(self, op_type: str, *operands: Any, **attrs: Any) -> Operand:
+        return self.scope.add(op_type, *[_operand(self.scope, x) for x in operands], **attrs)
+
+    def _test(self, op_type: str, x: Any, y: Any) -> Operand:
+        return self._add(op_type, x, y, dtype=bool_)
+
+    def _where(self, condition: Operand, x: Any, y: Any) -> _Node:
+        chosen = self.scope.where(condition, _operand(self.scope, x), _operand(self.scope, y))
+        return _Node(self.scope, chosen)
+
+    def quotient(self, x: Any, y: Any) -> _Node:
+        divisor = self._divisor(y)
+        whole = self._add("Sub", x, _Node(self.scope, self._add("Mod", x, divisor)))
+        quotient = _Node(self.scope, self._add("Div", _Node(self.scope, whole), divisor))
+        return quotient if isinstance(y, int) else self._where(self._test("Equal", y, 0), 0, quotient)
+
+    def remainder(self, x: Any, y: Any) -> _Node:
+        remainder = _Node(self.scope, self._add("Mod", x, self._divisor(y)))
+        return remainder if isinstance(y, int) else self._where(self._test("Equal", y, 0), 0, remainder)
+
+    def _divisor(self, y: Any) -> Any:
+        """``y``, or 1 for 0, by which processors can't divide."""
+        return y if isinstance(y, int) else self._where(self._test("Equal", y, 0), 1, y)
+
+    def largest(self, x: Any, y: Any) -> _Node:
+        return _Node(self.scope, self._add("Max", x, y))
+
+    def smallest(self, x: Any, y: Any) -> _Node:
+        return _Node(self.scope, self._add("Min", x, y))
+
+    def normalized_index(self, x: Any, size: Any) -> _Node:
+        from_end = _Node(self.scope, self._add("Add", x, size))
+        return self._where(self._test("Less", x, 0), from_end, x)
+
+    def inferred_size(self, x: Any, remaining: Any) -> _Node:
+        return self._where(self._test("Equal", x, -1), remaining, x)
+
+    def broadcast_size(self, x: Any, y: Any) -> _Node:
+        return self._where(self._test("Equal", x, 1), y, x)
+
+    def broadcast_stride(self, stride: Any, size: Any) -> _Node:
+        return self._where(self._test("Equal", size, 1), 0, stride)

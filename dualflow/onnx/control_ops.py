@@ -1,0 +1,80 @@
+"""ONNX's If, Loop and Scan."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import dualflow as df
+from dualflow.backends.onnx.element_types import dtype_of_element_type
+from dualflow.function.control.scan_loop import scan_loop
+from dualflow.onnx.calls import NodeCall, Rules
+
+
+def _if(call: NodeCall) -> Any:
+    condition, attrs = call.inputs[0], call.attrs
+    results = df.cond(
+        df.reshape(condition, []),
+        lambda: tuple(map(df.convert_to_tensor, call.run(attrs["then_branch"], []))),
+        lambda: tuple(map(df.convert_to_tensor, call.run(attrs["else_branch"], []))),
+    )
+    return results if isinstance(results, tuple | list) else (results,)
+
+
+def _loop(call: NodeCall) -> Any:
+    body, limit, goes_on = call.attrs["body"], call.inputs[0], call.inputs[1]
+    carried = [df.convert_to_tensor(x) for x in call.inputs[2:]]
+    count = len(carried)
+    first = df.constant(True) if goes_on is None else df.reshape(goes_on, [])
+
+    def more(number: Any, ok: Any, *others: Any) -> Any:
+        return ok if limit is None else df.logical_and(ok, df.less(number, df.reshape(limit, [])))
+
+    def step(number: Any, ok: Any, *others: Any) -> Any:
+        ok, *results = call.run(body, [number, ok, *others[:count]])
+        place = df.cast(number, df.int32)
+        rows = zip(others[count:], results[count:], strict=True)
+        stacks = [stack.write(place, row) for stack, row in rows]
+        states = map(df.convert_to_tensor, results[:count])
+        return number + 1, df.reshape(ok, []), *states, *stacks
+
+    stacks = [_stack(output.type.tensor_type) for output in list(body.output)[1 + count :]]
+    _, _, *results = df.while_loop(more, step, (df.constant(0, df.int64), first, *carried, *stacks))
+    return (*results[:count], *[stack.stack() for stack in results[count:]])
+
+
+def _stack(row: Any) -> Any:
+    """A growing array of rows of the type that the body's output has."""
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in row.shape.dim]
+    shape: Any = sizes if row.HasField("shape") and None not in sizes else None
+    dtype: Any = dtype_of_element_type(row.elem_type)
+    return df.TensorArray(dtype, 0, dynamic_size=True, element_shape=shape)
+
+
+def _scan(call: NodeCall) -> Any:
+    attrs, body = call.attrs, call.attrs["body"]
+    scanned = attrs["num_scan_inputs"]
+    count = len(call.inputs) - scanned
+    outputs = len(body.output) - count
+    ways = [*attrs.get("scan_input_directions", [0] * scanned)]
+    ways += attrs.get("scan_output_directions", [0] * outputs)
+    if len(set(ways)) > 1:
+        raise call.refuse("its tensors have different directions")
+    axes = attrs.get("scan_input_axes", [0] * scanned)
+    rows = [_axis_to(x, axis, 0) for x, axis in zip(call.inputs[count:], axes, strict=True)]
+
+    def step(states: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
+        results = [df.convert_to_tensor(x) for x in call.run(body, [*states, *row])]
+        return results[:count], results[count:]
+
+    initial = [df.convert_to_tensor(x) for x in call.inputs[:count]]
+    states, stacks = scan_loop(step, initial, rows, rows[0].shape[0], bool(ways[0]))
+    axes = attrs.get("scan_output_axes", [0] * outputs)
+    return (*states, *[_axis_to(x, 0, axis) for x, axis in zip(stacks, axes, strict=True)])
+
+
+def _axis_to(x: Any, axis: int, place: int) -> Any:
+    x = df.convert_to_tensor(x)
+    return x if axis == place else df.experimental.numpy.moveaxis(x, axis, place)
+
+
+RULES: Final[Rules] = {"If": _if, "Loop": _loop, "Scan": _scan}
