@@ -21,9 +21,6 @@ from dualflow.ops.repetition import PAD
 from dualflow.ops.scattering import GATHER_ND
 from dualflow.ops.sorting import ADD_ALONG, ARGSORT, SORT, TAKE_ALONG
 
-_REDUCTIONS: Final = {"put": "none", "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
-"""ONNX's names of the ways in which a scatter combines elements."""
-
 
 def _concat(w: GraphWriter, node: Node) -> Operand:
     return w.scope.add("Concat", *w.operands(node), axis=node.attrs["axis"])
@@ -116,7 +113,8 @@ def _scatter(w: GraphWriter, node: Node) -> Operand:
     *onto, indices, updates = w.operands(node)
     shape, places = sizes_of(node.output), sizes_of(node.inputs[-2])
     target = onto[0] if kind.onto else w.filled(shape, 0, updates.dtype)
-    reduction = _REDUCTIONS[kind.join or node.attrs["join"]]
+    join = kind.join or node.attrs["join"]
+    reduction = "none" if join == "put" else join[:3]  # add, mul, max, min
     positions = w.scope.cast(indices, INT64)
     if "axis" not in node.attrs:
         if type(places[-1]) is int and not places[-1]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dualflow.backends.onnx.element_types import dtype_named, element_type, runtime_dtype
-from dualflow.backends.onnx.scope import Operand, Scope
+from dualflow.backends.onnx.scope import OnnxScope, Operand
 from dualflow.core.dtypes import DType, bool_, float32, float64
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths.definitions import definition
@@ -74,7 +74,7 @@ def _defined(op: ScalarOp) -> Callable[..., Operand]:
 class ScalarNodes:
     """The maths namespace with which a scalar function is evaluated to nodes."""
 
-    def __init__(self, scope: Scope, index: Callable[[int], Operand]) -> None:
+    def __init__(self, scope: OnnxScope, index: Callable[[int], Operand]) -> None:
         self.scope = scope
         self.index = index
 

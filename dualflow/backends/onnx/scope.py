@@ -77,7 +77,7 @@ def tensor_proto(array: Array, name: str, dtype: DType) -> onnx.TensorProto:
     return proto
 
 
-class Scope:
+class OnnxScope:
     """The nodes of a graph: the model's, or the body of a branch or loop inside of another scope.
 
     Attributes:
@@ -87,7 +87,7 @@ class Scope:
         label: the user's line and the op that are being written, which new nodes are named after.
     """
 
-    def __init__(self, outer: Scope | None = None) -> None:
+    def __init__(self, outer: OnnxScope | None = None) -> None:
         self.shared: Shared = Shared() if outer is None else outer.shared
         self.outer = outer
         self.nodes: list[onnx.NodeProto] = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow.backends.onnx.element_types import INT64
-from dualflow.backends.onnx.scope import Operand, Scope
+from dualflow.backends.onnx.scope import OnnxScope, Operand
 from dualflow.core.dtypes import bool_
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables
@@ -19,14 +19,14 @@ class AxisOf(NamedTuple):
     axis: int
 
 
-class Sizes:
+class OnnxSizes:
     """The sizes that a graph computes, each once.
 
     Those of outer graphs are visible, unless they depend on a variable that this graph binds too: the size of
     a carried value differs between iterations.
     """
 
-    def __init__(self, scope: Scope, outer: Sizes | None = None) -> None:
+    def __init__(self, scope: OnnxScope, outer: OnnxSizes | None = None) -> None:
         self.scope = scope
         self._outer = outer
         self._variables: dict[SizeFactor, Operand | AxisOf] = {}
@@ -74,11 +74,11 @@ class Sizes:
         return self._outer._known(size)
 
     def vector(self, sizes: Sequence[int]) -> Operand:
-        """Sizes as a vector of int64."""
+        """OnnxSizes as a vector of int64."""
         return self.joined(sizes)
 
     def joined(self, sizes: Sequence[int | Operand]) -> Operand:
-        """Sizes, some of which are vectors of one int64 already, as a vector."""
+        """OnnxSizes, some of which are vectors of one int64 already, as a vector."""
         if all(type(size) is int for size in sizes):
             return self.scope.ints(*sizes)  # type: ignore[arg-type]  # they are ints
         parts = [size if isinstance(size, Operand) else self.element(size) for size in sizes]
@@ -94,7 +94,7 @@ class Sizes:
 class _Node:
     """A size that a node computes, with the operators with which a polynomial is evaluated."""
 
-    def __init__(self, scope: Scope, operand: Operand) -> None:
+    def __init__(self, scope: OnnxScope, operand: Operand) -> None:
         self.scope, self.operand = scope, operand
 
     def _with(self, op_type: str, other: Any) -> _Node:
@@ -111,14 +111,14 @@ class _Node:
     __rmul__ = __mul__
 
 
-def _operand(scope: Scope, x: Any) -> Operand:
+def _operand(scope: OnnxScope, x: Any) -> Operand:
     return x.operand if isinstance(x, _Node) else scope.ints(x)
 
 
 class _Maths:
     """The functions of sizes, as nodes."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: OnnxScope) -> None:
         self.scope = scope
 
     def _add(self, op_type: str, *operands: Any, **attrs: Any) -> Operand:

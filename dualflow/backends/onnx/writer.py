@@ -10,8 +10,8 @@ import numpy as np
 
 from dualflow.backends.onnx.element_types import INT64, has_element_type
 from dualflow.backends.onnx.refused import refuse
-from dualflow.backends.onnx.scope import Operand, Scope
-from dualflow.backends.onnx.sizes import AxisOf, Sizes
+from dualflow.backends.onnx.scope import OnnxScope, Operand
+from dualflow.backends.onnx.sizes import AxisOf, OnnxSizes
 from dualflow.core.dtypes import DType
 from dualflow.core.symbolic_sizes import SymInt, variable_of
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -35,11 +35,15 @@ class GraphWriter:
         rules: how nodes are written.
     """
 
-    def __init__(self, rules: Rules, outer: GraphWriter | None = None, scope: Scope | None = None) -> None:
+    def __init__(
+        self, rules: Rules, outer: GraphWriter | None = None, scope: OnnxScope | None = None
+    ) -> None:
         """A writer into a new scope inside of that of ``outer``, or into the ``scope``."""
         self.rules = rules
-        self.scope: Scope = scope if scope is not None else Scope(None if outer is None else outer.scope)
-        self.sizes: Sizes = Sizes(self.scope, None if outer is None else outer.sizes)
+        self.scope: OnnxScope = (
+            scope if scope is not None else OnnxScope(None if outer is None else outer.scope)
+        )
+        self.sizes: OnnxSizes = OnnxSizes(self.scope, None if outer is None else outer.sizes)
         self._operands: dict[Value, Operand] = {}
         self._broadcast: set[Value] = set()
         self._transposes: dict[str, tuple[Operand, tuple[int, ...]]] = {}
