@@ -170,6 +170,50 @@ def test_open_sizes_are_read_back(traced):
     check_same(graph, np.ones([2, 8, 8, 1], np.float32))
 
 
+def sized_by_python(x):
+    n, m = x.shape
+    return df.reduce_sum(x) * (2 * n * m + n // 2 - m % 3)
+
+
+def test_numbers_of_sizes_are_printed_as_arithmetic_and_read_back():
+    function = df.function(sized_by_python)
+    for shape in ([3, 4], [5, 6]):
+        function(df.ones(shape))
+    graph = function.concrete_functions[-1].graph
+    formula = "(in0.shape[0] // 2) + -1*(in0.shape[1] % 3) + 2*in0.shape[0]*in0.shape[1]"
+    assert f"size_formula(size='{formula}')" in str(graph)
+    check_same(graph, np.ones([7, 8], np.float32))
+
+
+SIZED = """graph f(%x: float32[?])
+    %0: int32[] = size_formula(%x, formula=size_formula(size='in0.shape[0] + 1'), dtype=int32)
+    return %0"""
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "",
+        "1",
+        "in0.shape[0] - 1",
+        "in0.shape[-1]",
+        "in0.rank[0]",
+        "x.shape[0]",
+        "in0.shape[0] + True",
+        "max(in0.shape[0])",
+        "print(in0.shape[0], 1)",
+        "(in0.shape[0] + 1)*(in0.shape[1] + 1)",
+        "in0.shape[0] + " + "9" * 5000,
+        "(" * 500 + "in0.shape[0]" + ")" * 500,
+        "in0.shape[0] + " * 5000 + "1",
+    ],
+)
+def test_an_invalid_formula_of_sizes_is_an_error(formula):
+    assert str(parse(SIZED)) == SIZED
+    with pytest.raises(InvalidArgumentError, match="no formula of sizes"):
+        parse(SIZED.replace("in0.shape[0] + 1", formula))
+
+
 def test_captures_are_read_back_as_the_same_objects(traced):
     v, x = df.Variable(2.0, name="v"), df.ones([30])
     graph = traced(lambda: v * x)

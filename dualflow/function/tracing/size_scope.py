@@ -23,7 +23,7 @@ from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.origin import caller
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import Axis
-from dualflow.ops.measuring import SIZE_FORMULA, SizeFormula
+from dualflow.ops.size_formulas import SIZE_FORMULA, SizeFormula
 
 _INT32_END: Final = 1 << 31
 
