@@ -227,6 +227,37 @@ def saved_and_restored(network: Network, sizes: Sizes) -> Network:
         return other
 
 
+def exported(network: Network, folder: str, sizes: Sizes) -> df.Tensor:
+    """The scores of a saved copy of the network, which needs none of its code."""
+
+    @df.function(input_signature=[df.TensorSpec([None, sizes.inputs], df.float32, "points")])
+    def scores(points: df.Tensor) -> df.Tensor:
+        return df.nn.softmax(network(points), axis=-1)
+
+    holder = df.Module()
+    df.saved_model.save(holder, folder, signatures={"scores": scores})
+    loaded = df.saved_model.load(folder)
+    result: df.Tensor = loaded.signatures["scores"](points=df.ones([2, sizes.inputs]))["output_0"]
+    return result
+
+
+# Control flow and functions of rows
+
+
+@df.function
+def collatz(start: df.Tensor) -> df.Tensor:
+    steps = df.constant(0)
+    while start != 1:
+        start = start // 2 if start % 2 == 0 else 3 * start + 1
+        steps += 1
+    return steps
+
+
+def row_norms(rows: df.Tensor) -> df.Tensor:
+    norms: df.Tensor = df.vectorized_map(lambda row: df.sqrt(df.reduce_sum(row * row)), rows)
+    return norms
+
+
 # A Keras model
 
 
@@ -281,6 +312,10 @@ def main() -> None:
     losses = train(network, dataset, epochs=4)
     assert losses[-1] < losses[0]
     assert accuracy(saved_and_restored(network, sizes), dataset) == accuracy(network, dataset)
+    with TemporaryDirectory() as folder:
+        assert exported(network, folder, sizes).shape == [2, sizes.classes]
+    assert int(collatz(df.constant(6))) == 8
+    assert row_norms(matrix).shape == [2]
     assert keras_training(sizes) > 0.0
 
 

@@ -16,18 +16,18 @@ MISTAKES = HERE / "mistakes.py"
 FILES = [*PROGRAMS, MISTAKES]
 
 
-def mypy(room: Path) -> set[tuple[str, int]]:
+def mypy(folder: Path) -> set[tuple[str, int]]:
     """The files and lines that mypy reports."""
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", f"--cache-dir={room / 'mypy'}"]
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", f"--cache-dir={folder / 'mypy'}"]
     done = subprocess.run([*command, *map(str, FILES)], capture_output=True, text=True, cwd=HERE, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)
     return {(name, int(line)) for name, line in found}
 
 
-def pyright(room: Path) -> set[tuple[str, int]]:
+def pyright(folder: Path) -> set[tuple[str, int]]:
     """The files and lines that pyright's engine, as the package basedpyright has it, reports."""
-    project = room / "pyrightconfig.json"
+    project = folder / "pyrightconfig.json"
     project.write_text(json.dumps({"include": [str(path) for path in FILES], "typeCheckingMode": "standard"}))
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(project)]
     done = subprocess.run(
