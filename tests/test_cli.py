@@ -220,7 +220,7 @@ def test_dots_lead_into_classes(run: Run) -> None:
         (["model:pair", "--args", "df.ones([2]), df.ones([3])"], "do not broadcast"),
     ],
 )
-def test_what_cannot_be_compared_is_told_in_words(run: Run, words: list[str], told: str) -> None:
+def test_what_cannot_be_compared_is_reported_in_words(run: Run, words: list[str], told: str) -> None:
     done = run("compare", *words)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -314,7 +314,7 @@ def test_graph_draws_a_picture(run: Run, tmp_path: Path) -> None:
         (["model"], "'model' is not MODULE:FUNCTION"),
     ],
 )
-def test_a_graph_that_cannot_be_shown_is_told_in_words(run: Run, words: list[str], told: str) -> None:
+def test_a_graph_that_cannot_be_shown_is_reported_in_words(run: Run, words: list[str], told: str) -> None:
     done = run("graph", *words)
     assert done.returncode == 2
     assert done.stdout == ""

@@ -32,7 +32,7 @@ def test_the_start_of_a_program_for_gpus_runs() -> None:
     assert not df.config.experimental_functions_run_eagerly()
 
 
-def test_what_is_asked_is_what_holds() -> None:
+def test_what_is_requested_is_what_holds() -> None:
     assert EXPERIMENTAL.get_synchronous_execution()
     assert not EXPERIMENTAL.tensor_float_32_execution_enabled()
     assert df.config.optimizer.get_jit() == "autoclustering"
@@ -74,7 +74,7 @@ def test_the_configuration_is_plain_data() -> None:
     assert all(part["detail"] for part in found["parts"].values() if not part["on"])
 
 
-def test_the_configuration_says_who_chose_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_reports_who_chose_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen() -> object:
         return df.show_config(mode="dicts")["backend"]
 

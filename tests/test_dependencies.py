@@ -89,7 +89,7 @@ def test_the_tables_have_each_dependency_and_its_versions() -> None:
 
 
 @pytest.mark.parametrize("package", [name for name in rows() if name != "numpy"])
-def test_a_package_is_imported_where_its_row_says_and_nowhere_else(package: str) -> None:
+def test_a_package_is_imported_where_its_row_lists_it_and_nowhere_else(package: str) -> None:
     importers = rows()[package].importers
     files = importing_files()[MODULES.get(package, package)]
     assert [file for file in files if not any(f"{file}/".startswith(f"{name}/") for name in importers)] == []

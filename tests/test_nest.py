@@ -66,7 +66,7 @@ def test_a_structure_may_be_empty(value: Any) -> None:
     assert nest.is_nested(value)
 
 
-def test_composites_are_opened_where_that_is_asked_for() -> None:
+def test_composites_are_opened_where_that_is_requested() -> None:
     found = nest.flatten([SPARSE, 3], expand_composites=True)
     assert found[0] is SPARSE.indices
     assert found[1] is SPARSE.values

@@ -183,14 +183,14 @@ def test_errors_are_imported_by_name() -> None:
         ("df.linalg", "LinearOperatorDiag", "write the function that the operator stands for"),
     ],
 )
-def test_a_missing_name_says_what_to_use(place: str, name: str, advice: str) -> None:
+def test_a_missing_name_reports_what_to_use(place: str, name: str, advice: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(NAMESPACES[place], name)
     assert f"has no attribute {name!r}" in str(caught.value)
     assert advice in str(caught.value)
 
 
-def test_nothing_has_a_name_that_nobody_made(namespace: Any) -> None:
+def test_nothing_has_a_name_that_nothing_made(namespace: Any) -> None:
     assert not hasattr(namespace, "nosuch")
     assert not hasattr(namespace, "_nosuch")
 
@@ -208,7 +208,7 @@ def test_a_missing_names_error_has_the_name() -> None:
     assert found.value.obj is None
 
 
-def test_importing_a_missing_name_says_what_to_use() -> None:
+def test_importing_a_missing_name_reports_what_to_use() -> None:
     last = last_line("from dualflow import estimator")
     assert "MissingNameError" in last
     assert "write the training loop" in last
@@ -243,7 +243,7 @@ def test_a_name_has_one_row_in_each_namespace() -> None:
 
 
 @pytest.mark.parametrize("place", ["dualflow.linalg", "dualflow.numpy.fft"])
-def test_importing_a_missing_name_from_a_namespace_of_one_file_says_what_to_use(place: str) -> None:
+def test_importing_a_missing_name_from_a_namespace_of_one_file_reports_what_to_use(place: str) -> None:
     with pytest.raises(errors.MissingNameError, match=f"module '{place}' has no attribute 'nosuch'"):
         exec(f"from {place} import nosuch")
 

@@ -160,7 +160,7 @@ def test_tensorflow_s_modules_are_dualflow_s_namespaces(run: Run, tmp_path: Path
     assert "StandIn" not in found["child"]
 
 
-def test_a_module_that_is_not_there_says_what_to_use(run: Run, tmp_path: Path) -> None:
+def test_a_module_that_is_not_there_reports_what_to_use(run: Run, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(MISSING)
     done = run("-m", "dualflow", "run", "program.py")
     found = dict(line.split(" | ", 1) for line in done.stdout.splitlines())
@@ -237,7 +237,7 @@ def test_an_archive_is_a_program(run: Run, tmp_path: Path) -> None:
         (["-m", "json.nowhere"], "there is no module 'json.nowhere' that can be run"),
     ],
 )
-def test_what_is_no_program_is_told_in_words(
+def test_what_is_no_program_is_reported_in_words(
     words: list[str],
     told: str,
     tmp_path: Path,

@@ -206,7 +206,7 @@ def test_a_function_is_machine_code_and_traced_once() -> None:
     assert "numpy:" not in str(standardised.status())
 
 
-def test_a_condition_asks_an_array() -> None:
+def test_a_condition_requests_an_array() -> None:
     @df.function
     def grown(x: Any, least: Any) -> Any:
         x = xp.asarray(x)
@@ -221,7 +221,7 @@ def test_a_condition_asks_an_array() -> None:
     assert grown.experimental_get_tracing_count() == 1
 
 
-def test_sizes_that_the_data_tell() -> None:
+def test_sizes_that_depend_on_data() -> None:
     @df.function
     def found(x: Any, n: Any) -> Any:
         x = xp.asarray(x)
@@ -233,7 +233,7 @@ def test_sizes_that_the_data_tell() -> None:
     assert [y.tolist() for y in found(x, df.constant(4))[3:]] == [[0, 1, 2, 3], [1, 3]]
 
 
-def test_a_mask_that_only_the_run_tells_takes_several_values() -> None:
+def test_a_mask_known_only_at_run_time_takes_several_values() -> None:
     @df.function
     def put(x: Any, mask: Any, values: Any) -> Any:
         x = xp.asarray(x, copy=True)

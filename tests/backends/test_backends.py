@@ -159,7 +159,7 @@ def test_results_share_no_memory_with_arguments_and_variables(backend: str) -> N
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_compare_and_verify_tell_of_every_backend(backend: str) -> None:
+def test_compare_and_verify_report_every_backend(backend: str) -> None:
     f = df.function(lambda x: df.exp(x) * x @ df.ones([4, 2]), backend=backend)
     assert df.verify(f, df.ones([4, 4])).agrees
     report = df.compare(f, df.ones([4, 4]))

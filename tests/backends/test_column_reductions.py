@@ -60,7 +60,7 @@ def test_of_equal_largest_elements_the_first_is_found() -> None:
     np.testing.assert_array_equal(found, x.argmax(0))
 
 
-def test_nan_in_one_stretch_is_the_largest_of_its_column() -> None:
+def test_nan_in_one_span_is_the_largest_of_its_column() -> None:
     x = numbers((4100, 70))
     x[3000, 7] = np.nan
     found = df.function(lambda x: df.reduce_max(x, 0))(x)

@@ -167,6 +167,6 @@ def test_shape_and_dtype_are_those_of_numpys_sum(
 
 @modes
 @pytest.mark.parametrize("shape", [(0, 5, 400), (400, 5, 0), (0, 0, 0)])
-def test_an_axis_of_no_elements_beside_a_long_one(mode: str, shape: tuple[int, ...]) -> None:
+def test_an_axis_of_no_elements_next_to_a_long_one(mode: str, shape: tuple[int, ...]) -> None:
     found = MODES[mode](lambda t: df.reduce_sum(t, (0, 2)))(df.zeros(shape)).numpy()
     np.testing.assert_array_equal(found, np.zeros(shape[1], np.float32), strict=True)

@@ -81,7 +81,7 @@ def test_any_number_of_iterations(n: int) -> None:
     np.testing.assert_allclose(df.function(f)(x, df.constant(n)), f(x, df.constant(n)), rtol=1e-6)
 
 
-def test_a_loop_with_a_host_call_inside_says_so() -> None:
+def test_a_loop_with_a_host_call_inside_is_reported() -> None:
     found = executable(repeated(lambda i, h: df.sort(h)), SPEC, COUNT)
     (part,) = [part for part in found.parts if part.kind != "native"]
     assert part.what == "loop"
@@ -156,7 +156,7 @@ for repetition in range(3):
 # Scatters
 
 
-def test_rows_are_put_where_integers_say() -> None:
+def test_rows_are_put_where_integers_report() -> None:
     @df.function
     def f(x: Any, at: Any, rows: Any) -> Any:
         return df.tensor_scatter_nd_update(x, at, rows), df.tensor_scatter_nd_add(x, at, rows)

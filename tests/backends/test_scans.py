@@ -84,7 +84,7 @@ def test_large_eager_tensors_have_the_same_bits(shape: tuple[int, ...]) -> None:
         same_bits(found, expected(x, df.cumsum, axis, exclusive, reverse))
 
 
-def test_sizes_that_only_the_run_tells() -> None:
+def test_sizes_known_only_at_run_time() -> None:
     signature = [df.TensorSpec([None, None])]
     f = df.function(
         lambda x: [df.cumsum(x, a, *way) for a in (0, 1) for way in WAYS], input_signature=signature

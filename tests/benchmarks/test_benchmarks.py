@@ -70,7 +70,7 @@ def test_every_row_is_timed_on_every_engine(figures: tuple[str, dict[str, Any]])
 
 
 @pytest.mark.exhaustive
-def test_pipelines_are_timed_beside_numpy(figures: tuple[str, dict[str, Any]]) -> None:
+def test_pipelines_are_timed_next_to_numpy(figures: tuple[str, dict[str, Any]]) -> None:
     rows = {row["name"]: row["seconds"] for row in figures[1]["pipelines"]}
     assert len(rows) == 12
     for seconds in rows.values():
@@ -88,7 +88,7 @@ def test_compiling_is_timed_cold_and_warm(figures: tuple[str, dict[str, Any]]) -
 
 
 @pytest.mark.exhaustive
-def test_tables_say_what_was_measured_and_where(figures: tuple[str, dict[str, Any]]) -> None:
+def test_tables_report_what_was_measured_and_where(figures: tuple[str, dict[str, Any]]) -> None:
     output, _ = figures
     for word in ("processor: ", "threads: ", "NumPy ", "BLAS: "):
         assert word in output

@@ -18,7 +18,7 @@ def cells(table: str) -> list[str]:
     return [cell.strip() for cell in table.splitlines()[-1].strip("|").split("|")]
 
 
-def test_a_row_is_timed_in_each_library_and_its_memory_is_told(tmp_path: Path) -> None:
+def test_a_row_is_timed_in_each_library_and_its_memory_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     options = ["--peers", "--quick", "--only", "softmax", "--json", str(path)]
     command = [sys.executable, "-m", "benchmarks", *options]
@@ -41,7 +41,7 @@ def test_a_row_is_compared_with_the_best_peer() -> None:
     assert cells(peer_memory_table(costs)) == ["row", "1.0", "2.0", "3.0"]
 
 
-def test_memory_that_nobody_tells_is_left_out() -> None:
+def test_memory_that_nothing_reports_is_left_out() -> None:
     assert peer_memory_table({"row": {"dualflow": Cost(1e-3, None, 0.0)}}) == ""
 
 

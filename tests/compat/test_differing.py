@@ -86,7 +86,7 @@ def test_a_name_in_its_older_place_names_the_operation():
         assert v1.argmax(v1.constant([1.0, 2.0]), 0, "best").op.name == "best"
 
 
-def test_an_older_name_beside_the_newer_is_an_error():
+def test_an_older_name_next_to_the_newer_is_an_error():
     with pytest.raises(TypeError, match=r"reduce_sum\(\) got 'axis' and 'reduction_indices'"):
         v1.reduce_sum(X, axis=0, reduction_indices=1)
 

@@ -299,7 +299,7 @@ def test_a_large_variable_is_fetched_as_the_run_began(graph: v1.Graph, session: 
         assert set(after) == {run + 1}
 
 
-def test_a_variable_knows_the_graph_of_its_initializer() -> None:
+def test_a_variable_has_the_graph_of_its_initializer() -> None:
     with v1.Graph().as_default() as graph:
         w = v1.Variable(4.0)
     session = v1.Session(graph=graph)

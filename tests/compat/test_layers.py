@@ -191,7 +191,7 @@ def test_flatten_puts_channels_last(place: None) -> None:
 
 
 @pytest.mark.parametrize("shape", [[None, 3, 4], [None, None, 4]])
-def test_flatten_takes_sizes_that_only_a_run_tells(shape: list[int | None]) -> None:
+def test_flatten_takes_sizes_known_only_at_run_time(shape: list[int | None]) -> None:
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.float32, shape)
         assert session.run(v1.layers.flatten(x), {x: np.ones([7, 3, 4])}).shape == (7, 12)
@@ -207,7 +207,7 @@ def test_dropout_drops_in_training_only() -> None:
     assert 650 < np.count_nonzero(kept) < 850
 
 
-def test_a_tensor_says_whether_it_is_training() -> None:
+def test_a_tensor_reports_whether_it_is_training() -> None:
     with v1.Graph().as_default(), v1.Session() as session:
         training = v1.placeholder(v1.bool, [])
         y = v1.reduce_min(v1.layers.dropout(v1.ones([1000]), 0.5, training=training))
@@ -373,7 +373,7 @@ def test_a_failed_build_is_made_again() -> None:
     assert layer(v1.ones([1, 2])).numpy().tolist() == [[1.0, 1.0]]
 
 
-def test_regularizers_say_the_losses(place: None) -> None:
+def test_regularizers_report_the_losses(place: None) -> None:
     layer = v1.layers.Dense(
         2,
         kernel_initializer=v1.ones_initializer(),

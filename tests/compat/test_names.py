@@ -202,7 +202,7 @@ def test_operations_come_in_an_order_in_which_they_can_run(graph: v1.Graph) -> N
         seen.add(op)
 
 
-def test_an_operation_knows_what_it_reads_and_makes(graph: v1.Graph) -> None:
+def test_an_operation_has_what_it_reads_and_makes(graph: v1.Graph) -> None:
     x, y = scalar("x"), scalar("y")
     z = v1.add(x, y, name="z")
     assert (z.op.name, z.op.type) == ("z", "add")
@@ -214,7 +214,7 @@ def test_an_operation_knows_what_it_reads_and_makes(graph: v1.Graph) -> None:
     assert z.op.origin.file == __file__
 
 
-def test_an_operation_knows_what_must_run_before_it(graph: v1.Graph) -> None:
+def test_an_operation_has_what_must_run_before_it(graph: v1.Graph) -> None:
     w = v1.Variable(1.0)
     change = v1.assign_add(w, 1.0)
     with v1.control_dependencies([change]):

@@ -251,7 +251,7 @@ def test_dense_takes_integers(place: None) -> None:
     ("shape", "message"),
     [([3], "expected min_ndim=2, found ndim=1"), ([2, 5], "expected axis -1 .* value 3")],
 )
-def test_a_dense_layer_says_what_inputs_it_takes(place: None, shape: list[int], message: str) -> None:
+def test_a_dense_layer_reports_what_inputs_it_takes(place: None, shape: list[int], message: str) -> None:
     layer = v1.layers.Dense(4)
     layer(v1.ones([2, 3]))
     with pytest.raises(ValueError, match=message):

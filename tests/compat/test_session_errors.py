@@ -83,7 +83,7 @@ def made_here(session: v1.Session) -> dict[str, Callable[[], Any]]:
         ("np", NotImplementedError, ["Cannot convert a symbolic df.Tensor (x:0)", "session.run(x)"]),
     ],
 )
-def test_an_error_says_what_and_where_and_what_to_do(
+def test_an_error_reports_what_and_where_and_what_to_do(
     session: v1.Session, misuse: str, kind: type[Exception], words: list[str]
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -104,7 +104,7 @@ def test_an_error_says_what_and_where_and_what_to_do(
         ("pickled session", TypeError, ["A session can't be pickled", "Pickle the values of its variables"]),
     ],
 )
-def test_an_error_about_no_line_says_what_to_do(
+def test_an_error_about_no_line_reports_what_to_do(
     session: v1.Session, misuse: str, kind: type[Exception], words: list[str]
 ) -> None:
     with pytest.raises(kind) as caught:

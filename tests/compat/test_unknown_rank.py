@@ -134,7 +134,7 @@ def test_a_shape_is_known_where_all_ranks_agree() -> None:
     assert (v1.size(x).dtype, (x + 1).dtype) == (v1.int32, v1.float32)
 
 
-def test_an_unknown_shape_says_so() -> None:
+def test_an_unknown_shape_is_reported() -> None:
     x = v1.placeholder("float", name="x")
     assert (x.shape.rank, x.shape.ndims, x.get_shape().dims) == (None, None, None)
     assert str(x.shape) == "<unknown>"

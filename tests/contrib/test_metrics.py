@@ -57,7 +57,7 @@ def test_an_accuracy_is_the_share_of_matches(
     assert float(made.result()) == pytest.approx(expected, rel=1e-15)
 
 
-def test_metrics_have_float64_sums_unless_told() -> None:
+def test_metrics_have_float64_sums_unless_requested_otherwise() -> None:
     mean, narrow = tfe.metrics.Mean(), tfe.metrics.Mean(dtype=df.float32)
     mean(1.0), narrow(1.0)
     assert (mean.result().dtype, narrow.result().dtype) == (df.float64, df.float32)

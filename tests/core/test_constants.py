@@ -22,7 +22,7 @@ def test_integers_beyond_int64_fit_uint64(way, value):
 
 
 @modes
-def test_integers_beyond_int64_make_floats_where_these_are_asked_for(way):
+def test_integers_beyond_int64_make_floats_where_these_are_requested(way):
     assert way(lambda: df.constant([TOP, 1], df.float32))().numpy().tolist() == [2.0**64, 1.0]
     assert df.Variable(TOP, dtype=df.uint64).numpy() == TOP
 

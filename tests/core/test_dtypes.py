@@ -75,7 +75,7 @@ def test_the_base_of_a_dtype_is_itself() -> None:
     assert df.float32.base_dtype is df.float32
 
 
-def test_dtypes_have_a_real_one_and_know_their_names():
+def test_dtypes_have_a_real_one_and_have_their_names():
     assert (df.complex64.real_dtype, df.float64.real_dtype, df.int8.base_dtype) == (
         df.float32,
         df.float64,

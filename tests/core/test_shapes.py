@@ -41,7 +41,7 @@ def test_nothing_is_known_of_it() -> None:
     [len, list, tuple, lambda s: s[0], lambda s: 1 in s, lambda s: s.as_list(), lambda s: s.__add__([1])],
     ids=["len", "list", "tuple", "item", "in", "as_list", "+"],
 )
-def test_what_asks_for_sizes_is_refused(ask: Callable[[Any], Any]) -> None:
+def test_what_requests_sizes_is_refused(ask: Callable[[Any], Any]) -> None:
     with pytest.raises(ValueError, match="rank of a tensor is unknown where it is needed"):
         ask(UNKNOWN)
 
@@ -98,7 +98,7 @@ def test_shapes_join() -> None:
     assert S([2]).concatenate(None) is UNKNOWN.concatenate([2]) is UNKNOWN
 
 
-def test_a_rank_is_asked_for() -> None:
+def test_a_rank_is_requested() -> None:
     assert UNKNOWN.with_rank(2) == [None, None]
     for shape in (S([2, 3]), UNKNOWN):
         shape.assert_has_rank(2)
@@ -127,7 +127,7 @@ def test_set_shape_refuses_another_shape() -> None:
         df.ones([2, 3]).set_shape([3])
 
 
-def test_set_shape_tells_open_sizes_while_tracing() -> None:
+def test_set_shape_reports_open_sizes_while_tracing() -> None:
     seen = []
 
     @df.function(input_signature=[df.TensorSpec([None, None, 3])])
@@ -142,7 +142,7 @@ def test_set_shape_tells_open_sizes_while_tracing() -> None:
         f(df.ones([2, 5, 3]))
 
 
-def test_ensure_shape_tells_sizes_that_data_decide() -> None:
+def test_ensure_shape_reports_sizes_that_data_decide() -> None:
     @df.function
     def f(x: Any) -> Any:
         found = df.ensure_shape(df.boolean_mask(x, x > 0.0), [2])

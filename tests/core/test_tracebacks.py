@@ -149,7 +149,7 @@ def test_a_repeated_call_shows_no_more(how):
 
 
 @pytest.mark.parametrize("how", ERRORS)
-def test_no_other_error_of_dualflow_is_shown_beside_it(how):
+def test_no_other_error_of_dualflow_is_shown_next_to_it(how):
     error = raised_by(ERRORS[how])
     shown = "".join(traceback.format_exception(error))
     assert shown.count("Traceback (most recent call last)") == 1

@@ -40,13 +40,13 @@ def test_tensorflows_numerical_names_are_all_listed(names: list[Any]) -> None:
     assert len(names) >= 965
 
 
-def test_a_missing_name_says_why_or_what_to_use(names: list[Any]) -> None:
+def test_a_missing_name_reports_why_or_what_to_use(names: list[Any]) -> None:
     silent = re.compile(r"|TensorFlow's \S+ is not in this version\.")
     unsaid = [row for row in names if not row.there and silent.fullmatch(row.advice)]
     assert [f"{row.namespace}.{row.name}" for row in unsaid] == []
 
 
-def test_nothing_is_said_of_names_that_are_there() -> None:
+def test_nothing_is_reported_of_names_that_are_there() -> None:
     dead = [(row.section, row.name) for row in absent.rows() if is_there(row.section, row.name)]
     assert dead == [], "these rows of absent_names.txt are never read"
 

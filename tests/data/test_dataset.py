@@ -44,7 +44,7 @@ def test_range_is_that_of_python(limits: tuple[int, ...]) -> None:
     assert elements(Dataset.range(*limits)) == list(range(*limits))
 
 
-def test_range_has_the_dtype_asked_for() -> None:
+def test_range_has_the_dtype_requested() -> None:
     assert Dataset.range(2, output_type=df.float32).element_spec == df.TensorSpec([], df.float32)
 
 

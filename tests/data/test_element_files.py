@@ -111,7 +111,7 @@ print(elements == list(range(200_000)), os.listdir(sys.argv[1]))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no limits")
-def test_a_cache_without_room_is_removed_and_the_elements_come(tmp_path: Path) -> None:
+def test_a_cache_without_space_is_removed_and_the_elements_come(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LIMITED, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout == "True []\nTrue []\n"

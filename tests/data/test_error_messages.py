@@ -209,11 +209,11 @@ class TestErrorMessages(ErrorCases):
     frames = Frames.ANY
 
 
-def test_an_error_in_a_loop_names_the_line_that_asked() -> None:
+def test_an_error_in_a_loop_names_the_line_that_requested() -> None:
     dataset = ragged().batch(2)
     with pytest.raises(errors.InvalidArgumentError) as caught:
         run(dataset)
-    assert str(caught.value).endswith("in test_an_error_in_a_loop_names_the_line_that_asked")
+    assert str(caught.value).endswith("in test_an_error_in_a_loop_names_the_line_that_requested")
 
 
 def test_a_file_of_other_elements_is_refused(tmp_path: Path) -> None:

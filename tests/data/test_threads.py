@@ -114,7 +114,7 @@ def test_a_workers_error_comes_with_the_users_line(
     assert_all_end()
 
 
-def test_a_dataset_goes_on_behind_an_error() -> None:
+def test_a_dataset_goes_on_after_an_error() -> None:
     iterator = iter(Dataset.range(6).map(failing).prefetch(2))
     assert [int(next(iterator)) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(KeyError):

@@ -28,7 +28,7 @@ def test_every_pair_of_dtypes_gives_the_dtype_of_the_record(name, x, y):
 
 @pytest.mark.parametrize("x", REAL, ids=lambda t: t.name)
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_number_beside_a_tensor_adapts_whatever_came_before(x, number):
+def test_a_number_next_to_a_tensor_adapts_whatever_came_before(x, number):
     tensor = df.ones([2], x)
     if x is df.uint8 and number < 0:
         with pytest.raises(ValueError, match="-3 is outside of uint8"):
@@ -78,7 +78,7 @@ def test_numpys_own_warnings_stay_as_they_were():
         np.ones(1) / np.zeros(1)
 
 
-def test_a_kernels_error_is_told_in_the_ops_words():
+def test_a_kernels_error_is_reported_in_the_ops_words():
     with pytest.raises(ValueError, match=r"add\(float32\[2\], float32\[3\]\).*do not broadcast"):
         df.ones([2]) + df.ones([3])
     with pytest.raises(ValueError, match="inner sizes 3 and 2 differ"):

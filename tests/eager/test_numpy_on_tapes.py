@@ -78,7 +78,7 @@ def test_higher_orders_flow_too():
 
 
 @pytest.mark.parametrize("unit", [np.float64, np.float32, np.int64])
-def test_an_array_beside_a_tensor_takes_its_precision(unit):
+def test_an_array_next_to_a_tensor_takes_its_precision(unit):
     array = np.ones(2, unit)
     with df.GradientTape() as tape:
         tape.watch(X)

@@ -21,7 +21,7 @@ def gradient(f, *values, **options):
 # What is watched
 
 
-def test_a_tensor_is_watched_only_when_told():
+def test_a_tensor_is_watched_only_when_requested():
     x = df.constant(3.0)
     with df.GradientTape() as tape:
         y = x * x
@@ -395,7 +395,7 @@ def test_batch_jacobian():
 # Its cost
 
 
-def test_a_step_leaves_nothing_behind():
+def test_a_step_leaves_nothing():
     w, x = df.Variable(np.ones((8, 8), np.float32)), df.constant(np.ones((4, 8), np.float32))
 
     def step():

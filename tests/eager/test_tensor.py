@@ -54,7 +54,7 @@ def test_a_copy_for_numpy_is_the_callers():
         np.array(tensor, dtype=np.float64, copy=False)
 
 
-def test_numpy_may_ask_for_another_dtype():
+def test_numpy_may_request_another_dtype():
     tensor = df.constant([1.5, 2.0])
     assert np.asarray(tensor, dtype=np.int64).tolist() == [1, 2]
     assert np.asarray(tensor, dtype=object).tolist() == [1.5, 2.0]

@@ -278,7 +278,7 @@ def test_who_waits_for_this_thread_is_not_waited_for():
     assert (a.numpy(), b.numpy()) == (1.0, 11.0)
 
 
-def test_threads_that_would_wait_for_each_other_are_told():
+def test_threads_that_would_wait_for_each_other_are_reported():
     a, b = df.Variable(0.0), df.Variable(0.0)
     have_both = threading.Barrier(2)
     told: list[str] = []

@@ -71,7 +71,7 @@ def test_digits_show_progress_in_plain_lines_where_there_is_no_terminal(digits: 
         assert len(re.findall(rf"^{name}  epoch +\d+/25  loss [\d.]+", digits[0], re.MULTILINE)) == 25
 
 
-def test_digits_save_a_picture_where_they_say(digits: tuple[str, Path]) -> None:
+def test_digits_save_a_picture_where_they_report(digits: tuple[str, Path]) -> None:
     output, picture = digits
     assert f"saved both loss curves to {picture}" in output
     header = picture.read_bytes()[:24]
@@ -220,7 +220,7 @@ def test_a_residual_network_is_measured_in_every_mode() -> None:
         assert re.search(row, output, re.MULTILINE)
 
 
-def test_eager_basics_tell_the_story_of_the_guides() -> None:
+def test_eager_basics_behave_as_in_the_guides() -> None:
     output = run_example("eager_basics.py")
     assert "[[ 8. 11.]\n [16. 23.]], shape=(2, 2), dtype=float32)" in output
     assert "x ** 3 at 3: value 27.0, slope 27.0, curvature 18.0" in output

@@ -129,7 +129,7 @@ def test_what_can_not_stand_for_a_tensor_is_refused_with_its_place(value, error,
     assert str(caught.value).startswith("'f' was traced with x: float32[2].")
 
 
-def test_it_tells_its_inputs_and_outputs():
+def test_it_reports_its_inputs_and_outputs():
     v = df.Variable([1.0, 2.0], name="v")
     f = df.function(lambda x, n: (x * v, None)).get_concrete_function(SPEC, 3)
     assert f.inputs == [SPEC, SPEC]

@@ -140,7 +140,7 @@ def test_a_scatter_of_one_size_leaves_no_kernel_for_another() -> None:
         same(df.tensor_scatter_nd_add(zeros, df.constant(rows), df.constant(x)), expected)
 
 
-def test_a_kernel_that_could_not_be_made_is_tried_again_once_the_user_asks(
+def test_a_kernel_that_could_not_be_made_is_tried_again_once_the_user_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def no_memory(*_: Any) -> Any:
@@ -219,7 +219,7 @@ def test_an_elementwise_result_lies_in_memory_as_its_inputs_do() -> None:
     assert (x + x).numpy().strides == x.numpy().strides
 
 
-def test_a_scalar_beside_a_large_tensor_stays_one_and_the_other_way_round() -> None:
+def test_a_scalar_next_to_a_large_tensor_stays_one_and_the_other_way_round() -> None:
     same(X - df.constant(2.0), X.numpy() - np.float32(2))
     same(2.0 - X, np.float32(2) - X.numpy())
     same(df.where(X > 0, X, 0.0), np.where(X.numpy() > 0, X.numpy(), np.float32(0)))
@@ -303,7 +303,7 @@ assert df.config.get_eager_kernels() == "numpy"
 """
 
 
-def test_without_a_compiler_numpy_computes_and_says_so_once(tmp_path: Any) -> None:
+def test_without_a_compiler_numpy_computes_and_reports_it_once(tmp_path: Any) -> None:
     script = tmp_path / "script.py"
     script.write_text(WITHOUT_LLVM)
     environment = {**os.environ, "DUALFLOW_CACHE_DIR": str(tmp_path / "empty")}

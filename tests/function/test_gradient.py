@@ -135,7 +135,7 @@ def test_the_gradient_is_of_the_value_before_an_update():
     assert float(tape.gradient(y, v)) == 6.0
 
 
-def test_a_persistent_tape_asks_again():
+def test_a_persistent_tape_requests_again():
     f = df.function(lambda x: (x * x, x * x * x))
     x = df.constant(2.0)
     with df.GradientTape(persistent=True) as tape:

@@ -116,7 +116,7 @@ def test_what_is_called_inlined_leaves_no_trace(around):
     assert f.experimental_get_tracing_count() == 1
 
 
-def test_only_the_thread_that_asks_is_inlined():
+def test_only_the_thread_that_requests_is_inlined():
     f = df.function(lambda x: x * 2.0)
     with FALLBACKS.inlined(), ThreadPoolExecutor(1) as pool:
         pool.submit(f, df.constant(1.0)).result()

@@ -70,7 +70,7 @@ def test_a_rule_that_returns_another_size_before_an_op_is_an_error(name, wrong):
 
 @pytest.mark.parametrize("wrong", [longer, shorter])
 @pytest.mark.parametrize("name", OPS)
-def test_a_rule_that_returns_another_size_behind_an_op_is_an_error(name, wrong):
+def test_a_rule_that_returns_another_size_after_an_op_is_an_error(name, wrong):
     f = of_run_time_size(slope(lambda x: rule(wrong)(OPS[name](x))))
     with pytest.raises(df.errors.InvalidArgumentError, match="gradient function of passed_on returned"):
         f(X)

@@ -146,7 +146,7 @@ def unchanged(graph, *arrays):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", WITH_A_NUMBER)
-def test_no_number_beside_a_special_value_changes_it(traced, op, dtype):
+def test_no_number_next_to_a_special_value_changes_it(traced, op, dtype):
     x = special(dtype)
     for number in NUMBERS:
         for function in (lambda x, n=number: op(x, n), lambda x, n=number: op(n, x)):
@@ -210,7 +210,7 @@ def test_a_custom_gradients_values_stand_for_themselves(traced):
     assert "custom_gradient" not in {n.op.name for n in simplified(traced(clip, X)).nodes}
 
 
-def test_every_rule_says_its_algebra_and_is_for_an_op_that_exists():
+def test_every_rule_reports_its_algebra_and_is_for_an_op_that_exists():
     for op, rules in RULES.items():
         assert op is REGISTRY.get(op.name, CUSTOM)
         assert all(rule.__doc__ for rule in rules)

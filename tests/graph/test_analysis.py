@@ -80,7 +80,7 @@ def test_a_tree_of_sums_has_a_span_of_its_height(traced):
     assert (found.operations, found.span, found.steps) == (35.0, 15.0, 7)
 
 
-def test_elements_cost_what_their_record_says(traced):
+def test_elements_cost_what_their_record_has(traced):
     (exp,) = traced(lambda x: df.exp(x), [7]).nodes
     assert work(exp) == 7 * REGISTRY["exp"].kind.cost
 
@@ -139,7 +139,7 @@ def test_a_loop_of_known_length_costs_all_its_iterations(traced):
     assert found.operations >= 25 * 4
 
 
-def test_a_loop_whose_iterations_only_the_run_knows_counts_as_one(traced):
+def test_a_loop_whose_iterations_only_the_run_determines_counts_as_one(traced):
     def split_forward_backward(x):
         return df.while_loop(lambda y: df.reduce_sum(y) > 1.0, lambda y: (y * 0.5,), (x,))
 
@@ -157,7 +157,7 @@ def test_a_cond_costs_its_dearest_branch(traced):
     assert workload(graph).complete
 
 
-def test_sizes_that_only_the_run_knows_count_as_none(traced):
+def test_sizes_known_only_at_run_time_count_as_none(traced):
     found = workload(traced(lambda x: df.boolean_mask(x, x > 0.0), [50]))
     assert not found.complete
     assert found.operations >= 50

@@ -87,7 +87,7 @@ def test_rows_under_another_shape_and_a_transposed_constant_are_multiplied_too(t
     assert products(batched(traced, f, numbers(T, K), U, numbers(K))) == [1, 0]
 
 
-def test_rows_of_results_are_multiplied_behind_the_loop(traced):
+def test_rows_of_results_are_multiplied_after_the_loop(traced):
     def f(xs, u, h):
         return df.scan(lambda a, x: (df.tanh(a[0] + x), a[0] @ u), xs, (h, h))
 
@@ -100,7 +100,7 @@ def test_rows_of_results_are_multiplied_behind_the_loop(traced):
     assert products(batched(traced, g, XS, U, H)) == [1, 0]
 
 
-def test_the_way_back_leaves_gradients_of_weights_to_products_behind_it(traced):
+def test_the_backward_pass_leaves_gradients_of_weights_to_products_after_it(traced):
     graph = batched(traced, gradients(recurrent), XS, W, U, BIAS, H)
     assert products(graph) == [4, 2], "x @ u, and the gradients of w, u and xs; h @ w and its gradient stay"
     assert [loop_of(loop).carried for loop in loops(graph)] == [1, 1]
@@ -131,7 +131,7 @@ def test_products_of_many_rows_are_added_iteration_by_iteration(traced, rows, le
     assert products(graph)[1] == left
 
 
-def test_what_is_added_beside_a_product_stays_in_the_loop(traced):
+def test_what_is_added_next_to_a_product_stays_in_the_loop(traced):
     def f(xs, w, s):
         return df.foldl(lambda s, x: s + df.matmul(x, x, transpose_a=True) + df.sin(w * x[0]), xs, s)
 
@@ -140,7 +140,7 @@ def test_what_is_added_beside_a_product_stays_in_the_loop(traced):
     assert loop_of(loops(graph)[0]).carried == 1
 
 
-def test_a_sum_that_a_iteration_looks_at_stays(traced):
+def test_a_sum_that_an_iteration_looks_at_stays(traced):
     def f(xs, s):
         return df.foldl(lambda s, x: s + df.matmul(x * s[0, 0], x, transpose_a=True), xs, s)
 

@@ -75,7 +75,7 @@ def test_a_cond_that_changes_nothing_goes(traced, keeps):
     assert not choices(keeps(simplified, graph, np.int32(0), X))
 
 
-def test_results_and_operands_that_nobody_reads_go(traced, keeps):
+def test_results_and_operands_that_nothing_reads_go(traced, keeps):
     def f(index, x, y):
         first, _ = df.cond(index > 0, lambda: (x * 2.0, df.sin(y)), lambda: (x + 1.0, df.cos(y)))
         return first

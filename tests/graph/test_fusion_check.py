@@ -59,7 +59,7 @@ def test_what_fusion_makes_is_legal(traced, function) -> None:
     assert check_fusion(traced(function, [4, 4]), CompileOptions()) == []
 
 
-def test_groups_that_wait_for_each_other_are_told_with_their_lines(traced) -> None:
+def test_groups_that_wait_for_each_other_are_reported_with_their_lines(traced) -> None:
     def program(x, y):
         a = df.exp(x)
         b = df.sin(y)
@@ -76,7 +76,7 @@ def test_groups_that_wait_for_each_other_are_told_with_their_lines(traced) -> No
     assert f"{second} reads from {first}" in fault
 
 
-def test_a_group_that_waits_for_itself_through_a_node_outside_is_told(traced) -> None:
+def test_a_group_that_waits_for_itself_through_a_node_outside_is_reported(traced) -> None:
     def program(x):
         a = df.exp(x)
         return a + df.sort(a)
@@ -113,26 +113,26 @@ def test_what_may_fail_is_not_moved_across_an_effect(traced) -> None:
     assert faults(graph, partition(graph)) == []
 
 
-def test_a_group_in_front_of_what_it_reads_is_told(chain: Graph) -> None:
+def test_a_group_in_front_of_what_it_reads_is_reported(chain: Graph) -> None:
     groups = [group(chain, "sin", position=2), group(chain, "tanh", "exp", position=1)]
     (fault,) = faults(chain, groups)
     assert "tanh+exp" in fault
     assert "runs before it" in fault
 
 
-def test_a_node_in_two_groups_is_told(chain: Graph) -> None:
+def test_a_node_in_two_groups_is_reported(chain: Graph) -> None:
     (fault,) = faults(chain, [group(chain, "sin", "tanh"), group(chain, "tanh", "exp")])
     assert fault.startswith("tanh (test_fusion_check.py:")
     assert fault.endswith("is computed 2 times")
 
 
-def test_a_node_of_another_graph_is_told(chain: Graph, traced) -> None:
+def test_a_node_of_another_graph_is_reported(chain: Graph, traced) -> None:
     other = traced(lambda x: df.cos(x), [5])
     (fault,) = faults(chain, [group(other, "cos")])
     assert fault.endswith("is a node of another graph")
 
 
-def test_nodes_out_of_order_inside_of_a_group_are_told(chain: Graph) -> None:
+def test_nodes_out_of_order_inside_of_a_group_are_reported(chain: Graph) -> None:
     (fault,) = faults(chain, [group(chain, "exp", "sin", position=2)])
     assert "is computed after" in fault
 
@@ -145,14 +145,14 @@ def matrix_group(graph: Graph, **axes: tuple[int | None, ...]) -> Group:
     return found
 
 
-def test_an_index_that_does_not_fit_the_loops_is_told(traced) -> None:
+def test_an_index_that_does_not_fit_the_loops_is_reported(traced) -> None:
     graph = traced(lambda x: df.exp(x), [3, 4])
     (fault,) = faults(graph, [matrix_group(graph, exp=(1, 0))])
     assert "exp" in fault
     assert "of shape [3, 4] has the loops (1, 0) of (3, 4)" in fault
 
 
-def test_a_value_read_along_other_loops_than_it_is_made_on_is_told(traced) -> None:
+def test_a_value_read_along_other_loops_than_it_is_made_on_is_reported(traced) -> None:
     graph = traced(lambda x: df.exp(df.sin(x)), [4, 4])
     wrong = Group(1, (4, 4))
     wrong.add(node_of(graph, "sin"), (0, 1))
@@ -161,26 +161,26 @@ def test_a_value_read_along_other_loops_than_it_is_made_on_is_told(traced) -> No
     assert "along other loops than it is computed on" in fault
 
 
-def test_a_view_that_hides_the_order_of_elements_is_told(traced) -> None:
+def test_a_view_that_hides_the_order_of_elements_is_reported(traced) -> None:
     graph = traced(lambda x: df.exp(df.reverse(df.sin(x), [0])), [3, 4])
     (fault,) = faults(graph, [matrix_group(graph, sin=(0, 1), exp=(0, 1))])
     assert "out of order, in one kernel with it" in fault
 
 
-def test_elements_picked_from_a_value_of_the_same_kernel_are_told(traced) -> None:
+def test_elements_picked_from_a_value_of_the_same_kernel_are_reported(traced) -> None:
     graph = traced(lambda x: df.gather(df.sin(x), [2, 1, 0]), [3, 4])
     (fault,) = faults(graph, [matrix_group(graph, sin=(0, 1), gather=(0, 1))])
     assert "out of order, in one kernel with it" in fault
 
 
-def test_reductions_over_different_loops_in_one_kernel_are_told(traced) -> None:
+def test_reductions_over_different_loops_in_one_kernel_are_reported(traced) -> None:
     graph = traced(lambda x: (df.reduce_sum(x, 0), df.reduce_max(x, 1)), [3, 4])
     found = faults(graph, [matrix_group(graph, reduce_sum=(0, 1), reduce_max=(0, 1))])
     assert len(found) == 2
     assert all("its kernel [0, 1]" in fault for fault in found)
 
 
-def test_a_value_on_some_of_the_loops_that_are_not_kept_is_told(traced) -> None:
+def test_a_value_on_some_of_the_loops_that_are_not_kept_is_reported(traced) -> None:
     graph = traced(lambda x, y: (df.reduce_sum(x, 1), df.exp(y)), [3, 4], [4])
     (fault,) = faults(graph, [matrix_group(graph, reduce_sum=(0, 1), exp=(1,))])
     assert "neither all of its kernel nor the parallel ones" in fault

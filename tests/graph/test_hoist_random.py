@@ -59,7 +59,7 @@ def test_numbers_that_would_come_in_another_order_stay_in_the_loop(draw):
     assert the_loop(f.optimised_graph).effect is not None
 
 
-def test_a_number_of_iterations_that_only_the_run_knows_stays_in_the_loop():
+def test_a_number_of_iterations_known_only_at_run_time_stays_in_the_loop():
     f = df.function(lambda x, n: walk(x, DRAWS["normal"], n))
     concrete = f.get_concrete_function(df.TensorSpec([3]), df.TensorSpec([], df.int32))
     assert the_loop(concrete.optimised_graph).effect is not None

@@ -89,7 +89,7 @@ def test_a_trimmed_loop_does_not_stand_for_what_it_was(traced, keeps):
 # what nobody needs
 
 
-def test_what_is_carried_for_nobody_is_not(traced, keeps):
+def test_what_is_carried_for_nothing_is_not(traced, keeps):
     def f(xs, h, unused):
         return df.foldl(lambda a, x: (a[0] * x, a[1] + x), xs, (h, unused))[0]
 
@@ -105,7 +105,7 @@ def test_what_another_needs_is_carried(traced, keeps):
     assert loop_of(loop).carried == 2
 
 
-def test_rows_that_nobody_reads_are_not_kept(traced, keeps):
+def test_rows_that_nothing_reads_are_not_kept(traced, keeps):
     def f(xs, h):
         return df.scan(lambda a, x: (a[0] + x, a[0] * x), xs, (h, h))[0]
 
@@ -187,7 +187,7 @@ def test_the_most_iterations_end_a_counted_loop(traced, keeps):
     assert loop_of(loop).length == 5
 
 
-def test_the_way_back_knows_the_number_of_iterations_as_well(traced, keeps):
+def test_the_backward_pass_has_the_number_of_iterations_as_well(traced, keeps):
     def f(x):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -302,7 +302,7 @@ def test_a_condition_with_effects_counts_nothing(traced):
     assert trip_count(loop_of(loops(graph)[0]), [np.int32(0)]) is None
 
 
-def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
+def test_any_caller_that_reads_rows_whose_number_is_known_has_it_too(traced):
     def iteration(i, x):
         return i + 1, df.sin(x), x
 
@@ -317,7 +317,7 @@ def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
     assert [loop_of(n).length for n in loops(with_static_trip_counts(whole))] == [10**7, 10**7]
 
 
-def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_say(traced):
+def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_report(traced):
     def iteration(i, x, unused, w):
         return i + 1, df.sin(x) * df.exp(w), unused + x, x
 

@@ -104,7 +104,7 @@ def test_the_cost_model_decides_which_loops_are_parallel(chunk_ns, is_parallel):
 
 
 @pytest.mark.parametrize(("far_byte", "stored"), [(0.01, True), (1e3, False)])
-def test_the_cost_model_says_what_later_stages_compute_again(far_byte, stored):
+def test_the_cost_model_reports_what_later_stages_compute_again(far_byte, stored):
     without_cache = Capabilities(cache_bytes=CacheBytes(0, 0))
     options = CompileOptions(cost_model=CostModel(far_byte=far_byte), capabilities=without_cache)
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
@@ -187,7 +187,7 @@ def test_code_is_written_for_vectors_of_so_many_bits(bits):
     assert max(widths) == bits // 16, "light work runs over two registers at once"
 
 
-def test_numba_shares_a_range_between_no_more_threads_than_asked_for():
+def test_numba_shares_a_range_between_no_more_threads_than_requested():
     module = pytest.importorskip("dualflow.backends.numba.parallel_for")
     workers = set()
 

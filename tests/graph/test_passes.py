@@ -105,7 +105,7 @@ def test_a_pass_run_again_changes_nothing():
     assert [n.op for n in again.nodes] == [n.op for n in graph.nodes]
 
 
-def test_the_passes_say_their_reasons():
+def test_the_passes_report_their_reasons():
     assert all(p.name and p.reason for p in PASSES)
     assert len({p.name for p in PASSES}) == len(PASSES)
 

@@ -34,7 +34,7 @@ def test_a_variable_is_shown_by_name_with_its_update(traced):
     assert text.endswith("return nothing")
 
 
-def test_equal_names_are_told_apart(traced):
+def test_equal_names_are_distinguished(traced):
     a, b = df.Variable(1.0, name="v"), df.Variable(2.0, name="v")
     text = str(traced(lambda: a * b))
     assert "%v: float32[]" in text

@@ -101,7 +101,7 @@ def test_rates_that_change_other_rows_are_dense(rate: float) -> None:
     assert exactly_equal(table.numpy(), dense(start, ids, rows, rate))
 
 
-def test_a_rate_that_only_the_run_knows_is_dense() -> None:
+def test_a_rate_known_only_at_run_time_is_dense() -> None:
     table, rate = df.Variable(table_of_numbers()), df.Variable(RATE)
     step = stepping(table, rate)
     assert not is_sparse(step, df.constant([1, 2]), df.ones([2, WIDTH]))

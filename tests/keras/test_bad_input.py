@@ -147,7 +147,7 @@ def edited(model: Any, folder: Path, old: bytes, new: bytes) -> Path:
         (b'"units": 3', b'"units": 3, "sparsity": 2', "Unrecognized keyword arguments.*sparsity"),
     ],
 )
-def test_a_model_of_another_version_says_what_is_unknown(
+def test_a_model_of_another_version_reports_what_is_unknown(
     keras: Any, tmp_path: Path, old: bytes, new: bytes, told: str
 ) -> None:
     file = edited(make(keras, loss="mse"), tmp_path, old, new)

@@ -24,7 +24,7 @@ def test_a_variable_stands_for_its_value_in_ops_of_dualflow(keras: Any, mode: An
     assert mode(lambda x: df.multiply(x, v) + v)(df.constant([3.0, 4.0])).numpy().tolist() == [4.0, 10.0]
 
 
-def test_a_variable_has_the_dtype_and_shape_that_ops_ask_for(keras: Any) -> None:
+def test_a_variable_has_the_dtype_and_shape_that_ops_request_for(keras: Any) -> None:
     v = keras.Variable([[1.0, 2.0]])
     assert df.zeros_like(v).shape == df.shape(v).numpy().tolist() == [1, 2]
     assert df.cast(v, df.int32).numpy().tolist() == [[1, 2]]

@@ -63,7 +63,7 @@ def test_conversion_leaves_keras_as_it_is_written(keras: Any) -> None:
     assert traced(step) < 2 * as_written
 
 
-def test_a_layer_that_tests_a_tensor_says_where(keras: Any) -> None:
+def test_a_layer_that_tests_a_tensor_reports_where(keras: Any) -> None:
     class Folded(keras.layers.Layer):  # type: ignore[misc,name-defined]  # Keras has no types
         def call(self, x: Any) -> Any:
             return -x if df.reduce_sum(x) < 0.0 else x

@@ -156,7 +156,7 @@ def test_a_step_that_fails_leaves_the_weights_as_they_were(keras: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_nan_ends_training_where_that_is_asked_for(keras: Any) -> None:
+def test_nan_ends_training_where_that_is_requested(keras: Any) -> None:
     bad = X.copy()
     bad[3] = np.nan
     stop = keras.callbacks.TerminateOnNaN()

@@ -56,7 +56,7 @@ def test_every_universal_function_of_numbers_is_there() -> None:
     assert theirs - set(dir(dnp)) == {"isnat"}
 
 
-def test_every_function_that_asks_tensors_is_overridden() -> None:
+def test_every_function_that_requests_tensors_is_overridden() -> None:
     """The table is the namespace: nothing else lists functions."""
     for name, (_, theirs) in FUNCTIONS.items():
         if isinstance(theirs, np.ufunc) or hasattr(theirs, "_implementation"):
@@ -131,7 +131,7 @@ def test_variables_and_lists_of_tensors_are_taken() -> None:
     assert dnp.stack([[1, 2], v]).dtype == df.float64
 
 
-def test_tensors_have_numpys_methods_where_a_program_asks_for_them() -> None:
+def test_tensors_have_numpys_methods_where_a_program_requests_them() -> None:
     program = """
 import dualflow as df, numpy as np
 x = df.constant([[1.0, 2.0], [3.0, 4.0]])

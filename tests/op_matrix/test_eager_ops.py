@@ -139,7 +139,7 @@ def contract(case, arrays, spec):
 
 
 @each_op
-def test_the_kernel_does_what_the_form_says(name):
+def test_the_kernel_does_what_the_form_reports(name):
     for case in CASES[name]:
         with named(case):
             check_kernel(case)
@@ -222,7 +222,7 @@ def test_every_op_without_effects_has_samples():
     assert all(op.samples or op.effect for op in REGISTRY.values())
 
 
-def test_every_op_says_in_one_line_what_it_does():
+def test_every_op_reports_in_one_line_what_it_does():
     assert all(op.doc and "\n" not in op.doc for op in REGISTRY.values())
 
 

@@ -100,7 +100,7 @@ def test_tile_reverse_and_roll(array, data):
         np.testing.assert_array_equal(df.roll(x, shift, axis), np.roll(x, shift, axis))
 
 
-def test_roll_by_what_the_run_tells():
+def test_roll_by_what_is_known_at_run_time():
     traced = df.function(
         lambda x, shift: df.roll(x, [shift, 1], [0, -1]),
         input_signature=[df.TensorSpec([None, None]), df.TensorSpec([], df.int32)],
@@ -159,7 +159,7 @@ def test_a_sequence_mask_is_as_wide_as_the_longest_sequence():
     assert df.sequence_mask(df.zeros([0], df.int32)).shape == (0, 0)
 
 
-def test_sizes_and_positions_have_the_dtype_that_is_asked_for():
+def test_sizes_and_positions_have_the_dtype_that_is_requested():
     for out_type, dtype in ((None, df.int32), (df.int64, df.int64)):
         assert df.shape([1], out_type).dtype is df.size([1], out_type).dtype is dtype
     assert df.math.top_k([1, 2], index_type=df.int64).indices.dtype is df.int64

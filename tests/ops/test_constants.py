@@ -26,7 +26,7 @@ def test_pad_adds_its_constant_in_the_tensors_dtype(mode, dtype, value):
     np.testing.assert_array_equal(found, np.array([[value, value], [0, value]], dtype.dtype), strict=True)
 
 
-def test_pad_takes_a_constant_that_only_the_run_knows(mode):
+def test_pad_takes_a_constant_known_only_at_run_time(mode):
     def padded(x, value):
         with df.GradientTape() as tape:
             tape.watch([x, value])
@@ -66,12 +66,12 @@ WIDE = df.constant([0.0, 2.0], df.float64)
         (lambda x: df.range(0.1, 0.5, 0.2, dtype=df.float64) + x * 0.0, [0.1, 0.1 + 0.2]),
     ],
 )
-def test_python_numbers_beside_float64_are_float64(mode, f, expected):
+def test_python_numbers_next_to_float64_are_float64(mode, f, expected):
     np.testing.assert_allclose(mode(f)(WIDE), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("f", [df.math.divide_no_nan, df.math.xlogy, df.math.xdivy, df.math.multiply_no_nan])
-def test_python_numbers_beside_float16_are_float16(mode, f):
+def test_python_numbers_next_to_float16_are_float16(mode, f):
     x = df.constant([1.0, 0.0], df.float16)
     assert mode(lambda x: f(x, 2.0))(x).dtype is df.float16
     assert mode(lambda x: f(2.0, x))(x).dtype is df.float16

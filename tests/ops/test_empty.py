@@ -22,7 +22,7 @@ def test_extremes_of_nothing_are_the_ends_of_the_dtype(way, dtype):
 
 
 @modes
-def test_an_axis_beside_the_empty_one_has_no_results(way):
+def test_an_axis_next_to_the_empty_one_has_no_results(way):
     assert way(lambda x: df.reduce_max(x, 1))(df.zeros([0, 3])).shape == (0,)
 
 
@@ -56,7 +56,7 @@ def test_the_loss_over_no_classes_is_zero(way):
         ((3, 0), [0, 7], (0, 7)),
     ],
 )
-def test_a_free_size_beside_a_zero_is_what_the_other_sizes_leave(way, old, new, expected):
+def test_a_free_size_next_to_a_zero_is_what_the_other_sizes_leave(way, old, new, expected):
     assert way(lambda x: df.reshape(x, new))(df.zeros(old)).shape == expected
 
 

@@ -85,6 +85,6 @@ def test_an_op_prints_its_name():
     assert repr(REGISTRY["add"]) == "<op add>"
 
 
-def test_numpys_own_errors_are_said_in_the_ops_words():
+def test_numpys_own_errors_are_reported_in_the_ops_words():
     with pytest.raises(Invalid, match=r"matmul\(float32\[2, 3\], float32\[2, 3\]\)"):
         df.matmul(np.ones((2, 3), "f"), np.ones((2, 3), "f"))

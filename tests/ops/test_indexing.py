@@ -47,7 +47,7 @@ KEYS = [1, (1, 2), slice(1, None), (..., None), (slice(None, None, -1), 2), ...,
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("held", [X, df.Variable(X)], ids=["tensor", "variable"])
-def test_a_part_is_a_view_that_nobody_can_write_to(held, key):
+def test_a_part_is_a_view_that_nothing_can_write_to(held, key):
     part = held[key]
     assert isinstance(part, df.Tensor)
     assert part.shape == np.asarray(X)[key].shape

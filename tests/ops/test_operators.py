@@ -88,7 +88,7 @@ def test_equality_with_what_is_no_tensor_is_false():
     assert (x == "a") is False
 
 
-def test_tensors_have_no_hash_and_say_what_to_use():
+def test_tensors_have_no_hash_and_report_what_to_use():
     with pytest.raises(TypeError, match="ref"):
         hash(df.constant(1.0))
 

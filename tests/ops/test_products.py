@@ -210,7 +210,7 @@ def test_small_integers_may_be_multiplied_in_a_wider_dtype(run):
     assert int(found) == 10_000
 
 
-def test_whatever_order_einsum_is_asked_for_the_sums_are_the_same():
+def test_whatever_order_einsum_is_requested_the_sums_are_the_same():
     inputs = operands("abc,cd,bd->a")
     plain, ordered = df.einsum("abc,cd,bd->a", *inputs), df.einsum("abc,cd,bd->a", *inputs, optimize="greedy")
     np.testing.assert_array_equal(plain.numpy(), ordered.numpy())

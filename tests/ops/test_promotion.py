@@ -6,7 +6,7 @@ import pytest
 import dualflow as df
 
 
-def test_a_python_float_keeps_its_precision_beside_float64():
+def test_a_python_float_keeps_its_precision_next_to_float64():
     x = df.constant([1.0], df.float64)
     assert (x * 0.1).numpy()[0] == 0.1
     assert df.where(x > 0, 0.1, x).numpy()[0] == 0.1
@@ -44,7 +44,7 @@ def test_a_python_number_takes_the_tensors_dtype_unless_its_kind_is_higher(dtype
         (df.float64, df.complex64, df.complex128),
     ],
 )
-def test_tensors_meet_where_the_array_api_says_and_an_integer_takes_the_float(x, y, result):
+def test_tensors_meet_where_the_array_api_reports_and_an_integer_takes_the_float(x, y, result):
     assert (df.cast([1], x) + df.cast([1], y)).dtype is result
     assert (df.cast([1], y) * df.cast([1], x)).dtype is result
 
@@ -132,7 +132,7 @@ def test_arrays_keep_their_dtype_and_python_numbers_take_the_default():
     assert df.add(np.float64(1), 1).dtype is df.float64
 
 
-def test_an_array_beside_a_tensor_takes_its_dtype():
+def test_an_array_next_to_a_tensor_takes_its_dtype():
     found = np.ones(2) + df.constant([1.0, 2.0])
     assert isinstance(found, df.Tensor)
     assert found.dtype is df.float32

@@ -40,7 +40,7 @@ def test_the_mean_of_no_integers_is_zero(mode):
     assert rows(df.zeros([0, 2], df.int8)).numpy().tolist() == [0, 0]
 
 
-def test_the_mean_of_integers_over_an_axis_whose_size_only_the_run_knows():
+def test_the_mean_of_integers_over_an_axis_whose_size_only_the_run_determines():
     mean = df.function(lambda x: df.reduce_mean(x, 0), input_signature=[df.TensorSpec([None, 2], df.int8)])
     assert mean(df.fill([300, 2], df.constant(-3, df.int8))).numpy().tolist() == [-3, -3]
     assert mean(df.zeros([0, 2], df.int8)).numpy().tolist() == [0, 0]

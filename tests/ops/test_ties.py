@@ -107,7 +107,7 @@ def test_equal_extremes_share_the_gradient_of_a_reduction():
 
 
 @pytest.mark.parametrize("zeros", [0, 1, 2])
-def test_the_gradient_of_a_product_is_right_beside_zeros(zeros):
+def test_the_gradient_of_a_product_is_right_next_to_zeros(zeros):
     x = np.array([2.0, 3.0, 5.0, 7.0])
     x[:zeros] = 0
     tensor = df.constant(x)

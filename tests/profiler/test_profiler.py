@@ -53,7 +53,7 @@ def work() -> Any:
     return [float(step(x)) for _ in range(3)]
 
 
-def test_events_have_what_the_format_asks_for(tmp_path: Path) -> None:
+def test_events_have_what_the_format_requests_for(tmp_path: Path) -> None:
     events = profiled(tmp_path, work)
     assert {e["ph"] for e in events} == {"M", "X"}
     for event in stretches(events):
@@ -64,7 +64,7 @@ def test_events_have_what_the_format_asks_for(tmp_path: Path) -> None:
     assert named == {e["tid"] for e in stretches(events)}
 
 
-def test_the_stretches_of_a_thread_nest(tmp_path: Path) -> None:
+def test_the_spans_of_a_thread_nest(tmp_path: Path) -> None:
     events = profiled(tmp_path, work)
     rows = defaultdict(list)
     for event in stretches(events):
@@ -227,7 +227,7 @@ def test_results_are_the_same_with_a_profiler(tmp_path: Path) -> None:
     assert seen == [alone]
 
 
-def test_functions_still_run_as_python_when_told(tmp_path: Path) -> None:
+def test_functions_still_run_as_python_when_reported(tmp_path: Path) -> None:
     df.config.run_functions_eagerly(True)
     try:
         events = profiled(tmp_path, work)

@@ -85,12 +85,12 @@ class TestTracing:
     def test_a_comparison_is_a_bool(self) -> None:
         assert trace(lambda m, x, y: x < y, (float32, float32)).dtypes == (bool_,)
 
-    def test_results_are_cast_to_the_dtypes_that_are_asked_for(self) -> None:
+    def test_results_are_cast_to_the_dtypes_that_are_requested(self) -> None:
         function = trace(lambda m, x: x, (int32,), (int64,))
         assert ops(function) == [ScalarOp.CAST]
         assert function.dtypes == (int64,)
 
-    def test_a_number_alone_is_a_result_of_the_dtype_that_is_asked_for(self) -> None:
+    def test_a_number_alone_is_a_result_of_the_dtype_that_is_requested(self) -> None:
         assert trace(lambda m, x: 1, (float32,), (float32,)).dtypes == (float32,)
         with pytest.raises(NotTraceable, match="give the dtypes"):
             trace(lambda m, x: 1, (float32,))

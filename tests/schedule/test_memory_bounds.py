@@ -141,7 +141,7 @@ def moved(layout: Layout, by: int) -> Layout:
 
 
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in ("a loop", "rows")])
-def test_operands_behind_the_end_are_refused(name: str) -> None:
+def test_operands_after_the_end_are_refused(name: str) -> None:
     layout = planned(name)
     program = statements(layout)
     sizes = {i: spec.shape.num_elements() for i, spec in enumerate(layout.arguments)}

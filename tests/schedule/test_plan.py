@@ -92,7 +92,7 @@ def test_a_product_is_added_to_a_variable_in_place() -> None:
     assert kinds(descend, SPEC) == ["product"]
 
 
-def test_rows_are_scattered_in_place_behind_a_look_at_their_places() -> None:
+def test_rows_are_scattered_in_place_after_a_look_at_their_places() -> None:
     v = variable()
 
     def descend(i: Any, rows: Any) -> None:
@@ -126,7 +126,7 @@ def test_complex_variables_are_written_by_machine_code() -> None:
     assert kinds(lambda: v.assign(df.sin(df.reverse(v, [0])), read_value=False)) == ["host", "kernel"]
 
 
-def test_a_value_somebody_still_holds_is_not_written_over() -> None:
+def test_a_value_other_code_still_holds_is_not_written_over() -> None:
     v = variable()
     step = df.function(lambda: v.assign_add(v, read_value=False))
     step()
@@ -137,7 +137,7 @@ def test_a_value_somebody_still_holds_is_not_written_over() -> None:
     np.testing.assert_array_equal(v.numpy(), 2 * then)
 
 
-def test_an_array_somebody_still_holds_is_not_written_over() -> None:
+def test_an_array_other_code_still_holds_is_not_written_over() -> None:
     v = variable()
     step = df.function(lambda: v.assign_add(v, read_value=False))
     step()

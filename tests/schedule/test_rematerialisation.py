@@ -130,7 +130,7 @@ def test_what_is_dropped_is_computed_again_before_its_reader() -> None:
     assert found.graph.nodes[4].inputs[0] is found.graph.nodes[3].output
 
 
-def test_what_nobody_reads_before_it_is_dropped_moves() -> None:
+def test_what_nothing_reads_before_it_is_dropped_moves() -> None:
     graph = optimised(lambda x, y: (x @ y) @ ((x @ x) @ y), (N, N), (N, N))
     found = recomputed(graph, {0: [graph.nodes[0].output]}, Parts())
     assert found.repeated == ()

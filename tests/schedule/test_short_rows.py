@@ -104,7 +104,7 @@ def test_short_rows_of_any_number_are_what_eager_code_computes(name: str, dtype:
 
 @given(st.integers(2, 40), st.integers(2, 16), st.data())
 @settings(deadline=None, max_examples=40)
-def test_a_row_does_not_depend_on_those_beside_it(rows: int, columns: int, data: st.DataObject) -> None:
+def test_a_row_does_not_depend_on_those_next_to_it(rows: int, columns: int, data: st.DataObject) -> None:
     """Rows of nan and infinity around a row leave its bits as they are."""
     f = df.function(FUNCTIONS[data.draw(st.sampled_from(["softmax", "layer norm", "logarithm of a sum"]))])
     row = data.draw(st.integers(0, rows - 1))

@@ -192,7 +192,7 @@ def test_the_integers_of_a_scatter_onto_a_variable_are_looked_at_before_it() -> 
 # Checks, conditionals and loops
 
 
-def test_an_assertion_reads_what_its_error_tells() -> None:
+def test_an_assertion_reads_what_its_error_reports() -> None:
     def function(x: Any) -> Any:
         df.debugging.assert_positive(x)
         return x + 1.0

@@ -101,7 +101,7 @@ def test_the_rows_of_a_sum_of_columns_are_read_as_they_lie() -> None:
     assert ReduceUpdate in [type(s) for s in lanes.body]
 
 
-def test_accumulators_side_by_side_are_joined_behind_the_strips() -> None:
+def test_accumulators_side_by_side_are_joined_after_the_strips() -> None:
     made = in_strips(kernel(lambda x: df.argmax(x, 1), MATRIX), exact)
     kinds = [type(s) for s in walk_kernel(made.body)]
     assert kinds.index(ReduceLanes) > kinds.index(ReduceUpdate)

@@ -77,7 +77,7 @@ def test_where_a_buffer_begins_is_no_part_of_a_kernel() -> None:
     ],
     ids=["op", "dtype", "attribute", "fold", "axis", "direction", "order"],
 )
-def test_what_kernels_do_tells_them_apart(one: Kernel, other: Kernel) -> None:
+def test_kernels_are_distinguished_by_what_they_do(one: Kernel, other: Kernel) -> None:
     assert structure(one) != structure(other)
 
 

@@ -92,7 +92,7 @@ def test_gradients_are_the_slopes(mode, order):
     np.testing.assert_allclose(np.sum(found.numpy() * u), slope, rtol=1e-6)
 
 
-def test_steps_behind_a_sequence_have_no_gradient(mode):
+def test_steps_after_a_sequence_have_no_gradient(mode):
     found = mode(gradient)(df.constant(LOGITS)).numpy()
     assert not found[4:, 1].any()
     assert not found[2:, 2].any()
@@ -123,7 +123,7 @@ def test_padding_is_not_looked_at():
     )
 
 
-def test_sparse_labels_know_their_lengths():
+def test_sparse_labels_have_their_lengths():
     sparse = df.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0], [2, 0], [2, 1]], [1, 2, 2, 3, 2, 1], [3, 3])
     found = df.nn.ctc_loss(sparse, LOGITS, None, STEPS, blank_index=0)
     np.testing.assert_allclose(found, df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS), rtol=1e-12)

@@ -183,7 +183,7 @@ def test_steps_have_a_default(tmp_path: Path, writer: Any) -> None:
     assert [s for s, _ in scalars(tmp_path)] == [1, 7, 9, 20]
 
 
-def test_conditions_say_what_is_recorded(tmp_path: Path, writer: Any) -> None:
+def test_conditions_report_what_is_recorded(tmp_path: Path, writer: Any) -> None:
     step = df.Variable(0)
     with writer.as_default(), df.summary.record_if(lambda: step % 2 == 0):
         for _ in range(4):
@@ -281,7 +281,7 @@ def test_a_variable_is_a_step_in_its_order(tmp_path: Path, writer: Any) -> None:
     assert [[s for s, _ in scalars(tmp_path, tag)] for tag in ("before", "after")] == [[0, 1], [1, 2]]
 
 
-def test_a_tensor_says_whether_to_record(tmp_path: Path, writer: Any) -> None:
+def test_a_tensor_reports_whether_to_record(tmp_path: Path, writer: Any) -> None:
     @df.function
     def step(x: Any) -> None:
         with df.summary.record_if(x > 1.0):
@@ -418,7 +418,7 @@ def test_a_file_is_named_as_tensorboard_looks_for(tmp_path: Path) -> None:
     assert all(n.startswith("events.out.tfevents.") and n.endswith(".mine") for n in names)
 
 
-def test_what_nobody_closed_is_written_at_the_end(tmp_path: Path) -> None:
+def test_what_nothing_closed_is_written_at_the_end(tmp_path: Path) -> None:
     program = (
         "import os, dualflow as df\n"
         f"writer = df.summary.create_file_writer({str(tmp_path)!r}, max_queue=100)\n"

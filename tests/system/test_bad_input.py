@@ -202,7 +202,7 @@ def test_bad_input_is_refused_with_what_and_why(case: Any, mode: Callable[[Funct
 
 
 @pytest.mark.parametrize("case", list(REFUSED.values())[-8:], ids=list(REFUSED)[-8:])
-def test_what_only_the_data_tells_names_the_op_and_the_line(case: Any) -> None:
+def test_what_depends_on_data_names_the_op_and_the_line(case: Any) -> None:
     """The compiled function raises at the call; the error leads to the line that asked for the op."""
     function, inputs, error, _ = case
     with pytest.raises(error) as refusal:

@@ -217,7 +217,7 @@ print(json.dumps([told(first), told(repeated), float(repeated(x)[0][0])]))
     assert value == 2.0
 
 
-def test_compilations_leave_nothing_behind(answer: Callable[..., Any]) -> None:
+def test_compilations_leaves_nothing(answer: Callable[..., Any]) -> None:
     """Each of another text: of a kilobyte that LLVM kept of each, these would leave 600 KiB."""
     program = """
 from dualflow.backends.llvm.runtime import jit

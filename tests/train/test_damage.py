@@ -151,7 +151,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
-def test_an_index_that_somebody_has_changed(change: Any, whole: Path, tmp_path: Path) -> None:
+def test_an_index_that_other_code_has_changed(change: Any, whole: Path, tmp_path: Path) -> None:
     found, error = read(with_index(whole, tmp_path / "c", change))
     assert isinstance(error, (df.errors.DataLossError, df.errors.InvalidArgumentError)), error
     assert found == UNTOUCHED

@@ -78,7 +78,7 @@ def _gradient(v: Any) -> Any:
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_whoever_reads_it_first(read: Any, path: str) -> None:
+def test_any_caller_that_reads_it_first(read: Any, path: str) -> None:
     net = Net()
     df.train.Checkpoint(net=net).read(path)
     net.w = df.Variable([0.0, 0.0])
@@ -96,7 +96,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("change", "wanted"), CHANGES.values(), ids=CHANGES)
-def test_whoever_changes_it_first(change: Any, wanted: list[float], path: str) -> None:
+def test_any_caller_that_changes_it_first(change: Any, wanted: list[float], path: str) -> None:
     net = Net()
     df.train.Checkpoint(net=net).read(path)
     net.w = df.Variable([0.0, 0.0])
@@ -178,7 +178,7 @@ def test_the_checkpoint_may_be_removed_meanwhile(path: str) -> None:
     assert net.w.numpy().tolist() == [1.0, 2.0]
 
 
-def test_a_value_that_does_not_fit_is_said_once_at_the_first_read(path: str) -> None:
+def test_a_value_that_does_not_fit_is_reported_once_at_the_first_read(path: str) -> None:
     net = Net()
     status = df.train.Checkpoint(net=net).read(path)
     net.w = df.Variable([1, 2, 3])

@@ -264,7 +264,7 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize(("act", "kind", "text"), CASES.values(), ids=CASES)
-def test_an_error_says_what_to_do(act: Any, kind: type[Exception], text: str, tmp_path: Path) -> None:
+def test_an_error_reports_what_to_do(act: Any, kind: type[Exception], text: str, tmp_path: Path) -> None:
     with pytest.raises(kind, match=re.escape(text.replace("TMP", str(tmp_path)))) as caught:
         act(tmp_path)
     frames = traceback.extract_tb(caught.value.__traceback__)

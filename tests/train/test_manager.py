@@ -34,7 +34,7 @@ def test_the_last_ones_are_kept(tmp_path: Path) -> None:
     assert names(tmp_path) == ["checkpoint", "ckpt-3", "ckpt-4"]
 
 
-def test_all_are_kept_if_asked(tmp_path: Path) -> None:
+def test_all_are_kept_if_requested(tmp_path: Path) -> None:
     _, manager = managed(tmp_path, max_to_keep=None, checkpoint_name="zz")
     for _ in range(4):
         manager.save()
@@ -72,7 +72,7 @@ def test_a_folder_may_be_moved(tmp_path: Path) -> None:
     assert other.restore_or_initialize() == str(tmp_path / "b" / "ckpt-1")
 
 
-def test_checkpoints_that_somebody_has_removed_are_forgotten(tmp_path: Path) -> None:
+def test_checkpoints_that_other_code_has_removed_are_forgotten(tmp_path: Path) -> None:
     _, manager = managed(tmp_path, max_to_keep=3)
     for _ in range(3):
         manager.save()

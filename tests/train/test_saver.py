@@ -85,7 +85,7 @@ def test_the_last_ones_are_kept(graph: Any, tmp_path: Path) -> None:
     assert other.last_checkpoints == [str(tmp_path / "m-3")]
 
 
-def test_all_are_kept_if_asked(graph: Any, tmp_path: Path) -> None:
+def test_all_are_kept_if_requested(graph: Any, tmp_path: Path) -> None:
     session, *_ = graph
     saver = v1.train.Saver(max_to_keep=0, pad_step_number=True)
     for i in range(7):
@@ -94,7 +94,7 @@ def test_all_are_kept_if_asked(graph: Any, tmp_path: Path) -> None:
     assert (tmp_path / "m-00000003").is_dir()
 
 
-def test_the_state_file_is_written_as_asked(graph: Any, tmp_path: Path) -> None:
+def test_the_state_file_is_written_as_requested(graph: Any, tmp_path: Path) -> None:
     session, *_ = graph
     saver = v1.train.Saver()
     saver.save(session, tmp_path / "m", write_state=False)

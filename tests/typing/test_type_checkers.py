@@ -18,7 +18,8 @@ FILES = [*PROGRAMS, MISTAKES]
 
 def mypy(folder: Path) -> set[tuple[str, int]]:
     """The files and lines that mypy reports."""
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", f"--cache-dir={folder / 'mypy'}"]
+    options = ["--strict", "--no-error-summary", f"--cache-dir={folder / 'mypy'}"]
+    command = [sys.executable, "-m", "mypy", *options]
     done = subprocess.run([*command, *map(str, FILES)], capture_output=True, text=True, cwd=HERE, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)

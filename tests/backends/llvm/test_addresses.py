@@ -33,7 +33,7 @@ def test_rows_of_many_loops_are_counted_once(axes: int) -> None:
     assert text.count(" = mul ") == 2 * axes
 
 
-def test_what_few_loops_tell_is_left_to_llvm() -> None:
+def test_what_few_loops_report_is_left_to_llvm() -> None:
     assert " = freeze " not in kernel_text(2)
 
 

@@ -97,7 +97,7 @@ def test_kernels_are_compiled_all_the_same(folder: Path) -> None:
 
 
 @ROOT_ONLY
-def test_an_entry_of_somebody_elses_is_a_miss_and_replaced(folder: Path) -> None:
+def test_an_entry_of_another_user_is_a_miss_and_replaced(folder: Path) -> None:
     entry = folder / (KEY + ".dfo")
     os.chown(entry, SOMEBODY, -1)
     assert object_cache.load(KEY) is None
@@ -114,7 +114,7 @@ def test_an_entry_that_others_may_write_to_is_a_miss_and_replaced(folder: Path, 
 
 
 @ROOT_ONLY
-def test_a_link_to_a_file_of_somebody_elses_is_a_miss(folder: Path) -> None:
+def test_a_link_to_a_file_of_another_user_is_a_miss(folder: Path) -> None:
     entry = folder / (KEY + ".dfo")
     theirs = folder.with_name("theirs")
     entry.rename(theirs)

@@ -383,7 +383,7 @@ def test_results_are_the_same_to_the_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_info_says_that_the_mode_is_on(side: str, tmp_path: Path) -> None:
+def test_info_reports_that_the_mode_is_on(side: str, tmp_path: Path) -> None:
     told = printed("import dualflow as df\ndf.show_config()", tmp_path, side)
     assert re.search(
         rf"^checked memory  on \(buffers {side} (at|after) protected pages\)$", told, re.MULTILINE

@@ -158,7 +158,7 @@ def test_a_symbol_that_is_not_found_stops_the_load() -> None:
         loaded(EVERYTHING, elsewhere=8)
 
 
-def test_a_failed_load_leaves_no_memory_behind() -> None:
+def test_a_failed_load_leaves_no_memory() -> None:
     far = 1 << 46  # a relative address can't reach it
 
     def mapped_pages() -> int:

@@ -204,7 +204,7 @@ def test_what_c_held_is_not_read_unless_it_is_kept(dtype: Any) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("orders", ORDERS)
-def test_nothing_beside_c_is_written(dtype: Any, orders: str) -> None:
+def test_nothing_next_to_c_is_written(dtype: Any, orders: str) -> None:
     a, b = matrix(13, 21, dtype, orders[0]), matrix(21, 75, dtype, orders[1], 1)
     around = np.full((17, 90), 7, dtype)
     multiply(a, b, around[2:15, 5:80])

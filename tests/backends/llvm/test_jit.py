@@ -214,7 +214,7 @@ def test_an_entry_that_is_no_object_is_built_anew() -> None:
     assert compiled(TWICE, "twice")[0].report.from_cache
 
 
-def test_a_report_tells_the_cost() -> None:
+def test_a_report_reports_the_cost() -> None:
     built, _ = compiled(TWICE, "twice")
     loaded, _ = compiled(TWICE, "twice")
     first, second = built.report, loaded.report

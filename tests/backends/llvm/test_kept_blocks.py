@@ -149,7 +149,7 @@ def test_a_block_above_the_limit_is_not_kept(policy: Policy) -> None:
     assert policy.kept == 0
 
 
-def test_where_the_lock_is_taken_nobody_waits(policy: Policy) -> None:
+def test_where_the_lock_is_taken_nothing_waits(policy: Policy) -> None:
     address = policy.malloc(4 * MIB)
     policy.free(address, 4 * MIB)
     policy.lock(1)

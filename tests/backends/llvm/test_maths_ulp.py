@@ -239,7 +239,7 @@ def test_error_of_two_arguments_is_within_its_bound(name, dtype, elementwise):
 
 
 @pytest.mark.parametrize("dtype", KINDS, ids=lambda d: d.__name__)
-def test_logaddexp_is_right_beside_its_larger_argument(dtype, elementwise):
+def test_logaddexp_is_right_next_to_its_larger_argument(dtype, elementwise):
     skip_without_reference(dtype)
     random = np.random.default_rng(5)
     x, y = random.uniform(-100, 100, (2, 20000)).astype(dtype)

@@ -150,7 +150,7 @@ def test_a_folder_that_takes_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
-def test_a_full_disk_leaves_nothing_behind(folder: Path) -> None:
+def test_a_full_disk_leaves_nothing(folder: Path) -> None:
     program = """
 import resource, sys
 from dualflow.backends.runtime import object_cache

@@ -94,7 +94,7 @@ def test_a_merged_object_can_be_merged_again() -> None:
     assert UNARY(address("sum"))(27.0) == 2.0 + 50.0 + 3.0
 
 
-def test_names_that_only_an_object_knows_are_not_in_what_is_merged() -> None:
+def test_names_that_only_an_object_has_are_not_in_what_is_merged() -> None:
     assert {name for name in read(merge(objects(*tables()))).names if name} == {"first", "second"}
 
 

@@ -112,7 +112,7 @@ def test_results_are_the_same_where_objects_come_from_disk(tmp_path: Path, with_
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_that_is_off_is_told_with_the_reason(part: str, tmp_path: Path) -> None:
+def test_a_part_that_is_off_is_reported_with_the_reason(part: str, tmp_path: Path) -> None:
     expected = f"off (DUALFLOW_DISABLE names it: {PARTS[part]})"
     program = "import dualflow as df\nf = df.function(lambda x: x + x)\nf(df.ones([3]))\nprint(f.status())"
     program += f"\nprint(df.show_config(mode='dicts')['parts'][{part!r}]['state'])\ndf.show_config()"
@@ -255,7 +255,7 @@ def test_another_llvm_is_refused_by_name(written_for: int, tmp_path: Path) -> No
     assert 'df.config.set_backend("numpy")' in said
 
 
-def test_a_library_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_library_that_is_not_there_is_reported_to_be_missing(tmp_path: Path) -> None:
     program = ANOTHER.format(module="llvmlite", name="__file__", value=repr("/nowhere/x.py"), backend="llvm")
     said = last_line(run(program, tmp_path))
     assert "FailedPreconditionError: llvmlite" in said

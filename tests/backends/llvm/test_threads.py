@@ -394,7 +394,7 @@ except InvalidArgumentError as refusal:
     assert printed.strip() == f"DUALFLOW_NUM_THREADS={setting!r}: give a number from 1 to 64"
 
 
-def test_status_tells_what_there_is() -> None:
+def test_status_reports_what_there_is() -> None:
     status = threads.status()
     assert status.threads == threads.num_threads() <= threads.max_threads()
     assert bool(status.reason) == (status.threads == 1)

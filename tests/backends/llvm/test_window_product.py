@@ -217,7 +217,7 @@ def test_blocks_for_other_numbers_of_threads_do_not_change_a_bit() -> None:
         assert all((c == found[0]).all() for c in found)
 
 
-def test_a_size_that_the_run_tells() -> None:
+def test_a_size_known_at_run_time() -> None:
     @df.function(input_signature=[df.TensorSpec((None, 6, 6, 16)), df.TensorSpec((3, 3, 16, 4))])
     def f(x: Any, w: Any) -> Any:
         kept = df.boolean_mask(x, df.reduce_sum(x, [1, 2, 3]) > 0)

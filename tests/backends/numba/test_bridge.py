@@ -212,19 +212,19 @@ def test_floats_do_not_become_integers() -> None:
         graph(3.5)
 
 
-def test_graphs_that_need_numpy_say_so() -> None:
+def test_graphs_that_need_numpy_are_reported() -> None:
     program = compiled(lambda op, x: op("argsort", x, axis=0, descending=False), ([5], "float32"))
     with pytest.raises(InvalidArgumentError, match=r"argsort \(NumPy sorts\)"):
         as_njit(program)
 
 
-def test_graphs_whose_sizes_depend_on_data_say_so() -> None:
+def test_graphs_whose_sizes_depend_on_data_are_reported() -> None:
     concrete = df.function(lambda x: x[x > 0]).get_concrete_function(df.TensorSpec([3]))
     with pytest.raises(InvalidArgumentError, match=r"depends? on data"):
         concrete.njit()
 
 
-def test_graphs_with_variables_say_so() -> None:
+def test_graphs_with_variables_are_reported() -> None:
     builder = GraphBuilder("graph")
     weight = builder.capture(TensorSpec([2], "float32"), None, variable=True)
     new = builder.add(REGISTRY["negative"], (weight,), {}).output

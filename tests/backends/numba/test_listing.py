@@ -96,7 +96,7 @@ def test_every_backend_prints_the_same() -> None:
     assert len(texts) == 1
 
 
-def test_comments_say_what_is_computed_and_where_it_was_asked_for() -> None:
+def test_comments_report_what_is_computed_and_where_it_was_requested() -> None:
     text = df.function(softmax).get_concrete_function(*[df.TensorSpec([3, 3])] * 2).kernels
     line = softmax.__code__.co_firstlineno + 1
     assert f"# reduce_max, subtract, exp, reduce_sum, divide (test_listing.py:{line})" in text

@@ -184,7 +184,7 @@ def test_exact_sizes_have_a_trace_for_each_shape() -> None:
     assert traced.experimental_get_tracing_count() == 3
 
 
-def test_a_concrete_function_has_the_sizes_that_it_was_requested_for() -> None:
+def test_a_concrete_function_has_the_sizes_that_it_was_requested() -> None:
     traced = traces_for(mean, rows())
     concrete = traced.get_concrete_function(df.TensorSpec([77, 3]))
     assert concrete.inputs[0].shape == (77, 3)

@@ -165,13 +165,13 @@ def test_open_sizes_may_meet_in_structures_and_keywords():
     assert f.experimental_get_tracing_count() == 2
 
 
-def test_explain_says_what_was_left_open():
+def test_explain_reports_what_was_left_open():
     f, _ = relaxing()
     f(df.ones([2, 3])), f(df.ones([2, 4]))
     assert "2. at call 2: x: float32[2, ?]  because axis 1 of x went from 3 to 4" in f.explain()
 
 
-def test_a_function_that_needs_the_size_is_traced_for_each_and_says_why():
+def test_a_function_that_needs_the_size_is_traced_for_each_and_reports_why():
     f, seen = relaxing(lambda x: df.add_n([x[i] for i in range(x.shape[0])]))
     for n in (2, 3, 4):
         assert float(f(df.ones([n]))) == n

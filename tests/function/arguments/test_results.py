@@ -91,7 +91,7 @@ def test_empty_tensors_are_arguments_like_others():
     assert out.shape == (0, 3)
 
 
-def test_ops_that_nobody_reads_do_not_run():
+def test_ops_that_nothing_reads_do_not_run():
     @df.function
     def f(x):
         df.gather(x, 99)

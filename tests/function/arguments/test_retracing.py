@@ -122,7 +122,7 @@ def test_an_object_that_equals_no_other_is_named():
     assert "(another object: pass the same one, or give its class __eq__ and __hash__)" in f.explain()
 
 
-def test_status_of_a_trace_that_waits_for_sizes_says_so():
+def test_status_of_a_trace_that_waits_for_sizes_is_reported():
     f = df.function(lambda x: x + 1.0, name="f")
     f.get_concrete_function(df.TensorSpec([None]))
     assert "compiled for those of a call, and not called yet\n" in f.status()
@@ -130,7 +130,7 @@ def test_status_of_a_trace_that_waits_for_sizes_says_so():
     assert f.status().startswith("<ConcreteFunction f(x: float32[?])>\n    native: 1 kernel")
 
 
-def test_status_says_how_each_part_runs():
+def test_status_reports_how_each_part_runs():
     f = df.function(lambda x: x + 1.0, name="f")
     assert f.status() == "f has not been traced yet"
     f(df.constant([1.0]))

@@ -211,7 +211,7 @@ def test_and_or_not():
     agrees(f, (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
-def test_and_asks_its_second_side_only_where_needed():
+def test_and_requests_its_second_side_only_where_needed():
     def f(x, i):
         found = df.constant(-1)
         if i < 3 and x[i] > 0:

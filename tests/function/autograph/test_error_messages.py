@@ -244,7 +244,7 @@ CASES = {**BRANCHES, **LOOPS, **FUNCTIONS}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_error_says_what_is_wrong_where_and_what_to_do(case, tmp_path, load):
+def test_an_error_reports_what_is_wrong_where_and_what_to_do(case, tmp_path, load):
     lines, kind, what, remedy = CASES[case]
     said, program = message(tmp_path, load, lines, kind)
     line = next(i for i, text in enumerate(program, 1) if text.endswith("#"))
@@ -259,7 +259,7 @@ def test_the_source_line_is_shown(tmp_path, load):
     assert f"\n    {program[3].strip()}" in said
 
 
-def test_an_open_size_that_nobody_can_fill_is_named():
+def test_an_open_size_that_nothing_can_fill_is_named():
     @df.function(input_signature=[df.TensorSpec([None])])
     def f(x):
         while df.reduce_sum(x) > 10.0:
@@ -297,7 +297,7 @@ def test_errors_of_ops_name_the_users_line():
     assert f'File "{__file__}", line {line}, in fails' in notes
 
 
-def test_a_list_that_a_loop_over_tensors_fills_says_what_to_take():
+def test_a_list_that_a_loop_over_tensors_fills_reports_what_to_take():
     @df.function
     def f(x):
         rows = []
@@ -321,7 +321,7 @@ def multiplied(x, rows):
 @pytest.mark.parametrize(
     "transform", [df.autodiff.grad, df.autodiff.value_and_grad, df.autodiff.hessian, df.recompute_grad]
 )
-def test_errors_behind_a_transform_name_the_users_lines_alone(transform):
+def test_errors_after_a_transform_name_the_users_lines_alone(transform):
     """The functions that transforms return are dualflow's own, and converted, too."""
     first = multiplied.__code__.co_firstlineno
     with pytest.raises(InvalidArgumentError) as caught:

@@ -130,7 +130,7 @@ def test_a_shape_that_a_variable_has_not_before_the_loop_is_refused():
     )
 
 
-def test_a_shape_that_a_variable_has_not_after_a_iteration_is_refused():
+def test_a_shape_that_a_variable_has_not_after_an_iteration_is_refused():
     def f(n):
         x = df.zeros([1])
         for _ in df.range(n):

@@ -133,7 +133,7 @@ def test_assert_states_what_holds():
     agrees(f, 3, -3, 50)
 
 
-def test_assert_knows_what_is_a_tensor():
+def test_assert_has_what_is_a_tensor():
     def f(x, limits):
         assert limits, "no limits"
         assert x > limits[0]
@@ -481,7 +481,7 @@ def test_a_try_that_names_other_exceptions_lets_it_pass():
 @pytest.mark.parametrize(
     "clause", ["except ValueError", "except Exception as e", "except", "except (KeyError, ValueError)"]
 )
-def test_a_try_around_the_condition_cannot_catch_and_says_so(clause, tmp_path, load):
+def test_a_try_around_the_condition_cannot_catch_and_reports_it(clause, tmp_path, load):
     f = load(
         tmp_path,
         "def f(x):\n"
@@ -607,7 +607,7 @@ def test_a_gradient_goes_back_through_a_loop_that_checks():
         assert outcome(inside, number) == outcome(slope, number)
 
 
-def test_numba_can_not_raise_them_and_says_so():
+def test_numba_can_not_raise_them_and_reports_it():
     @df.function
     def f(x):
         assert x > 0, "no"

@@ -34,7 +34,7 @@ def test_code_of_a_notebooks_cell_is_converted():
 
 
 @pytest.mark.parametrize("name", ["<string>", "<stdin>"])
-def test_code_without_source_says_so_and_what_to_do(name):
+def test_code_without_source_reports_it_and_what_to_do(name):
     with pytest.raises(OperatorNotAllowedInGraphError) as caught:
         df.function(defined(name))(df.constant(1))
     (note,) = [n for n in caught.value.__notes__ if "not converted" in n]

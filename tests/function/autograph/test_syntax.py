@@ -178,7 +178,7 @@ def test_match_of_python_values_stays_python():
         ("(1, y) if y > 1", "captures a part and has a guard"),
     ],
 )
-def test_patterns_without_another_form_say_so(pattern, reason, tmp_path, load):
+def test_patterns_without_another_form_are_reported(pattern, reason, tmp_path, load):
     lines = ["def f(x):", "    match x:", f"        case {pattern}:", "            return x", "    if x > 0:"]
     f = load(tmp_path, "\n".join([*lines, "        x = -x", "    return x"]))
     with pytest.raises(OperatorNotAllowedInGraphError) as caught:
@@ -214,7 +214,7 @@ def test_walrus_in_the_test_of_a_loop():
 @pytest.mark.parametrize(
     "expression", ["x > 0 and (y := x) > 1", "x > 0 or (y := x) > 1", "(y := x) if x > 0 else x"]
 )
-def test_walrus_where_it_may_not_run_says_so(expression, tmp_path, load):
+def test_walrus_where_it_may_not_run_is_reported(expression, tmp_path, load):
     f = load(tmp_path, f"def f(x):\n    if {expression}:\n        return x\n    return -x\n")
     with pytest.raises(OperatorNotAllowedInGraphError) as caught:
         df.function(f)(df.constant(1))
@@ -516,7 +516,7 @@ def test_branches_in_try_and_finally():
     agrees(f, 3, -3)
 
 
-def test_except_knows_its_exception():
+def test_except_has_its_exception():
     def f(x):
         try:
             found = {}["missing"]
@@ -659,6 +659,6 @@ def _own_nonlocal(x, n):
     ],
 )
 @pytest.mark.parametrize("n", [0, 3])
-def test_functions_inside_share_variables_as_python_says(function, n):
+def test_functions_inside_share_variables_as_python_reports(function, n):
     x = df.constant([0.5, 1.0])
     assert df.function(function)(x, df.constant(n)).numpy().tolist() == function(x, n).numpy().tolist()

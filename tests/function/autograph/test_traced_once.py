@@ -259,7 +259,7 @@ def test_looking_ahead_runs_no_code_of_the_users() -> None:
     assert holder.asked == ["rate"]
 
 
-def test_rows_whose_sizes_their_values_tell_are_traced_one_by_one() -> None:
+def test_rows_whose_sizes_depend_on_their_values_are_traced_one_by_one() -> None:
     @df.function
     def sums():
         return df.map_fn(lambda n: df.reduce_sum(df.range(n)), df.constant([1, 3, 4]))

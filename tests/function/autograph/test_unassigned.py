@@ -136,7 +136,7 @@ def test_the_error_is_pythons_and_tensorflows_and_names_the_line():
 
 @pytest.mark.parametrize("f", [last_of, pair_of, last_or_default, read_under_a_condition, unused])
 @pytest.mark.parametrize("make", [df.function, compiled])
-def test_after_a_iteration_it_has_its_value(f, make):
+def test_after_an_iteration_it_has_its_value(f, make):
     assert float(make(f)(SOME)) == float(f(SOME))
 
 
@@ -170,7 +170,7 @@ def test_two_loops_do_what_python_does(f, rows, columns):
         assert float(compiled(f)(rows, columns)) == expected
 
 
-def test_a_iteration_that_runs_only_if_a_tensor_says_so():
+def test_an_iteration_that_runs_only_if_a_tensor_is_true():
     f = df.function(assigned_in_the_second_iteration)
     assert float(f(df.constant(1.5))) == 2.5
     with pytest.raises(UnassignedError, match="'second'"):

@@ -84,7 +84,7 @@ def sorted_in_a_branch(x):
     return x
 
 
-def test_status_says_why_a_branch_runs_op_by_op_and_strict_refuses():
+def test_status_reports_why_a_branch_runs_op_by_op_and_strict_refuses():
     f = df.function(sorted_in_a_branch)
     f(X)
     assert "the size of the result of cond" in f.status()

@@ -382,7 +382,7 @@ def test_the_same_under_a_tape(program):
         assert close(compiled.state(), eager.state())
 
 
-def test_nothing_is_written_behind_a_failed_gather_of_variables_alone():
+def test_nothing_is_written_after_a_failed_gather_of_variables_alone():
     v, x = df.Variable(df.zeros([4])), df.constant([1.0, 2.0, 3.0])
     f = df.function(lambda i: v.assign_add(df.ones([4]) * df.gather(x, i)[0]))
     for _ in range(3):
@@ -459,7 +459,7 @@ def test_a_variable_that_the_first_call_creates():
         assert held[0].numpy() == expected
 
 
-def test_sizes_that_only_a_call_tells():
+def test_sizes_that_only_a_call_reports():
     v, w = df.Variable(0.0), df.Variable(0.0)
 
     @df.function(input_signature=[df.TensorSpec([None], df.float32), df.TensorSpec([], df.int32)])
@@ -482,7 +482,7 @@ def test_sizes_that_only_a_call_tells():
         assert (v.numpy(), w.numpy()) == (sum(x), expected)
 
 
-def test_the_first_of_two_failing_lines_is_told():
+def test_the_first_of_two_failing_lines_is_reported():
     v = df.Variable(0.0)
 
     @df.function

@@ -106,7 +106,7 @@ def test_a_default_is_no_detour(lines_run):
     assert lines_run(lambda: f(X)) <= 7
 
 
-def test_calls_of_two_forms_by_turns_are_both_short(lines_run):
+def test_calls_of_two_forms_alternately_are_both_short(lines_run):
     f = df.function(combined)
 
     def both():

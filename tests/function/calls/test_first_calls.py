@@ -77,7 +77,7 @@ def test_until_it_is_compiled_the_digits_are_those_of_eager_code() -> None:
         assert bits(f(X)) == bits(gelu(df.constant(X)))
 
 
-def test_explain_tells_up_to_which_call_numpy_ran() -> None:
+def test_explain_reports_up_to_which_call_numpy_ran() -> None:
     f = df.function(gelu, first_call="interpret", name="gelu")
     with unforkable():
         f(X), f(X)
@@ -89,7 +89,7 @@ def test_explain_tells_up_to_which_call_numpy_ran() -> None:
     assert re.search(r"gelu.*ran through NumPy up to call 2, and is compiled since", f.explain())
 
 
-def test_a_function_that_is_compiled_first_has_nothing_to_wait_for_and_nothing_to_tell() -> None:
+def test_a_function_that_is_compiled_first_has_nothing_to_wait_for_and_nothing_to_report() -> None:
     f = df.function(gelu, name="gelu")
     assert f.wait_until_compiled()
     f(X)
@@ -241,7 +241,7 @@ def test_a_method_and_a_copy_are_interpreted_first_too() -> None:
     assert copied.wait_until_compiled()
 
 
-def test_what_is_asked_for_at_once_is_compiled_at_once() -> None:
+def test_what_is_requested_at_once_is_compiled_at_once() -> None:
     """Looking at the compiled program waits for it, and calls after that run it."""
     f = df.function(gelu, first_call="interpret", name="gelu")
     f(X)

@@ -128,7 +128,7 @@ def test_a_budget_that_is_not_needed_changes_nothing() -> None:
     assert memory(roomy, x).recomputed == ()
 
 
-def test_an_impossible_budget_says_the_smallest_which_is_possible() -> None:
+def test_an_impossible_budget_reports_the_smallest_which_is_possible() -> None:
     x = df.constant(numbers(N, N))
     fewest = least(slopes, x)
     assert memory(df.function(slopes, memory_budget=fewest), x).peak == fewest
@@ -143,7 +143,7 @@ def test_an_impossible_budget_says_the_smallest_which_is_possible() -> None:
     assert first < where < first + len(lines)
 
 
-def test_status_and_the_report_tell_what_runs_again() -> None:
+def test_status_and_the_report_list_what_runs_again() -> None:
     x = df.constant(numbers(N, N))
     f = df.function(slopes, memory_budget=int(0.6 * memory(df.function(slopes), x).peak))
     f(x)

@@ -132,7 +132,7 @@ def test_results_do_not_depend_on_the_sizes_of_earlier_calls(name: str) -> None:
     assert results[0] == results[1]
 
 
-def test_an_argument_is_returned_beside_values_whose_sizes_depend_on_data() -> None:
+def test_an_argument_is_returned_next_to_values_whose_sizes_depend_on_data() -> None:
     f = df.function(lambda x: (x, df.boolean_mask(x, x > 0.0), x * 2.0), input_signature=[spec(None)])
     for n in (3, 1, 8, 0, 5):
         x = np.arange(n, dtype=np.float32) - 2.0
@@ -291,7 +291,7 @@ def test_the_memory_of_calls_ends_with_the_function() -> None:
         tracemalloc.stop()
 
 
-def test_variables_and_python_values_beside_open_sizes() -> None:
+def test_variables_and_python_values_next_to_open_sizes() -> None:
     scale = df.Variable(2.0)
     f = df.function(lambda x, k, flag: x * scale * k if flag else x, reduce_retracing=True)
     for n in (2, 3, 4, 5, 6):

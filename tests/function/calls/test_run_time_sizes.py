@@ -300,7 +300,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_eager_refuses_is_refused_when_the_run_tells_it(name):
+def test_what_eager_refuses_is_refused_when_it_runs(name):
     program, wrong, right = REFUSED[name]
     f = df.function(program)
     assert_same(f(df.constant(right)), program(df.constant(right)))
@@ -331,7 +331,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("name", MISFITS)
-def test_numpy_tells_of_sizes_that_do_not_fit_what_eager_tells_with_the_line(name):
+def test_numpy_reports_sizes_that_do_not_fit_what_eager_reports_with_the_line(name):
     program, words = MISFITS[name]
     n = df.constant(5)
     with pytest.raises(df.errors.InvalidArgumentError) as eager:
@@ -344,7 +344,7 @@ def test_numpy_tells_of_sizes_that_do_not_fit_what_eager_tells_with_the_line(nam
     assert __file__ in "".join(compiled.value.__notes__)
 
 
-def test_numpy_tells_of_sizes_that_no_memory_holds_and_the_op():
+def test_numpy_reports_sizes_that_no_memory_holds_and_the_op():
     f = df.function(lambda n: df.zeros([n, n]) + 1.0, backend="numpy")
     with pytest.raises(df.errors.ResourceExhaustedError, match="more elements than memory can hold"):
         f(df.constant(1 << 40))
@@ -474,7 +474,7 @@ def test_a_part_that_only_numpy_computes_stands_between_native_ones():
     assert set(kinds) == {PartKind.NATIVE, PartKind.NUMPY}
 
 
-def test_known_rows_broadcast_to_a_number_that_only_the_run_tells():
+def test_known_rows_broadcast_to_a_number_known_only_at_run_time():
     f = df.function(lambda n: df.broadcast_to(ROWS, df.stack([n, 3])))
     np.testing.assert_array_equal(f(df.constant(4)), ROWS)
     with pytest.raises(df.errors.InvalidArgumentError, match="do not broadcast"):
@@ -501,7 +501,7 @@ def test_no_rows_are_rolled():
         assert f(df.constant(x, df.float32)).numpy().tolist() == np.roll(x, 1).tolist()
 
 
-def test_no_elements_beside_a_size_that_data_tell_are_reshaped():
+def test_no_elements_next_to_a_size_that_data_report_are_reshaped():
     def flat(x):
         return df.reshape(x[df.reduce_sum(x, [1, 2]) >= 0.0], [-1]) + 1.0
 

@@ -30,7 +30,7 @@ def status_of_a_process(tmp_path: Path, **environment: str) -> str:
     return done.stdout
 
 
-def test_each_facility_is_told_once_after_the_traces() -> None:
+def test_each_facility_is_reported_once_after_the_traces() -> None:
     f = df.function(lambda x: x + 1.0, name="f")
     f(df.ones([2])), f(df.ones([3]))
     traces, _, process = f.status().partition("\nin this process\n")
@@ -38,7 +38,7 @@ def test_each_facility_is_told_once_after_the_traces() -> None:
     assert [line.split(":")[0].strip() for line in process.splitlines()] == FACILITIES
 
 
-def test_a_concrete_function_tells_of_itself() -> None:
+def test_a_concrete_function_reports_itself() -> None:
     f = df.function(lambda x: df.sort(x), name="f")
     concrete = f.get_concrete_function(df.TensorSpec([3]))
     f.get_concrete_function(df.TensorSpec([4]))
@@ -48,7 +48,7 @@ def test_a_concrete_function_tells_of_itself() -> None:
     assert [part for part in FACILITIES if f"    {part}: o" in concrete.status()] == FACILITIES
 
 
-def test_a_concrete_function_that_waits_for_sizes_says_so() -> None:
+def test_a_concrete_function_that_waits_for_sizes_is_reported() -> None:
     concrete = df.function(lambda x: x + 1.0).get_concrete_function(df.TensorSpec([None]))
     assert "not called yet" in concrete.status()
     concrete(df.ones([2]))
@@ -70,17 +70,17 @@ def test_parts_of_one_kind_are_one_line() -> None:
     assert kinds[1:] == ["numpy: inv x 30", "numpy: determinant"]
 
 
-def test_threads_that_are_off_are_told_with_the_reason(tmp_path: Path) -> None:
+def test_threads_that_are_off_are_reported_with_the_reason(tmp_path: Path) -> None:
     told = status_of_a_process(tmp_path, DUALFLOW_NUM_THREADS="1")
     assert "threads: off (the limit is one thread)\n" in told
 
 
-def test_a_cache_that_is_off_is_told_with_the_reason(tmp_path: Path) -> None:
+def test_a_cache_that_is_off_is_reported_with_the_reason(tmp_path: Path) -> None:
     told = status_of_a_process(tmp_path, DUALFLOW_CACHE_DIR="")
     assert "disk cache: off (DUALFLOW_CACHE_DIR is empty)\n" in told
 
 
-def test_a_cache_that_is_on_is_told_with_its_folder(tmp_path: Path) -> None:
+def test_a_cache_that_is_on_is_reported_with_its_folder(tmp_path: Path) -> None:
     assert f"disk cache: on ({tmp_path / 'cache'})\n" in status_of_a_process(tmp_path)
 
 

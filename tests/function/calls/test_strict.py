@@ -100,6 +100,6 @@ def test_methods_are_strict_too() -> None:
     assert "sort" in refusal(Sorter(), df.ones([3]))
 
 
-def test_a_dtype_without_native_code_is_told_to_be_cast() -> None:
+def test_a_dtype_without_native_code_must_be_cast() -> None:
     f = df.function(lambda x: df.sin(x), strict=True)
     assert "cast to float32 or float64" in refusal(f, df.ones([3], df.complex64))

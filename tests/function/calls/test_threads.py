@@ -118,7 +118,7 @@ def test_the_updates_take_the_ways_they_are_named_for():
 
 @pytest.mark.parametrize("update", [*UPDATES, eager])
 @pytest.mark.parametrize("read", READS)
-def test_what_is_read_beside_an_update_is_whole_and_stays(update, read):
+def test_what_is_read_next_to_an_update_is_whole_and_stays(update, read):
     v = df.Variable(np.zeros(N, np.float32))
     once, look = update(v), READS[read]
     look(v)
@@ -359,6 +359,6 @@ print(failed)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_forked_beside_updates_has_a_whole_value():
+def test_a_child_forked_next_to_updates_has_a_whole_value():
     ended = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=False)
     assert ended.stdout == "0\n", ended.stderr

@@ -204,7 +204,7 @@ def test_what_was_read_stays(
 
 @pytest.mark.llvm  # Numba's programs write a new value, which the variable then takes
 @pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["C fast call", "long way"])
-def test_what_nobody_holds_is_updated_in_place(by: Any) -> None:
+def test_what_nothing_holds_is_updated_in_place(by: Any) -> None:
     v = df.Variable(df.zeros([3]))
     add = df.function(lambda x: v.assign_add(x) is None)
     add(by), add(by)

@@ -17,7 +17,7 @@ def chosen(x, y, **options):
 @pytest.mark.parametrize(("x", "y"), SIGNS)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("has_default", [False, True])
-def test_one_function_runs_or_an_error_says_why_none(mode, x, y, exclusive, has_default):
+def test_one_function_runs_or_an_error_reports_why_none(mode, x, y, exclusive, has_default):
     def f(x, y):
         options = {"default": lambda: df.constant(9.0)} if has_default else {}
         return chosen(x, y, exclusive=exclusive, **options)

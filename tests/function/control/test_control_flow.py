@@ -162,7 +162,7 @@ def test_a_tape_inside_a_function_goes_through_a_loop():
     assert slope(df.constant(2.0)).numpy() == 12.0
 
 
-def test_a_loop_that_draws_has_no_gradient_and_says_so():
+def test_a_loop_that_draws_has_no_gradient_and_reports_it():
     @df.function
     def f(x):
         return df.while_loop(lambda v: v < 9.0, lambda v: [v * x + df.random.uniform([])], [x])[0]

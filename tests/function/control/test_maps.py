@@ -132,7 +132,7 @@ def test_scan_gives_running_totals():
     assert df.scan(lambda a, e: a + e, df.constant([1, 2, 3, 4])).numpy().tolist() == [1, 3, 6, 10]
 
 
-def test_a_reversed_scan_keeps_results_beside_their_rows():
+def test_a_reversed_scan_keeps_results_next_to_their_rows():
     found = df.scan(lambda a, e: a + e, df.constant([1, 2, 3, 4]), reverse=True)
     assert found.numpy().tolist() == [10, 9, 7, 4]
 

@@ -152,7 +152,7 @@ def grows_a_stack_of_longer_rows(x, n):
 @pytest.mark.parametrize(
     "program", [grows_a_stack_of_parts, grows_a_stack_of_longer_rows], ids=lambda f: f.__name__
 )
-def test_stacks_whose_rows_have_a_size_that_the_data_tell(program):
+def test_stacks_whose_rows_have_a_size_that_depend_on_data(program):
     f, reference = df.function(program), df.function(program, backend="numpy")
     for n in (*ITERATIONS, 70):
         for values in (X, -X, np.abs(X)):
@@ -333,7 +333,7 @@ def test_invariants_that_do_not_fit_are_refused(wrap, invariants, message):
         wrap(program)(df.constant(X))
 
 
-def test_a_failure_in_a_iteration_leaves_variables_as_eager_would():
+def test_a_failure_in_an_iteration_leaves_variables_as_eager_would():
     v = df.Variable(0.0)
 
     @df.function

@@ -74,7 +74,7 @@ def test_an_index_outside_is_out_of_range(way, index):
         way(lambda: array.read(index))()
 
 
-def test_an_index_outside_that_the_run_tells_is_out_of_range():
+def test_an_index_outside_known_at_run_time_is_out_of_range():
     array = df.TensorArray(df.float32, 3, element_shape=[])
     with pytest.raises(OutOfRangeError):
         df.function(lambda i: array.read(i))(df.constant(3))
@@ -193,7 +193,7 @@ def test_pythons_own_loops_and_branches_carry_the_array(way):
     assert found.numpy().tolist() == [-2, 2, 4]
 
 
-def test_a_branch_may_write_to_an_array_whose_shape_an_earlier_write_told():
+def test_a_branch_may_write_to_an_array_whose_shape_an_earlier_write_determined():
     @df.function
     def f(x):
         array = df.TensorArray(df.float32, 2).write(0, x)

@@ -66,7 +66,7 @@ def test_signs(name: str, x: list[float]) -> None:
                 run(df.constant(x))
 
 
-def test_the_error_tells_which_elements(mode: Runs) -> None:
+def test_the_error_reports_which_elements(mode: Runs) -> None:
     check = mode(lambda x, y: debugging.assert_equal(x, y, message="sizes", summarize=2))
     with pytest.raises(Invalid) as caught:
         check(df.constant([[1, 2], [3, 4]]), df.constant([1, 5]))
@@ -76,7 +76,7 @@ def test_the_error_tells_which_elements(mode: Runs) -> None:
     )
 
 
-def test_the_error_of_a_large_tensor_tells_the_first_element() -> None:
+def test_the_error_of_a_large_tensor_reports_the_first_element() -> None:
     x = np.ones((100, 50), np.float32)
     x[3, 4] = x[70, 2] = -2
     check = df.function(lambda x: debugging.assert_positive(x))

@@ -78,7 +78,7 @@ def test_it_answers_and_assigns_what_a_call_does() -> None:
     assert v.numpy() == 7.0
 
 
-def test_each_op_is_told_with_its_line_and_values() -> None:
+def test_each_op_is_reported_with_its_line_and_values() -> None:
     @df.function
     def f(x):
         y = df.exp(x)
@@ -225,7 +225,7 @@ def test_a_step_that_is_no_function_is_refused() -> None:
         df.function(lambda x: x).debug(df.constant(1.0), step=3)
 
 
-def test_a_tape_is_told_to_stay_outside() -> None:
+def test_a_tape_is_made_to_stay_outside() -> None:
     f = df.function(lambda x: x + 1.0)
     with df.GradientTape(), pytest.raises(df.errors.FailedPreconditionError, match="outside"):
         f.debug(df.constant(1.0), step=print)

@@ -75,7 +75,7 @@ def test_a_wrong_second_derivative_is_one_of_order_two():
         df.test.check_gradients(square, X, order=2, modes=("rev",))
 
 
-def test_a_stopped_gradient_is_said_to_be_possible():
+def test_a_stopped_gradient_is_reported_to_be_possible():
     with pytest.raises(GradientCheckError, match="stop a gradient on purpose"):
         df.test.check_gradients(lambda x: x * df.stop_gradient(x), X)
 

@@ -254,7 +254,7 @@ def test_what_this_process_paid_depends_on_where_the_code_came_from(
 # Agreement
 
 
-def test_a_function_that_knows_how_it_runs_is_found_out() -> None:
+def test_a_function_that_has_how_it_runs_is_found_out() -> None:
     report = compare(lambda x: x + (1.0 if df.executing_eagerly() else 1.5), df.ones([3]))
     assert not report.difference.agrees
     assert report.difference.largest == 0.5
@@ -436,13 +436,13 @@ def test_the_table_reads_as_intended() -> None:
     ]
 
 
-def test_a_long_chain_is_told_by_its_first_steps_and_the_last() -> None:
+def test_a_long_chain_is_reported_by_its_first_steps_and_the_last() -> None:
     path = tuple(f"op{i}" for i in range(30))
     told = " ".join(str(example(workload=Workload(30.0, 8, 30, 30.0, path, complete=True))).split())
     assert "30 operations wait for each other: op0, op1, op2, ..., op29; that is all" in told
 
 
-def test_work_that_depends_on_the_run_is_told_as_the_least() -> None:
+def test_work_that_depends_on_the_run_is_reported_as_the_least() -> None:
     found = str(example(workload=Workload(640.0, 2048, 1, 640.0, ("loop",), complete=False)))
     assert "at least 640 operations in 1 step, at least 2 KiB read and written" in found
     assert "longest chain" not in found

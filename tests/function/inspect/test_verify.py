@@ -81,7 +81,7 @@ def test_the_op_that_is_compiled_wrongly_is_found_among_many() -> None:
     assert (culprit.stage, culprit.op) == ("compile", "wrong_exp")
 
 
-def test_the_report_says_line_element_and_distance() -> None:
+def test_the_report_reports_line_element_and_distance() -> None:
     def f(x):
         y = x + 1.0
         z = run(WRONG_ABOVE_TWO, y)
@@ -101,7 +101,7 @@ def test_the_report_says_line_element_and_distance() -> None:
     assert "at [1, 0]" in told
 
 
-def test_an_op_hidden_behind_one_that_agrees_is_found() -> None:
+def test_an_op_hidden_after_one_that_agrees_is_found() -> None:
     def f(x):
         y = run(WRONG, x)
         flat = y * 0.0
@@ -110,7 +110,7 @@ def test_an_op_hidden_behind_one_that_agrees_is_found() -> None:
     assert df.verify(f, df.ones([3])).culprit.op == "wrong_exp"
 
 
-def test_an_op_that_differs_only_by_what_came_before_is_told_apart() -> None:
+def test_an_op_that_differs_only_by_what_came_before_is_distinguished() -> None:
     """An error of 1e-6 is within rounding, until a difference of almost equal numbers magnifies it."""
     almost = broken("almost_exp", code=lambda m, x: m.exp(x) * (1 + 1e-6))
 

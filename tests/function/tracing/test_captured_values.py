@@ -37,13 +37,13 @@ def test_a_trace_keeps_the_value_it_was_made_with():
     assert float(f(X)) == 0.5
 
 
-def test_explain_says_what_was_compiled_in_and_where():
+def test_explain_reports_what_was_compiled_in_and_where():
     f = df.function(scaled)
     f(X)
     assert f.explain().split("\n")[-1] == f"RATE = 0.5 was compiled in (read in line {line_of(scaled)})"
 
 
-def test_explain_says_what_has_changed_since():
+def test_explain_reports_what_has_changed_since():
     f = df.function(scaled)
     f(X)
     globals()["RATE"] = 0.25
@@ -68,7 +68,7 @@ def test_traces_that_keep_different_values_warn_once():
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, True), (1, 1.0), (0.0, -0.0), ("a", "b"), (None, 0)])
-def test_values_are_told_apart_by_type_and_bits(first, second):
+def test_values_are_distinguished_by_type_and_bits(first, second):
     value = first
     f = df.function(lambda x: df.constant(repr(value) != ""))
     f(X)
@@ -177,7 +177,7 @@ def stale(f, name):
     return lines[0].partition("; it is ")[2].partition(" now")[0] or None if lines else "unknown"
 
 
-def test_a_changed_attribute_of_self_is_told():
+def test_a_changed_attribute_of_self_is_reported():
     optimizer = Optimizer()
     optimizer.step(X)
     assert stale(optimizer.step, "self.lr") is None
@@ -186,7 +186,7 @@ def test_a_changed_attribute_of_self_is_told():
     assert "self.lr = 0.1 was compiled in" in optimizer.step.explain()
 
 
-def test_attributes_of_attributes_and_of_classes_are_told():
+def test_attributes_of_attributes_and_of_classes_are_reported():
     optimizer = Optimizer()
     optimizer.step(X)
     optimizer.options.rate = 5.0
@@ -217,7 +217,7 @@ def test_functions_inside_of_a_method_read_its_object():
     assert stale(optimizer.inside, "self.lr") == "3.0"
 
 
-def test_attributes_of_globals_closures_and_callables_are_told():
+def test_attributes_of_globals_closures_and_callables_are_reported():
     local, optimizer = Options(1.0), Optimizer()
     f = df.function(lambda x: x * options.rate * local.rate)
     g = df.function(optimizer)

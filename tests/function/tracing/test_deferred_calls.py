@@ -200,7 +200,7 @@ def test_sizes_of_results_are_those_of_each_call(name: str, masked: bool) -> Non
             np.testing.assert_array_equal(sizes, result)
 
 
-def test_a_size_that_examples_do_not_tell_is_an_error_and_no_value() -> None:
+def test_a_size_that_examples_do_not_report_is_an_error_and_no_value() -> None:
     """A quotient that is 0 for every number that a trace tries."""
 
     def count(x: Any) -> Any:

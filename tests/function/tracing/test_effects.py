@@ -131,7 +131,7 @@ def test_effects_of_a_nested_function_stand_where_it_is_called():
     assert log == ["first\n", "second\n", "third\n"] * 2
 
 
-def test_an_effect_whose_result_nobody_reads_happens():
+def test_an_effect_whose_result_nothing_reads_happens():
     v, log = df.Variable(0.0), []
 
     @df.function

@@ -120,7 +120,7 @@ def test_the_methods_of_arrays_are_refused_with_advice(name, words):
         df.function(lambda x: getattr(x, name)())(df.ones([2]))
 
 
-def test_code_without_source_is_told_what_is_known(tmp_path: Path):
+def test_code_without_source_is_reported_what_is_known(tmp_path: Path):
     code = "exec('import dualflow as df, numpy as np\\ndf.function(lambda x: np.asarray(x))(df.ones([2]))')"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
@@ -156,7 +156,7 @@ def test_transforms_take_ufuncs():
     np.testing.assert_allclose(df.vectorized_map(np.exp, df.ones([3])), np.exp(np.ones(3)), rtol=1e-6)
 
 
-def test_a_tensor_written_into_an_array_says_what_to_do():
+def test_a_tensor_written_into_an_array_reports_what_to_do():
     @df.function
     def f(x):
         y = np.zeros(3)

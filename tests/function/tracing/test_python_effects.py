@@ -110,7 +110,7 @@ def test_a_spec_declares_a_shape_that_is_not_the_inputs():
     assert float(f(df.constant([1.0, 2.0]))) == 6.0
 
 
-def test_a_shape_that_was_not_declared_is_an_error_that_says_how_to():
+def test_a_shape_that_was_not_declared_is_an_error_that_reports_how_to():
     f = df.function(lambda x: df.py_function(df.reduce_sum, [x], df.float32))
     with pytest.raises(InvalidArgumentError, match=r"df.TensorSpec\(\(\), df.float32\)"):
         f(df.constant([1.0, 2.0]))
@@ -278,7 +278,7 @@ def test_print_takes_a_separator_and_an_end(capsys):
 
 
 @pytest.mark.parametrize(("summarize", "shown"), [(1, "[0 ... 8]"), (-1, "[0 1 2 3 4 5 6 7 8]")])
-def test_print_shows_as_many_elements_as_asked_for(summarize, shown, capsys):
+def test_print_shows_as_many_elements_as_requested(summarize, shown, capsys):
     df.print(df.range(9), summarize=summarize)
     assert capsys.readouterr().err == shown + "\n"
 

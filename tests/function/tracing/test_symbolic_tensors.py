@@ -32,7 +32,7 @@ def traced(function):
         (lambda x: f"{x[0]:.3f}", "'.3f'"),
     ],
 )
-def test_python_asks_in_vain_for_a_value(use, words):
+def test_python_cannot_read_a_value(use, words):
     with pytest.raises(TypeError) as caught:
         traced(use)
     assert words in str(caught.value)
@@ -54,7 +54,7 @@ def test_the_error_names_the_users_lines_and_a_remedy():
 @pytest.mark.parametrize(
     "use", [np.asarray, np.array, lambda x: np.linalg.norm(np.asarray(x)), lambda x: np.asarray([x])]
 )
-def test_numpy_asks_in_vain_for_an_array(use):
+def test_numpy_requests_in_vain_for_an_array(use):
     with pytest.raises(NotImplementedError, match="Cannot convert a symbolic"):
         traced(use)
 

@@ -146,7 +146,7 @@ def test_of_several_variable_arguments_one_may_be_captured():
     assert [float(z) for z in (v, w, u)] == [2.0, 12.0, 101.0]
 
 
-def test_objects_are_told_apart_by_equality():
+def test_objects_are_distinguished_by_equality():
     class Config:
         def __init__(self, rate):
             self.rate = rate
@@ -219,7 +219,7 @@ def test_recursion_on_a_python_value_ends():
     assert float(power(df.constant(2.0), 10)) == 1024.0
 
 
-def test_an_exception_in_a_trace_leaves_nothing_behind():
+def test_an_exception_in_a_trace_leaves_nothing():
     fail = True
 
     @df.function

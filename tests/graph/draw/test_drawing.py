@@ -78,7 +78,7 @@ def test_branches_and_loops_hold_theirs(traced) -> None:
     ]
 
 
-def test_a_loops_inputs_say_what_they_are_at_first(traced) -> None:
+def test_a_loops_inputs_report_what_they_are_at_first(traced) -> None:
     def count(x):
         return df.while_loop(lambda i: i < 10.0, lambda i: (i + x,), (df.constant(0.5),))
 
@@ -164,7 +164,7 @@ def test_kinds_differ_in_print_without_colours(one: str, other: str) -> None:
     assert STYLES[one][1:] != STYLES[other][1:]
 
 
-def test_a_png_that_nobody_could_read_is_refused(traced, tmp_path: Path) -> None:
+def test_a_png_that_nothing_could_read_is_refused(traced, tmp_path: Path) -> None:
     def chain(x):
         for _ in range(2000):
             x = x + 1.0
@@ -182,7 +182,7 @@ def test_a_failure_leaves_nothing_half_written(traced, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["graph.svg"]
 
 
-def test_a_folder_that_is_not_there_is_told_by_the_files_own_name(traced, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported_by_the_files_own_name(traced, tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "graph.svg"
     with pytest.raises(FileNotFoundError) as caught:
         traced(lambda x: x + 1.0, [3]).draw(path)
@@ -194,7 +194,7 @@ def test_another_kind_of_file_is_refused(traced, tmp_path: Path) -> None:
         traced(lambda x: x, [3]).draw(tmp_path / "graph.jpeg")
 
 
-def test_without_matplotlib_the_command_that_installs_it_is_told() -> None:
+def test_without_matplotlib_the_command_that_installs_it_is_reported() -> None:
     program = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import dualflow as df\n"

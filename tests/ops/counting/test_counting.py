@@ -64,7 +64,7 @@ def test_counts_of_nothing(mode):
 
 
 @pytest.mark.parametrize("dtype", [df.int32, df.int64, df.float32, df.float64])
-def test_counts_have_the_dtype_that_is_asked_for(mode, dtype):
+def test_counts_have_the_dtype_that_is_requested(mode, dtype):
     assert mode(lambda x: df.math.bincount(x, dtype=dtype))(df.constant(X)).dtype is dtype
     weights = df.ones([4], df.float64)
     assert mode(lambda x: df.math.bincount(x, weights, dtype=dtype))(df.constant(X)).dtype is df.float64

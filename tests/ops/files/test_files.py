@@ -65,7 +65,7 @@ df.io.write_file({str(path)!r}, "new")
     assert path.read_text() == "old"
 
 
-def test_an_error_while_writing_leaves_no_file_behind(tmp_path, monkeypatch):
+def test_an_error_while_writing_leaves_no_file(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_text("old")
 

@@ -89,7 +89,7 @@ def test_jpeg_is_near(mode):
     assert df.io.is_jpeg([jpeg, b"", b"x"]).numpy().tolist() == [True, False, False]
 
 
-def test_a_jpeg_is_made_as_asked():
+def test_a_jpeg_is_made_as_requested():
     rough = df.io.encode_jpeg(PICTURE, quality=10)
     fine = df.io.encode_jpeg(PICTURE, quality=100)
     assert df.strings.length(rough).numpy() < df.strings.length(fine).numpy()

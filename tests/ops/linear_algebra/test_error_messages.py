@@ -174,7 +174,7 @@ class TestErrorMessages(ErrorCases):
     ("function", "x"),
     [(L.inv, SINGULAR), (lambda x: L.solve(x, x), SINGULAR), (L.lu, SINGULAR), (L.cholesky, NEGATIVE)],
 )
-def test_a_compiled_function_names_the_line_that_asked(function: Callable[[Any], Any], x: Any) -> None:
+def test_a_compiled_function_names_the_line_that_requested(function: Callable[[Any], Any], x: Any) -> None:
     @df.function
     def compiled(x: Any) -> Any:
         return function(x)

@@ -146,7 +146,7 @@ def test_nothing_to_solve() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_has_no_factors_says_so(dtype: str, size: int) -> None:
+def test_what_has_no_factors_is_reported(dtype: str, size: int) -> None:
     regular = np.eye(size, dtype=dtype)
     singular, negative, unknown = regular.copy(), regular.copy(), regular.copy()
     singular[5], negative[7, 7], unknown[3, 3] = 0, -1, np.nan

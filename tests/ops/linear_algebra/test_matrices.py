@@ -271,7 +271,7 @@ def test_least_squares_with_and_without_a_weight_on_the_solution(
         close(found, expected @ b, dtype)
 
 
-def test_least_squares_of_matrices_whose_sizes_the_run_tells() -> None:
+def test_least_squares_of_matrices_of_dynamic_size() -> None:
     a, b = drawn("float64", 5, 3), drawn("float64", 5, 1, seed=1)
     spec = [df.TensorSpec([None, None], "float64"), df.TensorSpec([None, 1], "float64")]
     for weight in (0.0, 0.5):
@@ -349,7 +349,7 @@ def test_normalized_tensors_have_norm_1(mode: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(70, 66), (2, 3, 4)], ids=str)
 @pytest.mark.parametrize("full", [False, True])
-def test_a_graph_computes_r_alone_where_nobody_reads_q(shape: tuple[int, ...], full: bool) -> None:
+def test_a_graph_computes_r_alone_where_nothing_reads_q(shape: tuple[int, ...], full: bool) -> None:
     x = df.constant(drawn("float32", *shape))
     both = df.function(lambda x: L.qr(x, full_matrices=full))
     alone = df.function(lambda x: L.qr(x, full_matrices=full).r)
@@ -378,7 +378,7 @@ def test_the_gradient_of_r_alone() -> None:
 @pytest.mark.parametrize("decompose", [L.eigh, L.svd], ids=["eigh", "svd"])
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("size", [5, 70])
-def test_a_graph_computes_values_alone_where_nobody_reads_vectors(
+def test_a_graph_computes_values_alone_where_nothing_reads_vectors(
     decompose: Any, dtype: str, size: int
 ) -> None:
     x = drawn(dtype, size, size)

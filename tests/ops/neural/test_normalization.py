@@ -77,7 +77,7 @@ def test_sums_of_an_open_batch_count_its_rows():
 
 
 @pytest.mark.parametrize("scaled", [False, True])
-def test_global_normalization_scales_if_asked(mode, scaled):
+def test_global_normalization_scales_if_requested(mode, scaled):
     mean, variance, beta, gamma = RNG.normal(size=5), RNG.random(5), RNG.normal(size=5), RNG.normal(size=5)
     run = mode(
         lambda x: df.nn.batch_norm_with_global_normalization(x, mean, variance, beta, gamma, 1e-3, scaled)

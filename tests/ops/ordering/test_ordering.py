@@ -50,7 +50,7 @@ def test_only_the_search_for_equal_elements_is_numpys():
     assert by_numpy == ["filled_unique"]
 
 
-def test_places_of_distinct_elements_have_the_dtype_asked_for(mode):
+def test_places_of_distinct_elements_have_the_dtype_requested(mode):
     found = mode(lambda x: df.unique_with_counts(x, df.int64))(df.constant([1, 1]))
     assert [part.dtype for part in found] == [df.int32, df.int64, df.int64]
 
@@ -70,7 +70,7 @@ def test_the_gradient_of_distinct_elements_goes_to_the_first(mode):
     values=arrays.arrays(np.int32, (2, 3), elements=st.integers(-5, 5)),
     side=st.sampled_from(["left", "right"]),
 )
-def test_values_belong_where_numpy_says(rows, values, side):
+def test_values_belong_where_numpy_reports(rows, values, side):
     rows = np.sort(rows, axis=1)
     expected = [row.searchsorted(value, side) for row, value in zip(rows, values, strict=True)]
     np.testing.assert_array_equal(df.searchsorted(rows, values, side), expected)

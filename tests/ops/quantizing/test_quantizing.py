@@ -152,7 +152,7 @@ def test_gradients_of_fake_quantisation_are_tensorflows(mode):
     assert gradients(mode, quant.fake_quant_with_min_max_vars, [-7.0, 1.0], 0.0, 0.0) == [[1, 1], 0, 0]
 
 
-def test_gradients_that_are_asked_for(mode):
+def test_gradients_that_are_requested(mode):
     g, x = df.constant([1.0, 2.0, 3.0, 4.0]), df.constant([-7.0, 0.0, 7.0, 8.0])
     found = mode(lambda g, x: quant.fake_quant_with_min_max_vars_gradient(g, x, -5.0, 6.0))(g, x)
     assert [part.numpy().tolist() for part in found] == [[0, 2, 0, 0], 1, 7]

@@ -125,7 +125,7 @@ def test_large_stateless_draws_begin_with_the_numbers_of_small_ones() -> None:
         np.testing.assert_array_equal(many[:9], few)
 
 
-def test_integers_lie_between_ends_that_the_run_tells() -> None:
+def test_integers_lie_between_ends_known_at_run_time() -> None:
     traced = df.function(lambda low, high: df.random.uniform([600], low, high, df.int32, seed=5))
     for low, high in ((-3, 3), (0, 6)):
         x = traced(df.constant(low), df.constant(high)).numpy()

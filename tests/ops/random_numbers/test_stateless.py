@@ -120,7 +120,7 @@ def test_a_shape_and_its_rows_are_the_same_numbers():
 
 @pytest.mark.parametrize("shape", [[], [0], [3, 0], [1]])
 @pytest.mark.parametrize("dtype", [df.float16, df.float32, df.float64])
-def test_draws_have_the_shape_that_is_asked_for(mode, shape, dtype):
+def test_draws_have_the_shape_that_is_requested(mode, shape, dtype):
     for draw in (random.stateless_uniform, random.stateless_normal, random.stateless_truncated_normal):
         drawn = mode(lambda draw=draw: draw(shape, SEED, dtype=dtype))()
         assert (drawn.shape.as_list(), drawn.dtype) == (shape, dtype)

@@ -121,7 +121,7 @@ def test_places_along_each_axis_are_numpys(dims, data):
     np.testing.assert_array_equal(df.unravel_index(df.constant(at, df.int32), dims), expected)
 
 
-def test_places_in_a_shape_that_only_the_run_tells(mode):
+def test_places_in_a_shape_known_only_at_run_time(mode):
     found = mode(df.unravel_index)(df.constant(5), df.constant([2, 3]))
     np.testing.assert_array_equal(found, [1, 2])
     with pytest.raises(df.errors.InvalidArgumentError, match="product of dims"):

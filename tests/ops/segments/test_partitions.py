@@ -50,7 +50,7 @@ def test_a_partition_that_does_not_exist_is_an_error(mode, number):
         ([np.zeros(0, int)], [np.zeros((0, 2))], np.zeros((0, 2))),
     ],
 )
-def test_rows_go_where_indices_say(mode, indices, data, expected):
+def test_rows_go_where_indices_point(mode, indices, data, expected):
     indices, data = [df.constant(i) for i in indices], [df.constant(d) for d in data]
     np.testing.assert_array_equal(mode(df.dynamic_stitch)(indices, data), expected)
 

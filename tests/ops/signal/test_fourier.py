@@ -109,7 +109,7 @@ def test_open_sizes_are_those_of_the_run():
         np.testing.assert_allclose(traced(x), np.fft.rfft(x), rtol=1e-5, atol=1e-5)
 
 
-def test_status_says_who_transforms():
+def test_status_reports_who_transforms():
     concrete = df.function(signal.rfft).get_concrete_function(df.TensorSpec([8]))
     assert "Fourier transforms are SciPy's" in str(concrete.status())
 

@@ -174,12 +174,12 @@ def test_another_shape(x: Array, shape: tuple[int, ...]) -> None:
 
 @few
 @given(st.lists(arrays(shape=(2, 3)), min_size=1, max_size=3), st.integers(-2, 1))
-def test_one_behind_another(parts: list[Array], axis: int) -> None:
+def test_one_after_another(parts: list[Array], axis: int) -> None:
     found = both(lambda *p: sparse.concat(axis, p), *map(sparse.from_dense, parts))
     assert np.array_equal(found, np.concatenate(parts, axis))
 
 
-def test_other_sizes_may_differ_where_that_is_asked_for() -> None:
+def test_other_sizes_may_differ_where_that_is_requested() -> None:
     found = sparse.concat(0, [sparse.eye(2), sparse.eye(1, 3)], expand_nonconcat_dims=True)
     assert dense(found).tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
 

@@ -72,7 +72,7 @@ def test_it_prints_as_tensorflows() -> None:
     )
 
 
-def test_a_spec_says_what_fits() -> None:
+def test_a_spec_reports_what_fits() -> None:
     spec = df.IndexedSlicesSpec.from_value(sample())
     assert spec == df.IndexedSlicesSpec([4, 2], df.float32, df.int32, df.int32, [2])
     assert hash(spec) == hash(df.IndexedSlicesSpec([4, 2], df.float32, df.int32, df.int32, [2]))

@@ -159,7 +159,7 @@ def test_a_target_is_the_sum_of_its_values() -> None:
 # Specs
 
 
-def test_a_spec_says_what_fits() -> None:
+def test_a_spec_reports_what_fits() -> None:
     spec = df.SparseTensorSpec.from_value(sample())
     assert spec == df.SparseTensorSpec([3, 4], df.float32)
     assert hash(spec) == hash(df.SparseTensorSpec([3, 4], df.float32))

@@ -70,7 +70,7 @@ def test_a_python_string_is_a_value_of_the_trace_and_a_tensor_is_none():
     assert len(traces) == 3
 
 
-def test_status_says_that_strings_are_host_calls():
+def test_status_reports_that_strings_are_host_calls():
     @df.function
     def f(s):
         return df.strings.lower(s)

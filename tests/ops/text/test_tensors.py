@@ -54,7 +54,7 @@ def test_what_becomes_a_tensor_of_strings(value, expected):
     assert (found if isinstance(found, bytes) else found.tolist()) == expected
 
 
-def test_empty_lists_are_strings_where_the_dtype_says_so():
+def test_empty_lists_are_strings_where_the_dtype_is_reported():
     assert df.constant([[], []], df.string).shape == (2, 0)
     assert df.zeros([2], df.string).numpy().tolist() == [b"", b""]
 
@@ -109,7 +109,7 @@ def test_comparisons_broadcast():
     assert (df.constant("a") == None) is False  # noqa: E711  what tensors make of None
 
 
-def test_a_sum_puts_one_behind_the_other():
+def test_a_sum_puts_one_after_the_other():
     assert (df.constant("a") + "b").numpy() == b"ab"
     assert ("b" + df.constant("a")).numpy() == b"ba"
     assert (np.array(["x", "y"]) + df.constant("a")).numpy().tolist() == [b"xa", b"ya"]

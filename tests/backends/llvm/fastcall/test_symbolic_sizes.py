@@ -78,7 +78,7 @@ def test_sizes_that_fail_call_on_error_before_anything_runs(fast: Fast) -> None:
     assert caught.value.args == (5, x)
 
 
-def test_an_axis_beside_the_open_one_is_compared(fast: Fast) -> None:
+def test_an_axis_next_to_the_open_one_is_compared(fast: Fast) -> None:
     matrix = fastcall.ArraySpec(np.dtype(np.float64), (-1, 3))
     call = fast.function(
         "nothing",
