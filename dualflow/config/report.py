@@ -16,7 +16,7 @@ from dualflow.function.options import backend_choice, eager_kernels_choice
 from dualflow.version import DUALFLOW
 
 if TYPE_CHECKING:
-    from dualflow.backends.llvm.features import Feature
+    from dualflow.backends.llvm.features import FastPathReport
 
 _NEEDED: Final = ("numpy", "llvmlite", "numba", "networkx", "scipy", "ml_dtypes")
 _OPTIONAL: Final = ("matplotlib", "scikit-learn", "pandas")
@@ -116,7 +116,7 @@ def _rows(configured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "environment", " ".join(f"{name}={value}" for name, value in configured["environment"].items())
 
 
-def _part(feature: Feature) -> dict[str, Any]:
+def _part(feature: FastPathReport) -> dict[str, Any]:
     return {
         "name": feature.name,
         "on": feature.on,

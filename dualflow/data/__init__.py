@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dualflow.data.iterator import NumpyIterator as NumpyIterator
     from dualflow.data.options import Options as Options
     from dualflow.data.options import ThreadingOptions as ThreadingOptions
+    from dualflow.data.record_files import TFRecordDataset as TFRecordDataset
     from dualflow.data.stage import AUTOTUNE as AUTOTUNE
     from dualflow.data.stage import INFINITE_CARDINALITY as INFINITE_CARDINALITY
     from dualflow.data.stage import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
@@ -30,6 +31,7 @@ _publish(
         "dualflow.data.element": "DatasetSpec",
         "dualflow.data.iterator": "Iterator NumpyIterator",
         "dualflow.data.options": "Options ThreadingOptions",
+        "dualflow.data.record_files": "TFRecordDataset",
         "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
         "dualflow.data.text_files": "FixedLengthRecordDataset TextLineDataset",
     },

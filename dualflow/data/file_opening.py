@@ -3,16 +3,60 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, Final, cast
 
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
 from dualflow.function.errors import here
 
+
+class _Inflated(io.RawIOBase):
+    """The content of a file of one zlib stream (RFC 1950)."""
+
+    def __init__(self, name: str) -> None:
+        self._file = open(name, "rb")  # noqa: SIM115  # close() closes it
+        self._stream = zlib.decompressobj()
+        self._began = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` in part; returns the number of bytes, 0 at the end of the stream.
+
+        Raises:
+            zlib.error: the stream is damaged.
+            EOFError: the file ends before the stream.
+        """
+        while not self._stream.eof:
+            compressed = self._stream.unconsumed_tail or self._file.read(_CHUNK)
+            if not compressed and not self._began:  # an empty file has no stream
+                return 0
+            if not compressed:
+                raise EOFError("the file ended before the end of the compressed data")
+            self._began = True
+            data = self._stream.decompress(compressed, len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+        return 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+_CHUNK: Final = 1 << 16
+_OPENERS: Final[dict[str, Callable[[str], BinaryIO]]] = {
+    "": lambda name: open(name, "rb"),  # noqa: SIM115  # the caller closes it
+    "GZIP": lambda name: cast(BinaryIO, gzip.open(name)),  # noqa: SIM115
+    "ZLIB": lambda name: io.BufferedReader(_Inflated(name)),
+}
 Opener = Callable[[str], AbstractContextManager[BinaryIO]]
 
 
@@ -23,15 +67,17 @@ def opener_of(compression: str | None) -> Opener:
     DataLossError for damaged compressed data, and system errors.
 
     Raises:
-        InvalidArgumentError: ``compression`` is not None, "" or "GZIP".
+        InvalidArgumentError: ``compression`` is not None, "", "GZIP" or "ZLIB".
     """
-    if compression not in (None, "", "GZIP"):
-        raise InvalidArgumentError(f"compression_type must be None or 'GZIP', not {compression!r}.{here()}")
+    if compression not in (None, *_OPENERS):
+        raise InvalidArgumentError(
+            f"compression_type must be None, 'GZIP' or 'ZLIB', not {compression!r}.{here()}"
+        )
 
     @contextmanager
     def open_file(name: str) -> Iterator[BinaryIO]:
         try:
-            with cast(BinaryIO, gzip.open(name)) if compression else open(name, "rb") as file:
+            with _OPENERS[compression or ""](name) as file:
                 yield file
         except FileNotFoundError:
             raise NotFoundError(f"There is no file {name!r}.{here()}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -35,7 +36,7 @@ class TextLineDataset(Dataset[Tensor]):
 
     Args:
         filenames: the name of a file, or several: strings, a tensor of them, or a dataset of such.
-        compression_type: None, or "GZIP".
+        compression_type: None, "GZIP" or "ZLIB".
         buffer_size, num_parallel_reads, name: ignored: files are read one after the other; ``interleave``
             reads several at a time.
 
@@ -63,7 +64,7 @@ class TextLineDataset(Dataset[Tensor]):
         num_parallel_reads: IntLike | None = None,
         name: str | None = None,
     ) -> None:
-        self.stage = _files_stage(filenames, opener_of(compression_type), _lines)
+        self.stage = files_stage(filenames, opener_of(compression_type), _lines)
 
 
 class FixedLengthRecordDataset(Dataset[Tensor]):
@@ -75,7 +76,7 @@ class FixedLengthRecordDataset(Dataset[Tensor]):
         header_bytes: how many bytes to skip at the beginning of each file.
         footer_bytes: how many bytes to skip at its end.
         buffer_size, num_parallel_reads, name: ignored.
-        compression_type: None, or "GZIP".
+        compression_type: None, "GZIP" or "ZLIB".
 
     Raises:
         InvalidArgumentError: ``record_bytes`` is not positive; during iteration, a file has bytes beyond its
@@ -109,10 +110,17 @@ class FixedLengthRecordDataset(Dataset[Tensor]):
             0 if n is None else whole_number(n, "a length") for n in (header_bytes, footer_bytes)
         )
         read = functools.partial(_records, size=size, header=header, footer=footer)
-        self.stage = _files_stage(filenames, opener_of(compression_type), read)
+        self.stage = files_stage(filenames, opener_of(compression_type), read)
 
 
-def _files_stage(names: Any, open_file: Opener, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
+def names_of(names: Any) -> Dataset[Tensor]:
+    """The dataset of the names of files, from such a dataset, a name, several, or a tensor of names."""
+    if isinstance(names, Dataset):
+        return names
+    return Dataset.from_tensor_slices(np.array([os.fsencode(name) for name in _listed(names)], object))
+
+
+def files_stage(names: Any, open_file: Opener, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
     """The stage of the strings that ``read`` yields for each file."""
     listed = names if isinstance(names, Dataset) else _listed(names)
 

@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from dualflow.ops.files.raw import decode_raw as decode_raw
     from dualflow.ops.files.raw import encode_base64 as encode_base64
     from dualflow.ops.files.tables import decode_csv as decode_csv
+    from dualflow.ops.records.example_features import FixedLenFeature as FixedLenFeature
+    from dualflow.ops.records.example_features import FixedLenSequenceFeature as FixedLenSequenceFeature
+    from dualflow.ops.records.example_features import VarLenFeature as VarLenFeature
+    from dualflow.ops.records.example_features import parse_example as parse_example
+    from dualflow.ops.records.example_features import parse_single_example as parse_single_example
+    from dualflow.ops.records.example_features import (
+        parse_single_sequence_example as parse_single_sequence_example,
+    )
+    from dualflow.ops.records.record_files import TFRecordOptions as TFRecordOptions
+    from dualflow.ops.records.record_files import TFRecordWriter as TFRecordWriter
+    from dualflow.ops.records.tensor_messages import parse_tensor as parse_tensor
+    from dualflow.ops.records.tensor_messages import serialize_tensor as serialize_tensor
 
 _publish(
     globals(),
@@ -32,12 +44,18 @@ _publish(
         "dualflow.graph_mode.graph_def_files": "write_graph",
         "dualflow.io": "gfile",
         "dualflow.ops.files.contents": "matching_files read_file write_file",
+        "dualflow.ops.records.example_features": (
+            "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example "
+            "parse_single_sequence_example"
+        ),
         "dualflow.ops.files.image_writing": "encode_jpeg encode_png",
         "dualflow.ops.files.images": (
             "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png "
             "extract_jpeg_shape is_jpeg"
         ),
         "dualflow.ops.files.raw": "decode_base64 decode_compressed decode_raw encode_base64",
+        "dualflow.ops.records.record_files": "TFRecordOptions TFRecordWriter",
         "dualflow.ops.files.tables": "decode_csv",
+        "dualflow.ops.records.tensor_messages": "parse_tensor serialize_tensor",
     },
 )

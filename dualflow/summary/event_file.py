@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-import struct
 import threading
 import time
 import weakref
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
+from dualflow.ops.records.record_files import framed
 from dualflow.summary.tensorboardx import protocol
 
 _VERSION: Final = "brain.Event:2"
@@ -62,7 +62,7 @@ class EventFile:
         self._process = os.getpid()
         self._end = weakref.finalize(self, _give_up, self._process, self._lock, self._waiting, self._held)
         self._since = time.monotonic()
-        self._waiting[:] = [_record(event.SerializeToString())]
+        self._waiting[:] = [framed([event.SerializeToString()])]
         self.flush()
 
     def add(self, event: Any) -> None:
@@ -71,7 +71,7 @@ class EventFile:
         Raises:
             FailedPreconditionError: the file is closed, or can't be written to.
         """
-        record = _record(event.SerializeToString())
+        record = framed([event.SerializeToString()])
         self._own()
         with self._lock:
             self.require_open()
@@ -155,9 +155,3 @@ def _give_up(process: int, lock: Any, records: list[bytes], held: list[int]) -> 
             _append(held[0], records)
         finally:
             os.close(held.pop())
-
-
-def _record(data: bytes) -> bytes:
-    checksum = protocol().checksum
-    length = struct.pack("<Q", len(data))
-    return b"".join([length, struct.pack("<I", checksum(length)), data, struct.pack("<I", checksum(data))])

@@ -9,7 +9,7 @@ from dualflow.core.errors import NotFoundError
 
 
 class Protocol(NamedTuple):
-    """The used parts of tensorboardX: modules of message classes, and the checksum of its records."""
+    """The used parts of tensorboardX: modules of message classes."""
 
     event: Any
     summary: Any
@@ -18,7 +18,6 @@ class Protocol(NamedTuple):
     tensor: Any
     shape: Any
     types: Any
-    checksum: Any
 
 
 @cache
@@ -38,7 +37,6 @@ def protocol() -> Protocol:
             tensor_shape_pb2,
             types_pb2,
         )
-        from tensorboardX.record_writer import masked_crc32c
     except ImportError as error:
         raise NotFoundError(
             f"df.summary writes events by tensorboardX, which can't be imported ({error}): pip install "
@@ -52,5 +50,4 @@ def protocol() -> Protocol:
         tensor_pb2.TensorProto,
         tensor_shape_pb2.TensorShapeProto,
         types_pb2,
-        masked_crc32c,
     )

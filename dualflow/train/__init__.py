@@ -5,6 +5,15 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.ops.records.example_messages import BytesList as BytesList
+    from dualflow.ops.records.example_messages import Example as Example
+    from dualflow.ops.records.example_messages import Feature as Feature
+    from dualflow.ops.records.example_messages import FeatureList as FeatureList
+    from dualflow.ops.records.example_messages import FeatureLists as FeatureLists
+    from dualflow.ops.records.example_messages import Features as Features
+    from dualflow.ops.records.example_messages import FloatList as FloatList
+    from dualflow.ops.records.example_messages import Int64List as Int64List
+    from dualflow.ops.records.example_messages import SequenceExample as SequenceExample
     from dualflow.train import experimental as experimental
     from dualflow.train.checkpoint import Checkpoint as Checkpoint
     from dualflow.train.manager import CheckpointManager as CheckpointManager
@@ -18,6 +27,9 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     lazy={
+        "dualflow.ops.records.example_messages": (
+            "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample"
+        ),
         "dualflow.train": "experimental",
         "dualflow.train.checkpoint": "Checkpoint",
         "dualflow.train.manager": "CheckpointManager",

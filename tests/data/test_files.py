@@ -175,7 +175,7 @@ def test_a_table_is_batches_of_named_columns(table: Path) -> None:
         ({"label_name": "y"}, "no column 'y' to be the label"),
         ({"select_columns": ["y"]}, "no column 'y' among"),
         ({"column_defaults": [0.0]}, "3 columns and 1 column_defaults"),
-        ({"compression_type": "BZ"}, "compression_type must be None or 'GZIP'"),
+        ({"compression_type": "BZ"}, "compression_type must be None, 'GZIP' or 'ZLIB'"),
     ],
 )
 def test_wrong_descriptions_of_tables_are_refused(table: Path, options: Any, message: str) -> None:
@@ -226,7 +226,7 @@ def test_missing_files_and_columns_are_refused(table: Path) -> None:
             [0],
             {"compression_type": "BZ"},
             errors.InvalidArgumentError,
-            "compression_type must be None or 'GZIP'",
+            "compression_type must be None, 'GZIP' or 'ZLIB'",
         ),
     ]
     for defaults, options, kind, message in wrong:
@@ -363,7 +363,7 @@ def test_wrong_names_of_text_files_are_refused(poems: Path) -> None:
     text = df.data.TextLineDataset
     with pytest.raises(errors.NotFoundError, match="There is no file"):
         lines(text("/nowhere/x.txt"))
-    with pytest.raises(errors.InvalidArgumentError, match="compression_type must be None or 'GZIP'"):
+    with pytest.raises(errors.InvalidArgumentError, match="compression_type must be None, 'GZIP' or 'ZLIB'"):
         text(poems / "a.txt", "ZIP")
     with pytest.raises(errors.DataLossError, match="is damaged"):
         lines(text(poems / "a.txt", "GZIP"))

@@ -17,7 +17,7 @@ from dualflow.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
+class FastPathReport:
     """A fast path, and whether it works in this process.
 
     Attributes:
@@ -40,7 +40,7 @@ class Feature:
         return f"{self.name}: {self.state}"
 
 
-def features(tensor_class: type) -> tuple[Feature, ...]:
+def features(tensor_class: type) -> tuple[FastPathReport, ...]:
     """The features of this process for tensors of ``tensor_class``.
 
     >>> [feature.name for feature in features(object)]
@@ -50,14 +50,16 @@ def features(tensor_class: type) -> tuple[Feature, ...]:
     no_cache = object_cache.unavailable_reason()
     side = switches.checked_side()
     checked = (
-        Feature("checked memory", switches.CHECK_MEMORY, True, f"buffers {_BETWEEN[side]}") if side else None
+        FastPathReport("checked memory", switches.CHECK_MEMORY, True, f"buffers {_BETWEEN[side]}")
+        if side
+        else None
     )
     parts = (
         _unless("C fast call", "c_fast_call", fastcall.unavailable_reason(tensor_class)),
         _unless("linker", "linker", elf.unavailable_reason()),
-        Feature("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
-        Feature("matrix product", "product", gemm_or_blas.uses_own_gemm(), _product()),
-        Feature("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
+        FastPathReport("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
+        FastPathReport("matrix product", "product", gemm_or_blas.uses_own_gemm(), _product()),
+        FastPathReport("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
         _unless(
             "kept blocks",
             "blocks",
@@ -70,8 +72,8 @@ def features(tensor_class: type) -> tuple[Feature, ...]:
 _BETWEEN: Final = {"end": "end at protected pages", "begin": "begin after protected pages"}
 
 
-def _unless(name: str, switch: str, unavailable_reason: str) -> Feature:
-    return Feature(name, switch, not unavailable_reason, unavailable_reason)
+def _unless(name: str, switch: str, unavailable_reason: str) -> FastPathReport:
+    return FastPathReport(name, switch, not unavailable_reason, unavailable_reason)
 
 
 def _product() -> str:

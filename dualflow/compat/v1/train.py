@@ -404,6 +404,9 @@ _publish(
         "dualflow.compat.v1.penalties": (
             "FtrlOptimizer ProximalAdagradOptimizer ProximalGradientDescentOptimizer"
         ),
+        "dualflow.ops.records.example_messages": (
+            "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample"
+        ),
         "dualflow.train.checkpoint": "Checkpoint",
         "dualflow.train.manager": "CheckpointManager",
         "dualflow.train.readers": (

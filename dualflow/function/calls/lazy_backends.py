@@ -12,7 +12,7 @@ from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.any_length import AnyLength
-    from dualflow.backends.llvm.features import Feature
+    from dualflow.backends.llvm.features import FastPathReport
     from dualflow.function.arguments.results import Packer
     from dualflow.function.calls.call_form import CallForm
     from dualflow.graph.compiled import Backend, Compiled
@@ -60,9 +60,9 @@ def any_length(executable: Any) -> AnyLength | None:
     return kernel
 
 
-def features() -> Sequence[Feature]:
+def features() -> Sequence[FastPathReport]:
     """See :func:`dualflow.backends.llvm.features.features`."""
-    result: Sequence[Feature] = imported("dualflow.backends.llvm.features").features(EagerTensor)
+    result: Sequence[FastPathReport] = imported("dualflow.backends.llvm.features").features(EagerTensor)
     return result
 
 

@@ -1,0 +1,1 @@
+"""Files of records, and the messages in them: TFRecord, ``Example``, ``TensorProto``."""

@@ -1,0 +1,307 @@
+"""What functions of records refuse: what they were given, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from error_cases import ErrorCases
+
+import dualflow as df
+from dualflow.core.status_errors import DataLossError
+from dualflow.ops.records.example_parsing import PARSE, PARSE_SEQUENCE
+from dualflow.ops.records.wire_format import delimited, encoded_varint, float_values, varint_field, varints
+
+E = df.errors
+Invalid, Wrong = E.InvalidArgumentError, E.DTypeError
+io: Any = df.io
+T: Any = df.train
+INT = io.FixedLenFeature([], df.int64)
+STEPS = io.FixedLenSequenceFeature([], df.int64)
+FOLDER = Path(tempfile.mkdtemp())
+
+
+def one(*values: int, name: str = "a") -> bytes:
+    feature = {name: T.Feature(int64_list=T.Int64List(value=values))}
+    data: bytes = T.Example(features=T.Features(feature=feature)).SerializeToString()
+    return data
+
+
+def steps(**lists: Any) -> bytes:
+    example = T.SequenceExample()
+    for name, values in lists.items():
+        for value in values:
+            example.feature_lists.feature_list[name].feature.add().int64_list.value.extend(value)
+    data: bytes = example.SerializeToString()
+    return data
+
+
+def file(*records: bytes) -> bytes:
+    path = FOLDER / "records"
+    with io.TFRecordWriter(path) as writer:
+        for record in records:
+            writer.write(record)
+    return path.read_bytes()
+
+
+def read(data: bytes, compression: str | None = None) -> Any:
+    path = FOLDER / "damaged"
+    path.write_bytes(data)
+    return list(df.data.TFRecordDataset(str(path), compression))
+
+
+def closed() -> Any:
+    writer = io.TFRecordWriter(FOLDER / "closed")
+    writer.close()
+    writer.close()
+    return writer
+
+
+def full() -> Any:
+    """A writer on a full disk."""
+    return io.TFRecordWriter("/dev/full")
+
+
+def written_to(writer: Any) -> None:
+    writer.write(b"a")
+    with patch.object(writer, "_file", wraps=writer._file) as opened:
+        opened.truncate = opened.seek = lambda *_: None  # a device can't
+        try:
+            writer.flush()
+        finally:
+            writer._pending = []
+
+
+def tensor(*parts: bytes, dtype: Any = df.float32) -> Any:
+    return io.parse_tensor(b"".join(parts), dtype)
+
+
+FLOAT = varint_field(1, 1)
+TWO = delimited(2, delimited(2, varint_field(1, 2)))
+RECORD = file(b"abc")
+SEQUENCE = "parse_single_sequence_example"
+
+LONG = delimited(
+    1,
+    delimited(
+        1,
+        delimited(1, b"a") + delimited(2, delimited(3, delimited(1, b"\x80" * 11 + encoded_varint(1)))),
+    ),
+)
+
+CASES = {
+    # wire format
+    "a cut varint": (lambda: T.Example.FromString(b"\x80"), DataLossError, "no Example", "cut off"),
+    "a long varint": (lambda: T.Example.FromString(b"\xff" * 11), DataLossError, "more than 10 bytes"),
+    "a wire type": (lambda: T.Example.FromString(b"\x0b"), DataLossError, "wire type 3 before byte 1"),
+    "a long value": (
+        lambda: T.Example.FromString(b"\x0a\x05a"),
+        DataLossError,
+        "5 bytes, of which there are 1",
+    ),
+    "field 0": (lambda: T.Example.FromString(b"\x02\x00"), DataLossError, "number 0"),
+    "another wire type": (
+        lambda: T.Example.FromString(b"\x08\x01"),
+        DataLossError,
+        "varint, where a length-",
+    ),
+    "a cut last varint": (lambda: varints(b"\x01\x80"), ValueError, "cut off"),
+    "a long varint of many": (lambda: varints(b"\x01" + b"\x80" * 10 + b"\x01"), ValueError, "10 bytes"),
+    "five bytes of floats": (lambda: float_values(b"12345"), ValueError, "no 32-bit floats"),
+    "packed floats": (
+        lambda: T.Feature.FromString(delimited(2, delimited(1, b"12345"))),
+        DataLossError,
+        "have 5 bytes",
+    ),
+    "packed integers": (
+        lambda: T.Feature.FromString(delimited(3, delimited(1, b"\x80"))),
+        DataLossError,
+        "within a varint",
+    ),
+    # messages
+    "a message of text": (lambda: T.Example.FromString("a"), Wrong, "from bytes, not from a str", "numpy"),
+    "text in bytes": (lambda: T.BytesList(value=["a"]), Wrong, "'a' has type str", "encode"),
+    "text in floats": (lambda: T.FloatList(value=["a"]), Wrong, "'a' has type str.*int, float"),
+    "floats in integers": (lambda: T.Int64List(value=[0.5]), Wrong, "0.5 has type float"),
+    "a large integer": (lambda: T.Int64List(value=[2**63]), Invalid, "9223372036854775808 does not fit"),
+    "another oneof": (lambda: T.Feature().WhichOneof("x"), Invalid, "oneof 'kind', not 'x'"),
+    "another field": (lambda: T.Feature().HasField("x"), Invalid, "no field 'x'", "bytes_list"),
+    "another list": (lambda: T.Feature(int64_list=T.FloatList()), Wrong, "Int64List, not a FloatList"),
+    "a name of bytes": (lambda: T.Features(feature={b"a": T.Feature()}), Wrong, "are str, not b'a'"),
+    "a list as a feature": (lambda: T.Features(feature={"a": T.Int64List()}), Wrong, "'a' is a Int64List"),
+    "a list in a list": (lambda: T.FeatureList(feature=[T.Int64List()]), Wrong, "not a Int64List"),
+    "features of another type": (lambda: T.Example(features=T.Feature()), Wrong, "Features, not a Feature"),
+    # parsing
+    "numbers to parse": (
+        lambda: io.parse_example([1], {"a": INT}),
+        Wrong,
+        r"\[1\] to a tensor of dtype string",
+    ),
+    "one to parse": (lambda: io.parse_example(one(1), {"a": INT}), Invalid, "a vector", "parse_single_ex"),
+    "several to parse": (
+        lambda: io.parse_single_example([one(1)], {"a": INT}),
+        Invalid,
+        "one string",
+        "vector",
+    ),
+    "several sequences": (lambda: getattr(io, SEQUENCE)([b""], {"a": INT}), Invalid, "one string"),
+    "no features": (lambda: io.parse_example([one(1)], {}), Invalid, "features was {}"),
+    "no sequence features": (lambda: getattr(io, SEQUENCE)(b""), Invalid, "neither"),
+    "fixed steps": (lambda: getattr(io, SEQUENCE)(b"", {}, {"a": INT}), Wrong, "Features of steps"),
+    "a list of features": (lambda: io.parse_example([one(1)], ["a"]), Wrong, "a dict of names"),
+    "a dtype as a feature": (lambda: io.parse_example([b""], {"a": df.int64}), Wrong, "FixedLenFeature"),
+    "int32": (lambda: io.parse_example([b""], {"a": io.VarLenFeature(df.int32)}), Invalid, "int32", "cast"),
+    "an open shape": (
+        lambda: io.parse_example([b""], {"a": io.FixedLenFeature([None], df.int64)}),
+        Invalid,
+        "static shape",
+    ),
+    "another default": (
+        lambda: io.parse_example([b""], {"a": io.FixedLenFeature([2], df.int64, [1, 2, 3])}),
+        Invalid,
+        r"default of the feature 'a' has the shape \(3,\)",
+    ),
+    "a sequence that must be there": (
+        lambda: io.parse_example([b""], {"a": STEPS}),
+        Invalid,
+        "requires allow_missing",
+    ),
+    "another dtype": (
+        lambda: io.parse_example([one(1)], {"a": io.FixedLenFeature([], df.float32)}),
+        Invalid,
+        "Key: a, Index: 0. Data types don't match. Expected type: float, actual type: int64",
+    ),
+    "a missing feature": (
+        lambda: io.parse_example([one(1), one(2, name="b")], {"a": INT}),
+        Invalid,
+        r"Index: 1. Feature: a \(data type: int64\) is required",
+        "default_value",
+    ),
+    "two values": (
+        lambda: io.parse_example([one(1, 2)], {"a": INT}),
+        Invalid,
+        r"values size: 2 but output shape: \[\]",
+    ),
+    "half a step": (
+        lambda: io.parse_example([one(1)], {"a": io.FixedLenSequenceFeature([2], df.int64, True)}),
+        Invalid,
+        "not a multiple",
+    ),
+    "a missing context": (
+        lambda: getattr(io, SEQUENCE)(b"", {"a": STEPS}),
+        Invalid,
+        "Feature: a is required",
+        "allow_missing",
+    ),
+    "missing steps": (
+        lambda: getattr(io, SEQUENCE)(steps(b=[[1]]), {}, {"a": STEPS}),
+        Invalid,
+        "Feature list: a is",
+    ),
+    "a damaged example": (
+        lambda: io.parse_example([one(1), b"\x80"], {"a": INT}),
+        Invalid,
+        "index 1: a varint",
+    ),
+    "damaged integers": (
+        lambda: io.parse_example(
+            [one(1), one(1).replace(delimited(1, b"\x01"), delimited(1, b"\x80" * 11 + b"\x01"))], {"a": INT}
+        ),
+        Invalid,
+        "[iI]ndex",
+    ),
+    "long integers": (
+        lambda: io.parse_example([one(1), LONG], {"a": io.VarLenFeature(df.int64)}),
+        Invalid,
+        "Index: 1. a var",
+    ),
+    "damaged steps": (
+        lambda: getattr(io, SEQUENCE)(delimited(2, b"\x80"), {}, {"a": STEPS}),
+        Invalid,
+        "sequence example",
+    ),
+    "a placeholder of numbers": (
+        lambda: df.function(lambda: io.parse_example(df.zeros([2]), {"a": INT}))(),
+        Wrong,
+        "float32",
+    ),
+    # tensors
+    "several tensors": (lambda: io.parse_tensor([b"", b""], df.int32), Invalid, "one string"),
+    "another dtype of a tensor": (
+        lambda: tensor(varint_field(1, 3)),
+        Invalid,
+        "its dtype is int32, not float32",
+    ),
+    "few strings": (lambda: tensor(varint_field(1, 7), TWO, dtype=df.string), Invalid, "0 strings, not 2"),
+    "few bytes": (lambda: tensor(FLOAT, TWO, delimited(4, b"1234")), Invalid, "4 bytes, not 8"),
+    "many numbers": (lambda: tensor(FLOAT, delimited(5, bytes(8))), Invalid, "2 numbers, not 1"),
+    "a large fill": (
+        lambda: tensor(FLOAT, delimited(2, delimited(2, varint_field(1, 10**9))), delimited(5, bytes(4))),
+        Invalid,
+        "1 numbers, which stand for 1000000000",
+    ),
+    "an unknown rank": (lambda: tensor(FLOAT, delimited(2, varint_field(3, 1))), Invalid, "rank is unknown"),
+    "a large shape": (
+        lambda: tensor(FLOAT, delimited(2, delimited(2, varint_field(1, -1)))),
+        Invalid,
+        "no tensor has the shape",
+    ),
+    # files
+    "another compression": (lambda: io.TFRecordOptions("ZIP"), Invalid, "'GZIP' or 'ZLIB', not 'ZIP'"),
+    "another level": (lambda: io.TFRecordOptions("GZIP", compression_level=10), Invalid, "0 to 9, not 10"),
+    "a file of a number": (lambda: io.TFRecordWriter(3), Wrong, "by a path, not by 3"),
+    "no folder": (lambda: io.TFRecordWriter("/no/such/file"), E.NotFoundError, "/no/such/file"),
+    "a record of text": (lambda: io.TFRecordWriter(FOLDER / "x").write("a"), Wrong, "not str", "encode"),
+    "a closed writer": (lambda: closed().write(b"a"), E.FailedPreconditionError, "is closed"),
+    "a full disk": (lambda: written_to(full()), E.ResourceExhaustedError, "No space left"),
+    "a matrix in a graph": (
+        lambda: PARSE.specs([df.TensorSpec([1, 1], df.string)], {"plan": ()}),
+        Invalid,
+        "vector of strings",
+    ),
+    "a vector of sequences in a graph": (
+        lambda: PARSE_SEQUENCE.specs([df.TensorSpec([1], df.string)], {"context": (), "steps": ()}),
+        Invalid,
+        "is one string",
+    ),
+    "a wrong length": (
+        lambda: read(b"\x04" + RECORD[1:]),
+        DataLossError,
+        "at 0 in .*damaged.*checksum of its length",
+        "again",
+    ),
+    "wrong data": (
+        lambda: read(RECORD + RECORD[:12] + b"X" + RECORD[13:]),
+        DataLossError,
+        "at 19 in .*checksum of its data",
+    ),
+    "a cut file": (
+        lambda: read(RECORD + RECORD[:-1]),
+        DataLossError,
+        "at 19 in .*: 1 bytes of it are missing",
+    ),
+    "a cut stream": (lambda: read(zlib_file()[:-5], "ZLIB"), DataLossError, "compressed data are damaged"),
+}
+
+
+def zlib_file() -> bytes:
+    path = FOLDER / "compressed"
+    with io.TFRecordWriter(path, "ZLIB") as writer:
+        for _ in range(100):
+            writer.write(os.urandom(100))
+    return path.read_bytes()
+
+
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    internal = (
+        "a matrix in a graph",
+        "a vector of sequences in a graph",
+        "a cut last varint",
+        "a long varint of many",
+        "five bytes of floats",
+    )
+    raised_in = ("ops/records/*.py",)
