@@ -93,7 +93,7 @@ def test_one_value_is_quantised_once() -> None:
 def test_layers_of_few_values_and_products_of_arguments_stay() -> None:
     x, w = normal(8, 8), normal(8, 8)
     f = df.quantization.int8(lambda x: x @ w @ x, df.quantization.calibrate(lambda x: x @ w @ x, [x]))
-    np.testing.assert_allclose(f(x), x @ w @ x, rtol=1e-5)
+    np.testing.assert_allclose(f(x), x @ w @ x, rtol=1e-5, atol=1e-4)
     assert ops(f, x).count("matmul") == 2
 
 
