@@ -64,7 +64,7 @@ class Unit:
         launches: emits the kernels of launches.
         params: the parameter table of the entries.
         messages: the checks that may fail, with their nodes.
-        functions: the callee of each step, by the index of its address in the table.
+        functions: the functions whose addresses are in the table, by index.
         products: the indices of the addresses of matrix products.
         addresses: the external symbols, besides functions of C.
         polls_signals: whether a kernel polls for signals.
@@ -120,7 +120,11 @@ class Unit:
 
     def set_callee(self, step: int, function: IrSource) -> None:
         """Set the callee of the step at index ``step``."""
-        self.functions[step + 2] = function
+        self.set_address(step + 2, function)
+
+    def set_address(self, index: int, function: IrSource) -> None:
+        """Let the parameter ``index`` be the address of a function."""
+        self.functions[index] = function
         self.begin(function)
 
     def use_threads(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.entry import Entry
+from dualflow.backends.llvm.product import shared_batch
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.product.product import ProductBatch, blas_function, blas_symbols
+from dualflow.backends.llvm.product.shared_batch import BatchField
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.ir import Node
@@ -32,6 +34,9 @@ def write_product(entry: Entry, product: Multiply) -> None:
         product.windows,
         product.by_window,
     )
+    if uses_own_gemm() and products.shared(unit.threads):
+        _share(entry, products, node)
+        return
     if uses_own_gemm():
         function, table = products.gemm.source(), products.table(unit.threads)
         scratch = _scratch(entry, products, table, node)
@@ -41,6 +46,20 @@ def write_product(entry: Entry, product: Multiply) -> None:
     index = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table)])
     unit.set_callee(index, function)
     unit.products.append(index + 2)
+
+
+def _share(entry: Entry, products: ProductBatch, node: Node) -> None:
+    """Emit the step of a batch of products that threads share by whole products."""
+    unit = entry.unit
+    unit.use_threads()
+    table = products.shared_table(unit.threads)
+    scratch = entry.scratch(table[BatchField.THREAD_SCRATCH] * unit.threads, node)
+    step = [0, *products.shared_step(scratch, table)]
+    index = entry.step(StepKind.PRODUCT, step)
+    unit.set_callee(index, shared_batch.routine())
+    product = index + 2 + len(step) - len(table) + BatchField.PRODUCT
+    unit.set_address(product, products.gemm.source())
+    unit.products.append(product)
 
 
 def _scratch(entry: Entry, products: ProductBatch, table: Sequence[int], node: Node) -> tuple[int, int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+import dualflow as df
 from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.product import ProductBatch
@@ -81,3 +83,56 @@ def test_blas_is_called_by_addresses_that_are_known() -> None:
         pytest.skip("NumPy's BLAS is not found")
     assert all(product.blas_symbols().values())
     assert set(product.blas_symbols()) >= {"cblas_sgemm", "cblas_dgemm"}
+
+
+def bits_of_each_product(x: Array, y: Array) -> bytes:
+    """The bits of the products of all pairs of matrices, one call for each."""
+    multiply = df.function(df.matmul)
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    x, y = (np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in (x, y))
+    return b"".join(multiply(x[i].copy(), y[i].copy()).numpy().tobytes() for i in np.ndindex(batch))
+
+
+@pytest.mark.parametrize(
+    ("x_shape", "y_shape"),
+    [
+        ((64, 40, 33), (64, 33, 50)),
+        ((9, 7, 40, 33), (9, 7, 33, 50)),
+        ((32, 1, 64, 30), (3, 30, 40)),
+        ((300, 60, 64), (300, 64, 1)),
+        ((40, 40, 40), (40, 40)),
+    ],
+)
+def test_products_that_threads_share_have_the_bits_of_single_ones(
+    x_shape: tuple[int, ...], y_shape: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=shape).astype(np.float32) for shape in (x_shape, y_shape))
+    assert df.function(df.matmul)(x, y).numpy().tobytes() == bits_of_each_product(x, y)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 64, 301])
+def test_one_program_shares_batches_of_any_size(size: int) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(size, 2, 40, 33)), rng.normal(size=(size, 2, 33, 50))
+    assert open_batches()(x, y).numpy().tobytes() == bits_of_each_product(x, y)
+
+
+@functools.cache
+def open_batches() -> Any:
+    """Batches of products of open size."""
+    specs = [df.TensorSpec([None, 2, 40, 33], df.float64), df.TensorSpec([None, 2, 33, 50], df.float64)]
+    return df.function(lambda x, y: df.matmul(x, y), input_signature=specs)
+
+
+def test_a_batch_is_shared_if_there_are_several_products_for_each_thread() -> None:
+    def batch(*axes: int) -> ProductBatch:
+        array = np.empty((*axes, 40, 40), np.float32)
+        return ProductBatch("f", (40, 40, 40), axes, (layout(0, array),) * 3, 1.0, False)
+
+    assert batch(64).shared(threads=2)
+    assert batch(8, 8).shared(threads=2)
+    assert not batch(64).shared(threads=1)
+    assert not batch(3, 64).shared(threads=2)
+    assert not batch(2, 2, 16).shared(threads=2)
+    assert not batch(4).shared(threads=2)

@@ -7,14 +7,25 @@ wide vectors: on processors without them, NumPy's BLAS is called, if there is on
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
-from dualflow.backends.llvm.product.gemm import ELEMENTS, Gemm, MatrixStrides, bits_of, gemm
+from dualflow.backends.llvm.product.gemm import (
+    ELEMENTS,
+    MIN_THREAD_WORK,
+    Gemm,
+    MatrixStrides,
+    bits_of,
+    gemm,
+)
+from dualflow.backends.llvm.product.gemm_kernel import Field
+from dualflow.backends.llvm.product.shared_batch import MAX_AXES
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
 from dualflow.core import blas
 from dualflow.core.records import NamedTuple
-from dualflow.core.size_functions import largest
+from dualflow.core.size_functions import largest, smallest
+from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.sliding import SlidingWindows
 
@@ -122,6 +133,32 @@ class ProductBatch(NamedTuple):
             for n in (size, *[layout.strides[axis] * nbytes for layout in self.layouts])
         ]
         return [*operands, *scratch, len(self.axes), *axes, *table]
+
+    def shared(self, threads: int) -> bool:
+        """Whether threads share the batch by whole products: there are several for each thread."""
+        if threads == 1 or self.windows is not None or not 0 < len(self.axes) <= MAX_AXES:
+            return False
+        work = math.prod((*self.axes, *self.sizes)) * self.element.nbytes
+        return typical(self.axes[0]) >= 2 * threads and typical(work) >= 2 * MIN_THREAD_WORK
+
+    def shared_table(self, threads: int) -> list[int]:
+        """The parameters of :func:`shared_batch.routine`, with those of one product."""
+        size, nbytes = self.axes[0], self.element.nbytes
+        table = self.table(1 if type(size) is int else threads)
+        work = typical(math.prod((*self.axes[1:], *self.sizes))) * nbytes
+        chunk = largest(-(-MIN_THREAD_WORK // max(work, 1)), -(-size // (8 * threads)))
+        chunk = smallest(chunk, -(-size // (2 * threads)))
+        axes = [
+            (size, *[layout.strides[axis] * nbytes for layout in self.layouts])
+            for axis, size in enumerate(self.axes)
+        ]
+        axes += [(1, 0, 0, 0)] * (MAX_AXES - len(axes))
+        head = [0, table[Field.THREAD_SCRATCH] * nbytes, chunk, 2 * threads]
+        return [*head, *[n for axis in axes for n in axis], *table]
+
+    def shared_step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
+        """The parameters of a step of :func:`shared_batch.routine`, in which the driver sees no batch."""
+        return self._replace(axes=()).step(scratch, table)
 
 
 def _int_bits() -> int:
