@@ -37,8 +37,8 @@ def _integer_product(call: NodeCall) -> Any:
     zeros = [df.cast(x, df.int32) for x in call.inputs[2:] if x is not None]
     if any(rank_of(zero) for zero in zeros):
         raise call.refuse("it has a zero point for each row or column")
-    operands = [x - zero for x, zero in zip(operands, zeros, strict=False)] + operands[len(zeros) :]
-    return df.matmul(*operands)
+    x, y = [x - zero for x, zero in zip(operands, zeros, strict=False)] + operands[len(zeros) :]
+    return df.matmul(x, y)
 
 
 def _layout(call: NodeCall, size: Sequence[int], spatial: Sequence[Any]) -> Geometry:
