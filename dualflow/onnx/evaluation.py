@@ -10,7 +10,8 @@ import numpy as np
 
 from dualflow.backends.onnx import onnx
 from dualflow.core import dispatch
-from dualflow.core.errors import DualflowError
+from dualflow.core.errors import DualflowError, InvalidArgumentError
+from dualflow.core.memory_errors import out_of_memory
 from dualflow.eager.engine import EAGER
 from dualflow.onnx import control_ops, elementwise_ops, neural_ops, reduction_ops, shape_ops
 from dualflow.onnx.calls import NodeCall, Rules, is_constant
@@ -39,7 +40,12 @@ def evaluate(graph: onnx.GraphProto, values: Values) -> list[Any]:
 
 
 def run_node(node: onnx.NodeProto, values: Values) -> None:
-    """Evaluate one node."""
+    """Evaluate one node.
+
+    Raises:
+        InvalidArgumentError: the node does not fit its operands.
+        ResourceExhaustedError: a result needs more memory than there is.
+    """
     inputs = tuple([values[name] if name else None for name in node.input])
     name = f"{node.op_type} (node {node.name!r})" if node.name else node.op_type
     call = NodeCall(name, inputs, _attributes(node), len(node.output), lambda g, xs: _inner(g, xs, values))
@@ -49,6 +55,10 @@ def run_node(node: onnx.NodeProto, values: Values) -> None:
     except DualflowError as error:
         error.add_note(f"in {name} of the ONNX model")
         raise
+    except MemoryError as error:
+        raise out_of_memory(f"{name} of the ONNX model", error) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"{name} of the ONNX model can't be computed: {error}.") from error
     listed = results if isinstance(results, tuple | list) else (results,)
     values.update({output: x for output, x in zip(node.output, listed, strict=False) if output})
 
@@ -57,7 +67,8 @@ def _eagerly(op_type: str, call: NodeCall) -> list[Any]:
     """The results of an op on constants, as constants."""
     with dispatch.using(EAGER):
         results = RULES[op_type](call)
-    return [np.asarray(x) for x in (results if isinstance(results, tuple | list) else (results,))]
+    listed = results if isinstance(results, tuple | list) else (results,)
+    return [np.array(x, order="C") for x in listed]
 
 
 def _inner(graph: onnx.GraphProto, inputs: Sequence[Any], outer: Values) -> list[Any]:

@@ -14,7 +14,7 @@ from error_cases import ErrorCases, Frames
 from onnx_models import onnx
 
 import dualflow as df
-from dualflow.core.errors import DTypeError, DualflowError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, DualflowError, InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.status_errors import DataLossError, UnimplementedError
 
 TORCH = Path(__file__).parent / "torch_models" / "torch_conv.onnx"
@@ -81,19 +81,10 @@ def cycle() -> Any:
     )
 
 
-def nested(depth: int) -> Any:
-    """Branches within branches."""
-    inner = graph(node("Neg"), inputs=[], outputs=[tensor("y", None)])
-    inner.ClearField("input")
-    for _ in range(depth):
-        outer = make.make_graph(
-            [make.make_node("If", ["ok"], ["y"], then_branch=inner, else_branch=inner)],
-            "g",
-            [],
-            [tensor("y", None)],
-        )
-        inner = outer
-    return inner
+def looping(body: Any) -> Any:
+    """A loop of two iterations."""
+    count = make.make_tensor("c", INT64, [], [2])
+    return graph(make.make_node("Loop", ["c", "", "x"], ["y"], body=body), constants=[count])
 
 
 def model() -> Any:
@@ -108,7 +99,7 @@ def with_function(proto: Any) -> None:
 
 class TestErrors(ErrorCases):
     frames: ClassVar[Frames] = Frames.ANY
-    raised_in = ("onnx/reading.py", "onnx/model.py", "onnx/calls.py")
+    raised_in = ("onnx/reading.py", "onnx/model.py", "onnx/calls.py", "onnx/evaluation.py")
     cases: ClassVar = {
         "no model": (load_bytes(b"no model at all"), DataLossError, "is no model of ONNX, or is damaged"),
         "an empty file": (
@@ -224,6 +215,18 @@ class TestErrors(ErrorCases):
             ),
             InvalidArgumentError,
             "ReduceSum of the ONNX model can't be computed: sizes, axes or bounds that it reads are known",
+        ),
+        "a body with other inputs": (
+            load(looping(graph(node("Neg")))),
+            InvalidArgumentError,
+            "Loop of the ONNX model can't be computed",
+        ),
+        "more memory than there is": (
+            load(
+                graph(node("ConstantOfShape", "c"), constants=[make.make_tensor("c", INT64, [1], [1 << 40])])
+            ),
+            ResourceExhaustedError,
+            "ConstantOfShape of the ONNX model needs more memory than there is",
         ),
         "an option without a form": (
             load(graph(node("ArgMax", axis=0, select_last_index=1), outputs=[tensor("y", None, kind=INT64)])),

@@ -1,4 +1,4 @@
-"""Finds the composites that ONNX has ops for: convolutions and pooling.
+"""Finds the composites that ONNX has ops for: convolutions, pooling and softmax.
 
 A composite with a gradient of its own ends with a ``custom_gradient`` node, whose rule has the layout of the
 windows. The node is replaced by one op, before the algebra drops it; the ops of the composite are dead then.
@@ -19,15 +19,19 @@ from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes import Pass
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.graph.rewrite import Expansion, producer, rebuild
 from dualflow.graph.views import sizes
-from dualflow.ops.arithmetic import divide
+from dualflow.ops.arithmetic import divide, subtract
+from dualflow.ops.broadcasting import REDUCE_SUM
+from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.custom_vjp import CUSTOM
+from dualflow.ops.exponential import exp
 from dualflow.ops.neural.correlation import OfCorrelation, OfTransposed
 from dualflow.ops.neural.window_reductions import OfMaximum, OfSum, counts_inside
 from dualflow.ops.neural.windows import Geometry
 from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.ops.record import Op
+from dualflow.ops.reduction import REDUCE_MAX
 
 _FORM: Final = Opaque("an op of exported graphs")
 
@@ -62,11 +66,12 @@ MAX_POOL: Final = _op("max_pool", "The maximum of each window.", _pooled)
 MEAN_POOL: Final = _op(
     "mean_pool", "The mean of the elements of each window that are in the tensor.", _pooled
 )
+SOFTMAX: Final = _op("softmax", "The softmax over an axis.", lambda x, axis: list(x))
 SUM_POOL: Final = _op("sum_pool", "The sum of each window.", _pooled)
 
 
 def with_composites(graph: Graph) -> Graph:
-    """``graph`` with one op for each convolution and pooling."""
+    """``graph`` with one op for each convolution, pooling and softmax."""
     changed = rebuild(graph, lambda _, node: _composite(node))
     return graph if changed is graph else eliminate_dead_code(changed)
 
@@ -81,7 +86,7 @@ COMPOSITES: Final = Pass(
 
 def _composite(node: Node) -> Expansion | None:
     if node.op is divide.op:
-        return _mean(node)
+        return _mean(node) or _softmax(node)
     if node.op is not CUSTOM:
         return None
     rule, (value, *operands) = node.attrs["grad"], node.inputs
@@ -139,3 +144,19 @@ def _mean(node: Node) -> Expansion | None:
     if not np.array_equal(np.broadcast_to(number.attrs["value"], np.shape(counts)), counts):
         return None
     return _replaced(node, MEAN_POOL, pool.inputs, {"layout": layout})
+
+
+def _softmax(node: Node) -> Expansion | None:
+    """The softmax, if ``node`` is ``e / sum(e)`` for ``e = exp(x - max(x))`` over one axis."""
+    power, total = producer(node.inputs[0], exp.op), producer(node.inputs[1], REDUCE_SUM)
+    shifted = None if power is None else producer(power.inputs[0], subtract.op)
+    if shifted is None or total is None or total.inputs[0] is not node.inputs[0]:
+        return None
+    x, largest = shifted.inputs[0], producer(shifted.inputs[1], stop_gradient.op)
+    maximum = producer(largest.inputs[0] if largest is not None else shifted.inputs[1], REDUCE_MAX)
+    settings = {"axis": total.attrs["axis"], "keepdims": True}
+    if maximum is None or maximum.inputs[0] is not x or len(settings["axis"]) != 1:
+        return None
+    if dict(maximum.attrs) != settings or dict(total.attrs) != settings:
+        return None
+    return _replaced(node, SOFTMAX, (x,), {"axis": settings["axis"][0]})

@@ -1,4 +1,4 @@
-"""Matrix products, and the composites that ONNX has ops for: convolutions and pooling."""
+"""Matrix products, and the composites that ONNX has ops for: convolutions, pooling and softmax."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dualflow.backends.onnx.composites import (
     CONVOLUTION,
     MAX_POOL,
     MEAN_POOL,
+    SOFTMAX,
     SUM_POOL,
     TRANSPOSED_CONVOLUTION,
 )
@@ -125,6 +126,10 @@ def _sum_pool(w: GraphWriter, node: Node) -> Operand:
     return w.scope.add("Mul", mean, w.scope.constant(count, mean.dtype))
 
 
+def _softmax(w: GraphWriter, node: Node) -> Operand:
+    return w.scope.add("Softmax", *w.operands(node), axis=node.attrs["axis"])
+
+
 def _pooled(w: GraphWriter, node: Node, op_type: str, attrs: dict[str, Any]) -> Operand:
     layout = node.attrs["layout"]
     axes = len(layout.size)
@@ -142,4 +147,5 @@ RULES: Final[Rules] = {
     MAX_POOL: _max_pool,
     MEAN_POOL: _mean_pool,
     SUM_POOL: _sum_pool,
+    SOFTMAX: _softmax,
 }
