@@ -55,6 +55,8 @@ def _integer_product(w: GraphWriter, node: Node) -> Operand:
     """
     (x, weights), shape = w.operands(node), sizes_of(node.inputs[1])
     *batch, groups, columns, size = shape
+    if type(groups) is int and not groups:  # ONNX Runtime would leave the result uninitialised
+        return w.filled(sizes_of(node.output), 0, int32)
     rank = len(shape)
     apart = w.transposed(weights, (*range(rank - 2), rank - 1, rank - 2))
     matrix = w.reshaped(apart, (*batch, groups, size, columns), (*batch, groups * size, columns))
