@@ -106,6 +106,12 @@ class Request:
     feeds: tuple[Feed, ...]
     plans: dict[tuple[tuple[int, ...], ...], RunPlan] = field(default_factory=dict)
 
+    def first_operation(self, graph: ExplicitGraph) -> str:
+        """The name of the first fetched operation; empty if there is none."""
+        first = next(iter(self.leaves), None)
+        element = None if first is None else _element(graph, first)
+        return "" if element is None else (element if isinstance(element, Operation) else element.op).name
+
     def assembled(self, results: Sequence[Any]) -> Any:
         """The results in the structure of the fetches, with None for operations."""
         if self.structure.kind is None:

@@ -20,6 +20,7 @@ from dualflow.graph_mode.default_session import innermost_session
 from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 from dualflow.graph_mode.graph_def import GraphDef
 from dualflow.graph_mode.growth_warning import Growth
+from dualflow.graph_mode.run_metadata import RunMetadata
 from dualflow.graph_mode.run_plan import RunPlan, SessionVariable, plan
 from dualflow.graph_mode.run_request import Request, look_up
 from dualflow.graph_mode.streams import Streams, drawing
@@ -113,7 +114,8 @@ class Session:
         Args:
             fetches: tensors, variables, operations or names of tensors, in lists, tuples and dicts.
             feed_dict: values of placeholders, or of any other tensors, which are then not computed.
-            options, run_metadata: TensorFlow's, and ignored.
+            options: a :class:`RunOptions`, whose ``trace_level`` decides whether the run is measured.
+            run_metadata: a :class:`RunMetadata`, which then has the time of the run.
 
         Raises:
             InvalidArgumentError: a placeholder is not fed, the shape of a fed value is wrong, or a fetch
@@ -130,7 +132,12 @@ class Session:
             feeds = _NO_FEEDS if feed_dict is None else feed_dict
             request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
             self._growth.record_run()
-            return request.assembled(self._execute(request, list(feeds.values())))
+            if isinstance(run_metadata, RunMetadata) and getattr(options, "trace_level", None):
+                with run_metadata.measuring(request.first_operation(self.graph)):
+                    results = self._execute(request, list(feeds.values()))
+            else:
+                results = self._execute(request, list(feeds.values()))
+            return request.assembled(results)
         except Exception as error:
             hide_frames(error)
             raise

@@ -163,6 +163,27 @@ def test_eager_code_gets_the_message_too() -> None:
     assert (value.tag, value.simple_value) == ("loss", 2.5)
 
 
+def test_a_measured_run_is_metadata_of_the_graph(
+    tmp_path: Path, graph: v1.Graph, session: v1.Session
+) -> None:
+    x = v1.placeholder(v1.float32, [2], name="x")
+    y = v1.exp(x, name="y")
+    metadata, unmeasured = tf.RunMetadata(), tf.RunMetadata()
+    session.run([y], {x: [1.0, 2.0]}, tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), metadata)
+    session.run([y], {x: [1.0, 2.0]}, tf.RunOptions(), unmeasured)
+    with tf.summary.FileWriter(tmp_path, graph) as writer:
+        writer.add_run_metadata(metadata, "step001", 1)
+        with pytest.raises(ValueError, match="'step001' was already used"):
+            writer.add_run_metadata(metadata, "step001", 2)
+        with pytest.raises(TypeError, match="A RunMetadata is needed"):
+            writer.add_run_metadata(b"", "step002")
+    (device,) = read(tmp_path).RunMetadata("step001").step_stats.dev_stats
+    (node,) = device.node_stats
+    assert (device.device, node.node_name) == ("/device:CPU:0", "y")
+    assert node.all_end_rel_micros == max(1, metadata.duration // 1000)
+    assert unmeasured.SerializeToString() == b""
+
+
 # Images
 
 

@@ -48,6 +48,8 @@ from dualflow.graph_mode import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.graph_mode import InteractiveSession as InteractiveSession
 from dualflow.graph_mode import NodeDef as NodeDef
 from dualflow.graph_mode import Operation as Operation
+from dualflow.graph_mode import RunMetadata as RunMetadata
+from dualflow.graph_mode import RunOptions as RunOptions
 from dualflow.graph_mode import Session as Session
 from dualflow.graph_mode import assign as assign
 from dualflow.graph_mode import assign_add as assign_add

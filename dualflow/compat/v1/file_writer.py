@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.graph_mode import ExplicitGraph, GraphDef, import_graph_def
+from dualflow.graph_mode import ExplicitGraph, GraphDef, RunMetadata, import_graph_def
 from dualflow.summary.event_file import EventFile
 from dualflow.summary.graph_definition import definition_of_operations
 from dualflow.summary.session_ops import summary_of
@@ -57,6 +57,7 @@ class FileWriter:
             raise InvalidArgumentError(f"logdir is the path of a folder, not {logdir!r}.")
         self._settings = Path(logdir), filename_suffix or "", int(max_queue), float(flush_secs)
         self._file = EventFile(*self._settings)
+        self._tags: set[str] = set()
         if graph is not None or graph_def is not None:
             self.add_graph(graph, graph_def=graph_def)
 
@@ -123,6 +124,28 @@ class FileWriter:
         message = definition_of_operations(graph.get_operations()).SerializeToString()
         self.add_event(protocol().event.Event(wall_time=time.time(), graph_def=message), global_step)
 
+    def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: int | None = None) -> None:
+        """Buffer the measured time of a run for writing; TensorBoard shows it in the graph.
+
+        Args:
+            run_metadata: that of ``session.run(..., options=..., run_metadata=...)``.
+            tag: a unique name, such as of the step.
+            global_step: the step, 0 by default.
+
+        Raises:
+            InvalidArgumentError: the file has metadata with this tag.
+            DTypeError: ``run_metadata`` is of another type.
+            FailedPreconditionError: the writer is closed, or its file can't be written to.
+        """
+        if not isinstance(run_metadata, RunMetadata):
+            raise DTypeError(f"A RunMetadata is needed, not a {type(run_metadata).__name__}.")
+        if tag in self._tags:
+            raise InvalidArgumentError(f"The provided tag {tag!r} was already used for this event type.")
+        messages = protocol().event
+        tagged = messages.TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self.add_event(messages.Event(wall_time=time.time(), tagged_run_metadata=tagged), global_step)
+        self._tags.add(tag)
+
     def flush(self) -> None:
         """Write the buffered events.
 
@@ -139,6 +162,7 @@ class FileWriter:
         """After :meth:`close`, begin a new file in the folder; an open writer is unchanged."""
         if self._file.closed:
             self._file = EventFile(*self._settings)
+            self._tags.clear()
 
     def __enter__(self) -> Self:
         return self
