@@ -188,7 +188,7 @@ CASES = {
         lambda: df.function(lambda x: x).get_concrete_function(df.TensorSpec([])).export("folder", to="java"),
         Invalid,
         "no export to 'java'",
-        "use 'c' or 'library'",
+        "use 'c', 'library', 'wasm', 'html' or 'onnx'",
     ),
     "an export of strings": (
         lambda: (
