@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from required_tools import require_tool
+from required_tools import require_module, require_tool
 from sklearn.datasets import load_digits
 
 import dualflow as df
@@ -204,6 +204,22 @@ def test_an_exported_c_program_has_the_same_bits(tmp_path: Path) -> None:
     program = program_of(concrete, "classify")
     library = compiled([program], tmp_path, require_tool("gcc"))
     (result,) = call(library, program, [images.numpy()])
+    assert bits(result) == bits(g(images).numpy())
+
+
+def test_an_exported_onnx_model_has_the_same_bits(tmp_path: Path) -> None:
+    onnxruntime = require_module("onnxruntime")
+    images, filters, w = normal(3, 6, 6, 4), normal(3, 3, 4, 8), normal(288, 10)
+
+    @df.function(input_signature=[df.TensorSpec([None, 6, 6, 4])])
+    def f(x: Any) -> Any:
+        y = df.nn.relu(df.nn.conv2d(x, filters, padding="SAME"))
+        return df.reshape(y, [-1, 288]) @ w
+
+    g = quantized(f, images)
+    (path,) = g.get_concrete_function().export(tmp_path / "model.onnx", to="onnx")
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (result,) = session.run(None, {session.get_inputs()[0].name: images.numpy()})
     assert bits(result) == bits(g(images).numpy())
 
 
