@@ -30,7 +30,11 @@ def for_matrices(elements: int) -> AbstractContextManager[Any]:
     It limits NumPy's BLAS to one thread if more don't pay for this size. Calls by other threads are limited
     too meanwhile. The end of the last such block restores the number.
     """
-    return OneThread() if _MAX_SINGLE_THREADED < elements < ALONE and _number() is not None else nullcontext()
+    return (
+        OneThread()
+        if _MAX_SINGLE_THREADED < elements < ALONE and _thread_functions() is not None
+        else nullcontext()
+    )
 
 
 class OneThread:
@@ -88,7 +92,7 @@ class _Limit:
 
 
 @functools.cache
-def _number() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+def _thread_functions() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """The functions that read and set the number of threads; None if BLAS lacks them."""
     library = blas.find()
     if library is None or not library.set_num_threads or not library.get_num_threads:
@@ -100,15 +104,15 @@ def _number() -> tuple[Callable[[], int], Callable[[int], None]] | None:
 
 
 def _get() -> int:
-    number = _number()
-    assert number is not None, "blocks exist only if BLAS has the functions"
-    return number[0]()
+    functions = _thread_functions()
+    assert functions is not None, "blocks exist only if BLAS has the functions"
+    return functions[0]()
 
 
 def _set(count: int) -> None:
-    number = _number()
-    assert number is not None, "blocks exist only if BLAS has the functions"
-    number[1](count)
+    functions = _thread_functions()
+    assert functions is not None, "blocks exist only if BLAS has the functions"
+    functions[1](count)
 
 
 _lock: Final = SharedLock()

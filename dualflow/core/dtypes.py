@@ -313,7 +313,7 @@ def promote(x: DType, y: DType) -> DType:
 
 
 def _promote_narrow(x: DType, y: DType) -> DType:
-    """The float in which a narrow one meets another: the wider, and float32 for the two of 16 bits."""
+    """The common dtype of a narrow float and another float: the wider, or float32 for the two of 16 bits."""
     if x.size == y.size == 1:
         raise DTypeError(
             f"{x.name} and {y.name} have no common dtype; cast them to bfloat16 or float32 first."

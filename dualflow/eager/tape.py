@@ -108,7 +108,7 @@ class GradientTape:
         >>> float(tape.gradient(y, x))
         4.0
         """
-        for x in _numbers(tensor)[0]:
+        for x in _flatten_differentiable(tensor)[0]:
             if not isinstance(x, TENSORS):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
@@ -275,11 +275,11 @@ class GradientTape:
                 "differentiated, but received None."
             )
         tape = self._use()
-        targets, _ = _numbers(target)
+        targets, _ = _flatten_differentiable(target)
         for t in targets:
             _check_target(t)
         weights = _weights(targets, output_gradients)
-        flat, rebuild = _numbers(sources)
+        flat, rebuild = _flatten_differentiable(sources)
         gradients = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
         return rebuild(_connected(gradients, flat, unconnected))
 
@@ -320,9 +320,9 @@ class GradientTape:
         [[2.0, 0.0], [0.0, 4.0]]
         """
         unconnected = unconnected_choice(unconnected_gradients)
-        tape, target = self._use(), _number(target)
+        tape, target = self._use(), _differentiable(target)
         _check_target(target)
-        flat, rebuild = _numbers(sources)
+        flat, rebuild = _flatten_differentiable(sources)
         columns = gradient_columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
         jacobians = [
             None if column is None else reshape(column, (*target.shape, *source.shape))
@@ -370,7 +370,7 @@ class GradientTape:
         [[[2.0]], [[4.0]]]
         """
         unconnected_choice(unconnected_gradients)
-        target, source = _number(target), _number(source)
+        target, source = _differentiable(target), _differentiable(source)
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
@@ -443,11 +443,11 @@ def _one(target: Any) -> Any:
 
 def _flat_weights(output_gradients: Any) -> list[Any]:
     if isinstance(output_gradients, list | tuple):
-        return [_number(x) for x in output_gradients]
-    return _numbers(output_gradients)[0]
+        return [_differentiable(x) for x in output_gradients]
+    return _flatten_differentiable(output_gradients)[0]
 
 
-def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+def _flatten_differentiable(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     """The differentiable tensors of a structure, and a function that builds the structure of gradients."""
     if isinstance(trees, TENSORS):
         return [trees], list.pop
@@ -463,10 +463,10 @@ def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
             structure, [x.with_values(g) if _is_composite(x) and g is not None else g for x, g in pairs]
         )
 
-    return [_number(x) for x in leaves], rebuild
+    return [_differentiable(x) for x in leaves], rebuild
 
 
-def _number(value: Any) -> Tensor:
+def _differentiable(value: Any) -> Tensor:
     """The differentiable tensor of a target or a source."""
     tensor: Tensor = value.values if _is_composite(value) else value
     return tensor

@@ -116,7 +116,7 @@ class UpdateStep:
                 _steps.remove(self)
             self._tensors = []
 
-    def left(self) -> bool:
+    def is_abandoned(self) -> bool:
         """Whether the thread of the step does not exist in this process, since it was forked."""
         return self._thread != get_ident()
 
@@ -131,7 +131,7 @@ class UpdateStep:
             for variable, lock in zip(self._variables, self._locks, strict=True):
                 if not _acquire(variable, lock):
                     self._give_back()
-                    self._refuse_a_circle(substitute(variable))
+                    self._raise_if_deadlocked(substitute(variable))
                     return False
             self._tensors, self._waits = [], False
             return True
@@ -151,7 +151,7 @@ class UpdateStep:
     def _shares(self, other: UpdateStep) -> bool:
         return not {*map(id, self._variables)}.isdisjoint(map(id, other._variables))
 
-    def _refuse_a_circle(self, holder: Any) -> None:
+    def _raise_if_deadlocked(self, holder: Any) -> None:
         """Raise if ``holder`` is the lock of a thread that waits, perhaps transitively, for this one."""
         if type(holder) is not WriteLock:
             return
@@ -357,7 +357,7 @@ def _after_fork_in_child() -> None:
         if type(borrowed) is EagerTensor and not borrowed_here(variable):
             variable._tensor = borrowed
             del variable._substitute
-    for step in [step for step in _steps if step.left()]:
+    for step in [step for step in _steps if step.is_abandoned()]:
         step.end()
     _after_fork()
 

@@ -158,7 +158,7 @@ def _element(text: str, dtype: np.dtype[Any]) -> Any:
 
 
 def string(text: str) -> str | bytes:
-    """The string of a literal of Python.
+    """The string or bytes that a Python literal denotes.
 
     Raises:
         ValueError: it is none.

@@ -91,7 +91,7 @@ def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
 
 
 def _inferred(node: Node, current: Node) -> Expansion | None:
-    """``current`` with the specs that its op infers from its new inputs."""
+    """``current`` with specs inferred again from its new inputs."""
     if current is node:
         return None
     specs = [v.spec for v in current.inputs]

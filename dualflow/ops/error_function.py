@@ -71,7 +71,7 @@ def _rational(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Arra
     return above
 
 
-def _by_blocks(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
+def _blockwise(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
     """``function`` of a float64 vector, for floats of any width and shape."""
 
     @wraps(function)
@@ -96,7 +96,7 @@ def _tail(size: Array) -> Array:
     return np.asarray(np.exp(-high * high - 0.5625) * np.exp((high - size) * (high + size) + ratio) / size)
 
 
-@_by_blocks
+@_blockwise
 def erf(x: Array) -> Array:
     """The error function: the signed probability that a normal value of variance 1/2 is within ``x`` of 0."""
     values: Array = x + x * _rational(_SMALL, x * x)
@@ -108,7 +108,7 @@ def erf(x: Array) -> Array:
     return values
 
 
-@_by_blocks
+@_blockwise
 def erfc(x: Array) -> Array:
     """``1 - erf(x)``, exact to the last places where that is near 0."""
     return _complement(x)
@@ -133,12 +133,12 @@ def ndtr(x: Any) -> Any:
     return (_ndtr if np.asarray(x).itemsize == 8 else _narrow_ndtr)(x)
 
 
-@_by_blocks
+@_blockwise
 def _narrow_ndtr(x: Array) -> Array:
     return np.asarray(0.5 * _complement(x * (_TURN[0] + _TURN[1])))
 
 
-@_by_blocks
+@_blockwise
 def _ndtr(x: Array) -> Array:
     """``ndtr`` in double precision: where erfc is small, the rounding error of its argument is corrected."""
     x = np.clip(x, -40.0, 40.0)

@@ -372,7 +372,7 @@ class _Analysis:
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
-        """A load at an index that a ``BoundsCheck`` has checked."""
+        """Record the access of a load whose index a ``BoundsCheck`` has checked."""
         gathered: tuple[tuple[int, int], ...] = ()
         if place.gathered is not None:
             register, stride = place.gathered

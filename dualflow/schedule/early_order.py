@@ -17,7 +17,7 @@ FirstReaders = Mapping[Value, Node | None]
 
 
 def first_readers(graph: Graph, footprint: Footprint) -> FirstReaders:
-    """The values whose layout depends on which reader is the first, and the first reader of each."""
+    """The first reader of each value whose layout depends on its first reader."""
     fixed: dict[Value, Node | None] = dict.fromkeys(footprint.non_contiguous)
     first: dict[Value, Node] = {}
     for node in graph.nodes:
@@ -58,7 +58,7 @@ def ordered_early(graph: Graph, footprint: Footprint, fixed: FirstReaders) -> Gr
 
 
 def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[Node]:
-    """The nodes except views. A node with an entry in ``before`` runs as soon as that set has run."""
+    """The nodes without views, reordered: each node runs as soon as the nodes in its set ``before`` have."""
     place = {node: i for i, node in enumerate(graph.nodes)}
     pending = {node: len(needed) for node, needed in before.items() if needed}
     dependents: dict[Node, list[Node]] = {}

@@ -184,7 +184,7 @@ def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Val
 
 
 def copy_free_strides(value: Value) -> tuple[int, ...] | None:
-    """Strides for the source of ``value`` that avoid a copy; None without a copy, or if none do."""
+    """Strides for the source of ``value`` that avoid a copy; None if no copy is needed or avoidable."""
     layout: Layout | None = Layout(0, 0, contiguous_strides(base_of(value).spec.shape))
     chain: list[Node] = []
     at = value

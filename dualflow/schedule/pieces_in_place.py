@@ -74,7 +74,7 @@ def _may_hold_pieces(allocation: Allocation) -> bool:
 
 
 def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], at: int) -> list[Value]:
-    """The pieces that the steps directly before step ``at`` compute, if these compute nothing else."""
+    """The pieces computed by the steps just before step ``at``, which compute nothing else."""
     last: list[Value] = []
     by_step: dict[int, list[Value]] = {}
     for value in pieces:

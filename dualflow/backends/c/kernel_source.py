@@ -312,7 +312,7 @@ class _CKernelWriter:
 
     @contextmanager
     def _all_lanes(self) -> Iterator[None]:
-        """A loop over all lanes."""
+        """A context that writes a loop over all lanes."""
         with self.lines.block(f"for (int64_t lane = 0; lane < {self.num_lanes}; lane++)"):
             outer, self.lane = self.lane, "lane"
             yield
@@ -327,7 +327,7 @@ class _CKernelWriter:
 
     @contextmanager
     def _each_lane(self, accumulator: Sequence[Register]) -> Iterator[None]:
-        """A loop over all lanes if the accumulator is an array, and this is no loop over lanes."""
+        """A context that writes a loop over lanes, unless one is open or the accumulator is a scalar."""
         if self.lane is None and not self.wide.isdisjoint(accumulator):
             with self._all_lanes():
                 yield

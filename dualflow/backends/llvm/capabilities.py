@@ -10,11 +10,11 @@ from dualflow.graph.options import CompileOptions
 
 def capabilities() -> Capabilities:
     """The capabilities: all, with this machine's vector width and caches; no strided products with BLAS."""
-    own = gemm_or_blas.uses_own_gemm()
+    has_own_gemm = gemm_or_blas.uses_own_gemm()
     return Capabilities(
-        strided_products=own,
-        integer_products=own and target.vector_bits() >= 256,
-        windows=own,
+        strided_products=has_own_gemm,
+        integer_products=has_own_gemm and target.vector_bits() >= 256,
+        windows=has_own_gemm,
         vector_bytes=target.vector_bits() // 8,
         cache_bytes=cache_sizes.cache_bytes(),
     )

@@ -66,8 +66,8 @@ class NumbaExecutable:
             )
         fallbacks = ", ".join(dict.fromkeys(source.fallbacks))
         reason = f"a conditional or loop is Python's own: {fallbacks}" if fallbacks else ""
-        own = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
-        return (own, *(_report(call.node) for call in self.source.hosts))
+        native = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
+        return (native, *(_report(call.node) for call in self.source.hosts))
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs.

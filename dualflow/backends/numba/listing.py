@@ -142,9 +142,9 @@ def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[
 
 def _host(number: int, node: Node) -> str:
     """The source of a host call: the op's NumPy code, or a function that raises if that needs dualflow."""
-    own = kernel_source(node)
-    if own is not None:
-        return f"\n{own.function(f'host{number}')}"
+    kernel = kernel_source(node)
+    if kernel is not None:
+        return f"\n{kernel.function(f'host{number}')}"
     report = host_report(node)
     message = f"{report.what} runs in dualflow only: {report.reason}"
     return f"\ndef host{number}(*arrays):\n    raise NotImplementedError({message!r})\n"

@@ -134,7 +134,7 @@ def _computed(node: Node, inputs: list[Array]) -> Array | None:
 
 
 def _reduced(node: Node, x: Array) -> Array | None:
-    """The reduction of all of ``x``; None for one along some axes."""
+    """The result of a reduction over all axes of ``x``; None for other reductions."""
     if len(node.attrs["axis"]) != x.ndim:
         return None
     steps = reduction_of(node)

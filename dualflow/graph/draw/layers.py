@@ -175,7 +175,7 @@ def _add_shorter(graph: nx.DiGraph, a: int, b: int, weight: int) -> None:
 
 
 def _distances(graph: nx.DiGraph) -> dict[int, int]:
-    """The shortest distance, at most 0, of each node from a new node with an edge of length 0 to each."""
+    """The shortest distance of each node from a virtual source that has an edge of length 0 to each."""
     graph.add_weighted_edges_from([(-1, node, 0) for node in graph])
     distances: dict[int, int] = nx.single_source_bellman_ford_path_length(graph, -1)
     return distances

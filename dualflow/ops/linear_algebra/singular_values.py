@@ -84,12 +84,12 @@ def _joint_vjp(
     left, right = u[..., :rank], matrix_transpose(v[..., :rank], conjugate=True)
     beyond = []
     if g_u is not None:
-        along, orthogonal = _turned(u, conj(g_u), rank)
+        along, orthogonal = _projected(u, conj(g_u), rank)
         inner = inner + gaps * (along - matrix_transpose(along, conjugate=True)) * columns
         if orthogonal is not None:
             beyond.append(matmul(orthogonal * inverse, right))
     if g_v is not None:
-        along, orthogonal = _turned(v, conj(g_v), rank)
+        along, orthogonal = _projected(v, conj(g_v), rank)
         inner = inner + matrix_transpose(columns) * gaps * (along - matrix_transpose(along, conjugate=True))
         if x.dtype.is_complex:
             inner = inner - diag(cast(imag(diag_part(along)) * inverses(s), x.dtype) * 1j)
@@ -98,7 +98,7 @@ def _joint_vjp(
     return (conj(sum(beyond, matmul(matmul(left, inner), right))),)
 
 
-def _turned(basis: Any, g: Any, rank: int) -> tuple[Any, Any]:
+def _projected(basis: Any, g: Any, rank: int) -> tuple[Any, Any]:
     """The components of ``g`` within the span of the first ``rank`` vectors of a basis, and orthogonal to it.
 
     A rotation of the basis moves its other vectors against the first ones.

@@ -37,7 +37,7 @@ def widest() -> int:
 
 
 def width(setting: str, most: int) -> int:
-    """The width in the text ``setting``, where vectors have at most ``most`` bits.
+    """The width that the text ``setting`` requests; ``most`` is the width of the processor.
 
     >>> width("256", 512)
     256
