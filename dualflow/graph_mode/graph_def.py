@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.records import dataclass, field
 from dualflow.core.tracebacks import entry
 from dualflow.graph_mode.graph_def_text import DefinedGraph, read, recorded, write
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.records import dataclass
 from dualflow.core.shape import as_shape
 from dualflow.core.string_arrays import string
 from dualflow.ops.creation import convert_to_tensor

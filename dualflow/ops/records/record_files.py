@@ -14,10 +14,10 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Protocol, Self
 
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
-from dualflow.core.records import dataclass
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
 from dualflow.core.tracebacks import entry
