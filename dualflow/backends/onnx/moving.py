@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.backends.onnx.element_types import INT64, runtime_dtype
-from dualflow.backends.onnx.refused import refuse
+from dualflow.backends.onnx.refused import refuse, require_order
 from dualflow.backends.onnx.scope import Operand
 from dualflow.backends.onnx.views import part
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
@@ -146,6 +146,7 @@ def _repeated_indices(w: GraphWriter, node: Node) -> Operand:
 def _sorted(w: GraphWriter, node: Node) -> tuple[Operand, Operand]:
     """The sorted elements, and their positions."""
     (x,), axis = w.operands(node), node.attrs["axis"]
+    require_order(node, node.inputs[0])
     size = w.sizes.element(sizes_of(node.inputs[0])[axis])
     wide = runtime_dtype("TopK", x.dtype)
     values, places = w.scope.nodes_of(
@@ -156,6 +157,7 @@ def _sorted(w: GraphWriter, node: Node) -> tuple[Operand, Operand]:
 
 def _top_places(w: GraphWriter, node: Node) -> Operand:
     (x,), attrs = w.operands(node), node.attrs
+    require_order(node, node.inputs[0])
     wide = runtime_dtype("TopK", x.dtype)
     operands = [w.scope.cast(x, wide), w.sizes.element(attrs["count"])]
     largest = int(attrs["descending"])

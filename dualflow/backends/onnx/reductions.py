@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.backends.onnx.element_types import INT64
-from dualflow.backends.onnx.refused import refuse
+from dualflow.backends.onnx.refused import refuse, require_order
 from dualflow.backends.onnx.scalar_nodes import ScalarNodes
 from dualflow.backends.onnx.scan_node import scan_node
 from dualflow.backends.onnx.scope import Operand
@@ -34,8 +34,10 @@ def _reduce(w: GraphWriter, node: Node) -> Operand:
     combination = _combination(reduction_of(node))
     op_type = None if combination is None else _REDUCTIONS.get(combination)
     (x,) = w.operands(node)
-    if op_type is None or (x.dtype.name == "uint64" and op_type in ("ReduceMax", "ReduceMin")):
-        raise refuse(node, f"ONNX has no such reduction of {x.dtype.name}")
+    if op_type is None:
+        raise refuse(node, "ONNX has no such reduction")
+    if op_type in ("ReduceMax", "ReduceMin"):
+        require_order(node, node.inputs[0])
     axes = node.attrs["axis"]
     if not axes:
         return x
@@ -52,6 +54,7 @@ def _combination(functions: ReductionFunctions) -> ScalarOp | None:
 def _position(op_type: str) -> Rule:
     def rule(w: GraphWriter, node: Node) -> Operand:
         (x,), (axis,) = w.operands(node), node.attrs["axis"]
+        require_order(node, node.inputs[0])
         if x.dtype.is_bool:
             x = w.scope.cast(x, INT64)
         keepdims = int(node.attrs["keepdims"])
