@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from collections.abc import Mapping
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from dualflow.function.autograph.callees import HIGHER_ORDER
-from dualflow.function.autograph.parsing import SourceError, parsed
+from dualflow.function.autograph.parsing import FunctionNode, SourceError, parsed
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _LOWERED: Final = (
@@ -17,20 +18,35 @@ _LOWERED: Final = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef),
 )
 """Syntax that the lowering changes, or that may contain such syntax."""
+_callees: Final[weakref.WeakKeyDictionary[CodeType, dict[str, tuple[ast.expr, ...] | None]]] = (
+    weakref.WeakKeyDictionary()
+)
+"""By a function's code and file (two files may have equal code): what it calls; None if it needs lowering."""
 
 
 def is_plain(function: FunctionType) -> bool:
     """Whether ``function`` has no control flow and calls only functions of this package."""
-    try:
-        tree = parsed(function)
-    except SourceError:
+    by_file = _callees.setdefault(function.__code__, {})
+    file = function.__code__.co_filename
+    if file not in by_file:
+        try:
+            by_file[file] = _callees_in(parsed(function))
+        except SourceError:
+            return False
+    callees = by_file[file]
+    if callees is None:
         return False
+    names = _names(function)
+    return all(_is_ours(callee, names) for callee in callees)
+
+
+def _callees_in(tree: FunctionNode) -> tuple[ast.expr, ...] | None:
+    """The expressions that the body calls; None if the lowering changes the body."""
     body = [tree.body] if isinstance(tree, ast.Lambda) else tree.body
     nodes = [node for part in body for node in ast.walk(part)]
     if any(isinstance(node, _LOWERED) or _unpacks_or_chains(node) for node in nodes):
-        return False
-    names = _names(function)
-    return all(_is_ours(node.func, names) for node in nodes if isinstance(node, ast.Call))
+        return None
+    return tuple([node.func for node in nodes if isinstance(node, ast.Call)])
 
 
 def _unpacks_or_chains(node: ast.AST) -> bool:

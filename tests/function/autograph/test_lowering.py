@@ -459,6 +459,17 @@ def test_which_functions_need_no_conversion(case):
     assert is_plain(function) is expected
 
 
+replaced = df.tanh
+
+
+def test_names_are_looked_up_at_each_conversion(monkeypatch):
+    """What a function calls is kept by its code, of which a test makes many functions."""
+    functions = [lambda x: replaced(x) for _ in range(2)]
+    assert [is_plain(f) for f in functions] == [True, True]
+    monkeypatch.setitem(globals(), "replaced", halved)
+    assert [is_plain(f) for f in functions] == [False, False]
+
+
 def test_a_parameter_hides_the_modules_name():
     def f(df, x):
         return df.add(x, 1)

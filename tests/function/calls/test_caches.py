@@ -45,6 +45,7 @@ TABLES = {
     "backends.llvm.kernel_texts": ("_cached",),
     "eager.tensor": ("_shapes",),
     "function.autograph.compilation": ("_conversions",),
+    "function.autograph.plain_functions": ("_callees",),
     "function.eager_kernels": ("_lengths", "_once", "_runs"),
     "graph.views": ("_dims", "_keeps_order"),
     "graph.loop_dtypes": ("_kinds",),
