@@ -33,6 +33,7 @@ class Capabilities:
         dtypes: characters of the dtypes that kernels compute with. A kernel of others runs through NumPy.
         strided_products: whether matrix products read operands of any strides; if not, only what BLAS reads.
         integer_products: whether there is a routine for matrix products of 8-bit integers.
+        strided_host_calls: whether the kernels of ops that run outside of loops read operands of any strides.
         windows: whether products, and sums, read the windows of a tensor in place.
         fourier: whether there is a routine for Fourier transforms of long rows.
         symbolic_sizes: whether a program serves sizes that are known only at run time.
@@ -50,6 +51,7 @@ class Capabilities:
 
     dtypes: str = KERNEL_DTYPES
     strided_products: bool = True
+    strided_host_calls: bool = True
     integer_products: bool = True
     windows: bool = True
     fourier: bool = True
@@ -69,6 +71,7 @@ class Capabilities:
             dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
             strided_products=self.strided_products and other.strided_products,
             integer_products=self.integer_products and other.integer_products,
+            strided_host_calls=self.strided_host_calls and other.strided_host_calls,
             windows=self.windows and other.windows,
             fourier=self.fourier and other.fourier,
             symbolic_sizes=self.symbolic_sizes and other.symbolic_sizes,

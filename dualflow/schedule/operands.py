@@ -239,7 +239,10 @@ class _Resolver:
         return self.steps
 
     def _operand(self, node: Node, kind: CallKind, i: int, value: Value) -> Value:
-        if kind in _READS_CONTIGUOUS or node.op is INTEGER_PRODUCT or (i == 0 and node.op is WINDOW_PRODUCT):
+        strided = kind not in _READS_CONTIGUOUS and node.op is not INTEGER_PRODUCT
+        if kind is CallKind.HOST:
+            strided = self.capabilities.strided_host_calls
+        if not strided or (i == 0 and node.op is WINDOW_PRODUCT):
             return self._contiguous(value)
         return self._matrix(value) if kind is CallKind.PRODUCT and i < 2 else self._resolve(value)
 

@@ -7,6 +7,7 @@ from dualflow.graph.capabilities import Capabilities
 CAPABILITIES = Capabilities(
     dtypes="?bBhHiIlLqQfdFD",
     integer_products=False,
+    strided_host_calls=False,
     windows=False,
     fourier=False,
     vector_bytes=32,

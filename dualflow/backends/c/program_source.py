@@ -16,6 +16,7 @@ from dualflow.backends.c import routines
 from dualflow.backends.c.capabilities import CAPABILITIES
 from dualflow.backends.c.kernel_source import CKernel, source
 from dualflow.backends.c.names import argument_names, function_name, kernel_name, user_lines
+from dualflow.backends.c.op_routines import op_routine
 from dualflow.backends.c.refused import refuse, require_exportable
 from dualflow.backends.c.sizes import Sizes
 from dualflow.backends.c.support import CSupport
@@ -123,7 +124,12 @@ class CProgram:
 
     @property
     def _scratch_start(self) -> int:
-        return _aligned(self.plan.arena_bytes)
+        return self._temporary_start(self.plan.arena)
+
+    def _temporary_start(self, buffer: int) -> int:
+        """The offset in the workspace of a temporary buffer, between the arena and scratch memory."""
+        before = self.plan.temporaries[: buffer - self.plan.first_temporary]
+        return _aligned(self.plan.arena_bytes) + sum(_aligned(spec.nbytes) for spec in before)
 
     # Sizes
 
@@ -180,6 +186,8 @@ class CProgram:
         star = f"{'const ' if const else ''}{c_type(dtype)} *"
         if buffer == self.plan.arena:
             return self._in_workspace(offset * dtype.size, star)
+        if self.plan.first_temporary <= buffer < self.plan.arena:
+            return self._in_workspace(self._temporary_start(buffer) + offset * dtype.size, star)
         name = self.buffer_name(buffer)
         base = name if self._buffer_dtype(buffer) is dtype else f"({star}){name}"
         return base if type(offset) is int and offset == 0 else f"{base} + {self.sizes.text(offset)}"
@@ -398,6 +406,9 @@ class CProgram:
                 text = f"({c_type(node.output.spec.dtype)})({self.sizes.text(size)})"
                 self.lines.add(f"({pointer})[{i}] = {text};")
             return
+        if call.kind is CallKind.HOST:
+            self._op_routine(call)
+            return
         assert call.kind is CallKind.POSITIONS, "other routines are refused"
         (counts,) = node.inputs
         name, text = routines.positions(counts.spec.dtype)
@@ -408,6 +419,23 @@ class CProgram:
         self._require(
             f"{name}({source_text}, {count}, {out}, {limit}) == {limit}", CCheck(node, OUT_OF_BOUNDS)
         )
+
+    def _op_routine(self, call: CallRoutine) -> None:
+        """A call of the routine of an op."""
+        node, routine = call.node, op_routine(call.node)
+        assert routine is not None, "ops without a routine are refused"
+        self.routines.update(routine.functions)
+        arguments = [self._operand(*operand) for operand in zip(call.inputs, node.inputs, strict=True)]
+        arguments.append(self._operand(call.outputs[0], node.output, const=False))
+        arguments += map(self.sizes.text, routine.numbers)
+        if routine.scratch is not None:
+            arguments.append(self._in_workspace(self._scratch_start, "int64_t *"))
+            self._reserve(self._scratch_start + 8 * routine.scratch)
+        text = f"{routine.name}({', '.join(arguments)})"
+        if routine.message is None:
+            self.lines.add(f"{text};")
+        else:
+            self._require(text, CCheck(node, routine.message))
 
     # Conditionals and loops
 

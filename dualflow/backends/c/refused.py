@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow.backends.c.capabilities import CAPABILITIES
+from dualflow.backends.c.op_routines import op_routine
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
@@ -10,7 +11,7 @@ from dualflow.schedule.call_reports import host_report, ops_of, user_line
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan, PlannedCall
 
-_ROUTINES = (CallKind.HOST, CallKind.FOURIER, CallKind.WINDOW_SUM)
+_ABSENT = (CallKind.FOURIER, CallKind.WINDOW_SUM)
 """The kinds of calls that have no C form."""
 
 
@@ -32,7 +33,7 @@ def require_exportable(graph: Graph, plan: Plan) -> None:
 
 def _require_call(call: PlannedCall) -> None:
     node = call.node
-    if call.kind in _ROUTINES:
+    if call.kind in _ABSENT or (call.kind is CallKind.HOST and op_routine(node) is None):
         report = host_report(node)
         raise refuse(node, report.reason)
     if call.iterations is not None and any(row.grows for row in call.iterations.memory.rows):

@@ -155,10 +155,34 @@ def test_sizes_that_do_not_fit_are_refused_by_the_program(tmp_path: Path) -> Non
         call(library, program, [np.ones(3, "f"), np.ones(4, "f")])
 
 
+def test_rows_of_open_sizes_are_sorted_and_searched(tmp_path: Path) -> None:
+    @df.function
+    def ranked(x: Any) -> Any:
+        values, places = df.math.top_k(x[:, ::2], 2)
+        return values, places, df.argsort(x, 0, direction="DESCENDING"), df.searchsorted(df.sort(x), x)
+
+    concrete = ranked.get_concrete_function(df.TensorSpec([None, 9]))
+    program = program_of(concrete)
+    x = np.round(normal(5, 9))
+    x[1, 2] = np.nan
+    results = call(compiled([program], tmp_path), program, [x])
+    for a, b in zip(results, concrete(df.constant(x)), strict=True):
+        np.testing.assert_array_equal(a, np.asarray(b))
+
+
+def test_a_position_out_of_a_row_is_an_error_of_the_program(tmp_path: Path) -> None:
+    concrete = df.function(lambda x, i: df.experimental.numpy.take_along_axis(x, i, 1), name="taken")
+    specs = df.TensorSpec([2, 3]), df.TensorSpec([2, 1], "int32")
+    program = program_of(concrete.get_concrete_function(*specs))
+    library = compiled([program], tmp_path)
+    with pytest.raises(CheckFailed, match="an index is out of range"):
+        call(library, program, [normal(2, 3), np.array([[0], [3]], np.int32)])
+
+
 def test_an_op_without_a_c_form_is_refused_by_name_and_line() -> None:
-    concrete = df.function(lambda x: df.sort(x)).get_concrete_function(df.TensorSpec([4]))
+    concrete = df.function(lambda x: df.linalg.qr(x)).get_concrete_function(df.TensorSpec([4, 4]))
     with pytest.raises(
-        InvalidArgumentError, match=r"sort can't be exported as C: NumPy sorts(?s:.*)df.sort\(x\)"
+        InvalidArgumentError, match=r"qr can't be exported as C: LAPACK decomposes(?s:.*)df.linalg.qr\(x\)"
     ):
         program_of(concrete)
 
