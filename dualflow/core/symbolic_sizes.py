@@ -5,7 +5,8 @@ binds to numbers, and quotients, maxima and the like of other expressions. It ad
 does, so code that computes with sizes computes with symbolic sizes as well. Two symbolic sizes are equal
 exactly if their polynomials are, and none equals a number: code for symbolic sizes is code for any size.
 Comparisons are decided by the variables' lower bounds; a comparison that these can't decide, and a use that
-requires a number, raises :class:`UndecidedSize`.
+requires a number, raises :class:`UndecidedSize`. Where :data:`SIZE_DECISIONS` has a value, it decides
+comparisons by the sizes of one call, equality too: then the code is for the sizes with the same outcomes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from dualflow.core.records import NamedTuple
@@ -31,6 +33,21 @@ class UndecidedSize(Exception):
     """
 
     place: str = ""
+
+
+class SizeDecisions(Protocol):
+    """Decides comparisons of symbolic sizes by the sizes of one call, and records the outcomes."""
+
+    def equal(self, x: int, y: int) -> bool:
+        """Whether ``x == y`` in the call."""
+        ...
+
+    def less(self, x: int, y: int) -> bool:
+        """Whether ``x < y`` in the call."""
+        ...
+
+
+SIZE_DECISIONS: Final[ContextVar[SizeDecisions | None]] = ContextVar("dualflow_size_decisions", default=None)
 
 
 class SizeFactor(NamedTuple):
@@ -151,7 +168,13 @@ class SymInt(_Size):
         return _remainder(other, self) if _is_size(other) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SymInt) and self._hash == other._hash and self.terms == other.terms
+        if isinstance(other, SymInt):
+            if self._hash == other._hash and self.terms == other.terms:
+                return True
+        elif type(other) is not int:
+            return False
+        decisions = SIZE_DECISIONS.get()
+        return decisions is not None and decisions.equal(self, other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -160,22 +183,23 @@ class SymInt(_Size):
         return self._hash
 
     def __lt__(self, other: int) -> bool:
-        return is_less(self, other) if _is_size(other) else NotImplemented
+        return _decided_less(self, other) if _is_size(other) else NotImplemented
 
     def __gt__(self, other: int) -> bool:
-        return is_less(other, self) if _is_size(other) else NotImplemented
+        return _decided_less(other, self) if _is_size(other) else NotImplemented
 
     def __le__(self, other: int) -> bool:
-        return not is_less(other, self) if _is_size(other) else NotImplemented
+        return not _decided_less(other, self) if _is_size(other) else NotImplemented
 
     def __ge__(self, other: int) -> bool:
-        return not is_less(self, other) if _is_size(other) else NotImplemented
+        return not _decided_less(self, other) if _is_size(other) else NotImplemented
 
     def __bool__(self) -> bool:
         least, upper = bounds(self)
         if (least is not None and least > 0) or (upper is not None and upper < 0):
             return True
-        return self._undecided()
+        decisions = SIZE_DECISIONS.get()
+        return self._undecided() if decisions is None else not decisions.equal(self, 0)
 
     def _undecided(self) -> NoReturn:
         raise UndecidedSize(f"the size {self!r} is known only at run time")
@@ -437,7 +461,7 @@ def _divided(x: int, y: int) -> tuple[int, int]:
     """
     divisor = _terms(y)
     if len(divisor) != 1:
-        return (1, 0) if x == y else (0, x)
+        return (1, 0) if _terms(x) == divisor else (0, x)
     ((divisor_term, coefficient),) = divisor.items()
     quotient: dict[tuple[SizeFactor, ...], int] = {}
     remainder: dict[tuple[SizeFactor, ...], int] = {}
@@ -472,3 +496,9 @@ def is_less(x: int, y: int) -> bool:
     if low is not None and low >= 0:
         return False
     raise UndecidedSize(f"whether {x!r} is less than {y!r} is known only at run time")
+
+
+def _decided_less(x: int, y: int) -> bool:
+    """:func:`is_less`, or where that is undecided, the outcome in the call of the current decisions."""
+    decisions = SIZE_DECISIONS.get()
+    return is_less(x, y) if decisions is None else decisions.less(x, y)

@@ -16,6 +16,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import DType, as_dtype, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, check_size
+from dualflow.core.symbolic_sizes import SymInt
 from dualflow.ops.record import holds_tensors
 
 Array = np.ndarray[Any, Any]
@@ -107,6 +108,8 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
         return shape
     if isinstance(shape, list | tuple):
         return tuple([d if type(d) is int else _size(d, what) for d in shape])
+    if isinstance(shape, SymInt):
+        return (shape,)
     value = known_value(shape)
     if value is None:
         _check_axes(shape.shape, what)
@@ -120,8 +123,8 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
 
 
 def _size(entry: Any, what: str) -> Dim:
-    if entry is None:
-        return None
+    if entry is None or isinstance(entry, SymInt):
+        return entry
     if isinstance(entry, AbstractTensor) and known_value(entry) is None:
         elements = known_elements(entry)
         return elements[0] if elements else None
@@ -185,11 +188,13 @@ def open_shape(shape: Any) -> tuple[Dim, ...]:
 
 
 def int_or_symbol(x: Any, what: str) -> Any:
-    """``x`` as a Python int, or as it is where it is a symbolic integer of one element.
+    """``x`` as a Python int, or as it is where it is a symbolic size or a symbolic integer of one element.
 
     Raises:
         DTypeError: not an integer.
     """
+    if isinstance(x, SymInt):
+        return x
     if isinstance(x, AbstractTensor) and x.dtype.is_integer and known_value(x) is None:
         elements = known_elements(x)
         return x if elements is None or len(elements) != 1 or elements[0] is None else elements[0]

@@ -11,7 +11,7 @@ from dualflow.core.symbolic_sizes import SizeVariable, is_static, size_variables
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, IterationSpace, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.symbolic_size_ops import binds_or_checks_size
+from dualflow.graph.symbolic_size_ops import argument_sizes, binds_or_checks_size, computes_sizes
 from dualflow.graph.views import base_of, is_view, sizes
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
@@ -81,10 +81,11 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
         return node.output
 
     updated = {u.value for u in graph.updates}
+    sizes_are_bound = lasting and bool(argument_sizes(graph)) and not computes_sizes(graph)
     for i, value in enumerate(graph.outputs):
         allocation = Allocation(BufferKind.OUTPUT, i)
         value = copies.get(value, value)
-        computed, strides = _computed_value(value)
+        computed, strides = _computed_value(value, sizes_are_bound)
         if computed.node in place and computed not in targets and computed not in updated:
             targets[computed] = allocation._replace(strides=strides)
         else:
@@ -109,19 +110,22 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
     return [*first, *body, *after, *last], targets
 
 
-def _computed_value(value: Value) -> tuple[Value, tuple[int, ...] | None]:
+def _computed_value(value: Value, sizes_are_bound: bool) -> tuple[Value, tuple[int, ...] | None]:
     """The value that a call writes into the buffer for ``value``, and its strides there.
 
-    It is ``value`` itself, or the source of a view of all its elements. None for
-    strides means contiguous.
+    It is ``value`` itself, or the source of a view of all its elements. None for strides means contiguous.
+    If symbolic sizes are not bound before the first call, a buffer of such a size is for ``value`` alone.
     """
     base = base_of(value)
     if base is value or base.node is None or kind_of(base.node) not in _WRITES_ANY_LAYOUT:
         return value, None
-    if not is_static(sizes(base)) or not is_static(sizes(value)) or base.spec.dtype is not value.spec.dtype:
+    static = is_static(sizes(base)) and is_static(sizes(value))
+    if not (static or sizes_are_bound) or base.spec.dtype is not value.spec.dtype:
         return value, None
     if shows_contiguous(value):
         return base, None
+    if not static:
+        return value, None
     strides = strides_to_show(value) if kind_of(base.node) is CallKind.KERNEL else None
     return (value, None) if strides is None else (base, strides)
 

@@ -22,6 +22,7 @@ from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_d
 from dualflow.function.calls.execute import Sources, execute
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
+from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes
 from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
@@ -57,6 +58,7 @@ class CompiledGraph:
         pack: puts the outputs into the structure of the result; without it they are a tuple.
         equal_axes: groups of open axes of arguments that have one size in all calls.
         guards: comparisons of open sizes that have one outcome in all calls.
+        call_sizes: the sizes of a call, which decide the comparisons that ops make of sizes.
 
     Attributes:
         graph: the graph before any pass.
@@ -75,8 +77,10 @@ class CompiledGraph:
         pack: Packer | None = None,
         equal_axes: EqualAxes = (),
         guards: SizeGuards = NO_GUARDS,
+        call_sizes: CallSizes | None = None,
     ) -> None:
         self.graph = graph
+        self._call_sizes = call_sizes
         self._equal_axes = equal_axes
         self._guards = guards
         self._strings = holds_strings(graph)
@@ -119,6 +123,7 @@ class CompiledGraph:
             pack=self._packer,
             equal_axes=self._equal_axes,
             guards=self._guards,
+            call_sizes=self._call_sizes,
         )
         graph.check_shapes = self.check_shapes
         return graph
@@ -222,7 +227,9 @@ class CompiledGraph:
         if has_symbolic_sizes(self.graph):
             return self.graph
         try:
-            return with_symbolic_sizes(self.graph, self._requested, self._equal_axes, self._guards)
+            return with_symbolic_sizes(
+                self.graph, self._requested, self._equal_axes, self._guards, call_sizes=self._call_sizes
+            )
         except UndecidedSize:
             return None
 
@@ -240,7 +247,7 @@ class CompiledGraph:
                 graph = self._optimise(self._sized)
                 with unforkable():
                     return graph, self.backend.build(graph, self.options)
-        except UndecidedSize:
+        except (UndecidedSize, InvalidArgumentError):  # the latter for sizes that are equal by a guard alone
             return None
 
     @computed_once(_compiling)

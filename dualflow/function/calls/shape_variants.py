@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
+from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes
 from dualflow.function.tracing.tracer import tracing_lock
 from dualflow.graph.ir import Graph
@@ -12,6 +13,8 @@ from dualflow.graph.symbolic_size_ops import Axis
 
 MAX_SHAPES: Final = 256
 MAX_PROGRAMS: Final = 64
+MAX_DECISIONS: Final = 8
+"""The number of programs for calls with the same equal sizes, in which ops decide differently by sizes."""
 
 
 class OpenTrace(Protocol):
@@ -20,16 +23,21 @@ class OpenTrace(Protocol):
     Attributes:
         graph: its graph.
         has_served: whether it is specialised for all sizes, and has served a call.
+        call_sizes: if it is specialised for all sizes, the sizes of the call that it was created for.
     """
 
     graph: Graph
     has_served: bool
+    call_sizes: CallSizes | None
 
     def with_shapes(self, inputs: Sequence[Any]) -> Self:
         """The trace for the shapes of ``inputs``."""
 
-    def with_equal_axes(self, equal_axes: EqualAxes) -> Self:
-        """The trace for all sizes, for calls in which these open axes of arguments have equal sizes."""
+    def with_equal_axes(self, equal_axes: EqualAxes, call_sizes: CallSizes) -> Self:
+        """The trace for all sizes, for calls in which these open axes of arguments have equal sizes.
+
+        The sizes of a call decide the comparisons that ops make of sizes.
+        """
 
 
 T = TypeVar("T", bound=OpenTrace)
@@ -46,7 +54,7 @@ class ShapeVariants(Generic[T]):
 
     def __init__(self) -> None:
         self._traces: dict[tuple[Any, ...], T] = {}
-        self._programs: dict[EqualAxes, T] = {}
+        self._programs: dict[EqualAxes, list[T]] = {}
         self.latest_shapes: tuple[Any, ...] = ()
 
     def for_shapes(self, trace: T, inputs: Sequence[Any]) -> T:
@@ -61,24 +69,35 @@ class ShapeVariants(Generic[T]):
                     del self._traces[next(iter(self._traces))]
         return variant
 
-    def for_all_sizes(self, trace: T, inputs: Sequence[Any]) -> T:
+    def for_all_sizes(self, trace: T, inputs: Sequence[Any]) -> T | None:
         """``trace`` for all sizes; axes have one size in it if their sizes in ``inputs`` are equal.
 
-        Whether native programs serve all of these sizes is known when it is compiled.
+        Its ops decide alike for these sizes. Whether native programs serve them is known when it is compiled.
+        None if ops decide in too many ways.
         """
         self.latest_shapes = tuple([x.shape for x in inputs])
         equal = equal_axes(trace.graph, inputs)
-        program = self._programs.get(equal)
-        if program is None:
-            program = self._programs.setdefault(equal, trace.with_equal_axes(equal))
+        programs = self._programs.get(equal)
+        if programs is None:
+            programs = self._programs.setdefault(equal, [])
             for oldest in list(self._programs)[:-MAX_PROGRAMS]:
                 self._programs.pop(oldest, None)
+        for program in programs:
+            if program.call_sizes is None or program.call_sizes.decide_alike(inputs):
+                return program
+        if len(programs) >= MAX_DECISIONS:
+            return None
+        axes = [axis for group in equal for axis in group]
+        program = trace.with_equal_axes(
+            equal, CallSizes({(i, axis): inputs[i].shape[axis] for i, axis in axes})
+        )
+        programs.append(program)
         return program
 
     def all(self) -> list[T]:
         """The specialisations that have been called."""
-        programs = [program for program in list(self._programs.values()) if program.has_served]
-        return [*self._traces.values(), *programs]
+        programs = [program for several in list(self._programs.values()) for program in several]
+        return [*self._traces.values(), *(program for program in programs if program.has_served)]
 
 
 def equal_axes(graph: Graph, inputs: Sequence[Any]) -> EqualAxes:

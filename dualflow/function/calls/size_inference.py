@@ -9,6 +9,7 @@ symbolically, so that sizes with equal expressions are known to be equal.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from dualflow.core.errors import DualflowError, InvalidArgumentError
@@ -29,6 +30,7 @@ from dualflow.core.symbolic_sizes import (
 from dualflow.function.calls.data_dependent_sizes import changed_sizes
 from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
+from dualflow.function.calls.size_decisions import GuardedDecisions, deciding
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
@@ -61,6 +63,7 @@ class SizeInference:
         checked_sizes: for each expression that was checked not to be negative, the size variable for it.
         op_name: the name of the op that is being recorded.
         argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
+        decisions: decides comparisons that ops make of sizes; None if they can't be decided.
     """
 
     def __init__(self, tracer: Tracer, outer: SizeInference | None = None) -> None:
@@ -74,16 +77,20 @@ class SizeInference:
         self._first_equal_node: dict[Hashable, Node] = {}
         self._first_equal_value: dict[Value, Value] = {}
         self.argument_sizes: dict[tuple[Axis, ...], int] = {}
+        self.decisions: GuardedDecisions | None = None if outer is None else outer.decisions
 
     def input_of(self, place: int, spec: TensorSpec, groups: Mapping[Axis, tuple[Axis, ...]]) -> Value:
-        """A new input with number ``place``, with the size variable of its group for each open axis."""
+        """A new input with number ``place``, with the size variable of its group for each open axis.
+
+        Without groups any sizes may be equal.
+        """
         shape = list(spec.shape)
         for axis, size in enumerate(spec.shape):
             if size is None:
                 axes = groups.get((place, axis), ((place, axis),))
                 if axes[0] == (place, axis):
                     self.argument_sizes[axes] = variable = size_variable(least=0)
-                    attrs = {"size": variable, "argument_axes": axes, "distinct": True}
+                    attrs = {"size": variable, "argument_axes": axes, "distinct": bool(groups)}
                     self.tracer.builder.add(BIND_SIZE, [], attrs)
                     self.bound |= size_variables(variable)
                 shape[axis] = self.argument_sizes[axes]
@@ -299,6 +306,16 @@ class SizeInference:
                 self._bind_variables(element)
             return elements
         return self.sizes(elements)
+
+    def deciding(self) -> AbstractContextManager[None]:
+        """A block whose code may compare sizes.
+
+        Raises:
+            UndecidedSize: the sizes of no call are known.
+        """
+        if self.decisions is None:
+            raise UndecidedSize("a computation needs sizes as numbers")
+        return deciding(self.decisions)
 
     def sizes(self, values: Sequence[int]) -> list[int]:
         """``values`` as sizes; the program checks that none is negative."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from dualflow.core.records import replace
 from dualflow.core.size_functions import substitute
-from dualflow.core.symbolic_sizes import SizeVariable, SymInt, UndecidedSize
+from dualflow.core.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, variable_of
+from dualflow.function.calls.size_decisions import CallSizes, GuardedDecisions
 from dualflow.function.calls.size_inference import EqualAxes, SizeInference
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Graph, GraphBuilder, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
-from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
-from dualflow.graph.symbolic_size_ops import GUARD_SIZES
+from dualflow.graph.size_guards import NO_GUARDS, SizeGuard, SizeGuards
+from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis
 
 _NO_INPUTS: Final[Mapping[int, int]] = {}
 
@@ -26,6 +28,7 @@ def with_symbolic_sizes(
     equal_axes: EqualAxes = (),
     guards: SizeGuards = NO_GUARDS,
     shaped_as: Mapping[int, int] = _NO_INPUTS,
+    call_sizes: CallSizes | None = None,
 ) -> Graph:
     """``graph`` with symbolic sizes instead of open ones.
 
@@ -36,6 +39,7 @@ def with_symbolic_sizes(
         guards: comparisons of sizes of arguments that have one outcome in all calls of the program.
         shaped_as: the inputs that have the shape of an output, as cotangents do: the number of the output.
             Nodes that read them come after those that compute the output.
+        call_sizes: the sizes of a call, which decide the comparisons that ops make of sizes; gets the guards.
 
     Raises:
         UndecidedSize: no expression describes a size, or an op needs its number.
@@ -49,13 +53,47 @@ def with_symbolic_sizes(
         }
         _record_guards(guards, list(inputs.values()), inference.tracer.builder)
         later = {graph.inputs[i]: graph.outputs[output] for i, output in shaped_as.items()}
-        recorded = inference.record(graph.nodes, inputs, later)
+        with _deciding(inference, call_sizes):
+            recorded = inference.record(graph.nodes, inputs, later)
     outputs = [recorded[v] for v in graph.outputs]
     updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
     if any(u.input.spec != u.value.spec for u in updates):
         raise UndecidedSize("a variable is assigned a value whose size depends on data")
     sized = inference.finished(graph.name, [recorded[v] for v in graph.inputs], outputs)
     return eliminate_dead_code(replace(sized, captures=graph.captures, updates=tuple(updates)))
+
+
+def _axes(inference: SizeInference) -> dict[SizeVariable, Axis]:
+    """An axis of an argument for each size variable of the arguments."""
+    sizes = ((variable_of(size), axes[0]) for axes, size in inference.argument_sizes.items())
+    return {variable: axis for variable, axis in sizes if variable is not None}
+
+
+@contextmanager
+def _deciding(inference: SizeInference, call_sizes: CallSizes | None) -> Iterator[None]:
+    """Let the sizes of a call decide the comparisons of ops; the guards become nodes of the graph.
+
+    The call gets the guards even if the inference fails: it fails for all calls that are decided alike.
+    """
+    if call_sizes is None:
+        yield
+        return
+    axes, builder = _axes(inference), inference.tracer.builder
+
+    def record(guard: SizeGuard) -> None:
+        builder.add(GUARD_SIZES, [], _attrs(guard.x, guard.y, guard))
+
+    numbers = {variable: call_sizes.sizes[axis] for variable, axis in axes.items()}
+    inference.decisions = decisions = GuardedDecisions(numbers, record)
+    try:
+        yield
+    finally:
+        if decisions.guards:
+            call_sizes.add(SizeGuards(axes, tuple(decisions.guards.values())))
+
+
+def _attrs(x: int, y: int, guard: SizeGuard) -> dict[str, Any]:
+    return {"x": x, "y": y, "equality": guard.equality, "outcome": guard.outcome}
 
 
 def _record_guards(guards: SizeGuards, inputs: Sequence[Value], builder: GraphBuilder) -> None:
@@ -66,5 +104,4 @@ def _record_guards(guards: SizeGuards, inputs: Sequence[Value], builder: GraphBu
     for guard in guards.guards:
         x, y = substitute(guard.x, sizes), substitute(guard.y, sizes)
         if isinstance(x - y, SymInt):
-            attrs = {"x": x, "y": y, "equality": guard.equality, "outcome": guard.outcome}
-            builder.add(GUARD_SIZES, [], attrs)
+            builder.add(GUARD_SIZES, [], _attrs(x, y, guard))

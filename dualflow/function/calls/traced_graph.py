@@ -28,6 +28,7 @@ from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import capabilities_of
 from dualflow.function.calls.shape_variants import ShapeVariants
+from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes
 from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.function.calls.taped_call import CALL, ForwardBackward, TapedCall, differentiate
@@ -60,6 +61,7 @@ class TracedGraph:
         pack: puts the outputs into the structure of the result; without it they are a sequence.
         equal_axes: groups of open axes of arguments that have one size in all calls.
         guards: comparisons of open sizes that have one outcome in all calls.
+        call_sizes: for a trace for all sizes, those of a call, which decide the comparisons that ops make.
 
     Attributes:
         graph: the computation as it was traced; print it.
@@ -80,6 +82,7 @@ class TracedGraph:
         pack: Packer | None = None,
         equal_axes: EqualAxes = (),
         guards: SizeGuards = NO_GUARDS,
+        call_sizes: CallSizes | None = None,
     ) -> None:
         self.tracer = tracer
         self.graph = graph
@@ -87,6 +90,7 @@ class TracedGraph:
         self.variable_arguments = variable_arguments
         self.pack = pack
         self.guards = guards
+        self.call_sizes = call_sizes
         self._equal_axes = equal_axes
         is_open = not equal_axes and not all(v.spec.shape.is_static for v in graph.arguments)
         self._variants: ShapeVariants[TracedGraph] | None = ShapeVariants() if is_open else None
@@ -95,7 +99,13 @@ class TracedGraph:
         self._effects = tuple(nodes_with_effects(graph.nodes) if effects is None else effects)
         self._history = AssignmentHistory(graph, partial(_variable_of_call, variable_arguments))
         self._compiled = CompiledGraph(
-            graph, options, history=self._history, pack=pack, equal_axes=equal_axes, guards=guards
+            graph,
+            options,
+            history=self._history,
+            pack=pack,
+            equal_axes=equal_axes,
+            guards=guards,
+            call_sizes=call_sizes,
         )
         self._by_sources: dict[tuple[tuple[bool, ...], CompileOptions], ForwardBackward] = {}
         self._undecided: set[tuple[tuple[bool, ...], CompileOptions]] = set()
@@ -103,8 +113,11 @@ class TracedGraph:
 
     # specialisations of a trace with open sizes
 
-    def with_equal_axes(self, equal_axes: EqualAxes) -> TracedGraph:
-        """The same trace, compiled for calls in which these open axes of arguments have equal sizes."""
+    def with_equal_axes(self, equal_axes: EqualAxes, call_sizes: CallSizes) -> TracedGraph:
+        """The same trace, compiled for calls in which these open axes of arguments have equal sizes.
+
+        The sizes of a call decide the comparisons that ops make of sizes.
+        """
         program = TracedGraph(
             self.tracer,
             self.graph,
@@ -116,6 +129,7 @@ class TracedGraph:
             pack=self.pack,
             equal_axes=equal_axes,
             guards=self.guards,
+            call_sizes=call_sizes,
         )
         program._compiled.check_shapes = partial(_raise_for_shapes, weakref.ref(self))
         return program
@@ -160,9 +174,12 @@ class TracedGraph:
         """
         if self._variants is None:
             return self.compiled
-        program = self._program_for(inputs)
-        if program is not None and program._is_served_by(program.compiled):
-            return program.compiled
+        while (program := self._program_for(inputs)) is not None:
+            compiled = program.compiled
+            if not program._is_served_by(compiled):
+                break
+            if program.decides_alike(inputs):
+                return compiled
         return self.with_static_shapes(inputs).compiled
 
     def _program_for(self, inputs: Sequence[Any]) -> TracedGraph | None:
@@ -179,6 +196,10 @@ class TracedGraph:
         ):
             return None
         return self._variants.for_all_sizes(self, inputs)
+
+    def decides_alike(self, inputs: Sequence[Any]) -> bool:
+        """Whether its ops decide alike for the sizes of ``inputs``, as far as it has been recorded."""
+        return self.call_sizes is None or self.call_sizes.decide_alike(inputs)
 
     @cached_attribute
     def _backend_has_symbolic_sizes(self) -> bool:
@@ -250,9 +271,11 @@ class TracedGraph:
         """
         if self._variants is None:
             return self._run(arguments)
-        program = self._program_for(arguments)
-        if program is not None and (result := program._run(arguments)) is not REFUSED:
-            return result
+        while (program := self._program_for(arguments)) is not None:
+            if (result := program._run(arguments)) is not REFUSED:
+                return result
+            if program.decides_alike(arguments):
+                break  # it has no native program for all sizes
         return self.with_static_shapes(arguments)._run(arguments)
 
     def _run(self, arguments: Sequence[Any]) -> Any:
@@ -268,15 +291,16 @@ class TracedGraph:
         if not any(watched):
             return self._run_compiled(arguments)
         pair = self._pair(watched)
-        if pair is None:
+        if pair is None or not self.decides_alike(arguments):
             return REFUSED
         return self.packed(self._record(engine, sources, pair))
 
     def _run_compiled(self, arguments: Sequence[Any]) -> Any:
         """The result of an eager call; REFUSED as in :meth:`_run`."""
-        if self._equal_axes and not self._is_served_by(self.compiled):
+        compiled = self.compiled
+        if self._equal_axes and not (self._is_served_by(compiled) and self.decides_alike(arguments)):
             return REFUSED
-        return self.compiled(*arguments)
+        return compiled(*arguments)
 
     def packed(self, outputs: Sequence[Any]) -> Any:
         """``outputs`` in the structure of the result."""
@@ -383,7 +407,9 @@ class TracedGraph:
         try:
             if self._equal_axes:
                 outputs_of = dict(enumerate(outputs_with_cotangent, start=len(self._inputs)))
-                joint = with_symbolic_sizes(joint, options, self._equal_axes, self.guards, outputs_of)
+                joint = with_symbolic_sizes(
+                    joint, options, self._equal_axes, self.guards, outputs_of, self.call_sizes
+                )
             pair = ForwardBackward(
                 joint,
                 inputs=len(self._inputs),
@@ -395,7 +421,7 @@ class TracedGraph:
                 make_traceable_backward=make_traceable_backward,
                 options=options,
             )
-        except UndecidedSize:
+        except (UndecidedSize, InvalidArgumentError):  # the latter for sizes that are equal by a guard alone
             return None
         pair.forward.check_shapes = self.compiled.check_shapes
         return pair

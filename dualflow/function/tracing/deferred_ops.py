@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import DTypeError
+from dualflow.core.errors import DTypeError, DualflowError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
 from dualflow.eager.engine import EAGER
@@ -54,9 +54,14 @@ def _resolved(
 ) -> Any:
     count = len(inputs) - integers
     values = [_read(read, x) for x in inputs[count:]]
-    if not all(is_static(x.shape) for x in inputs) or size_variables(values):
-        raise UndecidedSize("a computation needs sizes as numbers")
-    return _as_tuple(drawing_from(generator, compute)(*inputs[:count], *values))
+    compute = drawing_from(generator, compute)
+    if all(is_static(x.shape) for x in inputs) and not size_variables(values):
+        return _as_tuple(compute(*inputs[:count], *values))
+    with read.deciding():
+        try:
+            return _as_tuple(compute(*inputs[:count], *values))
+        except (DualflowError, TypeError, ValueError, AssertionError, ArithmeticError, IndexError) as error:
+            raise UndecidedSize(f"a computation needs sizes as numbers: {error}") from None
 
 
 def _read(read: Any, x: Any) -> Any:

@@ -1,0 +1,115 @@
+"""Decisions of ops about symbolic sizes: comparisons that the sizes of one call decide, as guards.
+
+An op that needs sizes as numbers, such as ``split``, is recorded with symbolic sizes; where its code compares
+them, the sizes of a call decide, and the program gets a guard. It serves the calls for whose sizes all guards
+have the same outcome. The code is deterministic, so these are the calls for which it decides alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dualflow.core.symbolic_sizes import (
+    SIZE_DECISIONS,
+    SizeVariable,
+    SymInt,
+    UndecidedSize,
+    bounds,
+    evaluate_size,
+    size_variables,
+)
+from dualflow.graph.size_guards import SizeGuard, SizeGuards
+from dualflow.graph.symbolic_size_ops import Axis
+
+
+class CallSizes:
+    """The sizes of the call that a program is recorded for, and the guards found when it was recorded.
+
+    Args:
+        sizes: the size of each open axis of an argument.
+    """
+
+    def __init__(self, sizes: Mapping[Axis, int]) -> None:
+        self.sizes = sizes
+        self._guards: list[SizeGuards] = []
+
+    def add(self, guards: SizeGuards) -> None:
+        """Add guards that an inference has found."""
+        self._guards = [*self._guards, guards]
+
+    def decide_alike(self, inputs: Sequence[Any]) -> bool:
+        """Whether all guards have the same outcome for the shapes of ``inputs``."""
+        return all(guards.hold(inputs) for guards in self._guards)
+
+
+class GuardedDecisions:
+    """Decides comparisons by the sizes of a call.
+
+    Equal polynomials in size variables are refused, since the other nodes of the graph have both of them:
+    such calls are traced for their shapes. That an axis of n elements has an even number of them is a guard.
+
+    Args:
+        numbers: the number of each size variable in the call.
+        record: called with each new guard.
+
+    Attributes:
+        guards: the decisions so far.
+    """
+
+    def __init__(self, numbers: Mapping[SizeVariable, int], record: Callable[[SizeGuard], object]) -> None:
+        self._numbers = numbers
+        self._record = record
+        self.guards: dict[tuple[bool, str, str], SizeGuard] = {}
+
+    def equal(self, x: int, y: int) -> bool:
+        """Whether ``x == y`` in the call; a guard unless it holds for no or all sizes.
+
+        Raises:
+            UndecidedSize: they are equal in the call, but differ as polynomials in size variables.
+        """
+        difference = x - y
+        if type(difference) is int:
+            return difference == 0
+        least, most = bounds(difference)
+        if (least is not None and least > 0) or (most is not None and most < 0):
+            return False
+        return self._decided(True, x, y)
+
+    def less(self, x: int, y: int) -> bool:
+        """Whether ``x < y`` in the call; a guard unless it holds for no or all sizes."""
+        least, most = bounds(x - y)
+        if most is not None and most < 0:
+            return True
+        if least is not None and least >= 0:
+            return False
+        return self._decided(False, x, y)
+
+    def _decided(self, equality: bool, x: int, y: int) -> bool:
+        if not size_variables((x, y)) <= self._numbers.keys():
+            raise UndecidedSize("an op compares a size that depends on data")
+        first, second = evaluate_size(x, self._numbers), evaluate_size(y, self._numbers)
+        outcome = first == second if equality else first < second
+        key = equality, repr(x), repr(y)
+        if key not in self.guards:
+            guard = self.guards[key] = SizeGuard(equality, x, y, outcome, None)
+            self._record(guard)
+        if equality and outcome and _is_polynomial(x - y):
+            raise UndecidedSize(f"an op compares {x!r} with {y!r}, which are equal")
+        return outcome
+
+
+def _is_polynomial(size: int) -> bool:
+    """Whether ``size`` is a polynomial in size variables, without quotients and the like."""
+    return not isinstance(size, SymInt) or all(factor.kind == "variable" for factor in size.factors())
+
+
+@contextmanager
+def deciding(decisions: GuardedDecisions) -> Iterator[None]:
+    """Let ``decisions`` decide comparisons of symbolic sizes in the block."""
+    token = SIZE_DECISIONS.set(decisions)
+    try:
+        yield
+    finally:
+        SIZE_DECISIONS.reset(token)

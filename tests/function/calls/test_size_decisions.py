@@ -1,0 +1,135 @@
+"""Ops that need sizes as numbers: programs with guards, where their code compares sizes of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+N = None
+Shapes = tuple[tuple[int | None, ...], ...]
+FILTERS = np.random.default_rng(0).standard_normal((3, 2, 3))
+IMAGE_FILTERS = np.random.default_rng(1).standard_normal((2, 3, 2, 3))
+SIZES = (3, 0, 1, 2, 31, 32, 33, 64, 5)
+
+CASES: dict[str, tuple[Callable[..., Any], Shapes, tuple[int, ...]]] = {
+    "halves": (lambda x: df.split(x, 2, 0), ((N, 3),), (2, 0, 4, 6, 32, 64)),
+    "thirds of an axis": (lambda x: df.concat(df.split(x, 3, 1)[::-1], 1), ((N, N),), (3, 6, 0, 9, 33)),
+    "a product of all rows": (lambda x: df.einsum("bij,jk->bik", x, FILTERS[0]), ((N, 4, 2),), SIZES),
+    "products of a batch": (lambda x, y: df.einsum("bij,bjk->bki", x, y), ((N, 2, N), (N, N, 2)), SIZES),
+    "a sum over two axes": (lambda x: df.tensordot(x, x, [[0, 1], [0, 1]]), ((N, N, 2),), SIZES),
+    "a convolution": (lambda x: df.nn.conv1d(x, FILTERS, 1, "SAME"), ((N, N, 2),), SIZES),
+    "a strided convolution": (lambda x: df.nn.conv1d(x, FILTERS, 2, "SAME"), ((2, N, 2),), SIZES),
+    "a convolution of images": (
+        lambda x: df.nn.conv2d(x, IMAGE_FILTERS, 2, "VALID"),
+        ((2, N, N, 2),),
+        (3, 4, 5, 6, 31, 32, 33),
+    ),
+    "grouped filters": (
+        lambda x: df.nn.depthwise_conv2d(x, IMAGE_FILTERS, [1, 1, 1, 1], "SAME"),
+        ((N, 6, 6, 2),),
+        SIZES[:4],
+    ),
+    "largest of windows": (lambda x: df.nn.max_pool1d(x, 2, 2, "SAME"), ((N, N, 3),), SIZES),
+    "means of windows": (lambda x: df.nn.avg_pool1d(x, 3, 2, "VALID"), ((2, N, 3),), (3, 4, 5, 31, 32, 33)),
+    "frames": (lambda x: df.signal.frame(x, 4, 2), ((2, N),), (4, 5, 6, 7, 31, 32, 33)),
+    "a grid": (lambda x: df.meshgrid(x, x)[0], ((N,),), SIZES),
+    "blocks of pixels": (lambda x: df.nn.space_to_depth(x, 2), ((N, N, N, 2),), (2, 4, 0, 6, 32)),
+    "random numbers": (
+        lambda x: x * df.random.stateless_uniform(df.shape(x), [1, 2], dtype=df.float64),
+        ((N, 3),),
+        SIZES,
+    ),
+}
+MOST_PROGRAMS = 4
+
+
+def arguments(shapes: Shapes, n: int) -> list[df.Tensor]:
+    rng = np.random.default_rng(n)
+    sizes = [[n if d is None else d for d in shape] for shape in shapes]
+    return [df.constant(rng.standard_normal(shape)) for shape in sizes]
+
+
+def assert_equal_to_eager(compiled: Any, function: Callable[..., Any], inputs: list[df.Tensor]) -> None:
+    computed, expected = df.nest.flatten(compiled(*inputs)), df.nest.flatten(function(*inputs))
+    for x, y in zip(computed, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-8)
+
+
+def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*inputs: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(list(inputs))
+            values = function(*inputs)
+            total = df.add_n([df.reduce_sum(df.sin(y)) for y in df.nest.flatten(values)])
+        return values, tape.gradient(total, list(inputs), unconnected_gradients="zero")
+
+    return both
+
+
+def specs(shapes: Shapes) -> list[df.TensorSpec]:
+    return [df.TensorSpec(shape, df.float64) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("order", [1, -1])
+def test_values_are_those_of_eager_calls_at_every_size(name: str, order: int) -> None:
+    function, shapes, sizes = CASES[name]
+    compiled = df.function(function, input_signature=specs(shapes))
+    for n in sizes[::order]:
+        assert_equal_to_eager(compiled, function, arguments(shapes, n))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_eager_calls_at_every_size(name: str) -> None:
+    function, shapes, sizes = CASES[name]
+    both = with_gradient(function)
+    compiled = df.function(both, input_signature=specs(shapes))
+    for n in sizes:
+        assert_equal_to_eager(compiled, both, arguments(shapes, n))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_under_a_tape_are_those_of_eager_calls_at_every_size(name: str) -> None:
+    function, shapes, sizes = CASES[name]
+    taped = with_gradient(df.function(function, input_signature=specs(shapes)))
+    for n in sizes:
+        assert_equal_to_eager(taped, with_gradient(function), arguments(shapes, n))
+
+
+@pytest.mark.llvm  # Numba's programs are those of one size
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_that_are_decided_alike_share_a_program(name: str) -> None:
+    function, shapes, _ = CASES[name]
+    compiled = df.function(function, input_signature=specs(shapes))
+    sizes = (6, 12, 18, 24, 36, 48)
+    for n in sizes:
+        compiled(*arguments(shapes, n))
+    (trace,) = compiled.concrete_functions
+    assert len(trace._traces) == 1
+    for n in range(6, 60, 6):
+        compiled(*arguments(shapes, n))
+    assert len(trace._traces) == 1
+
+
+@pytest.mark.llvm
+def test_sizes_choose_the_program_whatever_calls_there_were_before() -> None:
+    def results(order: tuple[int, ...]) -> dict[int, bytes]:
+        function, shapes, _ = CASES["a strided convolution"]
+        compiled = df.function(function, input_signature=specs(shapes))
+        return {n: compiled(*arguments(shapes, n)).numpy().tobytes() for n in order}
+
+    sizes = (32, 1, 33, 3, 2, 31, 5, 4)
+    assert results(sizes) == results(sizes[::-1])
+
+
+def test_sizes_that_an_op_refuses_raise_its_error() -> None:
+    compiled = df.function(lambda x: df.split(x, 2, 0), input_signature=[df.TensorSpec([None])])
+    for n in (2, 4, 6):
+        compiled(df.ones([n]))
+        with pytest.raises(df.errors.InvalidArgumentError, match="split"):
+            compiled(df.ones([n + 1]))
