@@ -255,12 +255,6 @@ class SymInt(_Size):
         return total
 
 
-def _shown(monomial: Sequence[SizeFactor], coefficient: int) -> str:
-    return "*".join(
-        [*([str(coefficient)] if coefficient != 1 or not monomial else []), *(a.name for a in monomial)]
-    )
-
-
 def size_variable(least: int | None = None) -> SymInt:
     """A new size variable, with the lower bound ``least``."""
     return SymInt({(SizeFactor(f"n{next(_serial)}", least=least),): 1})
