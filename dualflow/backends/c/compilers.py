@@ -23,8 +23,8 @@ _PROCESSORS: Final = {
 """The options of GCC and Clang, and of zig, for each processor."""
 CROSS_COMPILER: Final = "aarch64-linux-gnu-gcc"
 
-_WEB_HEADERS: Final = os.path.join(os.path.dirname(__file__), "web", "include")
-_WEB_FLAGS: Final = "-msimd128 -mbulk-memory -ffreestanding -nostdlib"
+WEB_HEADERS: Final = os.path.join(os.path.dirname(__file__), "web", "include")
+WEB_FLAGS: Final = "-msimd128 -mbulk-memory -ffreestanding -nostdlib"
 _WEB_LINK: Final = "--no-entry,--strip-all,--gc-sections,-z,stack-size=1048576"
 
 
@@ -82,7 +82,7 @@ def compile_webassembly(program: ExportedProgram, folder: str) -> bytes:
     path = os.path.join(folder, "module.wasm")
     exported = [program.name, f"{program.name}_workspace", f"{program.name}_message", "__heap_base"]
     link = ",".join(["-Wl", _WEB_LINK, *(f"--export={name}" for name in exported)])
-    flags = [*FLAGS.split(), *_WEB_FLAGS.split(), "-isystem", _WEB_HEADERS, link]
+    flags = [*FLAGS.split(), *WEB_FLAGS.split(), "-isystem", WEB_HEADERS, link]
     _run([*_web_compiler(), *flags, os.path.join(folder, f"{program.name}.c"), "-o", path])
     with open(path, "rb") as module:
         return module.read()

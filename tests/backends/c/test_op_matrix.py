@@ -20,10 +20,11 @@ import pytest
 from required_tools import require_sanitizer, require_tool
 
 import dualflow as df
-from dualflow.backends.c.export import ExportedProgram
+from dualflow.backends.c.compilers import WEB_FLAGS, WEB_HEADERS
+from dualflow.backends.c.export import FLAGS, ExportedProgram
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.testing.cases import Case
-from tests.harness.c_programs import bits, call, compiled_together, program_of
+from tests.harness.c_programs import bits, call, compiled_together, one_file, program_of
 from tests.op_matrix.test_compiled_ops import CASES, applied, check, is_usual, tensors
 
 Array = np.ndarray[Any, Any]
@@ -138,9 +139,22 @@ def test_sanitizers_report_nothing_about_the_op_matrix(tmp_path: Path) -> None:
     options = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
     done = subprocess.run(
         [sys.executable, "-c", SANITIZED, str(tmp_path), options],
-        env=os.environ | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"},
+        env=os.environ
+        | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.exhaustive
+def test_programs_link_as_webassembly_without_a_c_library(tmp_path: Path) -> None:
+    programs = list(dict.fromkeys(x.program for x in exported(list(of_one_dtype()))))
+    (tmp_path / "programs.c").write_text(one_file(programs))
+    exports = ",".join(["-Wl", "--no-entry", *(f"--export={program.name}" for program in programs)])
+    flags = [*FLAGS.split(), *WEB_FLAGS.split(), "-isystem", WEB_HEADERS, exports]
+    command = [require_tool("clang"), "--target=wasm32", *flags, "programs.c", "-o", "programs.wasm"]
+    require_tool("wasm-ld")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]

@@ -4,5 +4,6 @@
 
 #define memcpy __builtin_memcpy
 #define memmove __builtin_memmove
+#define memset __builtin_memset
 
 #endif
