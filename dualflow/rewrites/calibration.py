@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.records import NamedTuple, dataclass
+from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.traced_function import Function
@@ -25,9 +26,9 @@ from dualflow.rewrites.freeze import as_function, frozen_graph
 
 REWRITES_BEFORE: Final = (fold_batch_norm,)
 """The rewrites that are applied before products are counted."""
-_LEAST_INNER: Final = 32
+_MIN_INNER: Final = 32
 """The smallest inner size that is quantised: for a smaller one, quantising x takes longer than it saves."""
-_MOST_INNER: Final = (1 << 31) // (255 * 128)
+_MAX_INNER: Final = (1 << 31) // (255 * 128)
 """The largest inner size for which sums of 32 bits can't overflow."""
 
 
@@ -154,9 +155,7 @@ def _is_quantisable(node: Node) -> bool:
     x, w = node.inputs
     if w.node is None or w.node.op is not CONSTANT or len(w.spec.shape) != 2 or x.spec.shape[-1] is None:
         return False
-    return _LEAST_INNER <= x.spec.shape[-1] <= _MOST_INNER and not (
-        x.node is not None and x.node.op is CONSTANT
-    )
+    return _MIN_INNER <= x.spec.shape[-1] <= _MAX_INNER and not (x.node is not None and x.node.op is CONSTANT)
 
 
 def source_of(value: Value) -> Value:

@@ -112,7 +112,7 @@ def does_in_vectors(text: str, instruction: str) -> bool:
         (lambda x: df.reduce_prod(x, 1), "vmulps"),
         (lambda x: df.reduce_max(x, 1), "vmaxps"),
         (lambda x: df.reduce_min(x, 0), "vcmp\\w*ps|vminps"),
-        (lambda x: df.argmax(x, 1), "vcmp\\w*ps"),
+        (lambda x: df.argmax(x, 1), "vcmp\\w*ps|vpcmpgtq"),  # with AVX2 four floats are beside four indices
         (df.nn.softmax, "vfmadd"),
         (lambda x: df.nn.log_softmax(x, 0), "vfmadd"),
     ],
