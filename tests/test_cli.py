@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,21 @@ def of_any_rank(x):
     return x + 1.0
 
 
+class Scale:
+    @df.function
+    def of(self, x):
+        return x * 2.0
+
+
+scale = Scale()
+calls = []
+
+
+def counted(x):
+    calls.append(x)
+    return x * float(len(calls))
+
+
 def crash(x):
     raise ZeroDivisionError("a bug of the user's")
 """
@@ -106,13 +122,49 @@ def run(tmp_path: Path) -> Run:
     found = os.path.dirname(os.path.dirname(df.__file__))
     environment = {**os.environ, "PYTHONPATH": found, "DUALFLOW_CACHE_DIR": str(tmp_path / "cache")}
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
+    def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "dualflow", *words]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment | variables, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def console(run: Run, tmp_path: Path) -> Run:
+    """Runs the console command ``dualflow``, as the script that pip writes for the project's entry point."""
+    with (Path(df.__file__).parents[1] / "pyproject.toml").open("rb") as file:
+        module, _, function = tomllib.load(file)["project"]["scripts"]["dualflow"].partition(":")
+    script = tmp_path / "bin" / "dualflow"
+    script.parent.mkdir()
+    script.write_text(f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n")
+
+    def run_script(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(script), *words]
+        environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(df.__file__))}
         return subprocess.run(
             command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
         )
 
-    return run
+    return run_script
+
+
+def test_the_console_command_imports_from_the_current_folder(console: Run) -> None:
+    done = console("graph", "model:square")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("graph square(%x: float32[2])")
+
+
+def test_the_console_command_runs_modules_of_the_current_folder(console: Run, tmp_path: Path) -> None:
+    (tmp_path / "printing.py").write_text("import sys, model\nprint(__name__, sys.argv[1:])\n")
+    done = console("run", "-m", "printing", "one", "--two")
+    assert done.stdout == "__main__ ['one', '--two']\n"
+
+
+def test_messages_of_the_console_command_have_its_name(console: Run) -> None:
+    assert console("graph", "model").stderr.startswith("dualflow graph: 'model' is not MODULE:FUNCTION")
+    assert "usage: dualflow [-h]" in console("--help").stdout
 
 
 def test_compare_prints_a_table(run: Run) -> None:
@@ -126,7 +178,7 @@ def test_compare_prints_a_table(run: Run) -> None:
     assert max(map(len, lines)) <= 88
 
 
-@pytest.mark.parametrize("command", ["compare", "graph", "export"])
+@pytest.mark.parametrize("command", ["compare", "verify", "explain", "graph", "export"])
 @pytest.mark.parametrize("name", ["wrong", "wrong_in_a_loop"])
 def test_an_error_names_the_users_line(run: Run, command: str, name: str) -> None:
     written = ["out.py"] if command == "export" else []
@@ -229,6 +281,32 @@ def test_what_cannot_be_compared_is_reported_in_words(run: Run, words: list[str]
     assert "Traceback" not in done.stderr
 
 
+def test_verify_prints_that_the_results_agree(run: Run) -> None:
+    done = run("verify", "model:pair", "--args", "df.TensorSpec([None])", "df.ones([])")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("pair(x: float32[32], y: float32[]) agrees")
+
+
+def test_verify_exits_with_1_and_the_line_that_differs(run: Run) -> None:
+    done = run("verify", "model.py:counted", "--args", "df.ones([2])")
+    assert (done.returncode, done.stderr) == (1, "")
+    line = next(i for i, text in enumerate(MODULE.splitlines(), 1) if "float(len(calls))" in text)
+    assert "multiply" in done.stdout
+    assert f'model.py", line {line}, in counted' in done.stdout
+
+
+@pytest.mark.parametrize("function", ["model:square", "model:scale.of"])
+def test_explain_prints_the_traces_and_how_each_part_runs(run: Run, function: str) -> None:
+    done = run("explain", function, "--args", "df.TensorSpec([3])")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    name = function.rpartition(":")[2].rpartition(".")[2]
+    assert lines[0] == f"{name} was traced 1 time."
+    assert "x: float32[3]" in lines[1]
+    assert lines[3] == f"<ConcreteFunction {name}(x: float32[3])>"
+    assert "in this process" in lines
+
+
 def test_a_bug_of_the_users_keeps_its_traceback(run: Run) -> None:
     done = run("compare", "model:crash", "--args", "1.0")
     assert done.returncode == 1
@@ -257,6 +335,37 @@ def test_the_cache_in_info_grows_with_what_was_compiled(run: Run) -> None:
     cache = json.loads(run("info", "--json").stdout)["cache"]
     assert cache["objects"] > 0
     assert cache["bytes"] > 0
+
+
+@pytest.mark.llvm
+def test_cache_prints_its_size_and_clears_nothing_but_compiled_code(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    assert run("cache", "size").stdout == f"{folder}: 0 objects, 0 B, at most 512 MiB\n"
+    assert run("explain", "model:square").returncode == 0
+    (folder / "notes.txt").write_text("mine")
+    count = len([*folder.glob("*.dfo")])
+    assert count > 0
+    assert run("cache", "size").stdout.startswith(f"{folder}: {count} object")
+    done = run("cache", "clear")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{folder}: {count} object")
+    assert done.stdout.endswith(" removed\n")
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("action", ["size", "clear"])
+def test_without_a_cache_the_command_gives_the_reason(run: Run, action: str) -> None:
+    done = run("cache", action, DUALFLOW_CACHE_DIR="")
+    assert done.returncode == 2
+    assert done.stderr == "python -m dualflow cache: no code is kept on disk: DUALFLOW_CACHE_DIR is empty.\n"
+
+
+def test_cache_reports_what_it_cannot_remove(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cache" / f"{'0' * 64}.dfo").mkdir(parents=True)  # which is no entry
+    done = run("cache", "clear")
+    assert done.returncode == 2
+    assert "1 object" in done.stderr
+    assert "can't be removed" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--help"], ["compare", "--help"], ["info", "--help"]])

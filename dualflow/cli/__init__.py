@@ -1,14 +1,27 @@
-"""The command line, ``python -m dualflow``: run, compare, graph, export, show, keras and info."""
+"""The command line, ``dualflow COMMAND`` or ``python -m dualflow COMMAND``.
+
+The commands are run, compare, verify, explain, graph, export, show, keras, cache and info.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 
 import dualflow
-from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call, trace_of, user_lines
+from dualflow.cli.cache import CACHE_DESCRIPTION, cache, take_cache
+from dualflow.cli.call import (
+    ARGUMENTS,
+    CommandError,
+    as_function,
+    named_call,
+    take_call,
+    trace_of,
+    user_lines,
+)
 from dualflow.cli.export import EXPORT_DESCRIPTION, export, take_export
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
@@ -16,6 +29,7 @@ from dualflow.cli.show import DESCRIPTION, show, take_show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
 from dualflow.core.errors import DualflowError
+from dualflow.function.inspect.verify_report import Verification
 
 _RUN = """\
 Run a program that was written for TensorFlow 2, with Keras or without: in its process, and in those that
@@ -37,6 +51,27 @@ arguments stands for a tensor of random numbers, with 32 for open sizes.
   python -m dualflow compare train:step
   python -m dualflow compare model.py:loss --args "df.ones([32, 64]), rate=0.5"
   python -m dualflow compare package.losses:focal --args "df.ones([8])" "df.zeros([8])" --json
+"""
+
+_VERIFY = f"""\
+Run a function eagerly and as a compiled graph, and print whether their results agree, else the first op
+that differs and its line. The exit status is 1 if they differ. A TensorSpec among the arguments stands for
+a tensor of random numbers, with 32 for open sizes.
+
+{ARGUMENTS}
+
+  python -m dualflow verify train:step
+  python -m dualflow verify model.py:loss --args "df.ones([32, 64]), rate=0.5"
+"""
+
+_EXPLAIN = f"""\
+Trace and compile a function, and print the traces, the Python values that they have compiled in, and how
+each part runs: natively, by NumPy or in Python, and why. Nothing of it runs.
+
+{ARGUMENTS}
+
+  python -m dualflow explain train:step
+  python -m dualflow explain model.py:loss --args "df.TensorSpec([32, 64])"
 """
 
 _GRAPH = f"""\
@@ -61,13 +96,27 @@ does `python -m dualflow run`.
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return the exit status: 0, or 2 with a message on stderr after an error.
+def console() -> int:
+    """Run the console command ``dualflow``, which imports modules from the current folder.
+
+    ``python -m dualflow`` does so too; for a script, Python sets the first entry of ``sys.path`` to the
+    folder of the script.
+    """
+    if not sys.flags.safe_path:
+        sys.path[0] = os.getcwd()
+    return main(program="dualflow")
+
+
+def main(argv: Sequence[str] | None = None, program: str = "python -m dualflow") -> int:
+    """Run a command and return the exit status.
+
+    It is 0; or 1 if ``verify`` has found a difference; or 2 after an error, with a message on stderr.
 
     Args:
         argv: the arguments after the program's name; those of the process by default.
+        program: the program's name in messages.
     """
-    parser = _parser()
+    parser = _parser(program)
     words, following = _split(sys.argv[1:] if argv is None else list(argv))
     options = parser.parse_args(words, argparse.Namespace(following=following))
     try:
@@ -77,9 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if isinstance(result, MainModule):
         result.run()
-    else:
-        print(result)
-    return 0
+        return 0
+    print(result)
+    return int(isinstance(result, Verification) and not result.agrees)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
@@ -90,9 +139,9 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     return words[:count], words[count:]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m dualflow",
+        prog=name,
         description="Eager operations on NumPy, and the same Python compiled as a graph.",
     )
     parser.add_argument("--version", action="version", version=f"dualflow {dualflow.version.DUALFLOW}")
@@ -117,6 +166,22 @@ def _parser() -> argparse.ArgumentParser:
     take_call(compare)
     compare.add_argument("--json", action="store_true", help="print the figures as JSON")
     compare.set_defaults(run=_compare)
+    verify = commands.add_parser(
+        "verify",
+        help="whether a function's eager and compiled results agree",
+        description=_VERIFY,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    take_call(verify)
+    verify.set_defaults(run=_verify)
+    explain = commands.add_parser(
+        "explain",
+        help="a function's traces, and how each part runs",
+        description=_EXPLAIN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    take_call(explain)
+    explain.set_defaults(run=_explain)
     graph = commands.add_parser(
         "graph",
         help="a function's graph as text, and as a picture",
@@ -151,6 +216,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     keras.add_argument("action", choices=ACTIONS)
     keras.set_defaults(run=lambda options: run_action(options.action))
+    cached = commands.add_parser(
+        "cache",
+        help="the size of the compiled code on disk, and its removal",
+        description=CACHE_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    take_cache(cached)
+    cached.set_defaults(run=cache)
     about = commands.add_parser(
         "info",
         help="versions, processor, fast parts and cache",
@@ -173,6 +246,19 @@ def _compare(options: argparse.Namespace) -> str:
     arguments = arguments.with_tensors()
     report = dualflow.compare(called, *arguments.args, **dict(arguments.kwargs))
     return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
+
+
+def _verify(options: argparse.Namespace) -> Verification:
+    called, arguments = named_call(options)
+    arguments = arguments.with_tensors()
+    return dualflow.verify(called, *arguments.args, **dict(arguments.kwargs))
+
+
+def _explain(options: argparse.Namespace) -> str:
+    called, arguments = named_call(options)
+    function = as_function(called)
+    trace_of(function, arguments)
+    return f"{function.explain()}\n\n{function.status()}"
 
 
 def _graph(options: argparse.Namespace) -> str:

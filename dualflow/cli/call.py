@@ -103,8 +103,14 @@ def named_call(options: Namespace) -> tuple[Any, Arguments]:
 
 def trace_of(called: Any, arguments: Arguments) -> ConcreteFunction:
     """The trace of a function for these arguments."""
-    traced = called if isinstance(called, Function | BoundFunction) else function(called)
-    return traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
+    traced = as_function(called)
+    concrete: ConcreteFunction = traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
+    return concrete
+
+
+def as_function(called: Any) -> Any:
+    """``called``, or the :func:`dualflow.function` of a plain function."""
+    return called if isinstance(called, Function | BoundFunction) else function(called)
 
 
 def _module(place: str) -> ModuleType:

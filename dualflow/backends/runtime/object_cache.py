@@ -148,6 +148,17 @@ def evict(directory: str, limit: int) -> None:
         total -= size
 
 
+def clear() -> None:
+    """Remove all entries from the folder, and the stale temporary files of killed writers.
+
+    Other files of the folder are left, and so are entries that this user may not remove. Processes that run
+    go on with the code that they have loaded.
+    """
+    directory = folder()
+    if directory is not None:
+        evict(directory, -1)
+
+
 def _trusted_folder() -> str | None:
     """:func:`folder`; None if other users may have written to it, with a warning the first time."""
     directory = folder()
