@@ -188,15 +188,20 @@ def _unnamed(count: int) -> str:
     return "".join(chr(_FIRST_UNNAMED + i) for i in reversed(range(count)))
 
 
+def _broadcasts(label: str) -> bool:
+    """Whether ``label`` is that of an axis of ``...``, whose sizes may be 1."""
+    return ord(label) >= _FIRST_UNNAMED
+
+
 def _sizes(equation: str, groups: list[str], result: str, shapes: Sequence[Shape]) -> dict[str, int | None]:
     """The size of each label; those of ``...`` broadcast."""
     size_of: dict[str, int | None] = {}
     for group, shape in zip(groups, shapes, strict=True):
         for label, size in zip(group, shape, strict=True):
             size_before = size_of.setdefault(label, size)
-            if size_before is None or (size_before == 1 and ord(label) >= _FIRST_UNNAMED):
+            if size_before is None or (_broadcasts(label) and size_before == 1):
                 size_of[label] = size
-            elif size not in (size_before, None) and not (size == 1 and ord(label) >= _FIRST_UNNAMED):
+            elif size not in (size_before, None) and not (_broadcasts(label) and size == 1):
                 raise InvalidArgumentError(
                     f"einsum({equation!r}): {label!r} is both {size_before} and {size}."
                 )
@@ -211,7 +216,7 @@ def _distinct(x: Any, labels: str, size: dict[str, int | None]) -> tuple[Any, st
     """``x`` with one axis for each label: diagonals for repeated ones, none for broadcast axes of size 1."""
     for label in dict.fromkeys(labels):
         at = [i for i, other in enumerate(labels) if other == label]
-        if x.shape[at[0]] == 1 != size[label]:
+        if _broadcasts(label) and x.shape[at[0]] != size[label] and x.shape[at[0]] == 1:
             x, labels = squeeze(x, at), labels.replace(label, "")
         while len(at) > 1:
             x, labels = _diagonal(x, labels, at[0], at[1])

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
+from dualflow.core.errors import InternalError
 from dualflow.core.symbolic_sizes import (
     SIZE_DECISIONS,
     SizeVariable,
@@ -88,7 +89,7 @@ class GuardedDecisions:
 
     def _decided(self, equality: bool, x: int, y: int) -> bool:
         if not size_variables((x, y)) <= self._numbers.keys():
-            raise UndecidedSize("an op compares a size that depends on data")
+            raise UndecidedSize(f"an op compares the sizes {x!r} and {y!r}, which no call determines")
         first, second = evaluate_size(x, self._numbers), evaluate_size(y, self._numbers)
         outcome = first == second if equality else first < second
         key = equality, repr(x), repr(y)
@@ -98,6 +99,14 @@ class GuardedDecisions:
         if equality and outcome and _is_polynomial(x - y):
             raise UndecidedSize(f"an op compares {x!r} with {y!r}, which are equal")
         return outcome
+
+
+def _unexpected(guard: SizeGuard) -> None:
+    raise InternalError(f"{guard} was decided without the sizes of a call")
+
+
+WITHOUT_CALL: Final = GuardedDecisions({}, _unexpected)
+"""Refuses each comparison that depends on the sizes of a call."""
 
 
 def _is_polynomial(size: int) -> bool:

@@ -30,7 +30,7 @@ from dualflow.core.symbolic_sizes import (
 from dualflow.function.calls.data_dependent_sizes import changed_sizes
 from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
-from dualflow.function.calls.size_decisions import GuardedDecisions, deciding
+from dualflow.function.calls.size_decisions import WITHOUT_CALL, GuardedDecisions, deciding
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
@@ -63,7 +63,7 @@ class SizeInference:
         checked_sizes: for each expression that was checked not to be negative, the size variable for it.
         op_name: the name of the op that is being recorded.
         argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
-        decisions: decides comparisons that ops make of sizes; None if they can't be decided.
+        decisions: decides comparisons that ops make of sizes; None for a program of no particular call.
     """
 
     def __init__(self, tracer: Tracer, outer: SizeInference | None = None) -> None:
@@ -310,12 +310,9 @@ class SizeInference:
     def deciding(self) -> AbstractContextManager[None]:
         """A block whose code may compare sizes.
 
-        Raises:
-            UndecidedSize: the sizes of no call are known.
+        For a program of no particular call, only comparisons that have one outcome for all sizes are decided.
         """
-        if self.decisions is None:
-            raise UndecidedSize("a computation needs sizes as numbers")
-        return deciding(self.decisions)
+        return deciding(WITHOUT_CALL if self.decisions is None else self.decisions)
 
     def sizes(self, values: Sequence[int]) -> list[int]:
         """``values`` as sizes; the program checks that none is negative."""

@@ -133,3 +133,13 @@ def test_sizes_that_an_op_refuses_raise_its_error() -> None:
         compiled(df.ones([n]))
         with pytest.raises(df.errors.InvalidArgumentError, match="split"):
             compiled(df.ones([n + 1]))
+
+
+@pytest.mark.llvm
+def test_a_sum_of_products_compares_no_sizes_unless_axes_may_broadcast() -> None:
+    function, shapes, sizes = CASES["a product of all rows"]
+    compiled = df.function(function, input_signature=specs(shapes))
+    for n in sizes:
+        compiled(*arguments(shapes, n))
+    (trace,) = compiled.concrete_functions
+    assert len(trace._traces) == 1
