@@ -51,7 +51,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     >>> float(y), float(dy)
     (9.0, 6.0)
     """
-    copies = _own(tuple(primals))
+    copies = _copies(tuple(primals))
     with ForwardAccumulator(copies, _tensors(tuple(tangents))) as acc:
         outputs = _tensors(f(*copies))
     return outputs, acc.jvp(outputs, "zero")
@@ -66,10 +66,9 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         primals: the arguments.
 
     Returns:
-        ``(outputs, vjp_fn)``. ``vjp_fn`` takes cotangents in the structure of the outputs, any number of
-        times,
-        and returns a tuple: one gradient for each argument, zeros where the outputs don't depend on it. For
-        complex arguments they are conjugates of derivatives, as TensorFlow's.
+        ``(outputs, vjp_fn)``. ``vjp_fn``, which can be called any number of times, takes cotangents in the
+        structure of the outputs and returns a tuple: a gradient for each argument, zeros where the outputs
+        don't depend on it. For complex arguments they are conjugates of derivatives, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: when ``vjp_fn`` is called: cotangents of another structure or shape.
@@ -79,7 +78,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     >>> vjp_fn(df.constant([1.0, 10.0]))[0].numpy()
     array([ 2., 60.], dtype=float32)
     """
-    copies = _own(primals)
+    copies = _copies(primals)
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
     with tape:
         tape.watch(copies)
@@ -269,7 +268,7 @@ def _tensors(values: Any) -> Any:
     return tree.map_structure(lambda x: x if isinstance(x, TENSORS) else convert_to_tensor(x), values)
 
 
-def _own(values: Any) -> Any:
+def _copies(values: Any) -> Any:
     """Copies of the values: a tensor that occurs twice becomes two primals."""
     return tree.map_structure(identity, values)
 
@@ -284,7 +283,7 @@ def _split_arguments(args: Sequence[Any], argnums: Places) -> tuple[list[Any], l
         )
     arguments = list(args)
     for p in places:
-        arguments[p] = _own(arguments[p])
+        arguments[p] = _copies(arguments[p])
     return arguments, [arguments[p] for p in places]
 
 

@@ -23,9 +23,9 @@ _MAX_SWEEPS: Final = 8
 def gradient_columns(
     tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_once: bool
 ) -> Sequence[Any]:
-    """The Jacobian of ``target``, whose rows have the shape ``shape``, for each source: stacked gradients.
+    """The Jacobian of ``target`` for each source: gradients of its elements, stacked along the first axis.
 
-    None for a source that the target doesn't depend on.
+    ``shape`` is the shape of a row of ``target``. None for a source that ``target`` doesn't depend on.
     """
     units = _units(target, shape)
 

@@ -47,24 +47,24 @@ def _on_arrays(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tu
     return tuple([_copied(function, x, spec) for x, spec in zip(converted, specs, strict=True)])
 
 
-def _pull(
+def _joint_vjp(
     needed: Sequence[bool], g: Any, out: Any, *inputs: Any, function: Callable[..., Any], specs: Specs
 ) -> list[Any]:
-    """The vjp: a call of Python as well, which runs the function again under a tape."""
+    """The vjp, which is a Python call, too: it runs the function again under a tape."""
     differentiable = tuple([i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact])
     cotangents = [c for c, spec in zip(filled(g, out), specs, strict=True) if spec.dtype.is_inexact]
-    flows: list[Any] = [None] * len(inputs)
+    gradients_of_inputs: list[Any] = [None] * len(inputs)
     if not differentiable or not cotangents:
-        return flows
+        return gradients_of_inputs
     backward = _Backward(function, specs, len(inputs), differentiable)
     attrs = {
         "function": backward,
         "specs": tuple([TensorSpec.of(inputs[i].shape, inputs[i].dtype) for i in differentiable]),
     }
     gradients = dispatch.current().apply(PY_FUNCTION, (*inputs, *cotangents), attrs)
-    for i, flow in zip(differentiable, gradients, strict=True):
-        flows[i] = flow
-    return flows
+    for i, gradient in zip(differentiable, gradients, strict=True):
+        gradients_of_inputs[i] = gradient
+    return gradients_of_inputs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,7 @@ PY_FUNCTION: Final = Op(
     infer=_specs,
     kernel=_on_tensors,
     kind=_KIND,
-    joint_vjp=_pull,
+    joint_vjp=_joint_vjp,
     outputs=None,
     effect=Effect.PYTHON,
 )

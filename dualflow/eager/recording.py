@@ -91,7 +91,7 @@ def by_creation(variables: Iterable[Any]) -> tuple[Any, ...]:
 
 
 class Recording(DelegatingEngine):
-    """``base``; records ops on tapes."""
+    """An engine that runs ops on ``base`` and records them on tapes."""
 
     __slots__ = ("_reads", "tapes")
     overrides_numpy = True

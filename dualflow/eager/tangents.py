@@ -38,78 +38,78 @@ def push_forward(
         attrs: its attributes.
         tangents: the tangents of the inputs, each of its input's shape and dtype.
     """
-    flowing = [i for i, t in enumerate(tangents) if t is not None and op.differentiable(i)]
-    if not flowing or not outputs:
+    active = [i for i, t in enumerate(tangents) if t is not None and op.differentiable(i)]  # inputs
+    if not active or not outputs:
         return [None] * len(outputs)
     if len(outputs) == 1 and isinstance(op.kind, View | MatMul | Gather):
-        return [_linear_in_each(op, inputs, attrs, tangents, flowing)]
-    if _is_elementwise(op, inputs, outputs, flowing):
-        return [_elementwise(op, inputs, outputs[0], attrs, tangents, flowing)]
-    return _transposed(op, inputs, outputs, attrs, tangents, flowing)
+        return [_linear_in_each(op, inputs, attrs, tangents, active)]
+    if _is_elementwise(op, inputs, outputs, active):
+        return [_elementwise_tangent(op, inputs, outputs[0], attrs, tangents, active)]
+    return _double_backward(op, inputs, outputs, attrs, tangents, active)
 
 
 def _linear_in_each(
-    op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], tangents: Tangents, flowing: Sequence[int]
+    op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], tangents: Tangents, active: Sequence[int]
 ) -> Any:
     """The tangent of an op that is linear in each of two inputs: ``op(dx, y) + op(x, dy)``."""
-    parts = [dispatch.current().run(op, (*inputs[:i], tangents[i], *inputs[i + 1 :]), attrs) for i in flowing]
+    parts = [dispatch.current().run(op, (*inputs[:i], tangents[i], *inputs[i + 1 :]), attrs) for i in active]
     return reduce(add, parts)
 
 
-def _is_elementwise(
-    op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], flowing: Sequence[int]
-) -> bool:
+def _is_elementwise(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], active: Sequence[int]) -> bool:
     """Whether the vjp multiplies each element of a cotangent by a real derivative, in the output's dtype."""
     dtype = outputs[0].dtype
-    same = dtype.is_floating and all(inputs[i].dtype is dtype for i in flowing)
+    same = dtype.is_floating and all(inputs[i].dtype is dtype for i in active)
     return same and len(outputs) == 1 and isinstance(op.kind, Elementwise) and op.joint_vjp is None
 
 
-def _elementwise(
+def _elementwise_tangent(
     op: Op,
     inputs: tuple[Any, ...],
     out: Any,
     attrs: dict[str, Any],
     tangents: Tangents,
-    flowing: Sequence[int],
+    active: Sequence[int],
 ) -> Any:
     parts = []
-    for i in flowing:
+    for i in active:
         part = op.cotangent(i, broadcast_like(tangents[i], out), out, inputs, attrs)
         if part is not None:
             parts.append(part)
     return reduce(add, parts) if parts else None
 
 
-def _transposed(
+def _double_backward(
     op: Op,
     inputs: tuple[Any, ...],
     outputs: tuple[Any, ...],
     attrs: dict[str, Any],
     tangents: Tangents,
-    flowing: Sequence[int],
+    active: Sequence[int],
 ) -> Tangents:
     """The outputs' tangents by two backward passes: the vjp of the vjp, which is linear, is the jvp.
 
     The inner product is the real part of the sum of products, by the convention of the sweep's cotangents.
     """
-    places = [k for k, y in enumerate(outputs) if y.dtype.is_inexact]
-    cotangents = [ones_like(outputs[k]) for k in places]  # at ones, since some rules take logarithms
+    positions = [k for k, y in enumerate(outputs) if y.dtype.is_inexact]
+    cotangents = [ones_like(outputs[k]) for k in positions]  # at ones, since some rules take logarithms
     tape = Tape(accessed=False)
     for g in cotangents:
         tape.watch(g)
-    distinct = {id(inputs[i]): (inputs[i], tangents[i]) for i in flowing}
+    distinct = {id(inputs[i]): (inputs[i], tangents[i]) for i in active}
     with dispatch.using(_recorded_on(tape)):
         record = Record(op, inputs, outputs, attrs)
         sources = [x for x, _ in distinct.values()]
-        flows = sweep([record], [outputs[k] for k in places], cotangents, sources)
-        pairs = [(f, t) for f, (_, t) in zip(flows, distinct.values(), strict=True) if f is not None]
+        input_cotangents = sweep([record], [outputs[k] for k in positions], cotangents, sources)
+        pairs = [
+            (f, t) for f, (_, t) in zip(input_cotangents, distinct.values(), strict=True) if f is not None
+        ]
         parts = [reduce_sum(real(f * t)) for f, t in pairs if id(f) in tape.watched]
         total = reduce(add, parts) if parts else None
     output_tangents: list[Any] = [None] * len(outputs)
     if total is not None:
         for k, tangent in zip(
-            places, sweep(tape.records, [total], [ones_like(total)], cotangents), strict=True
+            positions, sweep(tape.records, [total], [ones_like(total)], cotangents), strict=True
         ):
             output_tangents[k] = tangent
     return output_tangents

@@ -7,8 +7,7 @@ wait.
 
 While compiled code writes to a variable's buffer, a read takes a reference to the tensor and waits for the
 end: later compiled calls see the reference and don't write to its buffer. Without a GIL no buffer is
-    borrowed,
-and every change takes a write lock.
+borrowed, and every change takes a write lock.
 """
 
 from __future__ import annotations
@@ -36,8 +35,10 @@ from dualflow.eager.variable_slots import (
     unnest,
 )
 
-_SHORTEST, _LONGEST = 2e-5, 1e-3
-_FORK_WAITS: Final = 1.0
+_MIN_PAUSE, _MAX_PAUSE = 2e-5, 1e-3
+"""The first and the longest pause in seconds of a thread that waits for a variable."""
+_FORK_TIMEOUT: Final = 1.0
+"""The most seconds that a fork waits for a thread that writes to a variable's buffer."""
 _lock: Final = SharedLock()
 
 
@@ -100,7 +101,7 @@ class UpdateStep:
         with _lock.lock:
             _steps.append(self)
         for pause in _pauses():
-            if self._take():
+            if self._acquire_all():
                 break
             time.sleep(pause)
         return self._locks
@@ -111,7 +112,7 @@ class UpdateStep:
     def end(self) -> None:
         """Commit the tensors of the locks to the variables, and release the locks."""
         with _lock.lock:
-            self._give_back()
+            self._release_all()
             if self in _steps:
                 _steps.remove(self)
             self._tensors = []
@@ -120,7 +121,7 @@ class UpdateStep:
         """Whether the thread of the step does not exist in this process, since it was forked."""
         return self._thread != get_ident()
 
-    def _take(self) -> bool:
+    def _acquire_all(self) -> bool:
         with _lock.lock:
             for step in [step for step in _steps if not step._running.locked()]:
                 step.end()
@@ -130,7 +131,7 @@ class UpdateStep:
                 return False
             for variable, lock in zip(self._variables, self._locks, strict=True):
                 if not _acquire(variable, lock):
-                    self._give_back()
+                    self._release_all()
                     self._raise_if_deadlocked(substitute(variable))
                     return False
             self._tensors, self._waits = [], False
@@ -155,11 +156,11 @@ class UpdateStep:
         """Raise if ``holder`` is the lock of a thread that waits, perhaps transitively, for this one."""
         if type(holder) is not WriteLock:
             return
-        waiting, grown = {self._thread}, True
-        while grown:
+        waiting, changed = {self._thread}, True
+        while changed:
             held = [step for step in _steps if step._thread in waiting and not step._waits]
             more = {s._thread for s in _steps if s._waits and s is not self and any(map(s._shares, held))}
-            grown = not more <= waiting
+            changed = not more <= waiting
             waiting |= more
         if holder.thread in waiting:
             raise FailedPreconditionError(
@@ -167,7 +168,7 @@ class UpdateStep:
                 "it Python code (a py_function) that changes the other's. Do that after the compiled call."
             )
 
-    def _give_back(self) -> None:
+    def _release_all(self) -> None:
         for variable, lock in zip(reversed(self._variables), reversed(self._locks), strict=True):
             _release(variable, lock)
 
@@ -269,10 +270,10 @@ _borrowable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDic
 
 
 def _pauses() -> Iterator[float]:
-    pause = _SHORTEST
+    pause = _MIN_PAUSE
     while True:
         yield pause
-        pause = min(2 * pause, _LONGEST)
+        pause = min(2 * pause, _MAX_PAUSE)
 
 
 def _read(variables: Sequence[Any]) -> list[EagerTensor | None]:
@@ -333,7 +334,7 @@ def _before_fork() -> None:
     A call that takes longer than a second is unlikely to be writing yet: writes are its last steps.
     """
     _lock.bare.acquire()
-    end = time.monotonic() + _FORK_WAITS
+    end = time.monotonic() + _FORK_TIMEOUT
     for variable in list(_borrowable.values()):
         tensor = present(variable)
         _kept_for_fork.append(tensor)  # compiled code doesn't borrow tensors with other references

@@ -66,7 +66,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
                 f"'variables' keyword argument; {f.__name__} reads {', '.join(v.name for v in variables)}."
             )
-        rule = WrittenGradient(f.__name__, grad, tuple(inputs), len(leaves), tuple(variables))
+        rule = UserGradient(f.__name__, grad, tuple(inputs), len(leaves), tuple(variables))
         operands = (*results, *inputs.values(), *[engine.read(v) for v in variables])
         if len(operands) == len(results):
             return result
@@ -77,7 +77,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class ReadRecordingEngine(DelegatingEngine):
-    """``base``; records the variables that are read."""
+    """An engine that runs ops on ``base`` and records the variables that are read."""
 
     __slots__ = ("variables",)
 
@@ -95,8 +95,8 @@ class ReadRecordingEngine(DelegatingEngine):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WrittenGradient:
-    """A user's gradient function for one call of the decorated function, whose tensors it may refer to.
+class UserGradient:
+    """A user's gradient function as the vjp rule of one call; it may capture tensors of this call.
 
     TensorFlow's gradients are conjugates of the sweep's cotangents, so both arguments and results are
     conjugated.
@@ -104,14 +104,14 @@ class WrittenGradient:
     Attributes:
         name: the name of the decorated function.
         grad: the user's function.
-        places: the positions of the arguments that are tensors, and so inputs of the op.
+        positions: the positions of the arguments that are tensors, and so inputs of the op.
         arguments: the number of arguments.
         variables: the variables that the function reads; they are inputs after the arguments.
     """
 
     name: str
     grad: Callable[..., Any]
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     arguments: int
     variables: tuple[Any, ...]
 
@@ -121,19 +121,19 @@ class WrittenGradient:
             of_arguments, of_variables = self.grad(*gradients, variables=list(self.variables))
         else:
             of_arguments, of_variables = self.grad(*gradients), []
-        returned = _cotangents(of_arguments)
+        returned = _flattened(of_arguments)
         self._check(returned, self.arguments, "arguments")
         self._check(list(of_variables), len(self.variables), "variables")
-        flows = [*[returned[i] for i in self.places], *of_variables]
-        owners = [f"argument {i + 1}" for i in self.places] + [v.name for v in self.variables]
+        cotangents = [*[returned[i] for i in self.positions], *of_variables]
+        owners = [f"argument {i + 1}" for i in self.positions] + [v.name for v in self.variables]
         return [
-            None if flow is None else conj(self._gradient(flow, x, of))
-            for flow, x, of in zip(flows, inputs, owners, strict=True)
+            None if cotangent is None else conj(self._gradient(cotangent, x, of))
+            for cotangent, x, of in zip(cotangents, inputs, owners, strict=True)
         ]
 
-    def _gradient(self, flow: Any, x: Any, of: str) -> Any:
-        """``flow`` as the gradient of the input ``x``."""
-        tensor = convert_to_tensor(flow, dtype_hint=x.dtype)
+    def _gradient(self, cotangent: Any, x: Any, of: str) -> Any:
+        """A returned gradient, converted to the dtype of the input ``x`` and checked against its shape."""
+        tensor = convert_to_tensor(cotangent, dtype_hint=x.dtype)
         whose = f"The gradient function of {self.name} returned a gradient of"
         if tensor.dtype is not x.dtype and x.dtype.is_inexact:
             raise DTypeError(
@@ -153,12 +153,12 @@ class WrittenGradient:
             )
 
 
-def _cotangents(returned: Any) -> list[Any]:
+def _flattened(returned: Any) -> list[Any]:
     """The gradients that a gradient function returned, flattened; None is a leaf."""
     if isinstance(returned, list | tuple):
-        return [x for part in returned for x in _cotangents(part)]
+        return [x for part in returned for x in _flattened(part)]
     if isinstance(returned, Mapping):
-        return [x for key in sorted(returned) for x in _cotangents(returned[key])]
+        return [x for key in sorted(returned) for x in _flattened(returned[key])]
     return [returned]
 
 

@@ -44,53 +44,54 @@ def sweep(
         For each source a tensor of its shape, the sum of its cotangents; None if no target depends on it.
     """
     reached = _reached(records, sources)
-    symbolic = not dispatch.current().eager
+    symbolic = not dispatch.current().eager  # then equal shapes may have different unknown sizes
     source_ids = {id(s) for s in sources}
-    flowing: dict[int, Any] = {}
+    cotangent_of: dict[int, Any] = {}
     for target, cotangent in zip(targets, cotangents, strict=True):
         if id(target) in reached:
-            _accumulate(flowing, id(target), cotangent)
+            _accumulate(cotangent_of, id(target), cotangent)
     while records:
         op, inputs, outputs, attrs = records.pop()
         if len(outputs) == 1:
             out = outputs[0]
-            g = flowing.pop(id(out), None)
+            g = cotangent_of.pop(id(out), None)
             if g is None:
                 continue
             if id(out) in source_ids:
-                flowing[id(out)] = g
+                cotangent_of[id(out)] = g
         else:
             out = outputs
-            gs = [flowing.pop(id(y), None) for y in outputs]
+            gs = [cotangent_of.pop(id(y), None) for y in outputs]
             if all(g is None for g in gs):
                 continue
-            flowing.update(
+            cotangent_of.update(
                 {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in source_ids}
             )
             g = tuple(gs) if op.joint_vjp is not None else filled(tuple(gs), outputs)
         rules = op.vjp
         if type(rules) is not tuple:
-            for x, flow in zip(inputs, _flows(op, g, out, inputs, attrs, reached), strict=True):
-                if flow is not None and id(x) in reached:
-                    if flow.shape is not x.shape or symbolic:
-                        flow = _summed_back(flow, x, inputs)
-                    _accumulate(flowing, id(x), flow)
+            input_cotangents = _input_cotangents(op, g, out, inputs, attrs, reached)
+            for x, cotangent in zip(inputs, input_cotangents, strict=True):
+                if cotangent is not None and id(x) in reached:
+                    if cotangent.shape is not x.shape or symbolic:
+                        cotangent = _unbroadcast(cotangent, x, inputs)
+                    _accumulate(cotangent_of, id(x), cotangent)
             continue
         for i, x in enumerate(inputs):
             key = id(x)
             if key in reached and (rule := rules[i]) is not None:
                 try:
-                    flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
-                except Exception as error:
-                    flow = DEFER.value(rule, (g, out, *inputs), attrs, error)
-                    if flow is None:
+                    cotangent = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
+                except Exception as error:  # a rule may fail in a trace for lack of a size
+                    cotangent = DEFER.value(rule, (g, out, *inputs), attrs, error)
+                    if cotangent is None:
                         raise
-                if flow is not None:
-                    if len(inputs) > 1 and (flow.shape is not x.shape or symbolic):
-                        flow = _summed_back(flow, x, inputs)
-                    before = flowing.get(key)
-                    flowing[key] = flow if before is None else add(before, flow)
-    return [flowing.get(id(s)) for s in sources]
+                if cotangent is not None:
+                    if len(inputs) > 1 and (cotangent.shape is not x.shape or symbolic):
+                        cotangent = _unbroadcast(cotangent, x, inputs)
+                    before = cotangent_of.get(key)
+                    cotangent_of[key] = cotangent if before is None else add(before, cotangent)
+    return [cotangent_of.get(id(s)) for s in sources]
 
 
 def _reached(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
@@ -105,27 +106,29 @@ def _reached(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
     return reached
 
 
-def _flows(
+def _input_cotangents(
     op: Op, g: Any, out: Any, inputs: tuple[Any, ...], attrs: dict[str, Any], reached: set[int]
 ) -> Sequence[Any]:
-    """The cotangents of an op's inputs, by its one rule for all; None for inputs not in ``reached``."""
+    """The cotangents of all inputs of an op, by one call of its rule; None for inputs not in ``reached``."""
     needed = tuple([id(x) in reached for x in inputs])
-    rule = op.joint_vjp or partial(_each, op)
+    rule = op.joint_vjp or partial(_by_each_rule, op)
     try:
-        flows: Sequence[Any] = rule(needed, g, out, *inputs, **attrs)
+        input_cotangents: Sequence[Any] = rule(needed, g, out, *inputs, **attrs)
     except Exception as error:
-        flows = DEFER.value(rule, (needed, g, out, *inputs), attrs, error)
-        if flows is None:
+        input_cotangents = DEFER.value(rule, (needed, g, out, *inputs), attrs, error)
+        if input_cotangents is None:
             raise
-    return flows
+    return input_cotangents
 
 
-def _each(op: Op, needed: tuple[bool, ...], g: Any, out: Any, *inputs: Any, **attrs: Any) -> Sequence[Any]:
+def _by_each_rule(
+    op: Op, needed: tuple[bool, ...], g: Any, out: Any, *inputs: Any, **attrs: Any
+) -> Sequence[Any]:
     return [op.cotangent(i, g, out, inputs, attrs) if needed[i] else None for i in range(len(inputs))]
 
 
-def _summed_back(flow: Any, x: Any, inputs: Sequence[Any]) -> Any:
-    """``flow`` summed to the shape of ``x``, which the op may have broadcast.
+def _unbroadcast(cotangent: Any, x: Any, inputs: Sequence[Any]) -> Any:
+    """``cotangent`` summed to the shape of ``x``, which the op may have broadcast.
 
     Ops with inputs of unknown rank are calls, whose gradients have the inputs' shapes already.
     """
@@ -134,8 +137,8 @@ def _summed_back(flow: Any, x: Any, inputs: Sequence[Any]) -> Any:
         others = [y.shape for y in inputs if y is not x and y.shape is not UNKNOWN_RANK]
         for axis, size in enumerate(reversed(shape), start=1):
             if size is None and any(len(other) >= axis and other[-axis] != 1 for other in others):
-                return sum_like(flow, x)
-    return flow if flow.shape is shape else sum_to(flow, shape)
+                return sum_like(cotangent, x)
+    return cotangent if cotangent.shape is shape else sum_to(cotangent, shape)
 
 
 def filled(g: Any, out: Any) -> tuple[Any, ...]:
@@ -145,6 +148,6 @@ def filled(g: Any, out: Any) -> tuple[Any, ...]:
     return tuple([zeros_like(y) if c is None else c for c, y in zip(g, out, strict=True)])
 
 
-def _accumulate(flowing: dict[int, Any], key: int, cotangent: Any) -> None:
-    before = flowing.get(key)
-    flowing[key] = cotangent if before is None else add(before, cotangent)
+def _accumulate(cotangent_of: dict[int, Any], key: int, cotangent: Any) -> None:
+    before = cotangent_of.get(key)
+    cotangent_of[key] = cotangent if before is None else add(before, cotangent)

@@ -1,4 +1,4 @@
-"""A slot for batching a function over many cotangents, which traced functions fill."""
+"""The slot for ``vmap``, which runs a backward pass for many cotangents at once; traced functions fill it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Final
 from dualflow.core.slot import Slot
 
 Vmap = Callable[[Callable[[Any], list[Any]], Any], "list[Any] | None"]
-"""Maps a function of one row over rows stacked along the first axis, and returns its results stacked.
+"""``vmap(function, xs)``: the stacked results of ``function`` for the slices of ``xs`` along the first axis.
 
-The function returns tensors and Nones. The result is None if the rows can't be batched.
+The function returns tensors and Nones. The result is None if the function can't be batched.
 """
 
-VMAP: Final[Slot[Vmap]] = Slot("functions over rows", lambda function, rows: None)
+VMAP: Final[Slot[Vmap]] = Slot("vmap of a function", lambda function, rows: None)

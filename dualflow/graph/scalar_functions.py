@@ -24,11 +24,11 @@ class ReductionFunctions(NamedTuple):
     Attributes:
         init: the accumulator before the first element.
         update: the accumulator after one more element; its inputs are the accumulator, the element and, if
-            ``placed``, the element's position along the reduced axes.
+            ``needs_position``, the element's position along the reduced axes.
         combine: two accumulators combined to one.
         finalize: the result of an accumulator.
         single: the result for one element.
-        placed: whether ``update`` reads the position.
+        needs_position: whether ``update`` reads the position.
     """
 
     init: ScalarFunction
@@ -36,7 +36,7 @@ class ReductionFunctions(NamedTuple):
     combine: ScalarFunction
     finalize: ScalarFunction
     single: ScalarFunction
-    placed: bool
+    needs_position: bool
 
     @property
     def dtypes(self) -> tuple[DType, ...]:
@@ -108,18 +108,20 @@ def _reduction(kind: Reduce, element: DType, result: DType) -> ReductionFunction
     count = len(carried)
 
     def update(m: Any, *scalars: Any) -> Any:
-        return kind.step(m, scalars[:count], scalars[count], scalars[count + 1] if kind.placed else None)
+        return kind.step(
+            m, scalars[:count], scalars[count], scalars[count + 1] if kind.needs_position else None
+        )
 
     def single(m: Any, x: Any) -> Any:
-        first = m.constant(0, int64) if kind.placed else None
+        first = m.constant(0, int64) if kind.needs_position else None
         return kind.finish(m, kind.step(m, kind.start(m, element), x, first))
 
-    position = (int64,) if kind.placed else ()
+    position = (int64,) if kind.needs_position else ()
     return ReductionFunctions(
         init=init,
         update=trace(update, (*carried, element, *position), carried),
         combine=trace(lambda m, *xs: kind.merge(m, xs[:count], xs[count:]), (*carried, *carried), carried),
         finalize=trace(lambda m, *accumulator: kind.finish(m, accumulator), carried, (result,)),
         single=trace(single, (element,), (result,)),
-        placed=kind.placed,
+        needs_position=kind.needs_position,
     )

@@ -14,7 +14,7 @@ GradientRule = Callable[..., Sequence[Any]]
 """``rule(needed, g, out, *inputs)`` returns one cotangent for each input, as :attr:`Op.joint_vjp` does."""
 
 
-def _pull(
+def _joint_vjp(
     needed: Sequence[bool], g: Any, out: Any, *inputs: Any, grad: GradientRule, outputs: int
 ) -> list[Any]:
     return [None] * outputs + list(grad(needed[outputs:], g, out, *inputs[outputs:]))
@@ -27,7 +27,7 @@ CUSTOM: Final = in_text(
         infer=lambda *specs, grad, outputs: specs[:outputs],
         kernel=lambda *arrays, grad, outputs: arrays[:outputs],
         kind=Opaque("it is gone from a graph as soon as gradients have been taken"),
-        joint_vjp=_pull,
+        joint_vjp=_joint_vjp,
         outputs=None,
     )
 )
@@ -42,7 +42,7 @@ def custom_vjp(rule: GradientRule, function: Callable[..., Any], *inputs: Any) -
     Args:
         rule: returns the cotangent of each input; see :data:`GradientRule`. Rules that compare equal compute
             the same.
-        function: computes the value; tapes don't listen to it.
+        function: computes the value; tapes don't record its ops.
         inputs: tensors of the engine that is current.
     """
     engine = dispatch.current()

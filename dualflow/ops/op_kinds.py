@@ -1,7 +1,4 @@
-"""How a graph compiles an op: the kinds of ops.
-
-The compiler reads only the kind, never for the name of an op.
-"""
+"""Op kinds: what the compiler reads of an op record. It decides by the kind, never by the name of an op."""
 
 from __future__ import annotations
 
@@ -15,31 +12,39 @@ from dualflow.core.records import NamedTuple
 class Elementwise(NamedTuple):
     """An elementwise op: each output element depends on one element of each input, which broadcast.
 
-    ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given
-    NumPy arrays and ``m = dualflow.ops.maths_reference`` it is the reference.
-    ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program
-    when ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. ``cost`` is the work of one
-    element in additions. ``error`` is what a check raises: given where the code checks more than integers.
-    ``own_digits``: whether a result depends on how many digits its dtype has, other than by rounding;
-    ``parts``: whether the code takes complex elements apart, or joins them, as loops hold them.
+    Attributes:
+        code: ``code(m, *elements, **attrs)``, written with Python operators and the maths namespace ``m``.
+            ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the
+            program if ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. With NumPy arrays
+            and ``m = dualflow.ops.maths_reference``, it is the reference implementation.
+        cost: the work of one element in additions.
+        error: the class of the error that a check raises; set if the code checks inputs other than integers.
+        depends_on_precision: whether the precision of the dtype affects a result other than by rounding, as
+            in ``nextafter``: float32 can't replace float16 then.
+        parts: whether the code only splits complex elements into parts, or joins parts.
     """
 
     code: Callable[..., Any]
     cost: float = 1.0
     error: type[InvalidArgumentError] | None = None
-    own_digits: bool = False
+    depends_on_precision: bool = False
     parts: bool = False
 
 
 class Reduce(NamedTuple):
-    """A reduction over ``attrs["axis"]``, a sorted tuple of axes that ``attrs["keepdims"]`` keeps, as size 1.
+    """A reduction over ``attrs["axis"]``, a sorted tuple; ``attrs["keepdims"]`` keeps these axes, of size 1.
 
-    The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
-    ``step(m, acc, x, index)`` takes one more element, ``merge(m, acc, acc)`` joins two accumulators,
-    ``finish(m, acc)`` is the result, which is cast to the op's dtype. ``index`` is the element's position
-    along the reduced axes where the fold is ``placed``; other folds must not look at it. Where a step of
-    floats ``rounds``, elements are folded in blocks that are merged, so that the error hardly grows with
-    their number.
+    The accumulator is a tuple of elements.
+
+    Attributes:
+        start: ``start(m, dtype)`` returns the initial accumulator, the neutral value.
+        step: ``step(m, accumulator, x, index)`` returns the accumulator with another element. ``index`` is
+            the element's position along the reduced axes if ``needs_position``, else None.
+        merge: ``merge(m, accumulator, accumulator)`` combines two accumulators.
+        finish: ``finish(m, accumulator)`` returns the result, which is cast to the op's dtype.
+        rounds: whether a step of floats rounds. Then blocks of elements are reduced and their accumulators
+            merged, so that the error hardly grows with the number of elements.
+        needs_position: whether ``step`` reads ``index``.
     """
 
     start: Callable[..., tuple[Any, ...]]
@@ -47,14 +52,14 @@ class Reduce(NamedTuple):
     merge: Callable[..., tuple[Any, ...]]
     finish: Callable[..., Any]
     rounds: bool = False
-    placed: bool = False
+    needs_position: bool = False
 
 
 class Scan(NamedTuple):
     """A cumulative reduction along ``attrs["axis"]``, an int: its result after each element.
 
-    ``attrs["reverse"]`` goes from the end. Where ``attrs["exclusive"]`` is set, each element is left out of
-    its own result, and ``exclusive`` is the fold: the two may begin with other values.
+    ``attrs["reverse"]`` runs from the last element to the first. With ``attrs["exclusive"]``, the result of
+    an element excludes it, and the reduction is ``exclusive``, which may have another initial accumulator.
     """
 
     inclusive: Reduce
@@ -64,9 +69,9 @@ class Scan(NamedTuple):
 class View(NamedTuple):
     """The input's elements in another layout: ``view(array, **attrs)`` is a NumPy view or a ValueError.
 
-    A ``sliding`` view shows windows over the axes between the first and the last: ``attrs["size"]``,
-    ``attrs["strides"]`` between them and ``attrs["dilations"]`` between their elements, for each such axis.
-    The axes of the windows come after those that count them.
+    A ``sliding`` view has windows over the axes between the first and the last: ``attrs["size"]``,
+    ``attrs["strides"]`` and ``attrs["dilations"]`` have an entry for each of these axes. In the result, the
+    axes that count the windows are followed by the axes of a window.
     """
 
     view: Callable[..., Any]
@@ -78,25 +83,25 @@ class CopyPieces(NamedTuple):
 
     ``pieces(out, *inputs, **attrs)`` returns ``(destination, source)`` pairs of views of equal shape, which
     together cover ``out``; a source may be a Python number. They are copied in order: where two overlap, the
-    later one stays. The NumPy kernel and the compiler both read it. What ``surrounds`` is its one input with
-    ``attrs["value"]`` around it, ``attrs["paddings"]`` before and after each axis.
+    later one overwrites the earlier one. The NumPy kernel and the compiler both call it. ``is_pad``: the op
+    pads its one input with ``attrs["value"]``, by ``attrs["paddings"]`` before and after each axis.
     """
 
     pieces: Callable[..., list[tuple[Any, Any]]]
-    surrounds: bool = False
+    is_pad: bool = False
 
 
 class Gather(NamedTuple):
-    """Elements of input 0 picked along ``attrs["axis"]`` by the integers of input 1.
+    """Elements of input 0 at the indices of input 1 along ``attrs["axis"]``.
 
-    The first ``attrs["batch_dims"]`` axes of both, none where it is left out, belong together.
+    The first ``attrs["batch_dims"]`` axes of both inputs, by default none, are batch axes.
     """
 
 
 class RepeatIndices(NamedTuple):
-    """The index of each element of input 0, in order, repeated as often as the element: a bool is 0 or 1.
+    """The index ``i`` of each element of input 0, ``x[i]`` times, in order; a bool counts as 0 or 1.
 
-    There are ``attrs["size"]`` of them.
+    The result has ``attrs["size"]`` elements.
     """
 
 
@@ -105,12 +110,13 @@ class SizeVector(NamedTuple):
 
 
 class Decompose(NamedTuple):
-    """An op that is replaced by other ops, for which integers computed by the program become symbolic sizes.
+    """An op that a trace replaces by other ops; the integers that it reads become symbolic sizes.
 
-    ``resolve(read, *inputs, **attrs)`` returns what those make of the inputs, or a tuple of results.
-    ``read(tensor, least)`` returns the elements of a tensor of integers, for attributes: numbers, or symbolic
-    sizes that the program reads there (:mod:`dualflow.core.symbolic_sizes`), none of them below ``least``
-    unless that is None.
+    ``resolve(read, *inputs, **attrs)`` calls these ops and returns the result, or a tuple of results.
+    ``read(tensor, least)`` returns the elements of a tensor of integers as sizes for attributes: numbers, or
+    symbolic sizes (:mod:`dualflow.core.symbolic_sizes`) that the program reads and checks to be at least
+    ``least``, unless that is None. ``read.of_shape`` and ``read.first_of`` give a tensor a symbolic shape:
+    see :mod:`dualflow.function.calls.size_inference`.
     """
 
     resolve: Callable[..., Any]
@@ -119,10 +125,13 @@ class Decompose(NamedTuple):
 class Scatter(NamedTuple):
     """Writes slices of the last input, in order, to the positions in the integer input before it.
 
-    Each names a place on ``attrs["axis"]``; or, where there is no such attribute, the integers' last axis has
-    one for each of the first axes. They go ``onto`` the first input or onto zeros. ``join`` is the update:
-    "put" to replace the elements there, or the function that combines them, one of "add",
-    "multiply", "maximum" and "minimum"; None if the attribute of this name has it.
+    A position is an index along ``attrs["axis"]``. Without this attribute it is a row of the integers along
+    their last axis: an index for each of the first axes.
+
+    Attributes:
+        onto: whether slices are written to a copy of the first input; otherwise to zeros.
+        join: "put" to replace elements; "add", "multiply", "maximum" or "minimum" to combine them with the
+            old ones; None if ``attrs["join"]`` has it.
     """
 
     onto: bool
@@ -130,10 +139,10 @@ class Scatter(NamedTuple):
 
 
 class MatMul(NamedTuple):
-    """Matrix product of the last two axes, the leading ones broadcast.
+    """Matrix product over the last two axes; leading axes broadcast.
 
-    The attributes ``transpose_a`` and ``transpose_b``, False where they are left out, swap the last two
-    axes of an input first.
+    The attributes ``transpose_a`` and ``transpose_b``, by default False, first swap the last two axes of an
+    input.
     """
 
 
@@ -142,12 +151,14 @@ class Literal(NamedTuple):
 
 
 class Opaque(NamedTuple):
-    """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given.
+    """An op that runs as its NumPy or Python kernel also inside a compiled function.
 
-    ``fourier(x, **attrs)`` reads the shape of the one input, and returns whether the op is the Fourier
-    transform, or the inverse one for the ``attrs["kind"]`` "ifft", of long rows: some backends have code for
-    that. Where it is ``drawn_singly``, a draw of the shape ``attrs["shape"]`` results in the numbers of as
-    many draws of one.
+    Attributes:
+        reason: the reason, for reports.
+        fourier: ``fourier(x, **attrs)``, of the spec of the input: whether the op is the Fourier transform of
+            long rows (the inverse one if ``attrs["kind"]`` is "ifft"), for which some backends have code.
+        drawn_singly: whether a draw of shape ``attrs["shape"]`` has the same numbers as that many draws of
+            one number.
     """
 
     reason: str
@@ -160,14 +171,14 @@ class Cond(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A graph that runs again and again: see :class:`dualflow.graph.control_spec.LoopSpec`."""
+    """A graph that runs repeatedly: see :class:`dualflow.graph.control_spec.LoopSpec`."""
 
 
 class Check(NamedTuple):
     """Raises an error unless input 0, a bool scalar, is true; it has no results.
 
-    ``attrs["error"](arrays)`` makes the exception that is raised, of the other inputs; its message without
-    values of inputs is ``attrs["error"].static_message``.
+    ``attrs["error"](arrays)``, called with the other inputs, returns the exception to raise. Its message
+    without values of inputs is ``attrs["error"].static_message``.
     """
 
 

@@ -61,14 +61,14 @@ class Promotion(Enum):
 
 
 class Effect(Enum):
-    """The kind of side effect of an op: such ops are neither dropped nor merged, and keep their order."""
+    """The side effect of an op. Ops with effects are neither removed nor merged, and keep their order."""
 
     PYTHON = "calls Python"
     PRINT = "writes output"
     RANDOM = "advances a generator"
     CHECK = "may stop the program"
-    ASSIGN = "notes what a variable holds from here on"
-    INSIDE = "does what the graphs inside it do"
+    ASSIGN = "assigns a variable"
+    INSIDE = "has the effects of its bodies"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,19 +82,19 @@ class Op:
             InvalidArgumentError for shapes and DTypeError for dtypes the op can't take.
         kernel: ``kernel(*arrays, **attrs)`` in NumPy; never writes to its inputs.
         kind: how a graph lowers it.
-        vjp: per-input rules ``rule(g, out, *inputs, **attrs)`` written in ops, None where no gradient flows;
-            or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or None: not differentiable.
-        joint_vjp: instead of ``vjp``, for gradients that are one computation:
-            ``joint_vjp(needed, g, out, *inputs, **attrs)`` returns one cotangent for each input, which may be
-            None where ``needed`` (a tuple of bools) is false or no gradient flows. Where the op has several
-            outputs, ``g`` is a tuple, with None for those that nothing flows back to.
+        vjp: a tuple with a rule ``rule(g, out, *inputs, **attrs)``, written in ops, for each input, None for
+            an input without a gradient; or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or
+            None for an op that is not differentiable.
+        joint_vjp: instead of ``vjp``, one rule for the gradients of all inputs, which share work:
+            ``joint_vjp(needed, g, out, *inputs, **attrs)`` returns a cotangent for each input, or None if
+            ``needed`` (a tuple of bools) is false for it, or it has no gradient. If the op has several
+            outputs, ``g`` is a tuple, with None for outputs without a cotangent.
         batching_rule: how its attributes change for inputs with one more axis, the batch axis; None if this
             follows from its kind, or if batch elements are computed one by one.
         promotion: how inputs agree on a dtype before the op sees them.
         samples: inputs that the op matrix tests it with.
-        variadic: takes any number of inputs.
-        outputs: number of outputs; None when the attributes decide.
-        effect: set when the op is more than its value; see also :attr:`dualflow.graph.ir.Node.effect`.
+        outputs: the number of outputs; None if it depends on the attributes.
+        effect: the side effect, if it has one; see also :attr:`dualflow.graph.ir.Node.effect`.
         strings: whether the kernel takes strings too; those of the kinds that only move elements do.
         prune_outputs: ``prune_outputs(needed, **attrs)`` returns the attributes with which the op computes
             only the outputs that are ``needed`` (a tuple of bools, some of them false), or None if it always

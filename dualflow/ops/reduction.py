@@ -327,7 +327,7 @@ def _position(
         step=lambda m, acc, x, index: join(m, acc, (x, m.cast(index, int64))),
         merge=join,
         finish=lambda m, acc: acc[1],
-        placed=True,
+        needs_position=True,
     )
     samples = tuple(
         Sample((Domain(-50, 50, "fi", shape),), {"axis": axis, "keepdims": False})

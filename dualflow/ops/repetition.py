@@ -78,7 +78,7 @@ PAD = register(
         doc="""``x`` with ``value`` around it.""",
         infer=_pad_infer,
         kernel=assembling(_pad_infer, _pad_pieces),
-        kind=CopyPieces(_pad_pieces, surrounds=True),
+        kind=CopyPieces(_pad_pieces, is_pad=True),
         batching_rule=BatchingRule(first={"paddings": (0, 0)}),
         vjp=(_pad_vjp,),
         samples=(

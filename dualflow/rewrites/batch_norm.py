@@ -1,4 +1,4 @@
-"""Batch normalisation of a product, folded into its weights: the second rewrite that is shipped."""
+"""The rewrite that folds batch normalisation after a product into the weights of the product."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dualflow.rewrites.definition import graph_pass
 from dualflow.rewrites.tracing import inlined, trace
 
 _DEPTH: Final = 6
-"""The most ops on a path from a constant to a constant that replacements compute."""
+"""Maximum number of ops between a literal and a value that counts as constant, in :func:`_is_constant`."""
 
 
 class _ChainStep(NamedTuple):
@@ -34,7 +34,7 @@ class _ChainStep(NamedTuple):
 
 
 class _ScaledProduct(NamedTuple):
-    """``(x @ w + ...) * factor``: the product, the steps after it in order, and the factor of each column."""
+    """A match of ``(x @ w + ...) * factor``: the product, the steps after it, and the columns' factors."""
 
     product: Node
     steps: tuple[_ChainStep, ...]
@@ -50,13 +50,13 @@ def fold_batch_norm(graph: Graph) -> Graph:
     replaced: dict[Value, Value] = {}
 
     def rule(node: Node, current: Node) -> Expansion | None:
-        scaled = _scaled(node, users)
-        return _one_sum(node, current, users) if scaled is None else _expansion(node, scaled, replaced)
+        scaled = _match(node, users)
+        return _merged_sums(node, current, users) if scaled is None else _expansion(node, scaled, replaced)
 
     return rebuild(graph, rule, replaced)
 
 
-def _scaled(node: Node, users: dict[Value, list[Node]]) -> _ScaledProduct | None:
+def _match(node: Node, users: dict[Value, list[Node]]) -> _ScaledProduct | None:
     if node.op is not multiply.op:
         return None
     for value, factor in (node.inputs, node.inputs[::-1]):
@@ -100,7 +100,7 @@ def _expansion(node: Node, scaled: _ScaledProduct, replaced: dict[Value, Value])
     return Expansion(nodes, values)
 
 
-def _one_sum(node: Node, current: Node, users: dict[Value, list[Node]]) -> Expansion | None:
+def _merged_sums(node: Node, current: Node, users: dict[Value, list[Node]]) -> Expansion | None:
     """(x + b) + c = x + (b + c) for constants b and c, and likewise for differences"""
     inner = current.inputs[0].node if _is_sum(current) else None
     if inner is None or not _is_sum(inner) or len(users.get(node.inputs[0], ())) != 1:
@@ -142,7 +142,7 @@ def _folded(scaled: _ScaledProduct) -> Callable[..., Any]:
 
 
 def _is_constant(value: Value, depth: int = _DEPTH) -> bool:
-    """Whether ``value`` is a constant, or computed from those alone by the ops of a replacement."""
+    """Whether ``value`` is a literal, or computed from literals alone: replacements compute such values."""
     node = value.node
     if node is None or node.op is CONSTANT or not depth:
         return node is not None and node.op is CONSTANT

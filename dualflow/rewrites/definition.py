@@ -1,4 +1,4 @@
-"""Rules and passes from Python functions: ``rule``, ``graph_pass``, and the name and line of a rewrite."""
+"""``rule`` and ``graph_pass``: decorators that make rewrites from Python functions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Rule = Callable[[Node, AddOps], "Value | Sequence[Value] | None"]
 Pass = Callable[[Graph], Graph]
 
 
-def defined(
+def new_rewrite(
     function: Callable[..., Any],
     transform: Callable[[Graph, Report, Rewrite], Graph],
     *,
     name: str | None,
     in_bodies: bool,
 ) -> Rewrite:
-    """The rewrite that ``transform`` applies, with the name, line and docstring of ``function``.
+    """A new rewrite that runs ``transform``; its name, line and description come from ``function``.
 
     Raises:
         InvalidArgumentError: ``function`` has no docstring.
@@ -107,7 +107,7 @@ def rule(function: Rule | None = None, *, name: str | None = None, in_bodies: bo
     def transform(graph: Graph, report: Report, rewrite: Rewrite) -> Graph:
         return rebuild(graph, lambda _, current: _replacement(apply, current, report, rewrite))
 
-    return defined(function, transform, name=name, in_bodies=in_bodies)
+    return new_rewrite(function, transform, name=name, in_bodies=in_bodies)
 
 
 def _replacement(apply: Rule, node: Node, report: Report, rewrite: Rewrite) -> Expansion | None:
@@ -203,4 +203,4 @@ def graph_pass(function: Pass | None = None, *, name: str | None = None, in_bodi
             report(Match(rewrite.name, None))
         return changed
 
-    return defined(function, transform, name=name, in_bodies=in_bodies)
+    return new_rewrite(function, transform, name=name, in_bodies=in_bodies)

@@ -24,7 +24,7 @@ from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.graph.user_rewrites import Report, Rewrite
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply
 from dualflow.ops.op_kinds import Literal
-from dualflow.rewrites.definition import checked_replacement, defined
+from dualflow.rewrites.definition import checked_replacement, new_rewrite
 from dualflow.rewrites.tracing import OPTIONS, inlined, trace
 
 Sides = Callable[..., tuple[Any, Any]]
@@ -93,11 +93,11 @@ def equation(
     if function is None:
         return functools.partial(equation, signature=signature, when=when, name=name, in_bodies=in_bodies)
     matcher = _Equation(function, signature, when)
-    return defined(function, matcher.rewritten, name=name, in_bodies=in_bodies)
+    return new_rewrite(function, matcher.rewritten, name=name, in_bodies=in_bodies)
 
 
 class _Equation:
-    """An equation as a function of graphs."""
+    """An equation with its template: finds and replaces the matches in graphs."""
 
     def __init__(
         self, sides: Sides, signature: Sequence[TensorSpec] | None, when: Callable[..., bool] | None

@@ -88,9 +88,10 @@ def registered() -> tuple[Rewrite, ...]:
 
 @entry
 def disable(name: str) -> None:
-    """Leave a rewrite out, in all threads, until it is enabled; registered, or of a function.
+    """Disable a rewrite, registered or of one function, in all threads, until it is enabled.
 
-    ``DUALFLOW_DISABLE_REWRITES`` has the names that are off in the process, with commas, or ``all``.
+    The environment variable ``DUALFLOW_DISABLE_REWRITES`` disables rewrites in the process: it has their
+    names, separated by commas, or ``all``.
 
     Args:
         name: its name. If it is disabled twice, it has to be enabled twice.

@@ -63,10 +63,10 @@ def _tensor(x: Any) -> Any:
 def inlined(
     graph: Graph, arguments: Sequence[Value], replaced: Node, merged: Sequence[Node], rewrite: Any
 ) -> tuple[list[Node], list[Value]]:
-    """The nodes of ``graph`` for these arguments, and its results.
+    """Inline ``graph``: copies of its nodes that read ``arguments``, and its results.
 
-    The nodes have the user's line of the node that they replace. Merged into them are the lines of the
-    ``rewrite`` and of the nodes ``merged``.
+    The copies have the origin of the node ``replaced``, into which those of ``rewrite`` and of the nodes
+    ``merged`` are merged.
     """
     lines = [rewrite, *replaced.merged_origins]
     for node in merged:

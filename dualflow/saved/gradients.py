@@ -9,7 +9,7 @@ from dualflow.core.errors import DualflowError, InvalidArgumentError
 from dualflow.core.records import replace
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.tracing.tracer import tracing
-from dualflow.gradient.custom import WrittenGradient
+from dualflow.gradient.custom import UserGradient
 from dualflow.graph.extract import extract
 from dualflow.graph.graph_gradient import GraphGradient
 from dualflow.graph.ir import Capture, Graph, Node, Value
@@ -30,7 +30,7 @@ def with_traced_gradients(trace: ConcreteFunction) -> Graph:
     captures = dict(zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True))
 
     def traced(node: Node, current: Node) -> Expansion | None:
-        if node.op is not CUSTOM or not isinstance(node.attrs["grad"], WrittenGradient):
+        if node.op is not CUSTOM or not isinstance(node.attrs["grad"], UserGradient):
             return None
         gradient, extras = _traced(trace, node, captures)
         attrs = {"grad": gradient, "outputs": node.attrs["outputs"]}

@@ -12,7 +12,7 @@ from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Check, Scatter
 from dualflow.ops.record import Effect, Op
 
-OUTSIDE = "an index is out of range for the axis that it names a place on"
+OUTSIDE = "an index is out of range for its axis"
 
 BOUNDS = Op(
     name="bounds",
@@ -38,10 +38,10 @@ def is_scatter_supported(kind: Scatter, dtype: DType) -> bool:
 
 
 def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
-    """The parameters of the routine, for indices along ``depth`` axes from ``axis`` on.
+    """The parameters of the scatter routine, for indices along ``depth`` axes from ``axis`` on.
 
-    The number of iterations over all indices, the number of indices, the length of a row, the distance
-    between iterations, and the sizes and strides of the indexed axes.
+    These are the number of iterations over all indices, the number of indices, the length of a row, the
+    distance between iterations, and the sizes and strides of the indexed axes.
 
     >>> table((4, 5, 6), 0, 2, 10)
     [1, 10, 6, 120, 4, 5, 5, 1]

@@ -87,7 +87,7 @@ def _unpadded(value: Value) -> tuple[Value, Sequence[tuple[int, int]]]:
     """If ``value`` is a tensor padded with zeros: the tensor, and the padding before and after each axis."""
     node = value.node
     kind = None if node is None else node.op.kind
-    if node is not None and isinstance(kind, CopyPieces) and kind.surrounds and node.attrs["value"] == 0:
+    if node is not None and isinstance(kind, CopyPieces) and kind.is_pad and node.attrs["value"] == 0:
         paddings = node.attrs["paddings"]
         if paddings[0] == paddings[-1] == (0, 0):
             return node.inputs[0], paddings

@@ -210,7 +210,7 @@ def check_fold(case: Case) -> None:
         for half in halves:
             accumulator = evaluate(reduction.init, maths_reference, ())
             for i in half:
-                position = [np.int64(i)] if reduction.placed else []
+                position = [np.int64(i)] if reduction.needs_position else []
                 operands = [*accumulator, elements[i], *position]
                 accumulator = evaluate(reduction.update, maths_reference, operands)
             both += accumulator

@@ -1,4 +1,4 @@
-"""Names in a kernel: of registers, loop indices and blocks; and the registers that are variables."""
+"""Names of registers, loop indices and blocks in a kernel, and the registers that are assigned repeatedly."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from dualflow.schedule.strip_mining import in_strips
 
 LANES_PRAGMA = "DF_INDEPENDENT"
 """The pragma before a loop whose iterations are independent."""
-OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
+OUTSIDE = "an index is out of range for its axis; it must be from 0 to the size of the axis less 1."
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ class _CKernelWriter:
     def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
         with self._each_lane(statement.accumulator):
             accumulator = [self._register(r) for r in statement.accumulator]
-            position = [self._place_in(statement.reduced)] if statement.reduction.placed else []
+            position = [self._place_in(statement.reduced)] if statement.reduction.needs_position else []
             operands = [*accumulator, self._operand(statement.value), *position]
             self._assign(statement.accumulator, self._results(statement.reduction.update, operands))
 

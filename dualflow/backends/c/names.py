@@ -20,7 +20,7 @@ _RESERVED: Final = re.compile(
 
 
 def is_free(name: str) -> bool:
-    """Whether the text of a program does not use a name itself.
+    """Whether ``name`` is an identifier that exported text doesn't use itself.
 
     >>> is_free("weights"), is_free("double"), is_free("exp"), is_free("2x")
     (True, False, False, False)

@@ -35,7 +35,7 @@ class CParameter(NamedTuple):
 
 
 def parameters_of(program: CProgram, embedded: int) -> Iterator[CParameter]:
-    """The parameters in order, but the workspace; the last ``embedded`` inputs are constants of the file."""
+    """All parameters except the workspace; the last ``embedded`` inputs are constants of the file."""
     count = len(program.inputs) - embedded
     values = zip(program.inputs[:count], program.plan.arguments, strict=False)
     for i, (name, spec) in enumerate(values):

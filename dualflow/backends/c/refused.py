@@ -1,4 +1,4 @@
-"""What can't be exported as C: the error names the op, the reason, and the user's line."""
+"""Errors for graphs that can't be exported as C: they name the op, the reason, and the user's line."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class CMaths:
         self.lines, self.support = lines, support
         self.fallback_conditions: list[CValue] | None = None
 
-    # CLines
+    # Lines
 
     def expression(self, dtype: DType, text: str) -> CValue:
         """A new value with a name of its own."""

@@ -1,4 +1,4 @@
-"""CSupport functions of exported programs: ``static inline`` functions, each written if it is called."""
+"""Support functions of exported programs: ``static inline`` functions, each written if it is called."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _PRIMITIVES: Final = {
 
 @dataclass(slots=True)
 class CSupport:
-    """The functions that a file needs, in the order in which they can be defined."""
+    """The support functions that a file calls, each after those that it calls itself."""
 
     _functions: dict[str, str] = field(default_factory=dict)
 

@@ -16,7 +16,7 @@ from dualflow.core.records import NamedTuple
 
 
 def type_name(dtype: DType) -> str:
-    """The short name of a numeric dtype for names of functions: ``f32``, ``u8``, ``bool``.
+    """The short name of a numeric dtype, for function names: ``f32``, ``u8``, ``bool``.
 
     >>> from dualflow.core.dtypes import bool_, complex64, float32
     >>> type_name(float32), type_name(bool_), type_name(complex64)
@@ -102,7 +102,7 @@ MARK: Final = "written by dualflow"
 
 
 class CValue(NamedTuple):
-    """A name or a constant of a dtype as a C expression, which can be repeated in an expression."""
+    """A C expression of a dtype: a name or a constant, so that repeating it costs nothing."""
 
     text: str
     dtype: DType
@@ -127,7 +127,7 @@ class CLines:
         return CValue(name, dtype)
 
     def rename(self, old: CValue, new: str) -> bool:
-        """Rename a temporary to ``new`` if the last line declares it; returns whether it does."""
+        """Rename a temporary to ``new`` if the last line declares it; returns whether it was renamed."""
         head = "    " * self.depth + f"const {c_type(old.dtype)} {old.text} = "
         if not self.text or not old.text.startswith("t") or not self.text[-1].startswith(head):
             return False

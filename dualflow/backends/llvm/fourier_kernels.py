@@ -103,7 +103,7 @@ class _Strip(NamedTuple):
     type: Type
 
     def pair(self, pointer: EmittedValue, index: EmittedValue) -> Complex:
-        """Load the two vectors of an element."""
+        """Load an element at ``pointer``: the vectors of its real and imaginary parts."""
         at = index * (2 * self.type.lanes)
         return self.b.load(pointer, at, self.type), self.b.load(pointer, at + self.type.lanes, self.type)
 

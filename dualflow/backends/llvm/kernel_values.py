@@ -20,7 +20,7 @@ from dualflow.schedule.loop_ids import BlockId, LoopId
 
 TILE_ROWS = 16
 """The number of rows of a tile that are transposed at once."""
-OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
+OUTSIDE = "an index is out of range for its axis; it must be from 0 to the size of the axis less 1."
 
 
 class KernelCheck(NamedTuple):
@@ -34,7 +34,8 @@ class KernelValues:
     """The values of one kernel, the function ``name``, whose lane loops run ``lanes`` iterations at once.
 
     Attributes:
-        large: whether vector loops are masked loops, not a full loop and a masked tail: half the code.
+        is_large: whether the kernel is large. Then a vector loop is one masked loop, not a full loop and a
+            masked tail, which halves the code.
         checks: the number of each check, from 0.
         mask: the active lanes; None for all.
         group: the rows that are computed together here; None for one row.
@@ -42,7 +43,7 @@ class KernelValues:
 
     def __init__(self, module: LlvmModule, launch: KernelLaunch, name: str, lanes: int) -> None:
         self.module, self.launch, self.kernel = module, launch, launch.kernel
-        self.large = is_large(launch)
+        self.is_large = is_large(launch)
         self.checks: dict[KernelCheck, int] = {}
         self.lane_loop = launch.kernel.lane_loop
         self.lanes = 1 if self.lane_loop is None else lanes
@@ -82,7 +83,7 @@ class KernelValues:
         if isinstance(operand, ks.Scalar):
             return (
                 self._constant(self.launch.scalars[operand.number])
-                if self.large
+                if self.is_large
                 else self._arguments.scalars[operand.number]
             )
         return self._constant(operand.value)

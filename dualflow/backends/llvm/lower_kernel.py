@@ -41,7 +41,7 @@ class _ElementMaths(Maths):
     """The maths namespace inside a kernel, with element indices and checks."""
 
     def __init__(self, emitter: KernelEmitter) -> None:
-        super().__init__(emitter.module, not emitter.large, emitter.b)
+        super().__init__(emitter.module, not emitter.is_large, emitter.b)
         self._emitter = emitter
         self.statement: Compute
 
@@ -79,7 +79,7 @@ class KernelEmitter(KernelValues):
         start, stop, registers = self._bound(loop.begin), self._bound(loop.end), ks.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
             self._iteration(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
-        elif self.large:
+        elif self.is_large:
             iterations = self.b.loop(start, stop, self.lanes, self._values(registers))
             self._iteration(loop, iterations, registers, stop)
         else:
@@ -198,7 +198,7 @@ class KernelEmitter(KernelValues):
 
     def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
         before, value = self._values(statement.accumulator), self._operand(statement.value).splat(self._width)
-        position = [self._linear_index(statement.reduced)] if statement.reduction.placed else []
+        position = [self._linear_index(statement.reduced)] if statement.reduction.needs_position else []
         updated = self._results(statement.reduction.update, [*before, value, *position])
         after = [new.splat(self._width) for new in updated]
         if self.mask is not None and any(loop == self.lane_loop for loop, _ in statement.reduced):

@@ -274,7 +274,7 @@ class _Writer:
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         size = self._bound(bounds.extent)
         self.lines.add(f"{inside} = 0 <= {index} < {size}")
-        message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
+        message = "an index is out of range for its axis; it must be from 0 to the size of the axis less 1."
         self.fail_unless(inside, message, bounds.node)
 
     def _masked_load(self, guarded: ks.MaskedLoad) -> None:
@@ -314,7 +314,7 @@ class _Writer:
 
     def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
         accumulator = [self._accumulator(r) for r in statement.accumulator]
-        position = [self._place_in(statement.reduced)] if statement.reduction.placed else []
+        position = [self._place_in(statement.reduced)] if statement.reduction.needs_position else []
         operands = [*accumulator, self._operand(statement.value), *position]
         self._assign(statement.accumulator, self._results(statement.reduction.update, operands))
 

@@ -1,7 +1,8 @@
-"""Finds the composites that ONNX has ops for: convolutions, pooling and softmax.
+"""Matches composites, functions of several ops, for which ONNX has one op: convolutions, pooling, softmax.
 
-A composite with a gradient of its own ends with a ``custom_gradient`` node, whose rule has the layout of the
-windows. The node is replaced by one op, before the algebra drops it; the ops of the composite are dead then.
+A composite with a custom gradient ends with a ``custom_gradient`` node, whose rule has the layout of the
+windows. One op replaces this node before the algebra pass removes it; the other ops of the composite are
+then dead code.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import REDUCE_MAX
 
-_FORM: Final = Opaque("an op of exported graphs")
+_KIND: Final = Opaque("an op of exported graphs")
 
 
 def _op(name: str, doc: str, shape: Callable[..., list[Any]]) -> Op:
-    """An op of the traced graph that only the exporter writes."""
+    """An op that only the exporter supports: it has no kernel."""
 
     def infer(x: TensorSpec, *others: TensorSpec, **attrs: Any) -> TensorSpec:
         return TensorSpec.of(Shape(shape(x.shape, *[other.shape for other in others], **attrs)), x.dtype)
@@ -45,7 +46,7 @@ def _op(name: str, doc: str, shape: Callable[..., list[Any]]) -> Op:
     def kernel(*arrays: Any, **attrs: Any) -> Any:
         raise InternalError(f"{name} is written by the exporter only")
 
-    return Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=_FORM)
+    return Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=_KIND)
 
 
 def _pooled(x: Shape, layout: Geometry) -> list[Any]:
@@ -60,7 +61,7 @@ CONVOLUTION: Final = _op(
 TRANSPOSED_CONVOLUTION: Final = _op(
     "transposed_convolution",
     "For each position of ``spatial``, the sum over the windows that contain it of ``y`` times a filter.",
-    lambda y, w, geometry, beyond, spatial: [y[0], *spatial, w[-2]],
+    lambda y, w, geometry, output_padding, spatial: [y[0], *spatial, w[-2]],
 )
 MAX_POOL: Final = _op("max_pool", "The maximum of each window.", _pooled)
 MEAN_POOL: Final = _op(
@@ -78,7 +79,7 @@ def with_composites(graph: Graph) -> Graph:
 
 COMPOSITES: Final = Pass(
     "composites",
-    "first: algebra drops the nodes that state what a composite is",
+    "first: algebra removes the custom_gradient nodes by which composites are recognised",
     lambda graph, options: with_composites(graph),
     in_bodies=True,
 )
@@ -97,9 +98,13 @@ def _composite(node: Node) -> Expansion | None:
             groups = x.spec.shape[-1] // w.spec.shape[-2]
             return _replaced(node, CONVOLUTION, operands, {"geometry": geometry, "groups": groups})
         case OfTransposed(geometry) if dtype in (float16, float32) and _is_padded(geometry):
-            beyond = _beyond(geometry, operands[0], value)
-            if beyond is not None and operands[1].spec.shape[-2] == value.spec.shape[-1]:
-                attrs = {"geometry": geometry, "beyond": beyond, "spatial": sizes(value)[1:-1]}
+            output_padding = _output_padding(geometry, operands[0], value)
+            if output_padding is not None and operands[1].spec.shape[-2] == value.spec.shape[-1]:
+                attrs = {
+                    "geometry": geometry,
+                    "output_padding": output_padding,
+                    "spatial": sizes(value)[1:-1],
+                }
                 return _replaced(node, TRANSPOSED_CONVOLUTION, operands, attrs)
         case OfMaximum(layout) if dtype in (float16, float32, float64) and _is_padded(layout):
             return _replaced(node, MAX_POOL, operands, {"layout": layout})
@@ -119,17 +124,21 @@ def _is_padded(geometry: Geometry) -> bool:
     return all(0 <= before < reach and 0 <= after < reach for (before, after), reach in pairs)
 
 
-def _beyond(geometry: Geometry, y: Value, result: Value) -> tuple[int, ...] | None:
-    """The positions after those that the last windows cover, by axis; None if ONNX doesn't allow them."""
+def _output_padding(geometry: Geometry, y: Value, result: Value) -> tuple[int, ...] | None:
+    """The positions after the last window of each axis, which ONNX calls output_padding; None if too many."""
     counts, spatial = sizes(y)[1:-1], sizes(result)[1:-1]
     if not is_static(counts) or not is_static(spatial):
         return None
     axes = zip(
         counts, spatial, geometry.strides, geometry.dilations, geometry.reach, geometry.pairs, strict=True
     )
-    beyond = tuple([n + sum(pair) - (count - 1) * s - reach for count, n, s, _, reach, pair in axes])
+    output_padding = tuple([n + sum(pair) - (count - 1) * s - reach for count, n, s, _, reach, pair in axes])
     limits = [max(s, d) for s, d in zip(geometry.strides, geometry.dilations, strict=True)]
-    return beyond if all(0 <= b < limit for b, limit in zip(beyond, limits, strict=True)) else None
+    return (
+        output_padding
+        if all(0 <= b < limit for b, limit in zip(output_padding, limits, strict=True))
+        else None
+    )
 
 
 def _mean(node: Node) -> Expansion | None:

@@ -57,7 +57,7 @@ def _if(
     specs = [v.spec for v in branches[0].outputs]
     results = _inlined(then, branches[0], operands)
     others = otherwise(other) if otherwise is not None else _inlined(other, branches[1], operands)
-    other_specs = [_loosest([b.outputs[i].spec for b in branches[1:]]) for i in range(len(specs))]
+    other_specs = [_common_spec([b.outputs[i].spec for b in branches[1:]]) for i in range(len(specs))]
     return w.scope.nodes_of(
         "If",
         [condition],
@@ -67,8 +67,8 @@ def _if(
     )
 
 
-def _loosest(specs: Sequence[TensorSpec]) -> TensorSpec:
-    """The spec that all ``specs`` fit."""
+def _common_spec(specs: Sequence[TensorSpec]) -> TensorSpec:
+    """The most specific spec that is compatible with all ``specs``."""
     shape = specs[0].shape
     for spec in specs[1:]:
         shape = shape.most_specific_compatible_shape(spec.shape)
@@ -76,7 +76,7 @@ def _loosest(specs: Sequence[TensorSpec]) -> TensorSpec:
 
 
 def _inlined(w: GraphWriter, graph: Graph, operands: Sequence[Operand], carried: int = 0) -> list[Operand]:
-    """The results of ``graph`` for tensors of the graph around it, the first of which a loop carries."""
+    """The results of ``graph``, written into ``w``; the first ``carried`` operands are carried by a loop."""
     for i, (value, operand) in enumerate(zip(graph.inputs, operands, strict=True)):
         w.bind(value, operand, own=i < carried)
     w.write(graph)
@@ -91,7 +91,7 @@ def _loop(w: GraphWriter, node: Node) -> list[Operand]:
 
 
 def _is_scan(loop: LoopSpec, node: Node) -> bool:
-    """Whether each row is scanned, and the states keep their sizes, as ONNX's Scan requires."""
+    """Whether the loop scans all rows and its states have static sizes, as ONNX's Scan requires."""
     rows = node.inputs[loop.carried].spec.shape[0]
     every = loop.length is None or loop.length == rows
     return every and all(v.spec.shape.is_static for v in loop.body.inputs[: loop.carried])
@@ -113,13 +113,13 @@ def _scan(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
 def _iterated(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
     carried, scanned, invariants = loop.parts(w.operands(node))
     count = _trip_count(w, node, loop)
-    goes_on = None
+    keep_going = None
     if loop.condition is not None:
-        goes_on = _condition(w, loop.condition, [*carried, *invariants])
+        keep_going = _condition(w, loop.condition, [*carried, *invariants])
     inner = GraphWriter(w.rules, w)
     unique = w.scope.shared.unique
     number = Operand(unique("iteration"), INT64)
-    before = Operand(unique("goes_on"), bool_)
+    before = Operand(unique("keep_going"), bool_)
     states = [Operand(unique("state"), x.dtype) for x in carried]
     place = number
     if loop.reverse:
@@ -143,7 +143,7 @@ def _iterated(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
         [TensorSpec.of(SCALAR, bool_), *specs, *stacked],
     )
     outputs = w.scope.nodes_of(
-        "Loop", [count, goes_on, *carried], [s.dtype for s in (*specs, *stacked)], body=body
+        "Loop", [count, keep_going, *carried], [s.dtype for s in (*specs, *stacked)], body=body
     )
     if not loop.reverse:
         return outputs
@@ -151,9 +151,9 @@ def _iterated(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
 
 
 def _condition(w: GraphWriter, graph: Graph, operands: Sequence[Operand]) -> Operand:
-    """Whether another iteration runs; the sizes of carried values have no meaning beyond the condition."""
-    (goes_on,) = _inlined(GraphWriter(w.rules, w, w.scope), graph, operands, len(operands))
-    return goes_on
+    """Whether another iteration runs. Sizes of carried values are bound inside the condition only."""
+    (keep_going,) = _inlined(GraphWriter(w.rules, w, w.scope), graph, operands, len(operands))
+    return keep_going
 
 
 def _trip_count(w: GraphWriter, node: Node, loop: LoopSpec) -> Operand | None:

@@ -46,9 +46,9 @@ _RUNTIME: Final = {
     "TopK": f"int8 int16 uint8 {_ALL}",
     "Expand": f"bool string int8 int16 uint8 uint16 uint32 uint64 {_ALL}",
 }
-"""The dtypes that ONNX Runtime's kernels for processors have, for ops that lack some of them.
+"""The dtypes that ONNX Runtime's CPU kernels support, for ops that don't support all.
 
-Reductions of bools lack tensors without elements.
+Its reductions of bools reject empty tensors.
 """
 
 _WIDER: Final = {

@@ -38,7 +38,7 @@ def onnx_model(
     captured: Sequence[str],
     values: Sequence[np.ndarray[Any, Any]],
 ) -> onnx.ModelProto:
-    """The model of ``graph``, which has symbolic sizes, and no kernels yet.
+    """The model of ``graph``, a graph before fusion, whose sizes may be symbolic.
 
     A variable that the graph assigns is an input, whose default is the variable's value, and an output with
     the new value. Other variables, and captured tensors, are initializers.
@@ -90,7 +90,7 @@ def argument_names(graph: Graph) -> list[str]:
 def _results(writer: GraphWriter, graph: Graph, names: Sequence[str]) -> list[str]:
     """Give the results of the graph their names.
 
-    A result takes the place of what a node computes; one that is an input, a constant or another result too
+    The node that computes a result is renamed. A result that is also an input, a constant or another result
     is copied.
     """
     scope, renamed = writer.scope, dict[str, str]()

@@ -11,9 +11,9 @@ from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import FailedPreconditionError, InternalError, InvalidArgumentError
 
 _MOST_BYTES: Final = (1 << 31) - 1
-"""The size of a protobuf message is less than this."""
+"""The largest size of a protobuf message in bytes."""
 _HEAD: Final = 64
-"""The bytes of a file before which the producer's name is."""
+"""The producer's name is within this number of bytes at the beginning of a file."""
 
 
 def write_model(model: onnx.ModelProto, path: str, *, force: bool, largest: int = _MOST_BYTES) -> list[str]:

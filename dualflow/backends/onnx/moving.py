@@ -130,15 +130,20 @@ def _scatter(w: GraphWriter, node: Node) -> Operand:
 
 
 def _repeated_indices(w: GraphWriter, node: Node) -> Operand:
-    """The indices of true elements; of counts, those of a table that is true once for each repetition."""
+    """The indices of true elements; for counts, each index ``i`` repeated ``counts[i]`` times.
+
+    Counts become a table of bools: its row ``i`` has ``counts[i]`` true elements.
+    """
     (counts,) = w.operands(node)
     flat = w.scope.add("Reshape", counts, w.scope.ints(-1))
     if not counts.dtype.is_bool:
         numbers = w.scope.cast(flat, INT64)
         most = w.scope.add("ReduceMax", w.scope.add("Concat", numbers, w.scope.ints(0), axis=0), keepdims=0)
         zero, one = w.scope.constant(0, INT64), w.scope.constant(1, INT64)
-        turns = w.scope.add("Range", zero, most, one)
-        flat = w.scope.add("Less", turns, w.scope.add("Unsqueeze", numbers, w.scope.ints(1)), dtype=bool_)
+        repetitions = w.scope.add("Range", zero, most, one)
+        flat = w.scope.add(
+            "Less", repetitions, w.scope.add("Unsqueeze", numbers, w.scope.ints(1)), dtype=bool_
+        )
     places = w.scope.add("NonZero", flat, dtype=INT64)
     return w.scope.add("Gather", places, w.scope.constant(0, INT64), axis=0)
 

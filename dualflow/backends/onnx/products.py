@@ -48,10 +48,10 @@ def _product_add(w: GraphWriter, node: Node) -> Operand:
 
 
 def _integer_product(w: GraphWriter, node: Node) -> Operand:
-    """A product of bytes; the weights are stored as groups of neighbours, which are put in their place.
+    """A product of bytes; the weights, stored in groups of consecutive rows, are first restored to a matrix.
 
-    They become unsigned, with 128 as zero: of signed ones ONNX Runtime's sums of 16 bits saturate on
-    processors without instructions for such products.
+    They become unsigned, with the zero point 128: for signed weights, ONNX Runtime adds in 16 bits and
+    saturates on processors without instructions for such products.
     """
     (x, weights), shape = w.operands(node), sizes_of(node.inputs[1])
     *batch, groups, columns, size = shape
@@ -81,7 +81,7 @@ def _channels_last(w: GraphWriter, x: Operand, axes: int) -> Operand:
 
 
 def _layout(geometry: Geometry) -> dict[str, Any]:
-    """The attributes of a window in ONNX; those that are the default are left out."""
+    """The attributes of windows in ONNX, without those that have the default value."""
     attrs: dict[str, Any] = {"kernel_shape": list(geometry.size)}
     if set(geometry.strides) != {1}:
         attrs["strides"] = list(geometry.strides)
@@ -107,8 +107,8 @@ def _convolution(w: GraphWriter, node: Node) -> Operand:
 def _transposed_convolution(w: GraphWriter, node: Node) -> Operand:
     (y, kernel), geometry = w.operands(node), node.attrs["geometry"]
     axes, attrs = len(geometry.size), _layout(geometry)
-    if any(node.attrs["beyond"]):
-        attrs["output_padding"] = list(node.attrs["beyond"])
+    if any(node.attrs["output_padding"]):
+        attrs["output_padding"] = list(node.attrs["output_padding"])
     kernel = w.transposed(kernel, (axes + 1, axes, *range(axes)))
     result = w.scope.add("ConvTranspose", _channels_second(w, y, axes), kernel, **attrs)
     return _channels_last(w, result, axes)

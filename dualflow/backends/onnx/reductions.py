@@ -27,7 +27,7 @@ _REDUCTIONS: Final = {
     ScalarOp.AND: "ReduceMin",
     ScalarOp.OR: "ReduceMax",
 }
-"""The ONNX op that combines elements by a scalar op; of bools, the least is their conjunction."""
+"""The ONNX op that combines elements by a scalar op; AND and OR of bools are their minimum and maximum."""
 
 
 def _reduce(w: GraphWriter, node: Node) -> Operand:

@@ -1,4 +1,4 @@
-"""What has no ONNX form: the error names the op, the reason, and the user's line."""
+"""Errors for nodes without an ONNX form: they name the op, the reason, and the user's line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def refuse(node: Node, reason: str) -> InvalidArgumentError:
 
 
 def require_order(node: Node, value: Value) -> None:
-    """Raise unless the runtime compares elements of ``value``: it computes uint64 as int64.
+    """Raise if the runtime compares elements of ``value`` wrongly: it compares uint64 as int64.
 
     Raises:
         InvalidArgumentError: the dtype is uint64.
     """
     if value.spec.dtype is uint64:
-        raise refuse(node, "ONNX Runtime has no order of uint64")
+        raise refuse(node, "ONNX Runtime compares uint64 as int64")

@@ -18,7 +18,7 @@ from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths.definitions import definition
 
 _ALSO_IN_FLOAT64: Final = frozenset({"Exp", "Log", "Sqrt", "Sin", "Cos", "Tanh", "Sigmoid"})
-"""The functions that ONNX Runtime has for float64 too."""
+"""The functions that ONNX Runtime supports in float64 as well."""
 
 
 def _same(op_type: str) -> Callable[..., Operand]:
@@ -86,7 +86,7 @@ class ScalarNodes:
         return self.scope.constant(number, dtype)
 
     def check(self, ok: Operand, message: str) -> None:
-        """Let the model fail unless ``ok`` holds everywhere."""
+        """Make the model fail with ``message`` unless ``ok`` holds everywhere."""
         self.scope.require(ok, message)
 
     def cast(self, x: Operand, dtype: DType) -> Operand:

@@ -16,9 +16,9 @@ from dualflow.core.records import NamedTuple
 Array = np.ndarray[Any, Any]
 
 OPSET: Final = 20
-"""The version of the standard ops, which every op but those of ``_LATER`` has."""
+"""The opset version of models; a later one if they have an op of ``_LATER``."""
 _LATER: Final = {"BitCast": 26}
-"""Ops that a later version has added."""
+"""Ops that later opsets added, with the opset."""
 
 
 class Operand(NamedTuple):
@@ -28,8 +28,8 @@ class Operand(NamedTuple):
     dtype: DType
 
 
-class Shared:
-    """What the scopes of a model have in common: its names, its constants, and the version of its ops."""
+class ModelScope:
+    """The state that all scopes of a model share: names, initializers, and the opset version."""
 
     def __init__(self) -> None:
         self.initializers: list[onnx.TensorProto] = []
@@ -48,7 +48,7 @@ class Shared:
         return name
 
     def constant(self, array: Array, name: str = "") -> Operand:
-        """An initializer with the elements of ``array``; one for equal arrays without a ``name``."""
+        """An initializer with the elements of ``array``; equal arrays share it, except with a ``name``."""
         dtype = as_dtype(array.dtype)
         content = tuple(array.reshape(-1).tolist()) if dtype.is_string else array.tobytes()
         key = dtype.name, array.shape, content
@@ -88,7 +88,7 @@ class OnnxScope:
     """
 
     def __init__(self, outer: OnnxScope | None = None) -> None:
-        self.shared: Shared = Shared() if outer is None else outer.shared
+        self.shared: ModelScope = ModelScope() if outer is None else outer.shared
         self.outer = outer
         self.nodes: list[onnx.NodeProto] = []
         self.checks: list[tuple[Operand, str]] = []
@@ -137,7 +137,7 @@ class OnnxScope:
     def add(
         self, op_type: str, *inputs: Operand | None, dtype: DType | None = None, name: str = "", **attrs: Any
     ) -> Operand:
-        """Add a node with one result, whose dtype is that of the first input unless given."""
+        """Add a node with one result, of ``dtype`` or by default the dtype of the first input."""
         first = inputs[0] if inputs else None
         result = dtype if dtype is not None else first.dtype if first is not None else INT64
         (operand,) = self.nodes_of(op_type, inputs, [result], [name] if name else (), **attrs)
@@ -186,7 +186,7 @@ class OnnxScope:
         return self.cast(chosen, own)
 
     def require(self, ok: Operand, message: str) -> None:
-        """Let the graph fail with ``message`` unless all elements of ``ok``, bools, are true."""
+        """Make the graph fail with ``message`` unless all elements of ``ok``, bools, are true."""
         everywhere = self.compute("ReduceMin", ok, keepdims=0)
         self.checks.append((everywhere, message))
 

@@ -13,7 +13,7 @@ from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables
 
 
 class AxisOf(NamedTuple):
-    """A size that is read where it is used: of an axis of a tensor."""
+    """The size of an axis of a tensor; a Shape node reads it at its first use."""
 
     tensor: Operand
     axis: int
@@ -34,7 +34,7 @@ class OnnxSizes:
         self._factors: dict[SizeFactor, Any] = {}
 
     def bind(self, variable: SizeFactor, size: Operand | AxisOf, *, own: bool = False) -> None:
-        """State what a size variable is in this graph; what an outer graph states is kept unless ``own``."""
+        """Set a size variable in this graph, unless an outer graph has set it; ``own`` shadows that size."""
         if variable not in self._variables and (own or self._bound(variable) is None):
             self._variables[variable] = size
 
@@ -74,11 +74,11 @@ class OnnxSizes:
         return self._outer._known(size)
 
     def vector(self, sizes: Sequence[int]) -> Operand:
-        """OnnxSizes as a vector of int64."""
+        """Sizes as a vector of int64."""
         return self.joined(sizes)
 
     def joined(self, sizes: Sequence[int | Operand]) -> Operand:
-        """OnnxSizes, some of which are vectors of one int64 already, as a vector."""
+        """Sizes, each an int or already a vector of one int64, as one vector."""
         if all(type(size) is int for size in sizes):
             return self.scope.ints(*sizes)  # type: ignore[arg-type]  # they are ints
         parts = [size if isinstance(size, Operand) else self.element(size) for size in sizes]
@@ -92,7 +92,7 @@ class OnnxSizes:
 
 
 class _Node:
-    """A size that a node computes, with the operators with which a polynomial is evaluated."""
+    """A size that a node computes; ``+`` and ``*``, which polynomials are evaluated with, add nodes."""
 
     def __init__(self, scope: OnnxScope, operand: Operand) -> None:
         self.scope, self.operand = scope, operand
@@ -142,7 +142,7 @@ class _Maths:
         return remainder if isinstance(y, int) else self._where(self._test("Equal", y, 0), 0, remainder)
 
     def _divisor(self, y: Any) -> Any:
-        """``y``, or 1 for 0, by which processors can't divide."""
+        """``y``, or 1 where it is 0: division by 0 is undefined."""
         return y if isinstance(y, int) else self._where(self._test("Equal", y, 0), 1, y)
 
     def largest(self, x: Any, y: Any) -> _Node:

@@ -31,7 +31,7 @@ def _reshape(w: GraphWriter, node: Node) -> Operand:
 
 
 def _view(w: GraphWriter, node: Node) -> Operand:
-    """A view of an op that is not listed: all elements in the same order."""
+    """The view of an op without a rule of its own: a reshape, if it keeps all elements in order."""
     if row_major(node.output) is node.output:
         raise refuse(node, "its view of the elements has no ONNX form")
     return _reshape(w, node)
@@ -90,7 +90,7 @@ def _is_whole(entry: tuple[Any, Any, Any], size: int) -> bool:
 def _bounds(w: GraphWriter, start: Any, stop: Any, step: Any) -> tuple[int | Operand, int | Operand]:
     """The bounds of a slice in ONNX, where a stop below 0 counts from the end.
 
-    A symbolic one does not: with a negative step, it is before the first element.
+    A symbolic stop below 0, with a negative step, means: before the first element.
     """
     if (step or 1) > 0:
         return (0 if start is None else start), (_END if stop is None else stop)
@@ -103,7 +103,7 @@ def _bounds(w: GraphWriter, start: Any, stop: Any, step: Any) -> tuple[int | Ope
 
 
 def _windows(w: GraphWriter, node: Node) -> Operand:
-    """Windows as a Gather for each axis, which copies them, and a transpose."""
+    """A copy of the windows: a Gather for each axis, and a transpose."""
     lengths, axes = node.attrs["size"], len(node.attrs["size"])
     counts, x = sizes_of(node.output)[1 : 1 + axes], w.operand(node.inputs[0])
     for i in reversed(range(axes)):

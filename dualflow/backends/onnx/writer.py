@@ -22,8 +22,8 @@ Rule = Callable[["GraphWriter", Node], "Operand | Sequence[Operand]"]
 Rules = Mapping["Op | type", Rule]
 """How a node is written, by its op record, or else by its op kind."""
 
-_FEW: Final = 1024
-"""The most positions that are stored as a constant; more are computed when the model runs."""
+_MAX_STORED_POSITIONS: Final = 1024
+"""Maximum number of positions stored as a constant; a Range node computes more."""
 
 
 class GraphWriter:
@@ -49,9 +49,9 @@ class GraphWriter:
         self._transposes: dict[str, tuple[Operand, tuple[int, ...]]] = {}
 
     def bind(self, value: Value, operand: Operand, *, own: bool = False) -> None:
-        """State the tensor that a value of the graph is; its axes are the size variables of their sizes.
+        """Map a value of the graph to its ONNX tensor, and the size variables of its shape to the axes.
 
-        ``own`` sizes differ from those of the same variables outside of this graph.
+        With ``own``, these variables have other values here than in outer graphs.
         """
         self._operands[value] = operand
         for axis, size in enumerate(value.spec.shape):
@@ -100,7 +100,7 @@ class GraphWriter:
             assert operand.dtype is value.spec.dtype, f"{node} is written as {operand}"
             self.bind(value, operand)
 
-    # What many rules need
+    # Nodes that many rules write
 
     def reshaped(self, x: Operand, old: Sequence[int], new: Sequence[int]) -> Operand:
         """``x``, of shape ``old``, with the shape ``new``."""
@@ -137,7 +137,7 @@ class GraphWriter:
 
     def count(self, size: int) -> Operand:
         """The int64 ``0, 1, ..., size - 1``."""
-        if type(size) is int and size <= _FEW:
+        if type(size) is int and size <= _MAX_STORED_POSITIONS:
             return self.scope.ints(*range(size))
         zero, one = self.scope.constant(0, INT64), self.scope.constant(1, INT64)
         return self.scope.add("Range", zero, self.sizes.scalar(size), one)
@@ -145,7 +145,7 @@ class GraphWriter:
     def positions(self, axis: int, shape: Sequence[int]) -> Operand:
         """Each element's position along an axis: int64, of size 1 along other axes."""
         rank, size = len(shape), shape[axis]
-        if type(size) is int and size <= _FEW:
+        if type(size) is int and size <= _MAX_STORED_POSITIONS:
             return self.scope.shared.constant(np.arange(size).reshape(_along(axis, rank, size)))
         after = range(1, rank - axis)
         count = self.count(size)

@@ -140,7 +140,7 @@ def _reduced(node: Node, x: Array) -> Array | None:
     steps = reduction_of(node)
     accumulator: list[Any] = evaluate(steps.init, _SYMBOLIC_INTEGERS, [])
     for i, element in enumerate(x.reshape(-1).tolist()):
-        operands = [*accumulator, element, i] if steps.placed else [*accumulator, element]
+        operands = [*accumulator, element, i] if steps.needs_position else [*accumulator, element]
         accumulator = evaluate(steps.update, _SYMBOLIC_INTEGERS, operands)
     out: Array = np.empty(_shape(node), _OBJECT)
     (out[...],) = map(_checked, evaluate(steps.finalize, _SYMBOLIC_INTEGERS, accumulator))

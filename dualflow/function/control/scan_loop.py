@@ -17,7 +17,7 @@ from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.spec_checks import check_loop_variables
 from dualflow.function.control.trace_bodies import trace_body, tracer_of
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.gradient.custom import WrittenGradient
+from dualflow.gradient.custom import UserGradient
 from dualflow.graph.control_ops import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
@@ -150,7 +150,7 @@ def _is_complete(graph: Graph) -> bool:
     have to be computed for each row.
     """
     return not any(
-        isinstance(node.attrs.get("grad"), WrittenGradient)
+        isinstance(node.attrs.get("grad"), UserGradient)
         or any(not spec.shape.is_static for spec in node.specs)
         for node in graph.nodes
     )

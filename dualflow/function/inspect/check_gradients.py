@@ -21,7 +21,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.eager.derivatives import jvp, vjp
 from dualflow.eager.engine import EAGER
 from dualflow.function.inspect.measure import CountingEngine
-from dualflow.gradient.custom import WrittenGradient
+from dualflow.gradient.custom import UserGradient
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
@@ -150,7 +150,7 @@ class _Point:
                 return f"the rule of {name} is wrong{_at(recorded.origin)}\n  {difference}"
         for recorded in recorder.ops_run:
             written = recorded.record.attrs.get("grad")
-            if isinstance(written, WrittenGradient):
+            if isinstance(written, UserGradient):
                 line = _at(recorded.origin)
                 return f"the gradient written for {written.name} is not that of its values{line}"
         return (

@@ -38,7 +38,7 @@ def _computes_in_float16(node: Node) -> bool:
     kind = node.op.kind
     if not isinstance(kind, Elementwise | Reduce | MatMul) or node.op is CAST:
         return False
-    if isinstance(kind, Elementwise) and kind.own_digits:
+    if isinstance(kind, Elementwise) and kind.depends_on_precision:
         return False
     return any(v.spec.dtype is float16 for v in node.inputs)
 

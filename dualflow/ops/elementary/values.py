@@ -64,7 +64,7 @@ NEXTAFTER = register(
         doc="""The float next to ``x1`` on the way to ``x2``.""",
         infer=_neighbour_infer,
         kernel=np.nextafter,
-        kind=Elementwise(_neighbour, 20, own_digits=True),
+        kind=Elementwise(_neighbour, 20, depends_on_precision=True),
         vjp=(lambda g, out, x1, x2: g, lambda g, out, x1, x2: zeros_like(g)),
         promotion=Promotion.FLOAT,
         samples=(Sample((Domain(-5, 5, "f"), Domain(6, 9, "f"))),),

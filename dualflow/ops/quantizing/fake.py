@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class _Grid(NamedTuple):
-    """A quantization grid: its bounds, its step, points per unit, and whether 0 is its only point."""
+    """A quantization grid: its bounds, its scale and the inverse, and whether 0 is its only point."""
 
     low: Any
     high: Any
-    step: Any
-    per_unit: Any
-    nothing: Any
+    scale: Any
+    inverse_scale: Any
+    is_only_zero: Any
 
 
 def _grid(low: Any, high: Any, num_bits: Any, narrow_range: bool) -> _Grid:
@@ -34,34 +34,38 @@ def _grid(low: Any, high: Any, num_bits: Any, narrow_range: bool) -> _Grid:
         raise InvalidArgumentError(f"num_bits is 2..16, not {bits}.")
     first, last = (1.0 if narrow_range else 0.0), 2.0**bits - 1
     is_zero = logical_and(equal(low, 0), equal(high, 0))
-    step = where(is_zero, 1, (high - low) / (last - first))
-    zero = first - low / step
-    zero = where(less(zero, first), first, where(greater(zero, last), last, half_up(zero)))
-    per_unit = (last - first) / where(is_zero, 1, high - low)
-    return _Grid((first - zero) * step, (last - zero) * step, step, per_unit, is_zero)
+    scale = where(is_zero, 1, (high - low) / (last - first))
+    zero_point = first - low / scale
+    zero_point = where(
+        less(zero_point, first), first, where(greater(zero_point, last), last, half_up(zero_point))
+    )
+    inverse_scale = (last - first) / where(is_zero, 1, high - low)
+    return _Grid((first - zero_point) * scale, (last - zero_point) * scale, scale, inverse_scale, is_zero)
 
 
 def _rounded(x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> Any:
     grid = _grid(low, high, num_bits, narrow_range)
     clipped = clamped(x, straight_through(grid.low, low), straight_through(grid.high, high))
-    zero = half_up(-grid.low * grid.per_unit)
-    places = half_up((clamped(x, grid.low, grid.high) - grid.low) * grid.per_unit - zero)
+    zero_point = half_up(-grid.low * grid.inverse_scale)
+    levels = half_up((clamped(x, grid.low, grid.high) - grid.low) * grid.inverse_scale - zero_point)
     return where(
-        grid.nothing, straight_through(zeros_like(x), x), straight_through(places * grid.step, clipped)
+        grid.is_only_zero, straight_through(zeros_like(x), x), straight_through(levels * grid.scale, clipped)
     )
 
 
-def _slopes(g: Any, x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> tuple[Any, Any, Any]:
-    """The cotangents of ``x`` and of the lower and the upper end, which are then summed, from ``g``."""
+def _cotangents(
+    g: Any, x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool
+) -> tuple[Any, Any, Any]:
+    """The cotangents of ``x``, and of both ends for each element: the caller sums these."""
     grid = _grid(low, high, num_bits, narrow_range)
     inside = logical_and(greater_equal(x, grid.low), less_equal(x, grid.high))
-    to_x = where(grid.nothing, g, where(inside, g, 0))
-    to_low = where(grid.nothing, 0, where(less(x, grid.low), g, 0))
-    to_high = where(grid.nothing, 0, where(greater(x, grid.high), g, 0))
+    to_x = where(grid.is_only_zero, g, where(inside, g, 0))
+    to_low = where(grid.is_only_zero, 0, where(less(x, grid.low), g, 0))
+    to_high = where(grid.is_only_zero, 0, where(greater(x, grid.high), g, 0))
     return to_x, to_low, to_high
 
 
-def _ends(low: float, high: float) -> tuple[float, float]:
+def _checked_range(low: float, high: float) -> tuple[float, float]:
     if not low < high:
         raise InvalidArgumentError(f"min should be less than max, not {low} and {high}.")
     return float(low), float(high)
@@ -99,7 +103,7 @@ def fake_quant_with_min_max_args(
     >>> df.quantization.fake_quant_with_min_max_args([-0.3, 0.4, 9.0], 0.0, 3.0, num_bits=2).numpy()
     array([0., 0., 3.], dtype=float32)
     """
-    low, high = _ends(min, max)
+    low, high = _checked_range(min, max)
     x = floats(inputs)
     ends = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
     return _rounded(x, *ends, num_bits, narrow_range)
@@ -135,10 +139,10 @@ def fake_quant_with_min_max_args_gradient(
     >>> df.quantization.fake_quant_with_min_max_args_gradient([1.0, 1.0], [-7.0, 0.0]).numpy()
     array([0., 1.], dtype=float32)
     """
-    low, high = _ends(min, max)
+    low, high = _checked_range(min, max)
     x = floats(inputs)
     ends = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
-    return _slopes(floats(gradients), x, *ends, num_bits, narrow_range)[0]
+    return _cotangents(floats(gradients), x, *ends, num_bits, narrow_range)[0]
 
 
 def fake_quant_with_min_max_vars(
@@ -211,7 +215,7 @@ def fake_quant_with_min_max_vars_gradient(
     """
     x = floats(inputs)
     ends = (along(x, min, None, "min"), along(x, max, None, "max"))
-    to_x, to_low, to_high = _slopes(floats(gradients), x, *ends, num_bits, narrow_range)
+    to_x, to_low, to_high = _cotangents(floats(gradients), x, *ends, num_bits, narrow_range)
     return to_x, reduce_sum(to_low), reduce_sum(to_high)
 
 
@@ -284,6 +288,6 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     """
     x = floats(inputs)
     ends = (along(x, min, -1, "min"), along(x, max, -1, "max"))
-    to_x, to_low, to_high = _slopes(floats(gradients), x, *ends, num_bits, narrow_range)
+    to_x, to_low, to_high = _cotangents(floats(gradients), x, *ends, num_bits, narrow_range)
     before = list(range(len(x.shape) - 1))
     return to_x, reduce_sum(to_low, before), reduce_sum(to_high, before)

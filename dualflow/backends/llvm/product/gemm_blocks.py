@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, opaque, smaller
+from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, frozen, smaller
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import dataclass
 
@@ -64,7 +64,7 @@ def emit_blocks(
     copy = ir.offset(packed, size[Field.KC] * nr, element)
     lists = [ir.alloca(I64, length) for length in windows or ()]
     with ir.loop(low, high) as iteration:
-        block = opaque(iteration.index)
+        block = frozen(iteration.index)
         column_block = block.quotient(size[Field.M_BLOCKS])
         i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
         j = column_block * size[Field.NC]
@@ -73,7 +73,7 @@ def emit_blocks(
         # An empty K has one K block too, which writes the zeros.
         k_end = (size[Field.K] < 1).select(1, size[Field.K])
         with ir.loop(0, k_end, size[Field.KC]) as k_block:
-            p = opaque(k_block.index)
+            p = frozen(k_block.index)
             depth = smaller(size[Field.K] - p, size[Field.KC])
             accumulate = (p > 0).select(1, size[Field.ACCUMULATE])
             if windows:
@@ -83,7 +83,7 @@ def emit_blocks(
                 start = ir.offset(a, i * size[Field.A_ROW_STRIDE] + p * size[Field.A_COLUMN_STRIDE], element)
                 a_block = _copied_if_required(ir, table, size, start, copy, (depth, rows))
             with ir.while_loop([j]) as panel:
-                q = opaque(panel.carried[0])
+                q = frozen(panel.carried[0])
                 panel.test(q < j_end)
                 b_start = p * size[Field.B_ROW_STRIDE] + q * size[Field.B_COLUMN_STRIDE]
                 b_panel = ir.offset(b, b_start, element)

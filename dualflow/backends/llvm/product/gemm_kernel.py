@@ -125,8 +125,8 @@ def has_mask_registers(vector: Type) -> bool:
     return vector.bits * vector.lanes >= 512
 
 
-def opaque(value: EmittedValue) -> EmittedValue:
-    """The same integer, frozen: keeps LLVM from long searches for induction variables."""
+def frozen(value: EmittedValue) -> EmittedValue:
+    """The same integer by ``freeze``, which keeps LLVM from long searches for induction variables."""
     return value.emitter.emit(value.type, f"freeze {value.type} {value.text}")
 
 
@@ -186,14 +186,14 @@ def emit_tiles(
         i = iteration.index
         rows_in_tile = [smaller(rows - i - 1, r) for r in range(tile.rows)]
         if windows:
-            a_offsets = [opaque(ir.load(lists[0], i + r, I64)) for r in rows_in_tile]
+            a_offsets = [frozen(ir.load(lists[0], i + r, I64)) for r in rows_in_tile]
         else:
-            a_offsets = [opaque(r * a_row_stride) for r in rows_in_tile]
-        c_rows = [ir.offset(c, opaque((i + r) * c_row_stride), element) for r in rows_in_tile]
+            a_offsets = [frozen(r * a_row_stride) for r in rows_in_tile]
+        c_rows = [ir.offset(c, frozen((i + r) * c_row_stride), element) for r in rows_in_tile]
         c_vectors = [ir.offset(c_row, start, element) for c_row in c_rows for start in vector_starts]
         for address in c_vectors:  # loaded by the time that the sums are computed
             ir.prefetch(address)
-        a_rows = _ARows(a if windows else ir.offset(a, opaque(i * a_row_stride), element), a_offsets)
+        a_rows = _ARows(a if windows else ir.offset(a, frozen(i * a_row_stride), element), a_offsets)
         if packing:
             sums = ir.if_else(
                 i.eq(0) & b.cast(I64).ne(packed.cast(I64)),
@@ -343,7 +343,7 @@ def emit_dot(
     zeros = [ir.constant(vector, 0.0)] * rows_at_once
     with ir.loop(0, rows, rows_at_once) as iteration:
         i = iteration.index
-        row_indices = [opaque(i + smaller(rows - i - 1, r)) for r in range(rows_at_once)]
+        row_indices = [frozen(i + smaller(rows - i - 1, r)) for r in range(rows_at_once)]
         a_rows = [ir.offset(a, row * a_row_stride, element) for row in row_indices]
         with ir.loop(0, depth, lanes, carried=zeros) as step:
             mask = ir.first_lanes(depth - step.index, lanes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, field, opaque, smaller
+from dualflow.backends.llvm.product.gemm_kernel import Field, field, frozen, smaller
 from dualflow.backends.llvm.text import I64, PTR, VOID, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
 
@@ -23,15 +23,15 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     side = 128 // element.bits
     transposed_depth = row_stride.eq(1).select(depth & -side, 0)
     with ir.loop(0, columns, lanes) as group:
-        offsets = [opaque(smaller(columns - 1, group.index + i) * column_stride) for i in range(lanes)]
+        offsets = [frozen(smaller(columns - 1, group.index + i) * column_stride) for i in range(lanes)]
         b_columns = [ir.offset(b, offset, element) for offset in offsets]
         with ir.loop(0, transposed_depth, side) as step:
-            p = opaque(step.index)
+            p = frozen(step.index)
             parts = [ir.load(column, p, element.vector(side)) for column in b_columns]
             for i, row in enumerate(transposed(parts)):
                 ir.store(row, packed, (p + i) * width + group.index)
     with ir.loop(transposed_depth, depth) as step, ir.loop(0, columns) as column:
-        p, j = opaque(step.index), opaque(column.index)
+        p, j = frozen(step.index), frozen(column.index)
         ir.store(ir.load(b, p * row_stride + j * column_stride, element), packed, p * width + j)
     ir.ret()
 
@@ -46,7 +46,7 @@ def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     table, depth, a, copy, rows = function.args
     column_stride, copy_stride = field(ir, table, Field.A_COLUMN_STRIDE), field(ir, table, Field.COPY_STRIDE)
     with ir.loop(0, depth) as step, ir.loop(0, rows, lanes) as group:
-        p, i = opaque(step.index), opaque(group.index)
+        p, i = frozen(step.index), frozen(group.index)
         value = ir.load(a, p * column_stride + i, element.vector(lanes), ir.first_lanes(rows - i, lanes))
         ir.store(value, copy, p * copy_stride + i)
     ir.ret()

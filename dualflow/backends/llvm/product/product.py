@@ -1,7 +1,7 @@
 """Batches of matrix products as steps of a program: by the backend's own routine, or by NumPy's BLAS.
 
-The own routine uses the thread pool of the kernels, accepts any strides, and has less overhead. It needs
-wide vectors: on processors without them, NumPy's BLAS is called, if there is one.
+The backend's routine uses the thread pool of the kernels, accepts any strides, and has less overhead. It
+needs wide vectors: on processors without them, NumPy's BLAS is called, if there is one.
 """
 
 from __future__ import annotations

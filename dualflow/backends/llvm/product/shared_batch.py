@@ -44,7 +44,7 @@ class BatchField(IntEnum):
 
 @functools.cache
 def routine() -> IrSource:
-    """The module of the routine, which has the signature of that for one product."""
+    """The module of the routine, which has the signature of the routine for one product."""
     module = LlvmModule()
     _emit_body(module, "products")
     _emit_entry(module, "products")

@@ -35,9 +35,9 @@ def list_lengths(rows: int, depth: int) -> tuple[int, int]:
 
 
 def emit_windows(module: LlvmModule, name: str) -> None:
-    """Emit the copy of a block of A, from row ``top`` and column ``start`` on, and its lists of offsets.
+    """Emit a function that copies a block of A, from row ``top`` and column ``start`` on, and lists offsets.
 
-    If windows are the rows of A and lines are copied, the copy for the first columns has all columns.
+    If windows are the rows of A and lines are copied, the first block of columns is copied with all columns.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
     ir = function.builder

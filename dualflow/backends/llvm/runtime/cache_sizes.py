@@ -29,6 +29,6 @@ def cache_bytes(folder: str = FOLDER) -> CacheBytes:
 
 
 def _read(*path: str) -> str:
-    # Another codec would be imported, while a fork doesn't wait.
+    # UTF-8 is loaded already. An import of another codec could be interrupted by a fork.
     with open(os.path.join(*path), encoding="utf-8") as file:
         return file.read().strip()

@@ -47,8 +47,8 @@ class InterpreterLayout:
 class ArraySpec:
     """The array of an input, a variable or an output: C-contiguous, of exactly this dtype and shape.
 
-    A size ``-1 - place`` is symbolic: that of an input is stored at this place of the call's parameters; that
-    of an output is read there.
+    A negative size ``-1 - index`` is symbolic: the size of an input is stored in parameter ``index`` of the
+    call; the size of an output is read from it.
     """
 
     dtype: np.dtype[Any]
@@ -75,8 +75,8 @@ class VariableSlots:
 class VariableUse:
     """A variable that the kernel reads, or also updates in place (``updated``).
 
-    ``holder`` is the object with the slots of Descriptor.slots, which refers to the current tensor. An
-    updated variable must own its buffer and have the only reference to it; otherwise the fallback is called.
+    ``holder`` is the object with the slots ``Descriptor.slots``. If an updated variable doesn't own its
+    buffer, or has not the only reference to it, the fallback is called.
     """
 
     holder: object
@@ -86,7 +86,7 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """An argument that must be the object ``value``, a Python value that was compiled in."""
+    """An argument that must be the object ``value``: a Python value that is compiled into the graph."""
 
     value: object
 
@@ -95,18 +95,28 @@ class Fixed:
 class Descriptor:
     """One compiled graph, as the entry code reads it.
 
-    The kernel is ``void (ptr buffers, ptr params, ptr status)`` with the buffers of inputs, variables,
-    constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit integers, and an
-    array of them is not copied; ``status`` is an i64 that is 0 on entry. If the kernel stores another number,
-    the outputs are freed and ``on_error(number, *args)`` is called, which must raise. A negative number means
-    that Python's error is set; then ``on_error`` may return, and that error is raised. ``result`` is "none",
-    "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep`` are objects to keep
-    alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel. ``arguments`` has the
-    number of the input for each argument of a call, each once; None for the inputs in order.
-
-    Where inputs have symbolic sizes, ``sizes`` is the address of ``void (ptr params, ptr status)``. It
-    computes the other parameters from these sizes, in a table that each call has of its own. The size of the
-    arena in bytes is at ``arena_place``. If the status is not 0, ``on_error`` is called.
+    Attributes:
+        name: the name of the built-in function.
+        kernel: the address of ``void (ptr buffers, ptr params, ptr status)``. ``buffers`` are
+            those of inputs, variables, constants, outputs and the arena, in this order. ``params`` are 64-bit
+            integers; ``status`` is an i64 that is 0 on entry.
+        inputs, outputs: the arrays of inputs and outputs.
+        variables: the variables that the kernel reads or updates.
+        constants: the arrays of constants.
+        params: the parameters; an array of them is not copied.
+        arena: the memory of intermediates, aligned to 64 bytes.
+        heavy: whether the GIL is released while the kernel runs.
+        result: "none", "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``.
+        on_error: ``on_error(number, *args)`` is called if the kernel stores a ``number`` other than 0 in the
+            status, after the outputs are freed; it must raise. A negative number means that Python's error is
+            set: then it may return, and that error is raised.
+        pack: builds the result of a "packed" call.
+        slots: the offsets of the slots of variables.
+        keep: objects to keep alive, such as the kernel's Library.
+        arguments: the number of the input of each argument, each once; None for the inputs in order.
+        sizes: with symbolic sizes, the address of ``void (ptr params, ptr status)``, which computes the other
+            parameters from the sizes of inputs, in a table for each call; a status other than 0 is an error.
+        arena_place: with symbolic sizes, the index of the parameter that is the size of the arena in bytes.
     """
 
     name: str

@@ -307,7 +307,7 @@ def _linked(
 def _load(
     codes: Sequence[bytes], sources: Sequence[IrSource], symbols: Mapping[str, int], *, stored: bool
 ) -> tuple[_Loaded, str]:
-    """The linked objects, and the reason that LLVM's linker was used although ``elf`` is available."""
+    """Link objects; returns them, and why LLVM's linker had to be used although ``elf`` is available."""
     exports = [name for source in sources for name in source.exports]
     failure = ""
     if not elf.unavailable_reason() and len(codes) == 1:
