@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.records import NamedTuple
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op
 
@@ -47,6 +48,11 @@ class SlidingWindows(NamedTuple):
         """The number of elements of a window that are contiguous in the tensor."""
         last = self.axes[-1]
         return self.channels * (last.length if last.dilation == 1 else 1)
+
+    @property
+    def has_static_filter(self) -> bool:
+        """Whether all numbers but the sizes of the tensor, its padding and the number of windows are ints."""
+        return is_static([self.channels, *[n for a in self.axes for n in (a.stride, a.length, a.dilation)]])
 
 
 def _multiplied(x: Any, y: Any, *onto: Any, windows: SlidingWindows, **attrs: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dualflow.core.symbolic_sizes import is_static, typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -79,9 +79,9 @@ def _sliding(value: Value) -> Node | None:
 def _copies_short_runs(windows: SlidingWindows, columns: int | None, costs: CostModel) -> bool:
     """Whether the product would copy each window separately, a few elements at a time.
 
-    Windows of static sizes are read from copies of whole lines, except in a product with one column.
+    Windows of a static filter are read from copies of whole lines, except in a product with one column.
     """
-    separate = columns == 1 or not is_static([n for a in windows.axes for n in (a.size, a.windows, a.length)])
+    separate = columns == 1 or not windows.has_static_filter
     return separate and typical(windows.contiguous_elements) < costs.copied_run
 
 

@@ -38,14 +38,15 @@ def write_product(entry: Entry, product: Multiply) -> None:
         _share(entry, products, node)
         return
     if uses_own_gemm():
-        function, table = products.gemm.source(), products.table(unit.threads)
-        scratch = _scratch(entry, products, table, node)
+        function, tables = products.gemm.source(), products.tables(unit.threads)
+        scratch = _scratch(entry, products, tables[0][1], node)  # all tables have the same blocks and scratch
     else:
-        function, table, scratch = blas_function(products.char), products.blas_table(), (0, 0)
+        function, tables, scratch = blas_function(products.char), [(1, products.blas_table())], (0, 0)
         unit.addresses |= blas_symbols()
-    index = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table)])
-    unit.set_callee(index, function)
-    unit.products.append(index + 2)
+    for used, table in tables:
+        index = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table, used)])
+        unit.set_callee(index, function)
+        unit.products.append(index + 2)
 
 
 def _share(entry: Entry, products: ProductBatch, node: Node) -> None:

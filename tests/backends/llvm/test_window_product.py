@@ -16,7 +16,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import dualflow as df
 from dualflow.backends.llvm.product.gemm import Gemm, MatrixStrides, gemm
+from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.runtime import jit
+from dualflow.core.symbolic_sizes import SizeVariable, evaluate_size, size_variable, size_variables
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import WINDOW_PRODUCT, SlidingAxis, SlidingWindows
 
@@ -52,7 +54,7 @@ def multiply(
     made = gemm(c.dtype.char, windows=True)
     b, out = (MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (y, c))
     sizes = (c.shape[0], c.shape[1], y.shape[0])
-    table = made.window_table(sizes, (b, out), lie, by_window=by_window, threads=blocks_for, **given)
+    ((_, table),) = made.window_tables(sizes, (b, out), lie, by_window=by_window, threads=blocks_for, **given)
     needed = made.scratch_bytes(table, 1)
     scratch = np.full(needed + 128, 7, np.uint8)
     integers = np.array(table, np.int64)
@@ -117,6 +119,64 @@ def test_windows_multiply_as_the_matrix_of_them(
 
 @settings(max_examples=40, deadline=None)
 @given(
+    static_axes=st.lists(axes(), min_size=1, max_size=3),
+    channels=st.integers(1, 40),
+    scale=st.sampled_from([1, 40]),
+    columns=st.integers(1, 70),
+    by_window=st.booleans(),
+    symbolic=st.sets(st.sampled_from(["size", "before", "windows"]), min_size=1),
+)
+@example([SlidingAxis(28, 1, 28, 1, 3, 1)] * 2, 1, 1, 8, True, {"size", "windows"})
+@example([SlidingAxis(900, 1, 900, 1, 3, 1)] * 2, 64, 1, 8, True, {"windows"})
+def test_symbolic_sizes_select_the_layout_of_static_sizes(
+    static_axes: list[SlidingAxis],
+    channels: int,
+    scale: int,
+    columns: int,
+    by_window: bool,
+    symbolic: set[str],
+) -> None:
+    static_axes = [wider(axis, scale) for axis in static_axes]
+    rows = math.prod(axis.windows for axis in static_axes)
+    inner = channels * math.prod(axis.length for axis in static_axes)
+    sizes = (rows, columns, inner) if by_window else (inner, columns, rows)
+    numbers: dict[SizeVariable, int] = {}
+
+    def variable(number: int) -> int:
+        size = size_variable(least=0)
+        (name,) = size_variables(size)
+        numbers[name] = number
+        return size
+
+    open_axes = [a._replace(**{name: variable(getattr(a, name)) for name in symbolic}) for a in static_axes]
+    (static,), tables = (
+        gemm("f", windows=True).window_tables(
+            sizes,
+            (MatrixStrides(columns, 1),) * 2,
+            SlidingWindows(tuple(a), channels),
+            by_window=by_window,
+            scale=1.0,
+            accumulate=False,
+            threads=1,
+        )
+        for a in (static_axes, open_axes)
+    )
+    bound = [(evaluate_size(used, numbers), table) for used, table in tables]
+    assert sorted(used for used, _ in bound) == [0, 1][-len(bound) :]
+    selected = [evaluate_size(n, numbers) for n in dict(bound)[1]]
+    assert selected[Field.THREAD_SCRATCH] >= static[1][Field.THREAD_SCRATCH]
+    selected[Field.THREAD_SCRATCH] = static[1][Field.THREAD_SCRATCH]
+    assert selected == static[1]
+
+
+def wider(axis: SlidingAxis, scale: int) -> SlidingAxis:
+    """``axis`` with more windows on a larger tensor."""
+    more = (scale - 1) * axis.windows
+    return axis._replace(size=axis.size + more * axis.stride, windows=axis.windows + more)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
     lie=st.builds(SlidingWindows, st.lists(axes(), min_size=1, max_size=2).map(tuple), st.integers(1, 20)),
     turned=st.booleans(),
 )
@@ -146,7 +206,7 @@ def with_gradients(stride: int) -> Callable[..., Any]:
 
 
 def calls(function: Callable[..., Any], *specs: df.TensorSpec) -> list[Any]:
-    executable = df.function(function).get_concrete_function(*specs).compiled.executable
+    executable: Any = df.function(function).get_concrete_function(*specs).compiled.executable
     found: list[Any] = list(executable.plan.calls)
     return found
 
@@ -227,3 +287,40 @@ def test_a_size_known_at_run_time() -> None:
     x = np.stack([np.full((6, 6, 16), n, np.float32) for n in (-1, 1, 2, -3, 4)])
     np.testing.assert_array_equal(f(x, w), df.nn.conv2d(x[[1, 2, 4]], w, 1, "SAME"))
     assert f(x[:1], w).shape == (0, 6, 6, 4)
+
+
+@pytest.mark.parametrize("filters", [(3, 3, 1, 8), (5, 3, 3, 5), (2, 2, 1, 1)])
+@pytest.mark.parametrize(("stride", "padding"), [(1, "SAME"), (2, "SAME"), (2, "VALID")])
+def test_open_heights_and_widths_change_no_bit(
+    filters: tuple[int, int, int, int], stride: int, padding: str
+) -> None:
+    rng = np.random.default_rng(0)
+    weights = df.constant(rng.standard_normal(filters), df.float32)
+
+    def compiled(*shape: int | None) -> Any:
+        return df.function(
+            lambda x: df.nn.conv2d(x, weights, stride, padding), input_signature=[df.TensorSpec(shape)]
+        )
+
+    every_size = compiled(None, None, None, filters[2])
+    for height, width in ((33, 33), (0, 0), (1, 1), (2, 2), (31, 6), (5, 32)):
+        shape = 2, height, width, filters[2]
+        x = df.constant(rng.standard_normal(shape), df.float32)
+        computed, expected = every_size(x).numpy(), compiled(*shape)(x).numpy()
+        assert computed.shape == expected.shape
+        assert computed.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("channels", [1, 3, 16])
+def test_a_convolution_of_open_sizes_copies_no_windows_to_memory(channels: int) -> None:
+    weights = np.ones((3, 3, channels, 5), np.float32)
+    compiled = df.function(
+        lambda x: df.nn.conv2d(x, weights, 1, "SAME"),
+        input_signature=[df.TensorSpec((None, None, None, channels))],
+    )
+    compiled(np.ones((2, 8, 8, channels), np.float32))
+    (concrete,) = compiled.concrete_functions
+    (trace,) = concrete._traces
+    executable: Any = trace.compiled.executable
+    kinds = [call.kind for call in executable.plan.calls]
+    assert [kind for kind in kinds if kind is not CallKind.MEASURE] == [CallKind.PRODUCT]

@@ -185,7 +185,7 @@ class Gemm(NamedTuple):
         ]
         return [*parameters, m_blocks, m_blocks * n_blocks, copy_stride, thread_scratch]
 
-    def window_table(
+    def window_tables(
         self,
         sizes: tuple[int, int, int],
         operands: tuple[MatrixStrides, MatrixStrides],
@@ -195,8 +195,11 @@ class Gemm(NamedTuple):
         scale: float,
         accumulate: bool,
         threads: int,
-    ) -> list[int]:
+    ) -> list[tuple[int, list[int]]]:
         """The parameters of one product whose first factor is windows of a contiguous tensor.
+
+        There are several if the sizes of a call select the layout of copied windows: each comes with 1 if the
+        call uses it, 0 if not.
 
         ``operands`` are the strides of b and c. Windows are the rows of the factor if ``by_window``, else its
         columns. The other arguments are those of :meth:`table`.
@@ -211,19 +214,15 @@ class Gemm(NamedTuple):
         copies = copied_windows(
             sliding, (count, piece_length), reuses, self._copy_stride, copy_lines=n != 1 or not by_window
         )
-        thread_scratch = blocking.kc * self.nr + copies.size
+        thread_scratch = blocking.kc * self.nr + copies.scratch
         m_blocks, n_blocks = -(-m // blocking.mc), -(-n // blocking.nc)
         parameters = [m, n, k, 0, 0, b.row, b.column, c.row, int(accumulate)]
         parameters += [bits_of(self.char, scale), 0, blocking.mc, blocking.nc, blocking.kc]
-        parameters += [
-            m_blocks,
-            m_blocks * n_blocks,
-            copies.pitch,
-            thread_scratch,
-            int(by_window),
-            *copies.parameters(),
+        parameters += [m_blocks, m_blocks * n_blocks]
+        return [
+            (used, [*parameters, layout.pitch, thread_scratch, int(by_window), *layout.parameters()])
+            for used, layout in copies.layouts
         ]
-        return parameters
 
     def window_blocks(self, sizes: tuple[int, int, int], threads: int, by_window: bool) -> GemmBlocking:
         """The blocking of a product of windows. N is not split, since every block copies its windows.

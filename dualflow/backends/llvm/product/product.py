@@ -92,23 +92,30 @@ class ProductBatch(NamedTuple):
         """The backend's own routine for these matrices."""
         return gemm(self.char, windows=self.windows is not None)
 
-    def table(self, threads: int) -> list[int]:
-        """The parameters of one product for the backend's own routine."""
-        x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
-        routine = self.gemm
-        if self.windows is not None:
-            return routine.window_table(
-                self.sizes,
-                (y, out),
-                self.windows,
-                by_window=self.by_window,
-                scale=self.scale,
-                accumulate=self.accumulate,
-                threads=threads,
-            )
-        return routine.table(
-            self.sizes, (x, y, out), scale=self.scale, accumulate=self.accumulate, threads=threads
+    def tables(self, threads: int) -> list[tuple[int, list[int]]]:
+        """Parameters of one product for the backend's own routine: see :meth:`Gemm.window_tables`."""
+        if self.windows is None:
+            return [(1, self.table(threads))]
+        _, y, out = self._matrices()
+        return self.gemm.window_tables(
+            self.sizes,
+            (y, out),
+            self.windows,
+            by_window=self.by_window,
+            scale=self.scale,
+            accumulate=self.accumulate,
+            threads=threads,
         )
+
+    def table(self, threads: int) -> list[int]:
+        """The parameters of one product of two matrices for the backend's own routine."""
+        return self.gemm.table(
+            self.sizes, self._matrices(), scale=self.scale, accumulate=self.accumulate, threads=threads
+        )
+
+    def _matrices(self) -> tuple[MatrixStrides, MatrixStrides, MatrixStrides]:
+        x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
+        return x, y, out
 
     def blas_table(self) -> list[int]:
         """The parameters of one product for :func:`blas_function`."""
@@ -121,18 +128,22 @@ class ProductBatch(NamedTuple):
         factors = [bits_of(self.char, x) for x in (self.scale, float(self.accumulate))]
         return [*[o.transposition for o in operands], *self.sizes, *leading, *factors]
 
-    def step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
-        """The parameters of the step of this batch after the function's address; see ``runtime/steps.ll``."""
+    def step(self, scratch: tuple[int, int], table: Sequence[int], used: int = 1) -> list[int]:
+        """The parameters of the step of this batch after the function's address; see ``runtime/steps.ll``.
+
+        ``used`` is 1 if a call executes the step, 0 if not: a symbolic one is the size of one more axis.
+        """
         nbytes = self.element.nbytes
         operand_bytes = (1, 1, nbytes) if self.char == "i" else (nbytes,) * 3
         sized = zip(self.layouts, operand_bytes, strict=True)
         operands = [n for layout, size in sized for n in (layout.buffer, layout.offset * size)]
-        axes = [
+        axes = [] if type(used) is int else [used, 0, 0, 0]
+        axes += [
             n
             for axis, size in enumerate(self.axes)
             for n in (size, *[layout.strides[axis] * nbytes for layout in self.layouts])
         ]
-        return [*operands, *scratch, len(self.axes), *axes, *table]
+        return [*operands, *scratch, len(axes) // 4, *axes, *table]
 
     def shared(self, threads: int) -> bool:
         """Whether threads share the batch by whole products: there are several for each thread."""

@@ -2,6 +2,7 @@
 
 Overlapping windows share most of their elements. Copies of whole lines of the tensor, with their zero
 padding, are then much smaller than copies of windows, and the product reads the windows from the lines.
+Which layout is faster depends on the sizes of the tensor: if they are symbolic, each call selects it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Callable
 
 from dualflow.core.records import NamedTuple
+from dualflow.core.size_functions import largest, smallest
 from dualflow.schedule.sliding import MAX_AXES, SlidingAxis, SlidingWindows
 
 UNBOUNDED = 1 << 40
@@ -74,6 +76,18 @@ class CopiedWindows(NamedTuple):
         return self.max_pieces * self.pitch
 
 
+class WindowLayouts(NamedTuple):
+    """The layouts of copied windows that calls of a product select from.
+
+    Attributes:
+        layouts: each layout with 1 if it is used, 0 if not: a symbolic size if there are several layouts.
+        scratch: the maximum number of elements of a copy, which is static.
+    """
+
+    layouts: tuple[tuple[int, CopiedWindows], ...]
+    scratch: int
+
+
 def copied_windows(
     sliding: SlidingWindows,
     part: tuple[int, int],
@@ -81,8 +95,8 @@ def copied_windows(
     pitch: Callable[[int], int],
     *,
     copy_lines: bool,
-) -> CopiedWindows:
-    """The faster layout of copied windows for a block of a product.
+) -> WindowLayouts:
+    """The layouts of copied windows for a block of a product, of which the faster one is used.
 
     Args:
         sliding: the windows.
@@ -95,13 +109,20 @@ def copied_windows(
     stride = pitch(length)
     grids = OffsetGrid((1, 1, UNBOUNDED), (0, 0, 0, stride)), OffsetGrid((1, 1, UNBOUNDED), (0, 0, 0, 1))
     separate = CopiedWindows(sliding, count, stride, 0, *grids)
-    is_static = all(type(n) is int and n > 0 for a in sliding.axes for n in (a.size, a.windows, a.length))
-    if not (copy_lines and is_static and type(sliding.channels) is int):
-        return separate
+    sizes = [n for axis in sliding.axes for n in (axis.size, axis.windows, axis.length)]
+    is_empty = any(type(n) is int and n < 1 for n in sizes)
+    if is_empty or not (copy_lines and sliding.has_static_filter):
+        return WindowLayouts(((1, separate),), separate.size)
     lines = _lines(sliding, count, pitch)
     runs = -(-length // sliding.contiguous_elements) + 1
-    faster = lines.max_pieces * (RUN_OVERHEAD + lines.pitch) < parts * count * (RUN_OVERHEAD * runs + length)
-    return lines if faster and lines.size <= max(separate.size, CACHED_ELEMENTS) else separate
+    saved = parts * count * (RUN_OVERHEAD * runs + length) - lines.max_pieces * (RUN_OVERHEAD + lines.pitch)
+    scratch = max(separate.size, CACHED_ELEMENTS)
+    conditions = (saved, scratch + 1 - lines.size, *[n for n in sizes if type(n) is not int])
+    use_lines = math.prod([smallest(largest(n, 0), 1) for n in conditions])
+    if type(use_lines) is int:
+        layout = lines if use_lines else separate
+        return WindowLayouts(((1, layout),), layout.size)
+    return WindowLayouts(((use_lines, lines), (1 - use_lines, separate)), scratch)
 
 
 def _lines(sliding: SlidingWindows, count: int, pitch: Callable[[int], int]) -> CopiedWindows:
@@ -150,6 +171,6 @@ def _lines_between(axes: tuple[SlidingAxis, ...], padded_sizes: list[int], count
     to_first = first.stride * padded_sizes[1] - (second.windows - 1) * second.stride
     to_batch = math.prod(padded_sizes[:2]) - (first.windows - 1) * first.stride * padded_sizes[1]
     to_batch -= (second.windows - 1) * second.stride
-    row_jumps = -(-row_steps // second.windows) * max(0, to_first - to_next)
-    batch_jumps = -(-row_steps // (first.windows * second.windows)) * max(0, to_batch - to_first)
+    row_jumps = -(-row_steps // second.windows) * largest(0, to_first - to_next)
+    batch_jumps = -(-row_steps // (first.windows * second.windows)) * largest(0, to_batch - to_first)
     return row_steps * to_next + row_jumps + batch_jumps
