@@ -24,10 +24,10 @@ def import_after(name: str, then: str) -> None:
     if name in sys.modules:
         import_module(then)
     else:
-        sys.meta_path.insert(0, _Awaiting(name, then))
+        sys.meta_path.insert(0, _HookFinder(name, then))
 
 
-class _Awaiting:
+class _HookFinder:
     """A meta path finder for one module: delegates to later finders, and imports ``then`` afterwards."""
 
     def __init__(self, name: str, then: str) -> None:
@@ -43,26 +43,26 @@ class _Awaiting:
             spec = finder.find_spec(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = cast("Loader", _Following(spec.loader, self._then))
+                    spec.loader = cast("Loader", _HookLoader(spec.loader, self._then))
                 return spec
         return None
 
 
-class _Following:
+class _HookLoader:
     """Wraps a module's loader during its import, and imports another module afterwards."""
 
-    def __init__(self, own: Loader, then: str) -> None:
-        self._own, self._then = own, then
+    def __init__(self, loader: Loader, then: str) -> None:
+        self._loader, self._then = loader, then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._own.create_module(spec)
+        return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__loader__ = self._own
+        module.__loader__ = self._loader
         if module.__spec__ is not None:
-            module.__spec__.loader = self._own
-        self._own.exec_module(module)
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
         import_module(self._then)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
+        return getattr(self._loader, name)

@@ -56,7 +56,7 @@ class OneThread:
                 self._inside = False
                 _limit.leave()
 
-    def __del__(self) -> None:  # if a signal handler has raised between the two
+    def __del__(self) -> None:  # if a signal handler has raised before __exit__
         if self._inside:
             self.__exit__()
 

@@ -282,7 +282,7 @@ def _of_other_package(dtype: np.dtype[Any]) -> DType | None:
 
 
 def promote(x: DType, y: DType) -> DType:
-    """The dtype in which tensors of dtypes ``x`` and ``y`` meet.
+    """The common dtype to which tensors of dtypes ``x`` and ``y`` are promoted.
 
     Floats meet in the wider float, integers in the integer that holds both, and an integer with a float takes
     the float (the Array API's rules; int with float as Keras, JAX and PyTorch do).

@@ -105,9 +105,9 @@ class NotFoundError(DualflowError, LookupError):
 
 
 class MissingAttributeError(DualflowError, AttributeError):
-    """A name that a namespace does not have, or an attribute that a tensor of another kind has.
+    """A name that a namespace does not have, or an attribute that only other kinds of tensors have.
 
-    Python adds a guess of its own to a traceback only where ``name`` is None: then it fills that in itself.
+    If ``name`` is None, Python sets it and adds a suggestion to the traceback.
     """
 
     def __init__(self, *args: object, name: str | None = None, **kwargs: object) -> None:

@@ -1,4 +1,4 @@
-"""``NamedTuple`` and ``dataclass`` of the standard library, at a tenth of the cost of a definition.
+"""``NamedTuple`` and ``dataclass`` as in the standard library, but ten times as fast to define.
 
 The standard library compiles the methods of a class where it is defined: 0.1 ms for a named tuple, 0.4 ms for
 a frozen dataclass with slots, and an import defines a hundred of them. Here all classes share their methods,

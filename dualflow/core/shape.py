@@ -273,11 +273,12 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
         return first
     rank = max(map(len, shapes))
     return Shape(
-        _meet([s[len(s) - rank + i] for s in shapes if len(s) - rank + i >= 0], shapes) for i in range(rank)
+        _broadcast_axis([s[len(s) - rank + i] for s in shapes if len(s) - rank + i >= 0], shapes)
+        for i in range(rank)
     )
 
 
-def _meet(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
+def _broadcast_axis(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     sizes = {d for d in dims if d is not None and d != 1}
     if len(sizes) > 1:
         listed = " and ".join(str(tuple(s)) for s in shapes)

@@ -116,7 +116,7 @@ def _frames(start: TracebackType | None, ours: bool = False) -> list[tuple[Trace
 
 
 def _is_library(file: str) -> bool:
-    """Whether a file is of NumPy or of Python's own library; an import runs code that has none."""
+    """Whether a file belongs to NumPy, to Python's library, or to its import system (a frozen module)."""
     standard = file.startswith(_STANDARD) and "site-packages" not in file
     return standard or file.startswith((_NUMPY, "<frozen importlib"))
 
@@ -132,7 +132,7 @@ def _linked(entries: list[TracebackType]) -> TracebackType | None:
 def entry(owner: F) -> F:
     """A function, or a class's public methods, with errors whose tracebacks hide dualflow's frames.
 
-    Errors of a function of ops that leave dualflow name it.
+    The message of an error that leaves dualflow begins with the name of the op's function.
 
     A call costs 0.07 us more. If that matters, a function has the three lines itself, and isn't wrapped.
     """
@@ -190,9 +190,9 @@ def hide_frames_of(function: Callable[..., Any], error: Exception) -> None:
 
 
 def named_error(error: Exception, function: Callable[..., Any]) -> None:
-    """``error``, one of dualflow's, with the name of ``function`` at the start of its message.
+    """Put the name of ``function`` at the start of the message of ``error``, if dualflow raised it.
 
-    Rules of gradients, whose names aren't public, stay unnamed.
+    Gradient rules are not named, since their names aren't public.
     """
     name = public_name(function)
     if isinstance(error, DualflowError) and name is not None and name not in error.message:

@@ -31,7 +31,7 @@ class Structure(NamedTuple):
 
     @property
     def orders(self) -> tuple[Any, ...]:
-        """The order of the keys of each dict, in which equal structures may differ."""
+        """The order of the keys of each dict; equal structures may have different orders."""
         own = self.keys.order if isinstance(self.keys, Keys) else ()
         return own, *[c.orders for c in self.children]
 

@@ -29,8 +29,8 @@ _RESERVED: Final = 256
 def create_rng_state(seed: TensorLike, alg: AlgorithmLike = "philox") -> Tensor:
     """The generator state for a seed: an int64 tensor of shape [3], a counter of two numbers and a key.
 
-    An integer fills it from the front, 64 bits each; of several integers, at most three, the last one is the
-    key.
+    An integer is split into 64-bit words, which fill the state from its first number on. Of several integers,
+    at most three, the last one is the key.
 
     Raises:
         DTypeError: ``seed`` is not integer.

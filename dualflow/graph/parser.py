@@ -29,7 +29,7 @@ from dualflow.ops.record import REGISTRY, Op
 
 Array = np.ndarray[Any, Any]
 _DEEPEST: Final = 64
-"""The most graphs, and the most parentheses, inside each other."""
+"""Maximum nesting depth of graphs, and of parentheses."""
 _INDENT: Final = 4
 _VALUE: Final = re.compile("%" + NAME)
 _REFERENCE: Final = re.compile("@" + NAME)

@@ -42,7 +42,7 @@ Report = Callable[[Match], None]
 
 
 def descriptions(rewrites: Iterable[Rewrite], matches: Sequence[Match]) -> list[str]:
-    """A line for each rewrite: what it replaces, and where it has."""
+    """A line for each rewrite: its description, and the lines of the user at which it has matched."""
     lines = []
     for rewrite in rewrites:
         origins = [match.origin for match in matches if match.rewrite == rewrite.name]

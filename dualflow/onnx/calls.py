@@ -1,4 +1,4 @@
-"""A node of an ONNX graph with the values that it reads, as the rules of ops get it."""
+"""The calls of ONNX ops that their rules evaluate: a node, and the values that it reads."""
 
 from __future__ import annotations
 

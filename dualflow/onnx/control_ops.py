@@ -26,7 +26,7 @@ def _loop(call: NodeCall) -> Any:
     count = len(carried)
     first = df.constant(True) if goes_on is None else df.reshape(goes_on, [])
 
-    def more(number: Any, ok: Any, *others: Any) -> Any:
+    def condition_of(number: Any, ok: Any, *others: Any) -> Any:
         return ok if limit is None else df.logical_and(ok, df.less(number, df.reshape(limit, [])))
 
     def step(number: Any, ok: Any, *others: Any) -> Any:
@@ -37,12 +37,12 @@ def _loop(call: NodeCall) -> Any:
         states = map(df.convert_to_tensor, results[:count])
         return number + 1, df.reshape(ok, []), *states, *stacks
 
-    stacks = [_stack(output.type.tensor_type) for output in list(body.output)[1 + count :]]
-    _, _, *results = df.while_loop(more, step, (df.constant(0, df.int64), first, *carried, *stacks))
+    stacks = [_growing_array(output.type.tensor_type) for output in list(body.output)[1 + count :]]
+    _, _, *results = df.while_loop(condition_of, step, (df.constant(0, df.int64), first, *carried, *stacks))
     return (*results[:count], *[stack.stack() for stack in results[count:]])
 
 
-def _stack(row: Any) -> Any:
+def _growing_array(row: Any) -> Any:
     """A growing array of rows of the type that the body's output has."""
     sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in row.shape.dim]
     shape: Any = sizes if row.HasField("shape") and None not in sizes else None
@@ -55,9 +55,9 @@ def _scan(call: NodeCall) -> Any:
     scanned = attrs["num_scan_inputs"]
     count = len(call.inputs) - scanned
     outputs = len(body.output) - count
-    ways = [*attrs.get("scan_input_directions", [0] * scanned)]
-    ways += attrs.get("scan_output_directions", [0] * outputs)
-    if len(set(ways)) > 1:
+    directions = [*attrs.get("scan_input_directions", [0] * scanned)]
+    directions += attrs.get("scan_output_directions", [0] * outputs)
+    if len(set(directions)) > 1:
         raise call.refuse("its tensors have different directions")
     axes = attrs.get("scan_input_axes", [0] * scanned)
     rows = [_axis_to(x, axis, 0) for x, axis in zip(call.inputs[count:], axes, strict=True)]
@@ -67,7 +67,7 @@ def _scan(call: NodeCall) -> Any:
         return results[:count], results[count:]
 
     initial = [df.convert_to_tensor(x) for x in call.inputs[:count]]
-    states, stacks = scan_loop(step, initial, rows, rows[0].shape[0], bool(ways[0]))
+    states, stacks = scan_loop(step, initial, rows, rows[0].shape[0], bool(directions[0]))
     axes = attrs.get("scan_output_axes", [0] * outputs)
     return (*states, *[_axis_to(x, 0, axis) for x, axis in zip(stacks, axes, strict=True)])
 

@@ -64,15 +64,15 @@ class OnnxModel(df.Module):
             InvalidArgumentError: an input is missing or unknown, or its shape does not fit.
             DTypeError: an input has another dtype.
         """
-        given = self._bound(args, kwargs)
-        values = {**self._constants, **self._defaults, **given}
+        tensors = self._bound(args, kwargs)
+        values = {**self._constants, **self._defaults, **tensors}
         for node in self._nodes:
             run_node(node, values)
         results = {name: df.convert_to_tensor(values[name]) for name in self.outputs}
         return results if len(results) > 1 else next(iter(results.values()))
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The tensor of each input that is given."""
+        """The tensors of the arguments, by the names of their inputs."""
         names = [spec.name for spec in self.inputs]
         if len(args) > len(names):
             raise InvalidArgumentError(f"The model takes {len(names)} inputs, {names}, not {len(args)}.")
@@ -115,7 +115,7 @@ def _spec(info: onnx.ValueInfoProto) -> df.TensorSpec:
 def _folded(
     graph: onnx.GraphProto, constants: dict[str, Any], inputs: set[str]
 ) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
-    """The nodes that read an input or a weight, and the constants that other nodes compute."""
+    """Constant folding: the nodes that depend on an input or a weight, and the values of all others."""
     remaining = []
     for node in graph.node:
         names = [name for name in node.input if name]

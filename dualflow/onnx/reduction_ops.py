@@ -23,11 +23,11 @@ def _reduction(function: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _least(x: Any, axes: Any, keepdims: bool) -> Any:
+def _reduce_min(x: Any, axes: Any, keepdims: bool) -> Any:
     return (df.reduce_all if df.as_dtype(x.dtype).is_bool else df.reduce_min)(x, axes, keepdims)
 
 
-def _largest(x: Any, axes: Any, keepdims: bool) -> Any:
+def _reduce_max(x: Any, axes: Any, keepdims: bool) -> Any:
     return (df.reduce_any if df.as_dtype(x.dtype).is_bool else df.reduce_max)(x, axes, keepdims)
 
 
@@ -69,9 +69,9 @@ RULES: Final[Rules] = {
     "ReduceL2": _reduction(lambda x, axes, keepdims: df.sqrt(df.reduce_sum(df.square(x), axes, keepdims))),
     "ReduceLogSum": _reduction(lambda x, axes, keepdims: df.math.log(df.reduce_sum(x, axes, keepdims))),
     "ReduceLogSumExp": _reduction(df.reduce_logsumexp),
-    "ReduceMax": _reduction(_largest),
+    "ReduceMax": _reduction(_reduce_max),
     "ReduceMean": _reduction(_mean),
-    "ReduceMin": _reduction(_least),
+    "ReduceMin": _reduction(_reduce_min),
     "ReduceProd": _reduction(df.reduce_prod),
     "ReduceSum": _reduction(df.reduce_sum),
     "ReduceSumSquare": _reduction(lambda x, axes, keepdims: df.reduce_sum(df.square(x), axes, keepdims)),

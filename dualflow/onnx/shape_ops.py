@@ -98,7 +98,7 @@ def _slice(call: NodeCall) -> Any:
 
 
 def _range(start: Any, stop: Any, step: int, size: int | None) -> slice:
-    """A slice: bounds of ONNX are clamped to the axis, a stop before it ends at the first element."""
+    """A Python slice from bounds of ONNX, where a stop before the axis includes the first element."""
     if step < 0 and isinstance(stop, int) and (stop < -(size if size is not None else 2**62)):
         stop = None
     return slice(start, stop, step)

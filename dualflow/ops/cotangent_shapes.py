@@ -1,7 +1,7 @@
-"""Reshaping of cotangents to the shape of their value where that is known at run time only.
+"""Reshapes cotangents to the shapes of their values, if these are known at run time only.
 
-``SUM_LIKE`` sums a cotangent back to a tensor that may have been repeated; ``MATCHED`` checks one that user
-code has computed. Both are no code at all where the sizes are the same expressions.
+``SUM_LIKE`` sums a cotangent to the shape of a tensor that may have been broadcast; ``MATCHED`` checks one
+that user code has computed. Neither emits code if the sizes are the same expressions.
 """
 
 from __future__ import annotations

@@ -305,7 +305,7 @@ _PLAIN: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def _expanded(key: Any, shape: Shape) -> tuple[Any, ...]:
-    """``key`` with one index for each axis, and the new axes: without ``...``, and with masks as integers."""
+    """``key`` with one entry for each axis and new axis: ``...`` is expanded, masks become integers."""
     items = key if isinstance(key, tuple) else (key,)
     if not all(type(item) in _PLAIN or _is_scalar(item) for item in items):
         items = tuple(_indices_of(items, shape))

@@ -1,4 +1,4 @@
-"""``x[...]`` with arrays of integers among the indices: the elements, and the positions of their axes."""
+"""Advanced indexing: ``x[...]`` with arrays of integers or bools among the indices."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _pick_points(x: Any, axes: list[int], positions: list[Any]) -> Any:
 
 
 def _inside(index: Any, x: Any, axis: int) -> Any:
-    """Integers of ``axis`` as counted from its start; a checked array if they are known while tracing."""
+    """Indices of ``axis`` without negative ones; a checked array if they are known while tracing."""
     size = x.shape[axis]
     values = known_value(index)
     if values is None or size is None:

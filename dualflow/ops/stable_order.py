@@ -28,7 +28,7 @@ _KEY: Final = 1 if sys.byteorder == "little" else 0
 
 
 def order(x: Any, axis: int, descending: bool) -> Any:
-    """The positions along an axis of an array that sort; equal elements keep their order, nan is largest."""
+    """The indices that sort an array along an axis; the sort is stable, and nan is the largest element."""
     if not descending:
         return _ascending(x, axis)
     back = (slice(None),) * axis + (slice(None, None, -1),)

@@ -33,8 +33,8 @@ def first_readers(graph: Graph, footprint: Footprint) -> FirstReaders:
 def ordered_early(graph: Graph, footprint: Footprint, fixed: FirstReaders) -> Graph:
     """``graph``, in which nodes that free at least as many bytes as they allocate run as early as possible.
 
-    Updates of variables by their gradients are such nodes; a program writes them at its end. Nodes that have
-    effects or may fail keep their places, and the first readers of ``fixed`` values stay the first.
+    Such nodes are, for example, updates of variables by their gradients, which would run last otherwise.
+    Nodes that have effects or may fail keep their places, and first readers of ``fixed`` values stay first.
     """
     allocated: dict[Node, int] = {}
     freed: dict[Node, int] = {}

@@ -197,10 +197,9 @@ class MemoryBounds:
                 raise unsafe(loop.node, f"it has {limit} iterations, but a stack of {length} rows")
 
     def compared_loops(self, loop: RunLoop) -> list[int]:
-        """The loops whose trip counts the program compares with that of ``loop``, which must not be larger.
+        """The loops whose trip counts the program checks to be at least that of ``loop``.
 
-        They wrote stacks that it reads, and its trip count is another loop's: that of a recomputed loop, for
-        example.
+        They wrote stacks that it reads, but its trip count is that of another loop, such as a recomputed one.
         """
         if loop.trip_count.same_as is None:
             return []

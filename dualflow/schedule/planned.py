@@ -190,7 +190,7 @@ class Plan(NamedTuple):
 
     @property
     def workspace(self) -> int:
-        """The index of the kernels' workspace in the table if its size is dynamic: after the row buffers."""
+        """The index in the buffer table of the kernels' workspace, if its size is dynamic."""
         return self.arena + 1 + self.row_buffers
 
     @property

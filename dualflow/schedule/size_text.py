@@ -48,7 +48,7 @@ def _factor(x: object) -> str:
 
 
 class SizeWriter(ABC):
-    """Writes sizes; the :class:`~dualflow.core.symbolic_sizes.SizeMaths` that evaluates them to text.
+    """Writes sizes as text; symbolic ones by :class:`~dualflow.core.symbolic_sizes.SizeMaths` on texts.
 
     Attributes:
         names: the name of each size variable.

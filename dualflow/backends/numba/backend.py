@@ -40,7 +40,7 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
 
 
 def costs(compiled: NumbaExecutable) -> CompileCosts:
-    """The costs of compiling: planning and emission measured now, Numba's when it compiled the graph."""
+    """The costs of compiling: planning and emission are measured now, Numba's was when it compiled."""
     begun = time.perf_counter()
     program(compiled.graph, compiled.options)
     emission = time.perf_counter() - begun

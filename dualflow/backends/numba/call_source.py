@@ -320,7 +320,7 @@ class CallWriter(ABC):
         self.require(f"scatter_inside({arguments})", ProgramCheck(scatter, OUTSIDE))
 
     def _limits(self, indices: ScatterIndices) -> str:
-        """The sizes of the indexed axes, and their number; without axes there is one position."""
+        """The sizes of the indexed axes, or 1 if there are none, and their number."""
         limits = indices.table[4 : 4 + indices.depth] or [1]
         return f"({', '.join(map(self.number, limits))},), {indices.depth}"
 

@@ -47,7 +47,7 @@ def _num_helpers(chunks: int, most: int | None) -> int:
 
 
 def parallel_for(kernel: Callable[..., None], most: int | None = None) -> Callable[..., None]:
-    """``kernel`` as a function of the length of its range, the length of a chunk, and its other arguments.
+    """A function ``run(total, chunk, *arguments)`` that runs ``kernel`` in chunks, on several threads.
 
     Chunks are the same for any number of threads, of which there are at most ``most``.
     """

@@ -15,7 +15,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
-from dualflow.graph.passes.complex_parts import part_complex
+from dualflow.graph.passes.complex_parts import split_complex
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
@@ -64,7 +64,7 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
 
 
 def _with_complex_kernels(graph: Graph, options: CompileOptions) -> Graph:
-    return part_complex(graph) if options.capabilities.complex_numbers else graph
+    return split_complex(graph) if options.capabilities.complex_numbers else graph
 
 
 def _with_integer_products(graph: Graph, options: CompileOptions) -> Graph:

@@ -49,7 +49,7 @@ IMAG_OF = _part_op("imag_of", "The imaginary parts.", _real_spec, IMAG.kernel, l
 JOINED = _part_op("joined", "Numbers of these parts.", COMPLEX.infer, join, lambda m, x, y: m.complex(x, y))
 
 
-def part_complex(graph: Graph) -> Graph:
+def split_complex(graph: Graph) -> Graph:
     """``graph`` with ops on complex numbers lowered to ops on their parts, where loops support these."""
     parted = _part_everywhere(graph)
     return graph if parted is graph else hoist_invariants(parted)

@@ -53,7 +53,7 @@ def faults(graph: Graph, groups: Sequence[Group]) -> list[str]:
     """The faults of ``groups`` as the kernels of ``graph``.
 
     Each node must belong to at most one group. Dependencies between groups, by operands and by the order of
-    effects and nodes that may fail, must have no cycles, and groups must be in an order of them. Inside a
+    effects and nodes that may fail, must have no cycles, and groups must be in topological order. Inside a
     group, all nodes must agree on the loop of each dim.
     """
     all_faults = [*_misplaced(graph, groups)]

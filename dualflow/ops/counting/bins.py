@@ -170,7 +170,7 @@ def histogram_fixed_width_bins(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """The index of the part of an interval, of ``nbins`` equal ones, that holds each of ``values``.
+    """The index of the bin of each of ``values``, for ``nbins`` equal bins of an interval.
 
     The index of nan is 0.
 

@@ -36,7 +36,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _as_png(image: Array, level: int) -> bytes:
-    """An image in the format of https://www.w3.org/TR/png, each row as it is."""
+    """An image as PNG (https://www.w3.org/TR/png), with filter type 0 (none) for each row."""
     height, width, channels = image.shape
     bits = 8 * image.itemsize
     rows = np.ascontiguousarray(image.astype(image.dtype.newbyteorder(">"))).reshape(height, -1)

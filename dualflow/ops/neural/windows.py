@@ -90,9 +90,11 @@ def _view(x: Any, size: Sizes, strides: Sizes, dilations: Sizes) -> Any:
     steps = [s * by for s, by in zip(over, strides, strict=True)]
     inner = [s * by for s, by in zip(over, dilations, strict=True)]
     shape = (x.shape[0], *counts, *size, x.shape[-1])
-    moves = (x.strides[0], *steps, *inner, x.strides[-1])
+    strides_of_view = (x.strides[0], *steps, *inner, x.strides[-1])
     return (
-        as_strided(x, shape, moves, writeable=False) if isinstance(x, np.ndarray) else x.strided(shape, moves)
+        as_strided(x, shape, strides_of_view, writeable=False)
+        if isinstance(x, np.ndarray)
+        else x.strided(shape, strides_of_view)
     )
 
 
@@ -143,7 +145,7 @@ def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: 
     """
     axes, spatial = len(size), known_sizes(spatial, "the gradient of windows")
     if any(s > 1 and d > 1 for s, d in zip(strides, dilations, strict=True)):
-        g = _apart(g, axes + 1, size, dilations)
+        g = _dilated(g, axes + 1, size, dilations)
         size = tuple((k - 1) * d + 1 for k, d in zip(size, dilations, strict=True))
         dilations = (1,) * axes
     runs = tuple(-(-k // s) for k, s in zip(size, strides, strict=True))
@@ -163,7 +165,7 @@ def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: 
     return interleaved(add_n(parts), Geometry(size, strides, dilations, ((0, 0),) * axes), spatial)
 
 
-def _apart(x: Any, first: int, size: Sizes, distances: Sizes) -> Any:
+def _dilated(x: Any, first: int, size: Sizes, distances: Sizes) -> Any:
     """``x`` dilated by zeros: elements of its axes from ``first`` on are ``distances`` apart."""
     for axis, (k, d) in enumerate(zip(size, distances, strict=True), first):
         if d > 1:
@@ -188,7 +190,7 @@ def spread_filter(w: Any, geometry: Geometry) -> tuple[Any, Geometry]:
         return w, geometry
     size = tuple((k - 1) * d + 1 for k, d in zip(geometry.size, rates, strict=True))
     remaining_rates = tuple(d // by for d, by in zip(geometry.dilations, rates, strict=True))
-    return _apart(w, 0, geometry.size, rates), Geometry(
+    return _dilated(w, 0, geometry.size, rates), Geometry(
         size, geometry.strides, remaining_rates, geometry.pairs
     )
 

@@ -154,7 +154,7 @@ def _content(data: bytes, span: Span, kind: int) -> list[bytes] | bytes:
 
 
 def _checked(numbers: bytes, kind: int, start: int) -> bytes:
-    """The bytes of packed numbers, if these are whole."""
+    """The bytes of packed numbers; an error if the last number is cut off."""
     if kind == FLOAT and len(numbers) % 4:
         raise ValueError(f"the floats at byte {start} have {len(numbers)} bytes")
     if kind == INT64 and numbers and numbers[-1] > 127:

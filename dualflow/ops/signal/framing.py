@@ -52,7 +52,7 @@ def frame(
     signal = convert_to_tensor(signal)
     length, step = static_int(frame_length, "frame_length"), static_int(frame_step, "frame_step")
     if length < 1 or step < 1:
-        raise InvalidArgumentError(f"frames have a length and a step from 1 on, not {length} and {step}.")
+        raise InvalidArgumentError(f"frame_length and frame_step are at least 1, not {length} and {step}.")
     place = normalize_axis(static_int(axis, "axis"), len(signal.shape))
     outer, inner = signal.shape[:place], signal.shape[place + 1 :]
     beyond = 0
@@ -113,7 +113,7 @@ def overlap_and_add(signal: TensorLike, frame_step: IntLike, name: str | None = 
     frames = static_int(signal.shape[-2], "the number of frames")
     length = static_int(signal.shape[-1], "the length of a frame")
     if step < 1:
-        raise InvalidArgumentError(f"frames begin a frame_step from 1 on apart, not {step}.")
+        raise InvalidArgumentError(f"frame_step is at least 1, not {step}.")
     outer = signal.shape[:-2]
     if not frames or not length or step == length:
         return reshape(signal, _sizes([*outer, frames * length]))

@@ -70,7 +70,7 @@ def _read(x: Array, dtype: DType) -> Array:
 
 _TO_NUMBER: Final = text_op(
     "string_to_number",
-    "The numbers that strings are, in ``dtype``.",
+    "The numbers that strings represent, in ``dtype``.",
     infer=lambda x, dtype: TensorSpec.of(x.shape, dtype),
     kernel=_read,
     samples=[

@@ -67,9 +67,9 @@ CASES = {
     "an inverse cosine transform's length": (lambda: signal.idct(V, n=2), Invalid, "n=None", "cut or pad"),
     "one sample of the first type": (lambda: signal.dct([1.0], 1), Invalid, "two samples", "norm=None"),
     "frames of a modified transform": (lambda: signal.mdct(V, 6), Invalid, "multiple of 4", "not 6"),
-    "empty frames": (lambda: signal.frame(V, 0, 1), Invalid, "from 1 on", "not 0 and 1"),
+    "empty frames": (lambda: signal.frame(V, 0, 1), Invalid, "at least 1", "not 0 and 1"),
     "a sum of a vector": (lambda: signal.overlap_and_add(V, 1), Invalid, "two axes", "df.reshape"),
-    "a sum of frames at one place": (lambda: signal.overlap_and_add(M, 0), Invalid, "from 1 on", "not 0"),
+    "a sum of frames at one place": (lambda: signal.overlap_and_add(M, 0), Invalid, "at least 1", "not 0"),
     "a negative window": (lambda: signal.hann_window(-1), Invalid, "not negative", "-1"),
     "a window of ints": (lambda: signal.hann_window(3, dtype=df.int32), Wrong, "int32", "another dtype"),
     "a window of unknown kind": (
