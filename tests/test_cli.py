@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked_programs import run_forked
 
 import dualflow as df
 
@@ -123,10 +124,7 @@ def run(tmp_path: Path) -> Run:
     environment = {**os.environ, "PYTHONPATH": found, "DUALFLOW_CACHE_DIR": str(tmp_path / "cache")}
 
     def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dualflow", *words]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment | variables, check=False
-        )
+        return run_forked(["-m", "dualflow", *words], cwd=tmp_path, env=environment | variables)
 
     return run
 

@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from forked_programs import run_forked
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "dualflow", ROOT / "keras_dualflow")
@@ -62,9 +63,8 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     assert ">>>" in session
     script = tmp_path / f"{page.stem}.txt"
     script.write_text(session, encoding="utf-8")
-    command = [sys.executable, "-m", "doctest", "-o", "ELLIPSIS", "-o", "NORMALIZE_WHITESPACE", str(script)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    words = ["-m", "doctest", "-o", "ELLIPSIS", "-o", "NORMALIZE_WHITESPACE", str(script)]
+    done = run_forked(words, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_programs import run_forked
 
 import dualflow
 
@@ -71,5 +72,18 @@ def answer(started: Started) -> Answer:
             raise
         assert process.returncode == 0, err
         return json.loads(out.splitlines()[-1])
+
+    return ask
+
+
+@pytest.fixture
+def forked_answer(cache: Path) -> Answer:
+    """As ``answer``, of a program whose subject is not how a process starts, or what another one left."""
+
+    def ask(program: str, *arguments: str, **environment: str) -> Any:
+        given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(cache), "PYTHONFAULTHANDLER": "1"}
+        done = run_forked(["-c", program, *arguments], env=os.environ | given | environment, timeout=SECONDS)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
 
     return ask

@@ -61,9 +61,9 @@ large = df.constant(np.ones(16 << 20, np.float32))
 """
 
 
-def test_a_fused_chain_takes_its_input_and_its_output(answer: Callable[..., Any]) -> None:
+def test_a_fused_chain_takes_its_input_and_its_output(forked_answer: Callable[..., Any]) -> None:
     """Ten ops over 64 MiB: no intermediate ever exists."""
-    first, again = answer(
+    first, again = forked_answer(
         METER + CHAIN + "print(json.dumps([peak_of(lambda: chain(large)), peak_of(lambda: chain(large))]))"
     )
     both = 128 * MIB
@@ -71,7 +71,9 @@ def test_a_fused_chain_takes_its_input_and_its_output(answer: Callable[..., Any]
     assert 63 * MIB <= again <= 64 * MIB + 0.1 * both
 
 
-def test_the_gradient_of_a_fused_chain_takes_its_input_and_its_output(answer: Callable[..., Any]) -> None:
+def test_the_gradient_of_a_fused_chain_takes_its_input_and_its_output(
+    forked_answer: Callable[..., Any],
+) -> None:
     program = """
 @df.function
 def slope(x):
@@ -83,27 +85,27 @@ def slope(x):
 slope(small), slope(small)
 print(json.dumps(peak_of(lambda: slope(large))))
 """
-    assert answer(METER + CHAIN + program) <= 64 * MIB + 0.1 * 128 * MIB
+    assert forked_answer(METER + CHAIN + program) <= 64 * MIB + 0.1 * 128 * MIB
 
 
-def test_a_whole_reduction_takes_next_to_nothing(answer: Callable[..., Any]) -> None:
+def test_a_whole_reduction_takes_next_to_nothing(forked_answer: Callable[..., Any]) -> None:
     program = """
 norm = df.function(lambda x: df.sqrt(df.reduce_sum(df.square(x - 1.0))), sizes="exact")
 norm(small), norm(small)
 print(json.dumps(peak_of(lambda: norm(large))))
 """
-    assert answer(METER + CHAIN + program) <= MIB
+    assert forked_answer(METER + CHAIN + program) <= MIB
 
 
 @pytest.mark.llvm  # Numba's programs write a new value, which the variable then takes
-def test_a_variable_is_updated_without_another_copy(answer: Callable[..., Any]) -> None:
+def test_a_variable_is_updated_without_another_copy(forked_answer: Callable[..., Any]) -> None:
     program = """
 v = df.Variable(np.ones(16 << 20, np.float32))
 step = df.function(lambda x: v.assign_sub(0.1 * df.sin(x), read_value=False))
 step(large)
 print(json.dumps(peak_of(lambda: step(large))))
 """
-    assert answer(METER + CHAIN + program) <= MIB
+    assert forked_answer(METER + CHAIN + program) <= MIB
 
 
 CALLS = {
@@ -172,13 +174,13 @@ def call():
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("what", CALLS)
-def test_ten_thousand_calls_leave_memory_as_it_was(answer: Callable[..., Any], what: str) -> None:
+def test_ten_thousand_calls_leave_memory_as_it_was(forked_answer: Callable[..., Any], what: str) -> None:
     """A reference kept at each call would be 4 MB of arrays, or half a megabyte of the smallest objects."""
     program = METER + "x = df.constant(np.ones(1000, np.float32))" + CALLS[what]
-    assert answer(program + "print(json.dumps(growth_of(call)))") < MIB / 4
+    assert forked_answer(program + "print(json.dumps(growth_of(call)))") < MIB / 4
 
 
-def test_traces_go_with_their_function(answer: Callable[..., Any]) -> None:
+def test_traces_go_with_their_function(forked_answer: Callable[..., Any]) -> None:
     """Machine code, graphs and tables: 200 functions later the process is as large as it was."""
     program = """
 x = df.constant(np.ones(1000, np.float32))
@@ -187,10 +189,10 @@ def call():
     return f(x), f(x), f(x)
 print(json.dumps(growth_of(call, warm=50, count=200)))
 """
-    assert answer(METER + program) < MIB
+    assert forked_answer(METER + program) < MIB
 
 
-def test_short_memory_is_an_error_that_names_the_function(answer: Callable[..., Any]) -> None:
+def test_short_memory_is_an_error_that_names_the_function(forked_answer: Callable[..., Any]) -> None:
     """In the first call, and in a repeated one, which goes another way; with memory back, all is well."""
     program = """
 import resource
@@ -211,13 +213,13 @@ repeated = df.function(lambda x: (x * 2.0, x + 1.0), name="repeated")
 held = repeated(x), repeated(x)  # what is freed would be there for the next call
 print(json.dumps([told(first), told(repeated), float(repeated(x)[0][0])]))
 """
-    first, repeated, value = answer(METER + program)
+    first, repeated, value = forked_answer(METER + program)
     assert first.startswith("first needs more memory than there is")
     assert repeated.startswith("repeated needs more memory than there is")
     assert value == 2.0
 
 
-def test_compilations_leaves_nothing(answer: Callable[..., Any]) -> None:
+def test_compilations_leaves_nothing(forked_answer: Callable[..., Any]) -> None:
     """Each of another text: of a kilobyte that LLVM kept of each, these would leave 600 KiB."""
     program = """
 from dualflow.backends.llvm.runtime import jit
@@ -229,10 +231,10 @@ def call():
     jit.compile_text(text, ["scaled"], {})
 print(json.dumps(growth_of(call, warm=300, count=600)))
 """
-    assert answer(METER + program, DUALFLOW_CACHE_DIR="") < MIB / 4
+    assert forked_answer(METER + program, DUALFLOW_CACHE_DIR="") < MIB / 4
 
 
-def test_forgotten_traces_are_freed(answer: Callable[..., Any]) -> None:
+def test_forgotten_traces_are_freed(forked_answer: Callable[..., Any]) -> None:
     """But for the lines of ``explain()``, of which the latest 256 are kept."""
     program = """
 f = df.function(lambda x, n: df.reduce_sum(df.exp(x) * n))
@@ -245,4 +247,4 @@ def call():
         f.clear_cache()
 print(json.dumps(growth_of(call, warm=400, count=300)))
 """
-    assert answer(METER + program) < MIB
+    assert forked_answer(METER + program) < MIB

@@ -54,46 +54,46 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.llvm
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
 def test_damaged_entries_are_compiled_again_and_mended(
-    answer: Answer, cache: Path, damage: Callable[[bytes], bytes]
+    forked_answer: Answer, cache: Path, damage: Callable[[bytes], bytes]
 ) -> None:
-    answer(PROGRAM)
+    forked_answer(PROGRAM)
     for entry in cache.glob(ENTRIES):
         entry.write_bytes(damage(entry.read_bytes()))
-    assert [answer(PROGRAM), answer(PROGRAM)] == [False, True]
+    assert [forked_answer(PROGRAM), forked_answer(PROGRAM)] == [False, True]
 
 
 @pytest.mark.llvm
 def test_an_entry_with_a_good_digest_of_no_code_is_compiled_again(
-    answer: Answer, cache: Path, monkeypatch: pytest.MonkeyPatch
+    forked_answer: Answer, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer(PROGRAM)
+    forked_answer(PROGRAM)
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(cache))
     for entry in cache.glob(ENTRIES):
         dualflow.backends.runtime.object_cache.store(entry.stem, b"\x7fELF" + bytes(range(256)) * 20)
-    assert [answer(PROGRAM), answer(PROGRAM)] == [False, True]
+    assert [forked_answer(PROGRAM), forked_answer(PROGRAM)] == [False, True]
 
 
 @pytest.mark.llvm
-def test_a_file_in_the_place_of_the_cache_folder_does_no_harm(answer: Answer, cache: Path) -> None:
+def test_a_file_in_the_place_of_the_cache_folder_does_no_harm(forked_answer: Answer, cache: Path) -> None:
     cache.write_text("not a folder")
-    assert [answer(PROGRAM), answer(PROGRAM)] == [False, False]
+    assert [forked_answer(PROGRAM), forked_answer(PROGRAM)] == [False, False]
     assert cache.read_text() == "not a folder"
 
 
 @pytest.mark.llvm
-def test_a_folder_in_the_place_of_an_entry_does_no_harm(answer: Answer, cache: Path) -> None:
-    answer(PROGRAM)
+def test_a_folder_in_the_place_of_an_entry_does_no_harm(forked_answer: Answer, cache: Path) -> None:
+    forked_answer(PROGRAM)
     for entry in cache.glob(ENTRIES):
         entry.unlink()
         entry.mkdir()
-    assert answer(PROGRAM) is False
+    assert forked_answer(PROGRAM) is False
 
 
 @pytest.mark.llvm
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may write anywhere")
-def test_a_cache_folder_that_cannot_be_written_does_no_harm(answer: Answer, cache: Path) -> None:
+def test_a_cache_folder_that_cannot_be_written_does_no_harm(forked_answer: Answer, cache: Path) -> None:
     cache.mkdir(mode=0o500)
-    assert answer(PROGRAM) is False
+    assert forked_answer(PROGRAM) is False
 
 
 @pytest.mark.llvm
@@ -137,16 +137,16 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 
 @needs_fork
-def test_a_forked_child_calls_and_compiles_functions_on_threads(answer: Answer) -> None:
+def test_a_forked_child_calls_and_compiles_functions_on_threads(forked_answer: Answer) -> None:
     program = """
 statuses = [os.waitpid(child, 0)[1] for child in [fork(i) for i in range(3)]]
 print(json.dumps([statuses, bool(all_is_well(7))]))
 """
-    assert answer(FORK + program, DUALFLOW_NUM_THREADS="4") == [[0, 0, 0], True]
+    assert forked_answer(FORK + program, DUALFLOW_NUM_THREADS="4") == [[0, 0, 0], True]
 
 
 @needs_fork
-def test_a_child_forked_while_other_threads_call_and_compile_does_both(answer: Answer) -> None:
+def test_a_child_forked_while_other_threads_call_and_compile_does_both(forked_answer: Answer) -> None:
     program = """
 all_is_well(0), all_is_well(1)  # Python itself can't fork while another thread imports
 stop = threading.Event()
@@ -166,7 +166,7 @@ for thread in threads:
     thread.join()
 print(json.dumps([set(statuses) == {0}, wrong]))
 """
-    assert answer(FORK + program, DUALFLOW_NUM_THREADS="3") == [True, []]
+    assert forked_answer(FORK + program, DUALFLOW_NUM_THREADS="3") == [True, []]
 
 
 # Threads
@@ -194,7 +194,9 @@ def on_threads(work, count=4):
 
 
 @pytest.mark.parametrize("size", [10, 300])
-def test_threads_that_call_one_function_at_once_each_get_their_own_result(answer: Answer, size: int) -> None:
+def test_threads_that_call_one_function_at_once_each_get_their_own_result(
+    forked_answer: Answer, size: int
+) -> None:
     """The first calls trace together; later ones share the arena, or let go of the interpreter's lock."""
     program = f"""
 size = {size}
@@ -210,10 +212,10 @@ def work(number):
     assert np.allclose(right, expected, rtol=1e-4), (right, expected)
 print(json.dumps([on_threads(work), f.experimental_get_tracing_count()]))
 """
-    assert answer(THREADS + program, DUALFLOW_NUM_THREADS="2") == [[], 1]
+    assert forked_answer(THREADS + program, DUALFLOW_NUM_THREADS="2") == [[], 1]
 
 
-def test_threads_that_trace_different_functions_do_not_mix_them(answer: Answer) -> None:
+def test_threads_that_trace_different_functions_do_not_mix_them(forked_answer: Answer) -> None:
     program = """
 def work(number):
     for i in range(20):
@@ -221,11 +223,11 @@ def work(number):
         assert f(df.constant(2.0)).numpy() == 2 * number + i
 print(json.dumps(on_threads(work)))
 """
-    assert answer(THREADS + program) == []
+    assert forked_answer(THREADS + program) == []
 
 
 def test_threads_that_compile_and_threads_that_look_at_graphs_do_not_wait_for_each_other(
-    answer: Answer,
+    forked_answer: Answer,
 ) -> None:
     program = """
 x = df.constant(np.ones(10, np.float32))
@@ -238,10 +240,10 @@ def work(number):
             f.get_concrete_function(x).optimised_graph
 print(json.dumps(on_threads(work)))
 """
-    assert answer(THREADS + program) == []
+    assert forked_answer(THREADS + program) == []
 
 
-def test_threads_that_take_turns_update_a_variable_exactly(answer: Answer) -> None:
+def test_threads_that_take_turns_update_a_variable_exactly(forked_answer: Answer) -> None:
     program = """
 v = df.Variable(np.zeros(200_000, np.float32))
 step = df.function(lambda: v.assign_add(df.ones_like(v)).value())
@@ -252,10 +254,10 @@ def work(number):
             step()
 print(json.dumps([on_threads(work), sorted(set(v.numpy().tolist()))]))
 """
-    assert answer(THREADS + program, DUALFLOW_NUM_THREADS="2") == [[], [200.0]]
+    assert forked_answer(THREADS + program, DUALFLOW_NUM_THREADS="2") == [[], [200.0]]
 
 
-def test_threads_that_update_a_variable_at_once_leave_some_value(answer: Answer) -> None:
+def test_threads_that_update_a_variable_at_once_leave_some_value(forked_answer: Answer) -> None:
     """Without a lock updates may be lost or mixed, but each element is what some of them made it."""
     program = """
 v = df.Variable(np.zeros(200_000, np.float32))
@@ -266,7 +268,7 @@ def work(number):
 values = [on_threads(work), float(v.numpy().min()) >= 1, float(v.numpy().max()) <= 200]
 print(json.dumps(values))
 """
-    assert answer(THREADS + program, DUALFLOW_NUM_THREADS="2") == [[], True, True]
+    assert forked_answer(THREADS + program, DUALFLOW_NUM_THREADS="2") == [[], True, True]
 
 
 # Ctrl-C
@@ -341,7 +343,7 @@ sys.setrecursionlimit(depth + 120)
 
 
 @pytest.mark.llvm  # Numba's own passes recurse, and take a minute for a thousand ops
-def test_ten_thousand_ops_need_no_recursion(answer: Answer) -> None:
+def test_ten_thousand_ops_need_no_recursion(forked_answer: Answer) -> None:
     program = """
 f = df.function(chain, autograph=False)
 found = f(x, 5000).numpy()
@@ -349,11 +351,11 @@ expected = chain(x, 5000).numpy()
 long = len(f.concrete_functions[0].graph.nodes) >= 10_000
 print(json.dumps([long, bool(np.allclose(found, expected, rtol=1e-3))]))
 """
-    assert answer(LONG + program) == [True, True]
+    assert forked_answer(LONG + program) == [True, True]
 
 
 @pytest.mark.llvm  # Numba's own passes recurse, and take a minute for a thousand ops
-def test_the_gradient_of_ten_thousand_ops_needs_no_recursion(answer: Answer) -> None:
+def test_the_gradient_of_ten_thousand_ops_needs_no_recursion(forked_answer: Answer) -> None:
     program = """
 def slope(x, length):
     with df.GradientTape() as tape:
@@ -367,12 +369,12 @@ f = df.function(slope, autograph=False)
 same = np.allclose(f(x, 1000), slope(x, 1000), rtol=1e-3)
 print(json.dumps([len(f.concrete_functions[0].graph.nodes) >= 10_000, bool(same)]))
 """
-    assert answer(LONG + program) == [True, True]
+    assert forked_answer(LONG + program) == [True, True]
 
 
 @pytest.mark.exhaustive
 @pytest.mark.llvm  # about the steps up to machine code; Numba's own are not ours
-def test_five_times_the_ops_take_about_five_times_as_long(answer: Answer) -> None:
+def test_five_times_the_ops_take_about_five_times_as_long(forked_answer: Answer) -> None:
     """In processor time of the first call, tracing and compiling: a quadratic step would make it 25."""
     program = """
 def cost(length):
@@ -384,7 +386,7 @@ def cost(length):
 cost(1000)
 print(json.dumps(min(cost(5000), cost(5001)) / max(cost(1000), cost(1001))))
 """
-    assert answer(LONG + program, DUALFLOW_CACHE_DIR="") < 10
+    assert forked_answer(LONG + program, DUALFLOW_CACHE_DIR="") < 10
 
 
 @pytest.mark.llvm

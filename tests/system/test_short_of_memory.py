@@ -44,5 +44,5 @@ print(json.dumps([refused, int(n), v.numpy().tolist()]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
-def test_a_call_that_gets_no_memory_changes_nothing(answer: Callable[..., Any]) -> None:
-    assert answer(PROGRAM) == [4, 3, [3.0, 3.0, 3.0, 3.0]]
+def test_a_call_that_gets_no_memory_changes_nothing(forked_answer: Callable[..., Any]) -> None:
+    assert forked_answer(PROGRAM) == [4, 3, [3.0, 3.0, 3.0, 3.0]]

@@ -48,28 +48,20 @@ def of_one_dtype() -> Iterator[Case]:
         yield from [c for c in (first, *others) if c.label.split("-")[1:] in [[dtype, x] for x in LAYOUTS]]
 
 
-def refusal(concrete: Any) -> str | None:
-    """The reason why a trace has no C form; None if it has one."""
-    try:
-        program_of(concrete)
-    except InvalidArgumentError as error:
-        return str(error)
-    return None
-
-
 def exported(cases: Sequence[Case]) -> Iterator[ExportedCase]:
     """The cases that have a C form; equal ones share a program."""
     programs: dict[str, ExportedProgram] = {}
     for case in cases:
         inputs = tensors(case)
         concrete = df.function(partial(applied, case), name="op").get_concrete_function(*inputs)
-        if refusal(concrete) is not None:
+        name = f"case{len(programs)}"
+        try:
+            program = program_of(concrete, name)
+        except InvalidArgumentError:
             continue
-        program = program_of(concrete, "case")
-        text = program.header + program.source
-        if text not in programs:
-            programs[text] = program_of(concrete, f"case{len(programs)}")
-        yield ExportedCase(case, programs[text], concrete, [np.asarray(x) for x in inputs])
+        text = (program.header + program.source).replace(name, "case")
+        program = programs.setdefault(text, program)
+        yield ExportedCase(case, program, concrete, [np.asarray(x) for x in inputs])
 
 
 def batches(cases: Sequence[Case], size: int = 200) -> list[Any]:

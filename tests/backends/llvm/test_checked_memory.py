@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked_programs import run_forked
 
 import dualflow as df
 from dualflow.backends.runtime import switches
@@ -76,8 +77,10 @@ def run(program: str, tmp_path: Path, side: str, *options: str) -> subprocess.Co
     environment = {"PYTHONPATH": str(SOURCE_ROOT), switches.CHECK_MEMORY: side}
     path = tmp_path / "program.py"
     path.write_text(program, encoding="utf-8")
-    command = [sys.executable, *options, str(path)]
     settings = {n: v for n, v in os.environ.items() if n != "PYTHONFAULTHANDLER"} | environment
+    if not options:
+        return run_forked([str(path)], env=settings)
+    command = [sys.executable, *options, str(path)]
     return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=300)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_programs import run_forked
 
 import dualflow as df
 from dualflow.debugging import Step
@@ -49,15 +50,7 @@ def pdb(tmp_path: Path, *commands: str, script: str = SCRIPT) -> tuple[int, str,
     path = tmp_path / "train.py"
     path.write_text(script)
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(df.__file__))}
-    done = subprocess.run(
-        [sys.executable, str(path)],
-        input="\n".join(commands) + "\n",
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        check=False,
-    )
+    done = run_forked([str(path)], input="\n".join(commands) + "\n", env=environment, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
 
