@@ -243,6 +243,9 @@ if TYPE_CHECKING:
     from dualflow.eager.python_call import py_function as py_function
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
+    from dualflow.eager.replicas import AggregationMethod as AggregationMethod
+    from dualflow.eager.replicas import VariableAggregation as VariableAggregation
+    from dualflow.eager.replicas import VariableSynchronization as VariableSynchronization
     from dualflow.eager.scope import name_scope as name_scope
     from dualflow.function import autograph as autograph
     from dualflow.function.batching.vmap import vectorized_map as vectorized_map
@@ -348,6 +351,7 @@ _publish(
         "dualflow.eager.module": "Module",
         "dualflow.eager.python_call": "numpy_function py_function",
         "dualflow.eager.recompute": "grad_pass_through recompute_grad",
+        "dualflow.eager.replicas": "AggregationMethod VariableAggregation VariableSynchronization",
         "dualflow.eager.scope": "name_scope",
         "dualflow.function": "autograph",
         "dualflow.function.batching.vmap": "vectorized_map",

@@ -228,7 +228,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
     >>> import dualflow.array_api as xp
     >>> xp.result_type(xp.int8, xp.uint8), xp.result_type(xp.float32, 1.5), xp.result_type(xp.float32, 1j)
-    (dualflow.int16, dualflow.float32, dualflow.complex64)
+    (tf.int16, tf.float32, tf.complex64)
     """
     if not arrays_and_dtypes:
         raise InvalidArgumentError("result_type takes one array or dtype, or more.")

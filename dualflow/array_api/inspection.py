@@ -43,7 +43,7 @@ class Inspection:
 
         >>> import dualflow.array_api as xp
         >>> xp.__array_namespace_info__().default_dtypes()["real floating"]
-        dualflow.float64
+        tf.float64
         """
         check_device(device)
         return {
@@ -86,6 +86,6 @@ def __array_namespace_info__() -> Inspection:
 
     >>> import dualflow.array_api as xp
     >>> xp.__array_namespace_info__().default_dtypes()["integral"]
-    dualflow.int64
+    tf.int64
     """
     return Inspection()

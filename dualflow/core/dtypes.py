@@ -132,7 +132,7 @@ class DType:
         return self._hash
 
     def __repr__(self) -> str:
-        return f"dualflow.{self.name}"
+        return f"tf.{self.name}"
 
     def __str__(self) -> str:
         return f"<dtype: '{self.name}'>"
@@ -212,7 +212,7 @@ def as_dtype(type_value: DTypeLike | int) -> DType:
         DTypeError: ``type_value`` is not a dtype that tensors can have.
 
     >>> as_dtype("float"), as_dtype(np.int8), as_dtype(float), as_dtype(9)
-    (dualflow.float32, dualflow.int8, dualflow.float32, dualflow.int64)
+    (tf.float32, tf.int8, tf.float32, tf.int64)
     """
     if type(type_value) is DType:
         return type_value
@@ -291,7 +291,7 @@ def promote(x: DType, y: DType) -> DType:
         DTypeError: no common dtype exists (``uint64`` with a signed integer, strings with numbers).
 
     >>> promote(int64, float32), promote(uint8, int8), promote(float32, float64)
-    (dualflow.float32, dualflow.int16, dualflow.float64)
+    (tf.float32, tf.int16, tf.float64)
     """
     if x is y:
         return x

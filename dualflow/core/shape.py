@@ -17,7 +17,7 @@ Sizes: TypeAlias = Iterable[SupportsIndex | None] | SupportsIndex | None
 class Shape(tuple[Dim, ...]):
     """A tensor's shape: a tuple of ints; ``None`` is a size that is unknown while tracing.
 
-    ``Shape(None)`` is the shape of unknown rank.
+    ``Shape(None)`` is the shape of unknown rank, and ``Shape(5)`` that of 5 elements in one axis.
 
     >>> s = Shape([2, 3])
     >>> s.rank, s.as_list(), s.num_elements(), s == [2, 3]
@@ -26,8 +26,10 @@ class Shape(tuple[Dim, ...]):
 
     __slots__ = ()
 
-    def __new__(cls, dims: Iterable[Dim] | None = ()) -> Shape:
-        return UNKNOWN_RANK if dims is None else super().__new__(cls, dims)
+    def __new__(cls, dims: Iterable[Dim] | SupportsIndex | None = ()) -> Shape:
+        if dims is None:
+            return UNKNOWN_RANK
+        return super().__new__(cls, dims if isinstance(dims, Iterable) else (operator.index(dims),))
 
     @property
     def rank(self) -> int:

@@ -30,7 +30,7 @@ class TensorSpec:
         name: shown in printed graphs.
 
     >>> TensorSpec([None, 3], "int64", name="ids")
-    TensorSpec(shape=(None, 3), dtype=dualflow.int64, name='ids')
+    TensorSpec(shape=(None, 3), dtype=tf.int64, name='ids')
     """
 
     __slots__ = ("dtype", "name", "shape")

@@ -12,6 +12,7 @@ A ``try`` costs nothing in a call that succeeds, and a bare ``raise`` adds no fr
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable
 from types import FunctionType, TracebackType
@@ -129,6 +130,31 @@ def _linked(entries: list[TracebackType]) -> TracebackType | None:
     return following
 
 
+class _SignatureOf(inspect.Signature):
+    """The signature of a function, computed when it is first read: Python takes 60 us for one.
+
+    ``inspect.getfullargspec`` reads the ``__signature__`` of a wrapper, but does not follow ``__wrapped__``.
+    """
+
+    __slots__ = ("_function",)
+    _function: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function" or not hasattr(self, "_function"):
+            raise AttributeError(name)
+        signature = inspect.signature(self._function)
+        del self._function
+        super().__init__(list(signature.parameters.values()), return_annotation=signature.return_annotation)
+        return getattr(self, name)
+
+
+def _with_signature(wrapper: Callable[..., Any], function: Callable[..., Any]) -> None:
+    """Give a wrapper the signature of the function that it calls."""
+    signature = _SignatureOf.__new__(_SignatureOf)
+    signature._function = function
+    wrapper.__signature__ = signature  # type: ignore[attr-defined]  # which inspect reads
+
+
 def entry(owner: F) -> F:
     """A function, or a class's public methods, with errors whose tracebacks hide dualflow's frames.
 
@@ -154,6 +180,7 @@ def entry(owner: F) -> F:
                 hide_frames(error)
             raise
 
+    _with_signature(call, owner)
     return call  # type: ignore[return-value]  # of the same signature
 
 
@@ -174,6 +201,7 @@ def op_entry(function: F) -> F:
             hide_frames_of(function, error)
             raise
 
+    _with_signature(call, function)
     return call  # type: ignore[return-value]  # of the same signature
 
 

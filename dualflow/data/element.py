@@ -44,7 +44,7 @@ class DatasetSpec:
 
     >>> import dualflow as df
     >>> df.data.DatasetSpec(df.TensorSpec([], df.int64))
-    DatasetSpec(TensorSpec(shape=(), dtype=dualflow.int64, name=None), ())
+    DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), ())
     """
 
     __slots__ = ("element_spec",)

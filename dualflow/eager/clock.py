@@ -20,7 +20,7 @@ def timestamp(name: str | None = None) -> Tensor:
 
     >>> import dualflow as df
     >>> df.timestamp().dtype
-    dualflow.float64
+    tf.float64
     """
     seconds: Tensor = numpy_function(lambda: np.array(time.time()), [], TensorSpec([], float64))
     return seconds

@@ -360,7 +360,7 @@ class Generator:
 
         >>> import dualflow as df
         >>> df.random.Generator.from_seed(3).uniform([2, 3], maxval=10, dtype=df.int32).dtype
-        dualflow.int32
+        tf.int32
         """
         return uniform(lambda: self._next(shape), shape, minval, maxval, dtype)
 
@@ -381,7 +381,7 @@ class Generator:
 
         >>> import dualflow as df
         >>> df.random.Generator.from_seed(3).uniform_full_int([2]).dtype
-        dualflow.uint64
+        tf.uint64
         """
         return self.uniform(shape, None, None, dtype)
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core.naming import prefix
 from dualflow.eager.scope import name_scope as eager_name_scope
 from dualflow.eager.variable import Variable
+
+_LEFT_OUT: Final = "_left_out_of_checkpoints"
+
+
+class _NoDependency:
+    """A value on its way to an attribute that checkpoints leave out."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 class Module:
@@ -90,9 +101,27 @@ class Module:
         """The modules in this one's attributes, and in theirs."""
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
+    def _no_dependency(self, value: Any) -> Any:
+        """``value`` for an attribute that checkpoints leave out: ``self.table = self._no_dependency(table)``.
+
+        TensorFlow Probability's name for parameters that other attributes hold as well.
+        """
+        return _NoDependency(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if type(value) is _NoDependency:
+            self.__dict__[_LEFT_OUT] = self.__dict__.get(_LEFT_OUT, frozenset()) | {name}
+            value = value.value
+        elif name in self.__dict__.get(_LEFT_OUT, ()):
+            self.__dict__[_LEFT_OUT] -= {name}
+        super().__setattr__(name, value)
+
     def _trackable_children(self) -> Mapping[str, Any]:
         """The module's attributes, for checkpoints."""
-        return vars(self)
+        left_out = vars(self).get(_LEFT_OUT)
+        if not left_out:
+            return vars(self)
+        return {name: value for name, value in vars(self).items() if name not in {*left_out, _LEFT_OUT}}
 
     def _flatten(self, predicate: Callable[[Any], bool]) -> Iterator[Any]:
         """The objects in this module, then in its submodules, that satisfy ``predicate``."""

@@ -121,21 +121,6 @@ class EagerTensor(Tensor):
             "df.test.is_gpu_available() first."
         )
 
-    def ref(self) -> Reference:
-        """A hashable reference for dicts and sets; equal to references to the same tensor only.
-
-        Raises nothing.
-
-        Returns:
-            A :class:`Reference`, whose ``deref()`` is the tensor.
-
-        >>> import dualflow as df
-        >>> x = df.constant([1, 2])
-        >>> x.ref() == x.ref(), x.ref().deref() is x
-        (True, True)
-        """
-        return Reference(self)
-
     @entry
     def item(self) -> Any:
         """The only element, as a Python number.
@@ -290,28 +275,6 @@ class EagerTensor(Tensor):
         'array([1, 2], dtype=int32)'
         """
         return _on_own_line(repr(self._array) if self._array.ndim else str(self._array))
-
-
-class Reference:
-    """A hashable reference to a tensor or variable, compared by identity; :meth:`deref` returns it."""
-
-    __slots__ = ("_referent",)
-
-    def __init__(self, referent: Any) -> None:
-        self._referent = referent
-
-    def deref(self) -> Any:
-        """The tensor or variable itself."""
-        return self._referent
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and other._referent is self._referent
-
-    def __hash__(self) -> int:
-        return id(self._referent)
-
-    def __repr__(self) -> str:
-        return f"<Reference to {self._referent!r}>"
 
 
 _new: Final = object.__new__

@@ -15,7 +15,8 @@ from dualflow.core.naming import prefix
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
-from dualflow.eager.tensor import EagerTensor, Reference
+from dualflow.eager.replicas import VariableAggregation, VariableSynchronization
+from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import value_of
 from dualflow.eager.variable_parts import VariableParts
 from dualflow.ops.arithmetic import add, subtract
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
 
 _created: Final = itertools.count()
+_DEFAULT: Final = (None, VariableAggregation.NONE, VariableSynchronization.AUTO)
 
 
 class Variable(VariableParts):
@@ -45,7 +47,9 @@ class Variable(VariableParts):
         shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
             any size.
         validate_shape, caching_device, variable_def, import_scope: ignored, as in TensorFlow.
-        synchronization, aggregation, experimental_enable_variable_lifting: ignored, as in TensorFlow.
+        synchronization, aggregation: of :class:`dualflow.VariableSynchronization` and
+            :class:`dualflow.VariableAggregation`; without effect, as there is one replica.
+        experimental_enable_variable_lifting: ignored, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``initial_value`` is missing, or does not fit ``shape``.
@@ -71,8 +75,8 @@ class Variable(VariableParts):
         dtype: DTypeLike | None = None,
         import_scope: object = None,
         constraint: Callable[..., Any] | None = None,
-        synchronization: object = None,
-        aggregation: object = None,
+        synchronization: object = VariableSynchronization.AUTO,
+        aggregation: object = VariableAggregation.NONE,
         shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
@@ -83,6 +87,10 @@ class Variable(VariableParts):
         self.trainable: bool = trainable is None or trainable
         self.created = next(_created)
         self.constraint = constraint
+        if aggregation not in _DEFAULT:
+            self._aggregation = aggregation
+        if synchronization not in _DEFAULT:
+            self._synchronization = synchronization
         self._name = f"{prefix()}{'Variable' if name is None else name}"
         self._spec = TensorSpec(initial.shape if shape is None else as_shape(shape), initial.dtype)
         self._tensor: EagerTensor
@@ -107,20 +115,15 @@ class Variable(VariableParts):
         """The spec of the variable's values."""
         return self._spec
 
-    def ref(self) -> Reference:
-        """A hashable reference for dicts and sets; equal to references to the same variable only.
+    @property
+    def aggregation(self) -> Any:
+        """How the assignments of replicas would be combined; see :class:`dualflow.VariableAggregation`."""
+        return getattr(self, "_aggregation", VariableAggregation.NONE)
 
-        Raises nothing.
-
-        Returns:
-            A :class:`Reference`, whose ``deref()`` is the variable.
-
-        >>> import dualflow as df
-        >>> v = df.Variable(1.0)
-        >>> v.ref() == v.ref()
-        True
-        """
-        return Reference(self)
+    @property
+    def synchronization(self) -> Any:
+        """When the replicas' values would be combined; see :class:`dualflow.VariableSynchronization`."""
+        return getattr(self, "_synchronization", VariableSynchronization.AUTO)
 
     # Reading
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.dispatch import AbstractComposite, AbstractVariable
+from dualflow.core.errors import DTypeError
+from dualflow.core.locks import imported
 from dualflow.core.tracebacks import entry
-from dualflow.ops.arithmetic import negative
+from dualflow.ops.arithmetic import divide, multiply, negative
+from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_add, tensor_scatter_nd_update
@@ -16,6 +19,7 @@ from dualflow.ops.tensor import Operators
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
+    from dualflow.ops.sparse.indexed_slices import IndexedSlices
 
 
 class VariableParts(Operators, AbstractVariable):
@@ -154,6 +158,244 @@ class VariableParts(Operators, AbstractVariable):
         """
         tensor = self._alike(updates)
         return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, negative(tensor)))
+
+    @entry
+    def scatter_nd_max(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
+        """Set elements or slices to the maximum with ``updates``; see :meth:`scatter_nd_update`.
+
+        Args:
+            indices: integers of shape [..., n], where n is at most the number of axes.
+            updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            InvalidArgumentError: ``updates`` has another shape.
+
+        >>> import dualflow as df
+        >>> df.Variable([1.0, 2.0]).scatter_nd_max([[0], [1]], [5.0, 0.0]).numpy()
+        array([5., 2.], dtype=float32)
+        """
+        return self._joined("tensor_scatter_nd_max", indices, updates)
+
+    @entry
+    def scatter_nd_min(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
+        """Set elements or slices to the minimum with ``updates``; see :meth:`scatter_nd_update`.
+
+        Args:
+            indices: integers of shape [..., n], where n is at most the number of axes.
+            updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            InvalidArgumentError: ``updates`` has another shape.
+
+        >>> import dualflow as df
+        >>> df.Variable([1.0, 2.0]).scatter_nd_min([[0], [1]], [5.0, 0.0]).numpy()
+        array([1., 0.], dtype=float32)
+        """
+        return self._joined("tensor_scatter_nd_min", indices, updates)
+
+    def _joined(self, function: str, indices: Any, updates: Any) -> Any:
+        join = getattr(imported("dualflow.ops.segments.joins"), function)
+        tensor = self._alike(updates)
+        return self._replaced(lambda present: join(present, indices, tensor))
+
+    @entry
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Replace slices of the first axis, those at the indices of ``sparse_delta``.
+
+        Args:
+            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+            use_locking, name: ignored, as in TensorFlow.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            DTypeError: no IndexedSlices.
+            OutOfRangeError: an index is out of range.
+
+        >>> import dualflow as df
+        >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
+        >>> df.Variable([1.0, 6.0]).scatter_update(rows).numpy()
+        array([1., 2.], dtype=float32)
+        """
+        return self.scatter_nd_update(*self._points(sparse_delta))
+
+    @entry
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Add to slices of the first axis; slices of one index are all added.
+
+        Args:
+            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+            use_locking, name: ignored, as in TensorFlow.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            DTypeError: no IndexedSlices.
+            OutOfRangeError: an index is out of range.
+
+        >>> import dualflow as df
+        >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
+        >>> df.Variable([1.0, 6.0]).scatter_add(rows).numpy()
+        array([1., 8.], dtype=float32)
+        """
+        return self.scatter_nd_add(*self._points(sparse_delta))
+
+    @entry
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Subtract from slices of the first axis; slices of one index are all subtracted.
+
+        Args:
+            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+            use_locking, name: ignored, as in TensorFlow.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            DTypeError: no IndexedSlices.
+            OutOfRangeError: an index is out of range.
+
+        >>> import dualflow as df
+        >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
+        >>> df.Variable([1.0, 6.0]).scatter_sub(rows).numpy()
+        array([1., 4.], dtype=float32)
+        """
+        return self.scatter_nd_sub(*self._points(sparse_delta))
+
+    @entry
+    def scatter_max(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Set slices of the first axis to the elementwise maximum with those of ``sparse_delta``.
+
+        Args:
+            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+            use_locking, name: ignored, as in TensorFlow.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            DTypeError: no IndexedSlices.
+            OutOfRangeError: an index is out of range.
+
+        >>> import dualflow as df
+        >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
+        >>> df.Variable([1.0, 6.0]).scatter_max(rows).numpy()
+        array([1., 6.], dtype=float32)
+        """
+        return self.scatter_nd_max(*self._points(sparse_delta))
+
+    @entry
+    def scatter_min(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Set slices of the first axis to the elementwise minimum with those of ``sparse_delta``.
+
+        Args:
+            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+            use_locking, name: ignored, as in TensorFlow.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            DTypeError: no IndexedSlices.
+            OutOfRangeError: an index is out of range.
+
+        >>> import dualflow as df
+        >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
+        >>> df.Variable([1.0, 6.0]).scatter_min(rows).numpy()
+        array([1., 2.], dtype=float32)
+        """
+        return self.scatter_nd_min(*self._points(sparse_delta))
+
+    @entry
+    def scatter_mul(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Multiply slices of the first axis; slices of one index all multiply.
+
+        Args:
+            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+            use_locking, name: ignored, as in TensorFlow.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            DTypeError: no IndexedSlices.
+            OutOfRangeError: an index is out of range.
+
+        >>> import dualflow as df
+        >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
+        >>> df.Variable([1.0, 6.0]).scatter_mul(rows).numpy()
+        array([ 1., 12.], dtype=float32)
+        """
+        return self._scaled(multiply, sparse_delta)
+
+    @entry
+    def scatter_div(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Divide slices of the first axis by those of ``sparse_delta``, or by their product for one index.
+
+        Args:
+            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+            use_locking, name: ignored, as in TensorFlow.
+
+        Returns:
+            The variable; in an explicit graph the tensor to fetch.
+
+        Raises:
+            DTypeError: no IndexedSlices.
+            OutOfRangeError: an index is out of range.
+
+        >>> import dualflow as df
+        >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
+        >>> df.Variable([1.0, 6.0]).scatter_div(rows).numpy()
+        array([1., 3.], dtype=float32)
+        """
+        if not self.dtype.is_inexact:
+            raise DTypeError(
+                f"scatter_div divides floats, not {self.dtype.name}; use v[i].assign(v[i] // x) for integers."
+            )
+        return self._scaled(divide, sparse_delta)
+
+    def _points(self, slices: Any) -> tuple[Any, Any]:
+        """The indices of IndexedSlices as those of ``scatter_nd_update``, and the slices."""
+        if not isinstance(slices, AbstractComposite) or not hasattr(slices, "dense_shape"):
+            raise DTypeError(
+                f"sparse_delta is a df.IndexedSlices(values, indices), not a {type(slices).__name__}; for "
+                "tensors of indices there is scatter_nd_update."
+            )
+        delta: Any = slices
+        return expand_dims(delta.indices, -1), delta.values
+
+    def _scaled(self, op: Callable[[Any, Any], Any], slices: Any) -> Any:
+        """The variable with slices multiplied or divided by the products of those of each index."""
+        indices, values = self._points(slices)
+        product = imported("dualflow.ops.segments.segments").unsorted_segment_prod
+        factors = self._alike(values)
+
+        def scaled(present: Any) -> Any:
+            return op(present, product(factors, indices[..., 0], len(present)))
+
+        return self._replaced(scaled)
 
     def _alike(self, value: Any) -> Any:
         return convert_to_tensor(value, self.dtype)

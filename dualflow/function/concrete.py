@@ -369,6 +369,16 @@ class ConcreteFunction(TracedGraph):
         """The specs of the results, in the structure that the function returns."""
         return unflatten(self._structure, self.outputs)
 
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the results, in the structure that the function returns."""
+        return unflatten(self._structure, [spec.shape for spec in self.outputs])
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the results, in the structure that the function returns."""
+        return unflatten(self._structure, [spec.dtype for spec in self.outputs])
+
     @cached_attribute
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and the keyword arguments: specs for tensors, the values of others."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.abstract_size import sizes_in_use
+from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import imported
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
@@ -109,6 +110,22 @@ class Function(Copied, Generic[P, R]):
         self._cache = TraceCache()
         self._recent = self._cache.recent
         functools.update_wrapper(self, python_function, updated=())
+
+    def _decorate(self, decorator: Callable[[Callable[P, R]], Callable[P, R]]) -> None:
+        """Replace the Python function by ``decorator(function)``, as libraries do for methods of modules.
+
+        Args:
+            decorator: returns a function with the parameters of the one that it takes.
+
+        Raises:
+            FailedPreconditionError: the function has been traced.
+        """
+        if self._calls or self._history.count:
+            raise FailedPreconditionError(
+                f"{self._name!r} has been traced, so it can't be decorated any more; decorate it first."
+            )
+        options = {**self._all_options(), "signature": self._signature}
+        self.__init__(decorator(self.python_function), **options)  # type: ignore[misc]  # it has no traces
 
     # calling
 

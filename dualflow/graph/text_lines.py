@@ -173,7 +173,7 @@ def read_spec(text: str, name: str | None = None) -> TensorSpec:
         InvalidArgumentError: it is none.
 
     >>> read_spec("int64[2, ?]")
-    TensorSpec(shape=(2, None), dtype=dualflow.int64, name=None)
+    TensorSpec(shape=(2, None), dtype=tf.int64, name=None)
     """
     line = TextLine(TextLines([text], Resolver(repr(text[:60]))), text, 1)
     spec = line.spec(name)

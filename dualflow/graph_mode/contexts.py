@@ -115,7 +115,7 @@ def type_spec_from_value(value: TensorLike) -> Any:
 
     >>> import dualflow as df
     >>> df.type_spec_from_value([1.0, 2.0])
-    TensorSpec(shape=(2,), dtype=dualflow.float32, name=None)
+    TensorSpec(shape=(2,), dtype=tf.float32, name=None)
     """
     if isinstance(value, SparseTensor):
         return SparseTensorSpec.from_value(value)

@@ -46,7 +46,7 @@ def array(
 
     >>> import dualflow as df
     >>> df.numpy.array([1, 2]).dtype, df.numpy.array([1.0, df.constant(2.0)]).dtype
-    (dualflow.int64, dualflow.float32)
+    (tf.int64, tf.float32)
     """
     refuse("array", like=like)
     x = tensor(object, dtype)
@@ -106,7 +106,7 @@ def asanyarray(
 
     >>> import dualflow as df
     >>> df.numpy.asanyarray([1, 2]).dtype
-    dualflow.int64
+    tf.int64
     """
     return asarray(a, dtype, order, like=like)
 

@@ -47,7 +47,7 @@ def dtype(dtype: DTypeLike) -> DType:
 
     >>> import dualflow as df
     >>> df.numpy.dtype(float), df.numpy.dtype("int8")
-    (dualflow.float64, dualflow.int8)
+    (tf.float64, tf.int8)
     """
     return as_dtype(numpy_dtype(dtype))
 
@@ -113,7 +113,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
     >>> import dualflow as df
     >>> df.numpy.result_type(df.float32, 3.0), df.numpy.result_type("int8", "uint8")
-    (dualflow.float32, dualflow.int16)
+    (tf.float32, tf.int16)
     """
     weak = (int, float, complex)
     return as_dtype(np.result_type(*[x if type(x) in weak else _of(x) for x in arrays_and_dtypes]))
@@ -134,7 +134,7 @@ def promote_types(type1: object, type2: object, /) -> DType:
 
     >>> import dualflow as df
     >>> df.numpy.promote_types("int8", "uint8")
-    dualflow.int16
+    tf.int16
     """
     return as_dtype(np.promote_types(_of(type1), _of(type2)))
 
@@ -177,7 +177,7 @@ def common_type(*arrays: Any) -> DType:
 
     >>> import dualflow as df
     >>> df.numpy.common_type([1, 2])
-    dualflow.float64
+    tf.float64
     """
     return as_dtype(np.common_type(*[np.zeros(0, _of(x)) for x in arrays]))
 
@@ -193,7 +193,7 @@ def min_scalar_type(a: TensorLike, /) -> DType:
 
     >>> import dualflow as df
     >>> df.numpy.min_scalar_type(300)
-    dualflow.uint16
+    tf.uint16
     """
     shape = getattr(a, "shape", ())
     return as_dtype(_of(a) if shape else np.min_scalar_type(np.asarray(a)))

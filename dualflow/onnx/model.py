@@ -32,7 +32,7 @@ class OnnxModel(df.Module):
         ...     (path,) = trace.export(os.path.join(folder, "double.onnx"), to="onnx")
         ...     model = df.onnx.load(path)
         >>> model.inputs
-        [TensorSpec(shape=(None,), dtype=dualflow.float32, name='x')]
+        [TensorSpec(shape=(None,), dtype=tf.float32, name='x')]
         >>> model(df.constant([1.0, 2.0])).numpy()
         array([2., 4.], dtype=float32)
     """

@@ -61,7 +61,7 @@ def constant(
 
     >>> import dualflow as df
     >>> df.constant([1, 2]).dtype, df.constant(0.5, shape=(2, 2)).numpy().tolist()
-    (dualflow.int32, [[0.5, 0.5], [0.5, 0.5]])
+    (tf.int32, [[0.5, 0.5], [0.5, 0.5]])
     """
     tensor = convert_to_tensor(value, dtype)
     if shape is None:

@@ -15,6 +15,7 @@ from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
 from dualflow.core.numpy_protocols import NumPyProtocol, array_function, array_ufunc
+from dualflow.core.reference import Reference
 from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops import arithmetic, bitwise, comparison, powers
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 _PACKAGE: Final = __name__.partition(".")[0]
 API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 """The versions of the Array API standard that the namespace serves; each holds those before it."""
+
+_OPERATORS: Final = (
+    "abs add and eq floordiv ge getitem gt invert le lt matmul mod mul ne neg or pow radd rand rfloordiv "
+    "rmatmul rmod rmul ror rpow rsub rtruediv rxor sub truediv xor"
+)
 
 
 class NumPyName:
@@ -114,6 +120,21 @@ class Operators:
         (2,)
         """
         return self.shape
+
+    def ref(self) -> Reference:
+        """A hashable reference for dicts and sets; equal to references to the same tensor or variable only.
+
+        Raises nothing.
+
+        Returns:
+            A :class:`Reference`, whose ``deref()`` is the tensor or variable.
+
+        >>> import dualflow as df
+        >>> x = df.constant([1, 2])
+        >>> x.ref() == x.ref(), x.ref().deref() is x
+        (True, True)
+        """
+        return Reference(self)
 
     @property
     def device(self) -> str:
@@ -342,9 +363,11 @@ class Tensor(Operators, AbstractTensor):
     >>> import dualflow as df
     >>> x = df.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> x.shape, x.dtype, (x @ x + 1).numpy().tolist()
-    ((2, 2), dualflow.float32, [[8.0, 11.0], [16.0, 23.0]])
+    ((2, 2), tf.float32, [[8.0, 11.0], [16.0, 23.0]])
     """
 
+    OVERLOADABLE_OPERATORS: Final = frozenset(f"__{name}__" for name in _OPERATORS.split())
+    """The methods of Python's operators: a class that stands for a tensor can define all of them."""
     __slots__ = ("_part_of",)  # the variable and the key that this tensor was read with, where that was so
     _part_of: tuple[Any, Any]
 
@@ -362,7 +385,6 @@ class Tensor(Operators, AbstractTensor):
         def item(self) -> Any: ...
         def tolist(self) -> Any: ...
         def eval(self, feed_dict: Any = None, session: Any = None) -> Any: ...
-        def ref(self) -> Any: ...
         def __bool__(self) -> bool: ...
         def __int__(self) -> int: ...
         def __float__(self) -> float: ...

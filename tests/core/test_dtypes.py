@@ -83,3 +83,7 @@ def test_dtypes_have_a_real_one_and_have_their_names():
     )
     assert df.float32.is_compatible_with("float32")
     assert not df.float32.is_compatible_with(np.float64)
+
+
+def test_a_dtype_shows_tensorflows_name() -> None:
+    assert [repr(t) for t in (df.float32, df.bool, df.string)] == ["tf.float32", "tf.bool", "tf.string"]

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dualflow as df
@@ -163,3 +164,9 @@ def test_gradients_flow_through_ensured_shapes() -> None:
         return tape.gradient(y, x)
 
     assert f(df.constant([1.0, 2.0, 3.0])).numpy().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_size_is_a_shape_of_one_axis() -> None:
+    assert df.TensorShape(5) == df.TensorShape(np.int64(5)) == [5]
+    with pytest.raises(TypeError):
+        df.TensorShape(1.5)  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
+import pickle
 import subprocess
 import sys
 import traceback
@@ -258,3 +260,39 @@ def test_an_error_without_a_traceback_is_left_alone():
     error = ValueError("fresh")
     hide_frames(error)
     assert error.__traceback__ is None
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (df.size, ["input", "out_type", "name"]),
+        (df.reduce_sum, ["input_tensor", "axis", "keepdims", "name"]),
+        (df.linalg.det, ["input", "name"]),
+        (df.Variable.assign, ["self", "value", "use_locking", "name", "read_value"]),
+        (df.TensorArray.read, ["self", "index", "name"]),
+    ],
+    ids=["op", "reduction", "lazy name", "method", "wrapped method"],
+)
+def test_a_wrapped_function_has_its_parameters(function, parameters):
+    """``getfullargspec`` does not follow ``__wrapped__``; libraries choose arguments by it."""
+    assert inspect.getfullargspec(function).args == list(inspect.signature(function).parameters) == parameters
+
+
+def test_a_signature_is_copied_and_bound():
+    signature = copy.deepcopy(inspect.signature(df.size))
+    assert signature == inspect.signature(df.size.__wrapped__)
+    assert pickle.loads(pickle.dumps(signature.replace(return_annotation=None))).return_annotation is None
+    assert next(iter(inspect.signature(df.Variable(1.0).assign).parameters)) == "value"
+
+
+def test_all_public_functions_show_their_parameters():
+    spaces = (df, df.math, df.nn, df.linalg, df.random, df.strings, df.image, df.signal, df.sparse)
+    functions = {
+        f"{space.__name__}.{name}": value
+        for space in spaces
+        for name in dir(space)
+        if inspect.isfunction(value := getattr(space, name))
+    }
+    hidden = [n for n, f in functions.items() if inspect.getfullargspec(f)[:3] == ([], "args", "kwargs")]
+    assert len(functions) > 300
+    assert hidden == []

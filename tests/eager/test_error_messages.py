@@ -244,6 +244,18 @@ CASES = {
         r"does not change by \+=",
         r"v\.assign_add\(x\)",
     ),
+    "slices that are none": (
+        lambda: WEIGHT.scatter_add(V),
+        Wrong,
+        r"is a df\.IndexedSlices\(values, indices\), not a EagerTensor",
+        "scatter_nd_update",
+    ),
+    "a quotient of integers": (
+        lambda: df.Variable([4, 5]).scatter_div(df.IndexedSlices([2], [0])),
+        Wrong,
+        "divides floats, not int32",
+        r"v\[i\]\.assign",
+    ),
     "a variable's hash": (lambda: hash(WEIGHT), Wrong, "no hash", r"v\.ref\(\)"),
     "a variable without a value": (
         lambda: df.Variable(),

@@ -60,3 +60,15 @@ def test_a_subclass_may_forget_to_call_init():
 
     assert len(Bare().variables) == 1
     assert Bare().name == "bare"
+
+
+def test_what_has_no_dependency_is_found_but_not_saved():
+    module = df.Module()
+    module.w, module.copies = df.Variable(1.0), module._no_dependency({"w": df.Variable(2.0)})
+    assert sorted(float(v) for v in module.variables) == [1.0, 2.0]
+    assert set(module.copies) == {"w"}
+    children = df.Module._trackable_children(module)
+    assert "w" in children
+    assert "copies" not in children
+    module.copies = {}
+    assert "copies" in df.Module._trackable_children(module)

@@ -300,3 +300,8 @@ def test_names_of_arrays_that_tensors_lack_are_not_shown():
     shown = set(dir(df.constant([1.0])))
     assert {"shape", "numpy"} <= shown
     assert shown.isdisjoint({"sum", "astype", "argsort", "strides"})
+
+
+def test_operators_that_can_be_overloaded_are_methods():
+    assert {"__add__", "__radd__", "__getitem__", "__matmul__"} < df.Tensor.OVERLOADABLE_OPERATORS
+    assert [name for name in df.Tensor.OVERLOADABLE_OPERATORS if not hasattr(df.Tensor, name)] == []

@@ -179,3 +179,17 @@ def test_a_symbolic_tensor_that_outlives_its_trace_is_refused():
     f(df.constant(1.0))
     with pytest.raises(TypeError, match="traced function"):
         kept[0] + 1.0
+
+
+def test_symbolic_tensors_are_keys_by_reference():
+    compared = []
+
+    @df.function
+    def f(x):
+        y = x + 1.0
+        compared.append((x.ref() == x.ref(), x.ref() == y.ref(), {y.ref(): "y"}[y.ref()]))
+        assert y.ref().deref() is y
+        return y
+
+    f(df.constant(1.0))
+    assert compared == [(True, False, "y")]

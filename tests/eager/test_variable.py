@@ -160,3 +160,49 @@ def test_parts_are_read_by_their_indices():
     with df.GradientTape() as tape:
         y = df.reduce_sum(v.sparse_read([0, 0]))
     assert tape.gradient(y, v).numpy().tolist() == [[2.0, 2.0], [0.0, 0.0]]
+
+
+SPARSE = {
+    "scatter_update": None,
+    "scatter_add": np.add,
+    "scatter_sub": np.subtract,
+    "scatter_max": np.maximum,
+    "scatter_min": np.minimum,
+    "scatter_mul": np.multiply,
+    "scatter_div": np.divide,
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("indices", [[2, 0], [1, 1], []], ids=["distinct", "repeated", "none"])
+@pytest.mark.parametrize("method", SPARSE)
+def test_slices_are_scattered_as_by_numpys_ufuncs(method, indices, compiled):
+    start, ufunc = np.arange(6, dtype=np.float32).reshape(3, 2) + 1, SPARSE[method]
+    values = np.full((len(indices), 2), 2.0, np.float32)
+    expected = start.copy()
+    if ufunc is None:
+        expected[indices] = values
+    else:
+        ufunc.at(expected, np.array(indices, np.int64), values)
+    v = df.Variable(start)
+
+    def scatter(values, indices):
+        return getattr(v, method)(df.IndexedSlices(values, indices)).value()
+
+    run = df.function(scatter) if compiled else scatter
+    result = run(df.constant(values), df.constant(indices, df.int64))
+    assert result.numpy().tolist() == v.numpy().tolist() == expected.tolist()
+
+
+def test_elements_take_the_maximum_or_minimum():
+    v = df.Variable([[1, 5], [7, 3]])
+    v.scatter_nd_max([[0, 0], [1, 0]], [4, 4])
+    v.scatter_nd_min([[1]], [[5, 5]])
+    assert v.numpy().tolist() == [[4, 5], [5, 3]]
+
+
+def test_choices_for_replicas_are_read_back():
+    v = df.Variable(0.0, aggregation=df.VariableAggregation.MEAN)
+    assert v.aggregation is df.VariableAggregation.MEAN
+    assert v.synchronization is df.VariableSynchronization.AUTO
+    assert df.Variable(0.0).aggregation is df.VariableAggregation.NONE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numba
 import numpy as np
 import pytest
@@ -191,3 +193,34 @@ def test_a_size_that_depends_on_data_is_machine_code():
     assert f(df.constant([1.0, -1.0])).numpy().tolist() == [1.0]
     assert f(df.constant([1.0, 3.0])).numpy().tolist() == [1.0, 3.0]
     assert [part.kind for part in f.concrete_functions[0].parts] == ["native"]
+
+
+def test_outputs_have_shapes_and_dtypes_in_their_structure():
+    f = df.function(lambda x: {"y": x, "n": (df.size(x), None)})
+    concrete = f.get_concrete_function(df.TensorSpec([None, 2]))
+    assert concrete.output_shapes == {"y": [None, 2], "n": ([], None)}
+    assert concrete.output_dtypes == {"y": df.float32, "n": (df.int32, None)}
+    assert df.function(lambda x: x).get_concrete_function(SPEC).output_shapes == [2]
+
+
+def test_a_function_is_decorated_in_place_before_its_first_trace():
+    """Sonnet's modules do it with their methods."""
+
+    class Model:
+        @df.function
+        def double(self, x):
+            return x + x
+
+    def negative(method):
+        @functools.wraps(method)
+        def call(*args, **kwargs):
+            return -method(*args, **kwargs)
+
+        return call
+
+    Model.double._decorate(negative)
+    assert float(Model().double(df.constant(2.0))) == -4.0
+    f = df.function(lambda x: x)
+    f(df.constant(1.0))
+    with pytest.raises(df.errors.FailedPreconditionError, match="has been traced"):
+        f._decorate(negative)

@@ -206,7 +206,7 @@ def test_constants_and_creation() -> None:
 def test_the_dtype_has_many_names() -> None:
     assert df.bfloat16 is df.as_dtype("bfloat16") is df.as_dtype(14) is df.as_dtype(ml_dtypes.bfloat16)
     assert df.bfloat16 is df.dtypes.bfloat16 is df.as_dtype(BRAIN)
-    assert repr(df.bfloat16) == "dualflow.bfloat16"
+    assert repr(df.bfloat16) == "tf.bfloat16"
     assert (df.bfloat16.size, df.bfloat16.is_floating, df.bfloat16.as_datatype_enum) == (2, True, 14)
     assert df.bfloat16.as_numpy_dtype is ml_dtypes.bfloat16
     assert float(df.bfloat16.max) == float(ml_dtypes.finfo(BRAIN).max) == -float(df.bfloat16.min)

@@ -64,7 +64,7 @@ def to_double(x: TensorLike, name: str | None = "ToDouble") -> Tensor:
 
     >>> from dualflow.compat import v1
     >>> v1.to_double(1).dtype
-    dualflow.float64
+    tf.float64
     """
     return cast(x, float64)
 
@@ -84,7 +84,7 @@ def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Tensor:
 
     >>> from dualflow.compat import v1
     >>> v1.to_int64(2.7).dtype
-    dualflow.int64
+    tf.int64
     """
     return cast(x, int64)
 

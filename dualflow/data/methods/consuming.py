@@ -69,7 +69,7 @@ class ConsumingMethods(DatasetBase):
 
         >>> import dualflow as df
         >>> df.data.Dataset.range(3).batch(2).element_spec
-        TensorSpec(shape=(None,), dtype=dualflow.int64, name=None)
+        TensorSpec(shape=(None,), dtype=tf.int64, name=None)
         """
         return self.stage.layout.element_spec
 

@@ -25,6 +25,7 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.function.autograph import experimental as experimental
 from dualflow.function.autograph.do_not_convert import do_not_convert as do_not_convert
 from dualflow.function.autograph.source import to_code as to_code
+from dualflow.function.autograph.to_graph import to_graph as to_graph
 
-__all__ = ["do_not_convert", "experimental", "to_code"]
+__all__ = ["do_not_convert", "experimental", "to_code", "to_graph"]
 _publish(globals())

@@ -27,9 +27,14 @@ from dualflow.graph.origin import PACKAGE
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` with control flow that also takes symbolic tensors; unconverted if that is impossible."""
     try:
-        return _Converted(_convert(function))
+        return must_convert(function)
     except NotConverted as reason:
         return _Unconverted(function, str(reason))
+
+
+def must_convert(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with control flow that also takes symbolic tensors; NotConverted if that is impossible."""
+    return _Converted(_convert(function))
 
 
 def _convert(function: Any) -> Callable[..., Any]:

@@ -115,7 +115,7 @@ def assert_same_float_dtype(
 
     >>> import dualflow as df
     >>> df.debugging.assert_same_float_dtype([df.ones([2]), df.ones([])])
-    dualflow.float32
+    tf.float32
     """
     dtypes = [dtype_of(x) for x in tensors or () if x is not None]
     expected = as_dtype(dtype) if dtype is not None else dtypes[0] if dtypes else float32

@@ -74,7 +74,7 @@ def get(identifier: str | dict[str, Any] | Callable[..., Any] | None) -> Any:
 
     >>> import dualflow as df
     >>> df.initializers.get("he_normal")
-    HeNormal(seed=None, dtype=dualflow.float32)
+    HeNormal(seed=None, dtype=tf.float32)
     """
     if identifier is None:
         return None
@@ -126,7 +126,7 @@ def deserialize(config: Mapping[str, Any]) -> Initializer:
 
     >>> import dualflow as df
     >>> df.initializers.deserialize({"class_name": "Constant", "config": {"value": 2.0}})
-    Constant(value=2.0, dtype=dualflow.float32)
+    Constant(value=2.0, dtype=tf.float32)
     """
     kind = _NAMES.get(config["class_name"])
     if kind is None:

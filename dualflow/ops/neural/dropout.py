@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -42,7 +43,7 @@ def dropout(
 
     Args:
         x: floats of any shape.
-        rate: the probability, a scalar in [0, 1).
+        rate: the probability, a scalar in [0, 1); a tensor may be 1, which sets all elements to 0.
         noise_shape: the shape of the draws, which broadcasts to that of ``x``; None, also for an entry, for
             its sizes.
         seed: an integer for a stream of its own, as in :func:`dualflow.random.uniform`; None for the shared
@@ -138,12 +139,17 @@ def _drop(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any]) 
         raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")
     check_is_number(rate)
     static_rate = known_value(rate)
-    if static_rate is not None and not 0 <= static_rate < 1:
+    if static_rate is not None and not _is_rate(static_rate, is_number=isinstance(rate, Real)):
         raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")
     if static_rate is not None and static_rate == 0:
         return x
     drawn = draw(_noise_shape(x, noise_shape), x.dtype)
     return where(drawn >= rate, x / (1 - rate), 0)
+
+
+def _is_rate(value: Any, *, is_number: bool) -> bool:
+    """Whether a static value is a rate. A tensor may be 1, as in TensorFlow, where schedules end."""
+    return bool(0 <= value < 1 or (value == 1 and not is_number))
 
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:

@@ -150,7 +150,7 @@ class IndexedSlicesSpec:
 
     >>> import dualflow as df
     >>> df.IndexedSlicesSpec([2, 3], df.int32)
-    IndexedSlicesSpec((2, 3), dualflow.int32, dualflow.int64, None, (None,))
+    IndexedSlicesSpec((2, 3), tf.int32, tf.int64, None, (None,))
     """
 
     __slots__ = ("dense_shape_dtype", "dtype", "indices_dtype", "indices_shape", "shape")

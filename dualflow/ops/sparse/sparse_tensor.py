@@ -205,7 +205,7 @@ class SparseTensorSpec:
 
     >>> import dualflow as df
     >>> df.SparseTensorSpec([2, 3], df.int32)
-    SparseTensorSpec((2, 3), dualflow.int32)
+    SparseTensorSpec((2, 3), tf.int32)
     """
 
     __slots__ = ("dtype", "shape")

@@ -35,7 +35,9 @@ def _compiled(pattern: bytes) -> re.Pattern[str]:
 def _replaced(x: Array, pattern: Array, rewrite: Array, everywhere: bool) -> Array:
     """The kernel: each string with its first match, or all matches, replaced by ``rewrite``."""
     expression = _compiled(pattern.item())
-    pieces = _rewrite(rewrite.item(), expression.groups)
+    pieces = _rewrite(rewrite.item())
+    if max((p for p in pieces if isinstance(p, int)), default=0) > expression.groups:
+        return x  # RE2 replaces nothing then
     return filled([_rewritten(text, expression, pieces, everywhere) for text in x.ravel().tolist()], x.shape)
 
 
@@ -60,7 +62,7 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _rewrite(rewrite: bytes, groups: int) -> list[bytes | int]:
+def _rewrite(rewrite: bytes) -> list[bytes | int]:
     r"""The parts of a rewrite: text, and the numbers of groups, which are written ``\0`` to ``\9``."""
     pieces: list[bytes | int] = []
     for token in _TOKEN.finditer(rewrite):
@@ -69,11 +71,11 @@ def _rewrite(rewrite: bytes, groups: int) -> list[bytes | int]:
             pieces.append(token[0])
         elif escaped == b"\\":
             pieces.append(b"\\")
-        elif escaped.isdigit() and int(escaped) <= groups:
+        elif escaped.isdigit():
             pieces.append(int(escaped))
         else:
             raise InvalidArgumentError(
-                f"The rewrite {_shown(rewrite)} has {_shown(token[0])}, but the pattern has {groups} groups; "
+                f"The rewrite {_shown(rewrite)} has {_shown(token[0])}; "
                 r"write \0 for the match, \1 for a group in parentheses, and \\ for a backslash."
             )
     return pieces
@@ -123,14 +125,15 @@ def regex_replace(
         pattern: a scalar string: an expression in RE2's syntax, which has no look-around and no back
             references. Characters are those of UTF-8; invalid bytes are matched by no ``.`` and no class.
         rewrite: a scalar string, in which ``\1`` to ``\9`` are the groups of the match and ``\0`` all of it.
+            If it has a group that the pattern lacks, nothing is replaced, as in TensorFlow.
         replace_global: whether all matches are replaced, or the first one.
 
     Returns:
         A tensor of strings with the shape of ``input``.
 
     Raises:
-        InvalidArgumentError: ``pattern`` is not an expression, ``rewrite`` has a group that it does not have,
-            or either is not a scalar.
+        InvalidArgumentError: ``pattern`` is not an expression, ``rewrite`` has a backslash before anything
+            but a digit or a backslash, or either is not a scalar.
         DTypeError: an argument holds numbers.
 
     >>> import dualflow as df

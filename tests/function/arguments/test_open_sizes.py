@@ -255,7 +255,7 @@ def test_a_signature_may_leave_the_rank_open():
         found = [float(total(np.ones(s), 2)) for s in ([3], [], [2, 2], [4], [3, 1], [])]
         assert found == [6.0, 2.0, 8.0, 8.0, 6.0, 2.0]
     assert traces == [(None,), (), (None, None)]
-    with pytest.raises(TypeError, match=r"Can not cast TensorSpec\(shape=\(2,\), dtype=dualflow.int32"):
+    with pytest.raises(TypeError, match=r"Can not cast TensorSpec\(shape=\(2,\), dtype=tf.int32"):
         total(df.constant([1, 2]), 2)
 
 

@@ -624,3 +624,27 @@ def test_to_code_shows_what_a_function_becomes():
 def test_autograph_can_be_switched_off():
     with pytest.raises(OperatorNotAllowedInGraphError):
         df.function(clamp, autograph=False)(df.constant(1.0))
+
+
+def test_to_graph_converts_without_compiling():
+    converted = df.autograph.to_graph(clamp)
+    assert converted.__name__ == "clamp"
+    for x in (-1.0, 0.5, 3.0):
+        expected = clamp(df.constant(x)).numpy()
+        assert converted(df.constant(x)).numpy() == expected
+        assert df.function(converted, autograph=False)(df.constant(x)).numpy() == expected
+    assert df.autograph.to_graph(lambda x: x)(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("entity", "options", "message"),
+    [
+        (5, {}, "takes a Python function, not a int"),
+        (clamp, {"recursive": False}, "converts what a function calls as well; mark .*do_not_convert"),
+        (eval("lambda x: x if x > 1 else -x"), {}, "source"),  # noqa: S307  # without source
+    ],
+    ids=["no function", "not recursive", "no source"],
+)
+def test_to_graph_refuses_what_it_cannot_convert(entity, options, message):
+    with pytest.raises(df.errors.InvalidArgumentError, match=message):
+        df.autograph.to_graph(entity, **options)

@@ -47,3 +47,12 @@ def test_a_rate_may_be_a_tensor(mode):
 @pytest.mark.parametrize("rate", [0, 0.0])
 def test_a_rate_of_0_drops_nothing(rate):
     assert df.nn.dropout(df.ones([3]), rate).numpy().tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("rate", [df.constant(1.0), df.Variable(1.0)], ids=["tensor", "variable"])
+def test_a_tensors_rate_of_one_sets_all_to_zero(rate):
+    """Schedules end there; a number 1.0 is refused, as in TensorFlow."""
+    assert df.nn.dropout(df.ones([3]), rate).numpy().tolist() == [0.0] * 3
+    assert df.function(df.nn.dropout)(df.ones([3]), rate).numpy().tolist() == [0.0] * 3
+    with pytest.raises(ValueError, match=r"not .*1\.5"):
+        df.nn.dropout(df.ones([3]), df.constant(1.5))

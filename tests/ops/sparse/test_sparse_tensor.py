@@ -167,4 +167,4 @@ def test_a_spec_reports_what_fits() -> None:
     assert df.SparseTensorSpec([None, 4]).is_compatible_with(sample())
     assert not df.SparseTensorSpec([4, 4]).is_compatible_with(sample())
     assert not spec.is_compatible_with(whole())
-    assert repr(spec) == "SparseTensorSpec((3, 4), dualflow.float32)"
+    assert repr(spec) == "SparseTensorSpec((3, 4), tf.float32)"

@@ -37,10 +37,10 @@ CASES = {
     "another fill": (lambda: S.as_string(1, fill="x"), Invalid, "'x'", "'0'"),
     "digits of integers": (lambda: S.as_string(1, precision=2), Invalid, "int32", "floats only"),
     "no expression": (lambda: S.regex_replace("a", "(", "b"), Invalid, r"Invalid pattern: \(", r"missing \)"),
-    "a group that is not there": (
-        lambda: S.regex_replace("a", "a", r"\1"),
+    "an escape that is none": (
+        lambda: S.regex_replace("a", "a", r"\x"),
         Invalid,
-        "0 groups",
+        r"has \\x",
         "parentheses",
     ),
     "several patterns": (lambda: S.regex_replace("a", AB, "b"), Invalid, "pattern is one string", r"\(2,\)"),

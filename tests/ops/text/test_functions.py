@@ -213,3 +213,11 @@ def test_strings_are_functions_of_elements_of_any_shape():
     x = df.constant([[" A", "b "], ["", "C"]])
     assert of(S.strip(S.lower(x))) == [[b"a", b"b"], [b"", b"c"]]
     assert S.length(df.zeros([0, 3], df.string)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("replace_global", [True, False])
+def test_a_rewrite_with_a_group_that_the_pattern_lacks_replaces_nothing(replace_global: bool) -> None:
+    """RE2 returns the text as it is; KerasHub's Bleu relies on it."""
+    texts = ["ab.", "a,"]
+    assert S.regex_replace(texts, r"[\.,]$", r" \0 \1", replace_global).numpy().tolist() == [b"ab.", b"a,"]
+    assert S.regex_replace(texts, r"([\.,])$", r" \0 \1").numpy().tolist() == [b"ab . .", b"a , ,"]
