@@ -125,6 +125,7 @@ LATE = {
     "dualflow.core.string_arrays": "registers the dtype of strings: only strings need it",
     "keras": "1 to 2 s, and no dependency: only models need it",
     "keras_dualflow.hook": "only a Keras that runs on this backend needs it",
+    "dualflow.ops.segments": "only a variable's scattered products, maxima and minima need it",
     "dualflow.random": "only keras.utils.set_random_seed needs it",
     "dualflow.summary": "only Keras's callback TensorBoard needs it",
     "dataclasses": "1 ms: only dataclasses of the caller's, and errors about dualflow's own, need it",

@@ -124,7 +124,7 @@ def test_a_namespace_shows_what_is_of_this_package(namespace: Any) -> None:
         owner = value if isinstance(value, type | FunctionType) else type(value)
         ours = (
             value is None
-            or isinstance(value, str | int | float)
+            or isinstance(value, str | int | float | tuple)
             or name in MODULES
             or owner.__module__.startswith("dualflow")
         )
