@@ -641,7 +641,7 @@ def test_to_graph_converts_without_compiling():
     [
         (5, {}, "takes a Python function, not a int"),
         (clamp, {"recursive": False}, "converts what a function calls as well; mark .*do_not_convert"),
-        (eval("lambda x: x if x > 1 else -x"), {}, "source"),  # noqa: S307  # without source
+        (eval("lambda x: x if x > 1 else -x"), {}, "source"),  # without source
     ],
     ids=["no function", "not recursive", "no source"],
 )
