@@ -28,8 +28,8 @@ else:
 """The program that a new process executes when it starts."""
 
 
-class _AwaitingKeras:
-    """A finder that returns no spec; Python calls it before Keras is imported."""
+class _KerasWatcher:
+    """A finder that installs the backend when Keras is imported; it finds no module itself."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -43,5 +43,5 @@ class _AwaitingKeras:
 
 def watch() -> None:
     """Detect imports of Keras from now on."""
-    if not any(type(finder) is _AwaitingKeras for finder in sys.meta_path):
-        sys.meta_path.insert(0, _AwaitingKeras())
+    if not any(type(finder) is _KerasWatcher for finder in sys.meta_path):
+        sys.meta_path.insert(0, _KerasWatcher())

@@ -1,4 +1,4 @@
-"""``keras.ops.core``: the functions that stand on no others."""
+"""``keras.ops.core``: the basic functions, on which the other groups are built."""
 
 from keras_dualflow.src.core.control_flow import cond as cond
 from keras_dualflow.src.core.control_flow import fori_loop as fori_loop

@@ -10,7 +10,7 @@ import dualflow as df
 import dualflow.numpy as dnp
 from dualflow.function.control.scan_loop import scan_loop
 from keras_dualflow.src.ops.core import cast
-from keras_dualflow.src.ops.promotion import floats, meet, result_type, tensor
+from keras_dualflow.src.ops.promotion import floats, promote, result_type, tensor
 
 
 def cholesky(a: Any, upper: bool = False) -> Any:
@@ -85,11 +85,11 @@ def qr(x: Any, mode: str = "reduced") -> Any:
 
 
 def solve(a: Any, b: Any) -> Any:
-    return dnp.linalg.solve(*meet(a, b))
+    return dnp.linalg.solve(*promote(a, b))
 
 
 def solve_triangular(a: Any, b: Any, lower: bool = False) -> Any:
-    a, b = meet(a, b)
+    a, b = promote(a, b)
     if len(b.shape) == len(a.shape) - 1:
         return df.squeeze(df.linalg.triangular_solve(a, df.expand_dims(b, -1), lower), -1)
     return df.linalg.triangular_solve(a, b, lower)
@@ -104,7 +104,7 @@ def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
-    a, b = meet(a, b)
+    a, b = promote(a, b)
     return dnp.linalg.lstsq(a, b, rcond)[0]
 
 

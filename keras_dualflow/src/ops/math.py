@@ -8,7 +8,7 @@ from typing import Any
 import dualflow as df
 import dualflow.numpy as dnp
 from keras_dualflow.src.ops.core import cast, convert_to_tensor
-from keras_dualflow.src.ops.promotion import floats, inexact, meet, tensor
+from keras_dualflow.src.ops.promotion import floats, inexact, promote, tensor
 
 
 def _segments(
@@ -62,7 +62,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def cdist(x: Any, y: Any) -> Any:
     """The distance between each row of ``x`` and each row of ``y``."""
-    x, y = meet(x, y, also=(float,))
+    x, y = promote(x, y, also=(float,))
     if len(x.shape) < 2 or len(y.shape) < 2:
         raise ValueError("`cdist` inputs must have rank >= 2")
     if x.shape[-1] != y.shape[-1]:

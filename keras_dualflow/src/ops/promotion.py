@@ -58,7 +58,7 @@ def tensor_or_number(x: Any) -> Any:
     return x if isinstance(x, _NUMBERS) else tensor(x)
 
 
-def meet(*values: Any, also: tuple[Any, ...] = ()) -> list[Any]:
+def promote(*values: Any, also: tuple[Any, ...] = ()) -> list[Any]:
     """The values as tensors of the promoted dtype of them and of the dtypes ``also``."""
     tensors = [tensor_or_number(x) for x in values]
     dtype = result_type(*map(kind_of, tensors), *also)
@@ -73,10 +73,10 @@ def operands(x1: Any, x2: Any) -> Any:
                 return x1, x2
         elif type(x2) is float and x1.dtype.is_floating:
             return x1, x2
-    return meet(x1, x2)
+    return promote(x1, x2)
 
 
-def joined(xs: Sequence[Any]) -> list[Any]:
+def of_one_dtype(xs: Sequence[Any]) -> list[Any]:
     """The values as tensors of one dtype."""
     tensors = [tensor(x) for x in xs]
     kinds = {x.dtype for x in tensors}
@@ -128,7 +128,7 @@ def sum_dtype(dtype: Any) -> str:
     return "uint32" if name in ("uint8", "uint16") else name
 
 
-def counted(x: Any) -> Any:
+def bools_as_int32(x: Any) -> Any:
     """``x`` as a tensor of numbers; bools become int32."""
     t = tensor(x)
     return cast(t, "int32") if t.dtype.is_bool else t

@@ -10,7 +10,7 @@ import numpy as np
 import dualflow as df
 from keras_dualflow.src.ops.core import cast, convert_to_tensor
 from keras_dualflow.src.ops.image.layouts import check_choice, with_channels_last
-from keras_dualflow.src.ops.promotion import meet, tensor
+from keras_dualflow.src.ops.promotion import promote, tensor
 
 _INTERPOLATIONS = ("bilinear", "nearest", "lanczos3", "lanczos5", "bicubic")
 
@@ -117,7 +117,7 @@ def scale_and_translate(
 ) -> Any:
     check_choice("method", method, tuple(_KERNELS))
     images = tensor(images)
-    scale, translation = meet(scale, translation, also=(float,))
+    scale, translation = promote(scale, translation, also=(float,))
     result = cast(images, "float32") if images.dtype.is_integer else images
     for i, axis in enumerate(spatial_dims):
         axis %= len(images.shape)

@@ -13,7 +13,7 @@ import dualflow as df
 from keras_dualflow.src.ops.core import cast, convert_to_tensor, shape
 from keras_dualflow.src.ops.image.filters import gaussian_blur
 from keras_dualflow.src.ops.image.layouts import check_choice, images_of, on_batch, with_channels_last
-from keras_dualflow.src.ops.promotion import floats, meet, tensor
+from keras_dualflow.src.ops.promotion import floats, promote, tensor
 
 _ORDERS = {"nearest": 0, "bilinear": 1}
 _FILL_MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
@@ -150,7 +150,7 @@ def perspective_transform(
 
 def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
     """The eight coefficients of the projection that maps each end point to its start point."""
-    start, end = meet(start_points, end_points, also=("float32",))
+    start, end = promote(start_points, end_points, also=("float32",))
     x, y = end[:, :, 0], end[:, :, 1]
     one, zero = df.ones_like(x), df.zeros_like(x)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import dualflow as df
 from keras_dualflow.src.ops.core import cast, convert_to_tensor
-from keras_dualflow.src.ops.promotion import meet, result_type
+from keras_dualflow.src.ops.promotion import promote, result_type
 
 _LOWEST = {"float16": -65500.0 * 0.7}
 
@@ -25,7 +25,7 @@ def dot_product_attention(
 ) -> Any:
     if flash_attention:
         raise ValueError("Flash attention is not supported in dualflow backend.")
-    query, key, value = meet(query, key, value)
+    query, key, value = promote(query, key, value)
     if len(query.shape) != 4:
         raise ValueError(
             "`dot_product_attention` only supports 4D inputs. Received: "

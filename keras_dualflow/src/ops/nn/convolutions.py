@@ -13,7 +13,7 @@ from keras.src.backend.common.backend_utils import (
 
 import dualflow as df
 from keras_dualflow.src.ops.nn.layouts import dimensions, layout, per_axis
-from keras_dualflow.src.ops.promotion import meet
+from keras_dualflow.src.ops.promotion import promote
 
 
 def conv(
@@ -24,7 +24,7 @@ def conv(
     data_format: str | None = None,
     dilation_rate: Any = 1,
 ) -> Any:
-    inputs, kernel = meet(inputs, kernel)
+    inputs, kernel = promote(inputs, kernel)
     data_format = standardize_data_format(data_format)
     result = _convolved(inputs, kernel, strides, padding, data_format, dilation_rate)
     if result.size == 0 and inputs.size != 0:
@@ -50,7 +50,7 @@ def depthwise_conv(
     data_format: str | None = None,
     dilation_rate: Any = 1,
 ) -> Any:
-    inputs, kernel = meet(inputs, kernel)
+    inputs, kernel = promote(inputs, kernel)
     data_format = standardize_data_format(data_format)
     check_conv_input_channels(inputs, kernel, data_format)
     *window, channels, multiplier = kernel.shape
@@ -81,7 +81,7 @@ def conv_transpose(
     data_format: str | None = None,
     dilation_rate: Any = 1,
 ) -> Any:
-    inputs, kernel = meet(inputs, kernel)
+    inputs, kernel = promote(inputs, kernel)
     data_format = standardize_data_format(data_format)
     check_conv_transpose_input_channels(inputs, kernel, data_format)
     axes = dimensions(inputs, "conv_transpose")
@@ -98,5 +98,5 @@ def conv_transpose(
     )
     target = [-1 if shape[0] is None else shape[0], *target[1:]]
     name = layout(data_format, len(inputs.shape))
-    steps, apart = per_axis(strides, axes), per_axis(dilation_rate, axes)
-    return df.nn.conv_transpose(inputs, kernel, target, steps, padding.upper(), name, apart)
+    steps, dilations = per_axis(strides, axes), per_axis(dilation_rate, axes)
+    return df.nn.conv_transpose(inputs, kernel, target, steps, padding.upper(), name, dilations)

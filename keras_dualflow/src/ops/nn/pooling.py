@@ -52,7 +52,7 @@ def _adapted(kind: str, inputs: Any, output_size: Any, data_format: str | None) 
 
 
 def _adapted_along(kind: str, x: Any, axis: int, count: int) -> Any:
-    """Pooling with ``count`` windows along an axis, of two sizes that differ by one."""
+    """Adaptive pooling along one axis: ``count`` windows, whose sizes differ by at most one."""
     size = x.shape[axis]
     if size is None:
         raise ValueError(f"Adaptive pooling requires static sizes of the axes. Received: shape={x.shape}")

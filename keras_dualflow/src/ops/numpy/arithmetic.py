@@ -10,8 +10,8 @@ from keras_dualflow.src.ops.core import cast
 from keras_dualflow.src.ops.promotion import (
     float_dtype,
     kind_of,
-    meet,
     operands,
+    promote,
     result_type,
     tensor,
     wide_float_dtype,
@@ -36,7 +36,7 @@ def multiply(x1: Any, x2: Any) -> Any:
 def divide(x1: Any, x2: Any) -> Any:
     x1, x2 = operands(x1, x2)
     if not x1.dtype.is_inexact:
-        x1, x2 = meet(x1, x2, also=(float,))
+        x1, x2 = promote(x1, x2, also=(float,))
     return df.divide(x1, x2)
 
 
@@ -44,15 +44,15 @@ true_divide = divide
 
 
 def divide_no_nan(x1: Any, x2: Any) -> Any:
-    return df.math.divide_no_nan(*meet(x1, x2, also=(float,)))
+    return df.math.divide_no_nan(*promote(x1, x2, also=(float,)))
 
 
 def floor_divide(x1: Any, x2: Any) -> Any:
-    return dnp.floor_divide(*meet(x1, x2))
+    return dnp.floor_divide(*promote(x1, x2))
 
 
 def _whole_numbers(x1: Any, x2: Any) -> list[Any]:
-    tensors = meet(x1, x2)
+    tensors = promote(x1, x2)
     return [cast(x, "int32") for x in tensors] if tensors[0].dtype.is_bool else tensors
 
 
@@ -80,15 +80,15 @@ def minimum(x1: Any, x2: Any) -> Any:
 
 
 def fmax(x1: Any, x2: Any) -> Any:
-    return dnp.fmax(*meet(x1, x2))
+    return dnp.fmax(*promote(x1, x2))
 
 
 def fmin(x1: Any, x2: Any) -> Any:
-    return dnp.fmin(*meet(x1, x2))
+    return dnp.fmin(*promote(x1, x2))
 
 
 def arctan2(x1: Any, x2: Any) -> Any:
-    return df.atan2(*meet(x1, x2, also=(float,)))
+    return df.atan2(*promote(x1, x2, also=(float,)))
 
 
 def hypot(x1: Any, x2: Any) -> Any:
@@ -106,23 +106,23 @@ def _in_wide_floats(x1: Any, x2: Any) -> list[Any]:
 
 
 def logaddexp(x1: Any, x2: Any) -> Any:
-    return df.math.logaddexp(*meet(x1, x2, also=(float,)))
+    return df.math.logaddexp(*promote(x1, x2, also=(float,)))
 
 
 def logaddexp2(x1: Any, x2: Any) -> Any:
-    return dnp.logaddexp2(*meet(x1, x2, also=(float,)))
+    return dnp.logaddexp2(*promote(x1, x2, also=(float,)))
 
 
 def nextafter(x1: Any, x2: Any) -> Any:
-    return dnp.nextafter(*meet(x1, x2, also=(float,)))
+    return dnp.nextafter(*promote(x1, x2, also=(float,)))
 
 
 def gcd(x1: Any, x2: Any) -> Any:
-    return dnp.gcd(*meet(x1, x2))
+    return dnp.gcd(*promote(x1, x2))
 
 
 def lcm(x1: Any, x2: Any) -> Any:
-    return dnp.lcm(*meet(x1, x2))
+    return dnp.lcm(*promote(x1, x2))
 
 
 def ldexp(x1: Any, x2: Any) -> Any:
@@ -134,15 +134,15 @@ def ldexp(x1: Any, x2: Any) -> Any:
 
 
 def bitwise_and(x: Any, y: Any) -> Any:
-    return dnp.bitwise_and(*meet(x, y))
+    return dnp.bitwise_and(*promote(x, y))
 
 
 def bitwise_or(x: Any, y: Any) -> Any:
-    return dnp.bitwise_or(*meet(x, y))
+    return dnp.bitwise_or(*promote(x, y))
 
 
 def bitwise_xor(x: Any, y: Any) -> Any:
-    return dnp.bitwise_xor(*meet(x, y))
+    return dnp.bitwise_xor(*promote(x, y))
 
 
 def bitwise_invert(x: Any) -> Any:
@@ -153,14 +153,14 @@ bitwise_not = bitwise_invert
 
 
 def bitwise_left_shift(x: Any, y: Any) -> Any:
-    return dnp.left_shift(*meet(x, y))
+    return dnp.left_shift(*promote(x, y))
 
 
 left_shift = bitwise_left_shift
 
 
 def bitwise_right_shift(x: Any, y: Any) -> Any:
-    return dnp.right_shift(*meet(x, y))
+    return dnp.right_shift(*promote(x, y))
 
 
 right_shift = bitwise_right_shift

@@ -9,7 +9,7 @@ from keras.src.backend.common.backend_utils import standardize_axis_for_numpy
 
 import dualflow as df
 import dualflow.numpy as dnp
-from keras_dualflow.src.ops.promotion import joined, meet, tensor
+from keras_dualflow.src.ops.promotion import of_one_dtype, promote, tensor
 
 
 def reshape(x: Any, newshape: Any) -> Any:
@@ -89,29 +89,29 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
 
 
 def append(x1: Any, x2: Any, axis: int | None = None) -> Any:
-    x1, x2 = meet(x1, x2)
+    x1, x2 = promote(x1, x2)
     return dnp.append(x1, x2, axis)
 
 
 def concatenate(xs: Any, axis: int | None = 0) -> Any:
-    xs = joined(xs)
+    xs = of_one_dtype(xs)
     return dnp.concatenate(xs, axis) if axis is None else df.concat(xs, axis)
 
 
 def stack(x: Any, axis: int = 0) -> Any:
-    return df.stack(joined(x), axis)
+    return df.stack(of_one_dtype(x), axis)
 
 
 def hstack(xs: Any) -> Any:
-    return dnp.hstack(joined(xs))
+    return dnp.hstack(of_one_dtype(xs))
 
 
 def vstack(xs: Any) -> Any:
-    return dnp.vstack(joined(xs))
+    return dnp.vstack(of_one_dtype(xs))
 
 
 def dstack(xs: Any) -> Any:
-    return dnp.dstack(joined(xs))
+    return dnp.dstack(of_one_dtype(xs))
 
 
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:

@@ -8,11 +8,11 @@ import dualflow as df
 import dualflow.numpy as dnp
 from keras_dualflow.src.ops.core import cast
 from keras_dualflow.src.ops.promotion import (
-    counted,
+    bools_as_int32,
     float_dtype,
     floats,
     inexact,
-    meet,
+    promote,
     tensor,
     wide_floats,
 )
@@ -49,7 +49,7 @@ def signbit(x: Any) -> Any:
 
 
 def square(x: Any) -> Any:
-    return df.square(counted(x))
+    return df.square(bools_as_int32(x))
 
 
 def sqrt(x: Any) -> Any:
@@ -193,12 +193,12 @@ conj = conjugate
 
 
 def clip(x: Any, x_min: Any, x_max: Any) -> Any:
-    x = counted(x)
+    x = bools_as_int32(x)
     dtype = x.dtype
     if x_min is not None:
-        x = df.maximum(*meet(x, x_min))
+        x = df.maximum(*promote(x, x_min))
     if x_max is not None:
-        x = df.minimum(*meet(x, x_max))
+        x = df.minimum(*promote(x, x_max))
     return cast(x, dtype.name)
 
 

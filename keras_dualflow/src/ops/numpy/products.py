@@ -7,7 +7,7 @@ from typing import Any
 import dualflow as df
 import dualflow.numpy as dnp
 from keras_dualflow.src.ops.core import cast
-from keras_dualflow.src.ops.promotion import kind_of, meet, operands, result_type, tensor
+from keras_dualflow.src.ops.promotion import kind_of, operands, promote, result_type, tensor
 
 
 def matmul(x1: Any, x2: Any) -> Any:
@@ -28,35 +28,35 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
 
 
 def dot(x1: Any, x2: Any) -> Any:
-    return dnp.dot(*meet(x1, x2))
+    return dnp.dot(*promote(x1, x2))
 
 
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
-    x1, x2 = meet(x1, x2)
+    x1, x2 = promote(x1, x2)
     return dnp.tensordot(x1, x2, tuple(axes) if isinstance(axes, list) else axes)
 
 
 def inner(x1: Any, x2: Any) -> Any:
-    return dnp.inner(*meet(x1, x2))
+    return dnp.inner(*promote(x1, x2))
 
 
 def outer(x1: Any, x2: Any) -> Any:
-    return dnp.outer(*meet(x1, x2))
+    return dnp.outer(*promote(x1, x2))
 
 
 def vdot(x1: Any, x2: Any) -> Any:
-    return dnp.vdot(*meet(x1, x2))
+    return dnp.vdot(*promote(x1, x2))
 
 
 def cross(
     x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    x1, x2 = meet(x1, x2)
+    x1, x2 = promote(x1, x2)
     return dnp.cross(x1, x2, axisa=axisa, axisb=axisb, axisc=axisc, axis=axis)
 
 
 def kron(x1: Any, x2: Any) -> Any:
-    return dnp.kron(*meet(x1, x2))
+    return dnp.kron(*promote(x1, x2))
 
 
 def slogdet(x: Any) -> Any:

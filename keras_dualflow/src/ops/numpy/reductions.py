@@ -11,10 +11,10 @@ import dualflow as df
 import dualflow.numpy as dnp
 from keras_dualflow.src.ops.core import cast
 from keras_dualflow.src.ops.promotion import (
-    counted,
+    bools_as_int32,
     floats,
     inexact,
-    meet,
+    promote,
     result_type,
     sum_dtype,
     tensor,
@@ -33,10 +33,11 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) ->
 
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return df.reduce_mean(_averaged(x), axis, keepdims)
+    return df.reduce_mean(_inexact(x), axis, keepdims)
 
 
-def _averaged(x: Any) -> Any:
+def _inexact(x: Any) -> Any:
+    """``x`` as floats if it is not inexact already; float64 stays float64."""
     x = tensor(x)
     return x if x.dtype.is_inexact else cast(x, result_type(x.dtype, "float32"))
 
@@ -69,9 +70,7 @@ def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -
 
 def _refuse_empty(x: Any, axis: Any, what: str) -> None:
     if x.size == 0 and axis is None:
-        raise ValueError(
-            f"The {what} of no elements has no value: shape={x.shape}. Give `initial`, which it begins with."
-        )
+        raise ValueError(f"The {what} of an empty tensor needs `initial`. Received: shape={x.shape}")
 
 
 def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -110,31 +109,33 @@ def count_nonzero(x: Any, axis: Any = None) -> Any:
 
 
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    return dnp.cumsum(_running(x, dtype), axis, dtype=_running(x, dtype).dtype)
+    return dnp.cumsum(_as_terms(x, dtype), axis, dtype=_as_terms(x, dtype).dtype)
 
 
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    return dnp.cumprod(_running(x, dtype), axis, dtype=_running(x, dtype).dtype)
+    return dnp.cumprod(_as_terms(x, dtype), axis, dtype=_as_terms(x, dtype).dtype)
 
 
-def _running(x: Any, dtype: Any) -> Any:
+def _as_terms(x: Any, dtype: Any) -> Any:
+    """``x`` in the dtype of its running sums or products; bools count as int32."""
     x = tensor(x)
-    return counted(cast(x, result_type(dtype or x.dtype)))
+    return bools_as_int32(cast(x, result_type(dtype or x.dtype)))
 
 
 def average(x: Any, axis: Any = None, weights: Any = None) -> Any:
     axis = standardize_axis_for_numpy(axis)
     if weights is None:
         return df.reduce_mean(floats(x), axis)
-    x, weights = meet(x, weights, also=(float,))
+    x, weights = promote(x, weights, also=(float,))
     return dnp.average(x, axis, weights)
 
 
 def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return dnp.median(_ranked(x), standardize_axis_for_numpy(axis), keepdims=keepdims)
+    return dnp.median(_as_floats(x), standardize_axis_for_numpy(axis), keepdims=keepdims)
 
 
-def _ranked(x: Any) -> Any:
+def _as_floats(x: Any) -> Any:
+    """``x`` in the dtype to which it promotes with a Python float."""
     x = tensor(x)
     return cast(x, result_type(x.dtype, float))
 
@@ -148,7 +149,7 @@ def quantile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims:
 
 
 def percentile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
-    return quantile(_ranked(x), df.divide(cast(q, "float32"), 100.0), axis, method, keepdims)
+    return quantile(_as_floats(x), df.divide(cast(q, "float32"), 100.0), axis, method, keepdims)
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:

@@ -8,14 +8,14 @@ from typing import Any
 import dualflow as df
 import dualflow.numpy as dnp
 from keras_dualflow.src.ops.core import cast
-from keras_dualflow.src.ops.promotion import meet, result_type, sum_dtype, tensor
+from keras_dualflow.src.ops.promotion import promote, result_type, sum_dtype, tensor
 
 
 def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
     condition = cast(condition, "bool")
     if x1 is None or x2 is None:
         return nonzero(condition)
-    return df.where(condition, *meet(x1, x2))
+    return df.where(condition, *promote(x1, x2))
 
 
 def nonzero(x: Any) -> tuple[Any, ...]:
@@ -23,7 +23,7 @@ def nonzero(x: Any) -> tuple[Any, ...]:
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    *choices, default = meet(*choicelist, default)
+    *choices, default = promote(*choicelist, default)
     return dnp.select([cast(x, "bool") for x in condlist], choices, default)
 
 
@@ -80,12 +80,12 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Any:
             f"to extend it to N-D sequences. Received: sorted_sequence.shape={sorted_sequence.shape}"
         )
     if sorted_sequence.dtype is not values.dtype:
-        sorted_sequence, values = meet(sorted_sequence, values)
+        sorted_sequence, values = promote(sorted_sequence, values)
     return cast(dnp.searchsorted(sorted_sequence, values, side), "int32")
 
 
 def digitize(x: Any, bins: Any) -> Any:
     x, bins = tensor(x), tensor(bins)
     if x.dtype is not bins.dtype:
-        x, bins = meet(x, bins)
+        x, bins = promote(x, bins)
     return cast(dnp.digitize(x, bins), "int32")
