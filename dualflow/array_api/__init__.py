@@ -5,9 +5,10 @@ variables and NumPy's arrays. Inside traced functions they make nodes, and on ta
 Python's numbers have the default dtypes int64, float64 and complex128.
 
 The functions check arguments and choose dtypes by the standard, and compute by an op or a function of
-:mod:`dualflow.numpy`. All of them raise ``DTypeError`` for what is no array or has a dtype that they are not
-for, ``OutOfRangeError`` for an axis that an array doesn't have, and ``InvalidArgumentError`` for an axis that
-is named twice or another device than the CPU; their docstrings name the other errors.
+:mod:`dualflow.numpy`. All of them raise ``DTypeError`` for an argument that is not an array or has a dtype
+that they don't support, ``OutOfRangeError`` for an axis that an array doesn't have, and
+``InvalidArgumentError`` for an axis that occurs twice or a device other than the CPU; their docstrings name
+the other errors.
 
 >>> import dualflow as df
 >>> x = df.constant([1.0, 2.0, 3.0])

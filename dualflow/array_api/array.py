@@ -28,7 +28,6 @@ _SCALARS: Final = (bool, int, float, complex)
 _ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable)
 _NUMPY: Final = (np.ndarray, np.generic)
 _OPERANDS: Final = (*_ARRAYS, *_NUMPY, *_SCALARS)
-_OTHER: Final[Any] = NotImplemented
 
 
 def _operator(
@@ -38,7 +37,7 @@ def _operator(
 
     def method(self: Array, other: Any, /) -> Any:
         if not isinstance(other, _OPERANDS):
-            return _OTHER
+            return NotImplemented
         try:
             x, y = operands(self, other)
             return Array(function(y, x) if reflected else function(x, y))
@@ -54,7 +53,7 @@ def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Array, AnyArray 
 
     def method(self: Array, other: Any, /) -> Any:
         if not isinstance(other, _OPERANDS):
-            return _OTHER
+            return NotImplemented
         try:
             self._replace_tensor(function(*operands(self, other)))
         except Exception as error:
@@ -78,8 +77,8 @@ class Array(AbstractComposite):
     as an array.
 
     Args:
-        tensor: the initial tensor. If ``x`` is no tensor, ``Array(x)`` is ``x``: the
-            gradient of an array that nothing depends on is None.
+        tensor: the initial tensor. ``Array(x)`` returns anything else as it is, so that the gradient of an
+            array that nothing depends on is None.
 
     >>> import dualflow.array_api as xp
     >>> x = xp.zeros(3)

@@ -28,7 +28,7 @@ def axis_of(axis: Any, rank: int) -> int:
 
 
 def only_axis(axis: Any, rank: int, function: str) -> int:
-    """:func:`axis_of`; None stands for the axis of an array that has one.
+    """The axis, counted from the front; None for the only axis of a vector.
 
     Raises:
         InvalidArgumentError: None, for an array of several axes or none.
@@ -45,7 +45,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
 
     Raises:
         OutOfRangeError: one is outside of ``[-rank, rank)``.
-        InvalidArgumentError: one is named twice.
+        InvalidArgumentError: one occurs twice.
     """
     if axis is None:
         return tuple(range(rank))
@@ -56,7 +56,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
 
 
 def ints_of(value: Any, count: int, what: str) -> tuple[int, ...]:
-    """One integer for each of ``count`` places; a single one is for all of them.
+    """``count`` integers; a single one is repeated.
 
     Raises:
         InvalidArgumentError: another number of integers.

@@ -346,7 +346,7 @@ def clip(x: AnyArray, /, min: AnyArray | float | None = None, max: AnyArray | fl
         An array with the shape to which the inputs broadcast, and the dtype of ``x``.
 
     Raises:
-        DTypeError: complex numbers, or a bound of a higher kind than ``x``.
+        DTypeError: ``x`` is complex, or a bound is of a higher kind than ``x``.
 
     >>> import dualflow.array_api as xp
     >>> xp.clip(xp.asarray([1, 5, 9]), 2, 7).tolist()
@@ -355,7 +355,7 @@ def clip(x: AnyArray, /, min: AnyArray | float | None = None, max: AnyArray | fl
     clipped = tensor_of(x)
     if clipped.dtype.is_complex:
         raise DTypeError(
-            f"clip compares numbers, which {clipped.dtype.name} have no order for; clip both parts."
+            f"clip needs real numbers, not {clipped.dtype.name}; clip the real and imaginary parts."
         )
     dtype = clipped.dtype
     for bound, choose in ((min, arithmetic.maximum), (max, arithmetic.minimum)):

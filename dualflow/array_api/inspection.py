@@ -18,7 +18,7 @@ class Inspection:
     __slots__ = ()
 
     def capabilities(self) -> dict[str, Any]:
-        """What the standard leaves open: masks as indices, shapes that data decide, the most axes.
+        """The optional features: indices by masks, shapes that depend on data, and the maximum rank.
 
         >>> import dualflow.array_api as xp
         >>> xp.__array_namespace_info__().capabilities()["boolean indexing"]

@@ -124,7 +124,7 @@ def expand_dims(x: AnyArray, /, axis: int | tuple[int, ...]) -> Array:
         An array with the shape of ``x`` and the new axes, and its dtype.
 
     Raises:
-        InvalidArgumentError: a place is named twice.
+        InvalidArgumentError: a position occurs twice.
 
     >>> import dualflow.array_api as xp
     >>> xp.expand_dims(xp.ones(3), 0).shape
@@ -132,8 +132,8 @@ def expand_dims(x: AnyArray, /, axis: int | tuple[int, ...]) -> Array:
     """
     tensor = tensor_of(x)
     count = len(tuple(axis)) if isinstance(axis, Iterable) else 1
-    places = axes_of(axis, len(tensor.shape) + count)
-    return Array(arrangement.expand_dims(tensor, tuple(sorted(places))) if places else tensor)
+    positions = axes_of(axis, len(tensor.shape) + count)
+    return Array(arrangement.expand_dims(tensor, tuple(sorted(positions))) if positions else tensor)
 
 
 def squeeze(x: AnyArray, /, axis: int | tuple[int, ...]) -> Array:

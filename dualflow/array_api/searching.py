@@ -170,7 +170,7 @@ def searchsorted(
         An int64 array with the shape of ``x2``.
 
     Raises:
-        InvalidArgumentError: ``x1`` has not one axis, or another word for ``side``.
+        InvalidArgumentError: ``x1`` is not a vector, or ``side`` is another word.
         DTypeError: complex numbers.
 
     >>> import dualflow.array_api as xp

@@ -129,7 +129,7 @@ def _complex_extreme(x: Any, axes: Axes, keepdims: bool, largest: bool) -> Tenso
     """The extreme of the real parts, and among these of the imaginary parts; nan if there is one."""
     pick: Any = reduction.reduce_max if largest else reduction.reduce_min
     if any(x.shape[i] == 0 for i in axes):
-        raise InvalidArgumentError(f"No elements have no extreme: the shape is {x.shape}.")
+        raise InvalidArgumentError(f"No elements have no extreme; the shape is {x.shape}.")
     first = pick(real(x), axes, True)
     worst = tensor(-np.inf if largest else np.inf, x.dtype.real)
     second = pick(choose(comparison.equal(real(x), first), imag(x), worst), axes, True)
@@ -142,7 +142,7 @@ def _complex_extreme(x: Any, axes: Axes, keepdims: bool, largest: bool) -> Tenso
 
 
 def position(x: Any, axis: int | None, keepdims: bool, *, largest: bool) -> Tensor:
-    """The index of the first largest element along ``axis``, or smallest; in the flat tensor without one."""
+    """The index of the first largest or smallest element along ``axis``; of the flat tensor if it is None."""
     if axis is None:
         index = _first(flat(x), 0, largest)
         return reshape(index, [1] * len(x.shape)) if keepdims else index

@@ -170,7 +170,7 @@ def irfft(
 def hfft(
     a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
 ) -> Tensor:
-    """The transform, which is real, of a signal with Hermitian symmetry, from the first half of the signal.
+    """The real transform of a signal with Hermitian symmetry, of which the first half is given.
 
     Args:
         n: the size of the result along the axis; ``2 * (size - 1)`` by default.

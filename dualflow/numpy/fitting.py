@@ -93,30 +93,30 @@ def polyfit(
     >>> df.numpy.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).numpy().round(6).tolist()
     [2.0, 1.0]
     """
-    places, values = agreed(inexact(x), inexact(y))
+    points, values = agreed(inexact(x), inexact(y))
     order = static_int(deg, "deg") + 1
-    if order < 1 or len(places.shape) != 1 or values.shape[0] != places.shape[0]:
+    if order < 1 or len(points.shape) != 1 or values.shape[0] != points.shape[0]:
         raise InvalidArgumentError(
-            f"polyfit takes a degree of 0 or more and as many values as places, not {deg}, {values.shape} "
-            f"and {places.shape}."
+            f"polyfit takes a degree of 0 or more and as many values as points, not {deg}, {values.shape} "
+            f"and {points.shape}."
         )
-    count = static_int(places.shape[0], "the number of points")
-    bound = count * float(np.finfo(places.dtype.dtype).eps) if rcond is None else rcond
-    rows = matrices.vander(places, order)
+    count = static_int(points.shape[0], "the number of points")
+    bound = count * float(np.finfo(points.dtype.dtype).eps) if rcond is None else rcond
+    rows = matrices.vander(points, order)
     if w is not None:
         weights = to(tensor(w), rows.dtype)
         rows = rows * weights[:, None]
         values = values * (weights if len(values.shape) == 1 else weights[:, None])
     scale = sqrt(reduce_sum(rows * rows, 0))
     scaled = rows / scale
-    coefficients, rests, rank, singular = linalg.lstsq(scaled, values, bound)
+    coefficients, residuals, rank, singular = linalg.lstsq(scaled, values, bound)
     coefficients = transpose(transpose(coefficients) / scale)
     if full:
-        return coefficients, rests, rank, singular, bound
+        return coefficients, residuals, rank, singular, bound
     if not cov:
         return coefficients
     base = linalg.inv(products.matmul(transpose(scaled), scaled)) / products.outer(scale, scale)
-    factor = 1.0 if cov == "unscaled" else rests / (count - order)
+    factor = 1.0 if cov == "unscaled" else residuals / (count - order)
     return coefficients, base[..., None] * factor if len(values.shape) > 1 else base * factor
 
 

@@ -29,7 +29,7 @@ def fftfreq(n: IntLike, d: TensorLike = 1.0, device: object = None) -> Tensor:
         A vector of ``n`` elements, float64.
 
     Raises:
-        DTypeError: ``n`` is no integer.
+        DTypeError: ``n`` is not an integer.
         InvalidArgumentError: ``n`` is 0 or less.
 
     >>> import dualflow as df
@@ -69,7 +69,7 @@ def _frequencies(function: Callable[[int], Any], n: Any) -> Tensor:
     """
     count = static_int(n, "n")
     if count < 1:
-        raise InvalidArgumentError(f"Frequencies are of 1 sample or more, not {count}.")
+        raise InvalidArgumentError(f"Frequencies need n >= 1 samples, not {count}.")
     return tensor(function(count))
 
 

@@ -1,4 +1,4 @@
-"""Tensors under other shapes, joined, split, repeated and reordered."""
+"""Changes of the shape, and moving, swapping and rolling of axes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def shape(a: TensorLike) -> tuple[Any, ...]:
-    """The sizes: Python ints, or scalar tensors where they are known at run time only.
+    """The sizes of the axes, as a tuple.
 
     Returns:
         A tuple of Python ints; scalar tensors for sizes that are known at run time only.
@@ -186,19 +186,19 @@ def moveaxis(a: TensorLike, source: IntsLike, destination: IntsLike) -> Tensor:
 
 
 def move_axes(x: Any, sources: tuple[int, ...], destinations: tuple[int, ...]) -> Tensor:
-    """``x`` with the axes ``sources`` at the places ``destinations``, and the others in their order.
+    """``x`` with the axes ``sources`` at the positions ``destinations``, and the others in their order.
 
     Raises:
-        InvalidArgumentError: another number of places than of axes.
+        InvalidArgumentError: the numbers of sources and destinations differ.
     """
     if len(sources) != len(destinations):
         raise InvalidArgumentError(
-            "moveaxis moves as many axes as there are places: a destination for each source, not "
-            f"{len(destinations)} for {len(sources)}."
+            "moveaxis needs a destination for each source, not "
+            f"{len(destinations)} destinations for {len(sources)} sources."
         )
     order = [axis for axis in range(len(x.shape)) if axis not in sources]
-    for place, axis in sorted(zip(destinations, sources, strict=True)):
-        order.insert(place, axis)
+    for position, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(position, axis)
     return arrangement.transpose(x, order)
 
 

@@ -171,14 +171,14 @@ def polyder(p: TensorLike, m: IntLike = 1) -> Tensor:
     """
     x, times = _row(p), static_int(m, "m")
     if times < 0:
-        raise InvalidArgumentError(f"A derivative is taken 0 times or more, not {m}.")
+        raise InvalidArgumentError(f"polyder needs m >= 0, not {m}.")
     for _ in range(times):
         x = x[:-1] * tensor(np.arange(builtins.max(x.shape[0] - 1, 0), 0, -1), _exact(x))
     return x
 
 
 def _exact(x: Any) -> Any:
-    """The dtype in which coefficients meet the integers of their powers."""
+    """The dtype of coefficients multiplied by their powers, which are integers."""
     return (
         np.result_type(x.dtype.dtype, np.int64)
         if not x.dtype.is_inexact
@@ -207,11 +207,13 @@ def polyint(p: TensorLike, m: IntLike = 1, k: IntLike | None = None) -> Tensor:
     """
     x, times = _row(p), static_int(m, "m")
     if times < 0:
-        raise InvalidArgumentError(f"An integral is taken 0 times or more, not {m}.")
+        raise InvalidArgumentError(f"polyint needs m >= 0, not {m}.")
     constants = [0.0] * times if k is None else unstack(flat(tensor(k)))
     constants = constants * times if len(constants) == 1 else constants
     if len(constants) < times:
-        raise InvalidArgumentError(f"{times} integrals have as many constants, not {len(constants)}.")
+        raise InvalidArgumentError(
+            f"polyint needs one constant of integration for all, or {times} of them, not {len(constants)}."
+        )
     for constant in constants[:times]:
         wide = inexact(x, np.result_type(x.dtype.dtype, np.float64))
         x = concat(

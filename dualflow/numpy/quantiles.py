@@ -39,7 +39,7 @@ _CONTINUOUS = {
 """The parameters alpha and beta: Hyndman and Fan, Sample quantiles in statistical packages, 1996."""
 
 
-def _place(method: str, q: Any, count: Any) -> Any:
+def _position(method: str, q: Any, count: Any) -> Any:
     """The position of the quantile among ``count`` sorted elements, a float counted from 0."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
@@ -94,59 +94,58 @@ def _quantile(
     x = inexact(a)
     if x.dtype.is_complex:
         raise DTypeError("Quantiles are of real numbers, not complex ones.")
-    shares = _shares(q, x)
+    probabilities = _probabilities(q, x)
     rows, axes = _to_last(tensor(a) if discrete else x, axis)
-    static_shares = known_value(q)
+    static_probabilities = known_value(q)
     if (
-        static_shares is not None
-        and static_shares.size
-        and not (static_shares.min() >= 0 and static_shares.max() <= 1)
+        static_probabilities is not None
+        and static_probabilities.size
+        and not (static_probabilities.min() >= 0 and static_probabilities.max() <= 1)
     ):
-        raise InvalidArgumentError("Quantiles are of shares from 0 to 1, and percentiles from 0 to 100.")
+        raise InvalidArgumentError("A probability must be from 0 to 1, a percentage from 0 to 100.")
     if weights is not None:
-        quantiles = _weighted(rows, shares, weights, x, axis, axes, method, ignore_nan)
+        quantiles = _weighted(rows, probabilities, weights, x, axis, axes, method, ignore_nan)
     else:
-        quantiles = _of_rows(rows, shares, method, ignore_nan)
-    if keepdims:
-        quantiles = (
-            expand_dims(quantiles, [len(shares.shape) + i for i in sorted(axes)]) if axes else quantiles
-        )
+        quantiles = _of_rows(rows, probabilities, method, ignore_nan)
+    if keepdims and axes:
+        quantiles = expand_dims(quantiles, [len(probabilities.shape) + i for i in sorted(axes)])
     return quantiles
 
 
-def _of_rows(rows: Any, shares: Any, method: str, ignore_nan: bool) -> Tensor:
-    """The quantiles of each row; the axes of ``shares`` come first."""
+def _of_rows(rows: Any, probabilities: Any, method: str, ignore_nan: bool) -> Tensor:
+    """The quantiles of each row; the axes of ``probabilities`` come first."""
     ordered = sorting.sort(rows, -1)
     if ignore_nan:
-        count: Any = to(reduce_sum(to(logical_not(isnan(rows)), np.int64), -1), shares.dtype)[..., None]
+        numbers = to(logical_not(isnan(rows)), np.int64)
+        count: Any = to(reduce_sum(numbers, -1), probabilities.dtype)[..., None]
     else:
         count = operands.sizes(rows)[-1]
-        count = float(count) if isinstance(count, int) else to(count, shares.dtype)
-    row = flat(shares)
-    place = _place(method, row, count)
+        count = float(count) if isinstance(count, int) else to(count, probabilities.dtype)
+    row = flat(probabilities)
+    position = _position(method, row, count)
     last = count - 1
-    place = minimum(maximum(place, 0.0), last)
-    below = floor(place)
-    share = place - below
+    position = minimum(maximum(position, 0.0), last)
+    below = floor(position)
+    fraction = position - below
     if method in _STEPS and method not in _MEANS:
-        return _marked(_at(ordered, below), ordered, shares, count if ignore_nan else None)
+        return _finish(_at(ordered, below), ordered, probabilities, count if ignore_nan else None)
     above = minimum(below + 1, last)
     low, high = (_at(ordered, index) for index in (below, above))
-    kind = np.result_type(low.dtype.dtype, share.dtype.dtype)
-    low, high, share = to(low, kind), to(high, kind), to(share, kind)
+    kind = np.result_type(low.dtype.dtype, fraction.dtype.dtype)
+    low, high, fraction = to(low, kind), to(high, kind), to(fraction, kind)
     gap = high - low
-    # from the nearer end, so that a share of 1 gives the upper element to the bit
-    between = choose(share >= 0.5, high - gap * (1 - share), low + gap * share)
-    return _marked(between, ordered, shares, count if ignore_nan else None)
+    # from the nearer end, so that a fraction of 1 gives the upper element to the bit
+    between = choose(fraction >= 0.5, high - gap * (1 - fraction), low + gap * fraction)
+    return _finish(between, ordered, probabilities, count if ignore_nan else None)
 
 
-def _marked(quantiles: Any, ordered: Any, shares: Any, count: Any) -> Tensor:
-    """``quantiles`` with the axes of ``shares`` first, and nan for rows with nan or without numbers."""
+def _finish(quantiles: Any, ordered: Any, probabilities: Any, count: Any) -> Tensor:
+    """``quantiles`` with the axes of ``probabilities`` first, and nan for rows with nan or no numbers."""
     if quantiles.dtype.is_inexact:
-        spoilt = isnan(ordered[..., -1:]) if count is None else count <= 0
-        quantiles = choose(spoilt, tensor(np.nan, quantiles.dtype), quantiles)
+        is_undefined = isnan(ordered[..., -1:]) if count is None else count <= 0
+        quantiles = choose(is_undefined, tensor(np.nan, quantiles.dtype), quantiles)
     quantiles = transpose(quantiles, [len(quantiles.shape) - 1, *range(len(quantiles.shape) - 1)])
-    return reshape(quantiles, [*operands.sizes(shares), *operands.sizes(quantiles)[1:]])
+    return reshape(quantiles, [*operands.sizes(probabilities), *operands.sizes(quantiles)[1:]])
 
 
 def _at(ordered: Any, index: Any) -> Any:
@@ -158,9 +157,9 @@ def _at(ordered: Any, index: Any) -> Any:
 
 
 def _weighted(
-    rows: Any, shares: Any, weights: Any, x: Any, axis: Any, axes: Any, method: str, ignore_nan: bool
+    rows: Any, probabilities: Any, weights: Any, x: Any, axis: Any, axes: Any, method: str, ignore_nan: bool
 ) -> Tensor:
-    """The first element at which the running sum of the weights reaches the share of their total."""
+    """The first element at which the running sum of the weights reaches a probability times their total."""
     if method != "inverted_cdf":
         raise InvalidArgumentError("Weighted quantiles have the method 'inverted_cdf' only.")
     w = inexact(weights)
@@ -169,24 +168,24 @@ def _weighted(
             raise InvalidArgumentError(
                 f"Weights of shape {w.shape} fit neither {x.shape} nor its axis {axis}."
             )
-        heavy = broadcast_like(w, rows)
+        row_weights = broadcast_like(w, rows)
     else:
-        heavy, _ = _to_last(w, axis)
-    spoilt = isnan(rows)
+        row_weights, _ = _to_last(w, axis)
+    is_nan = isnan(rows)
     if ignore_nan:
-        heavy = choose(spoilt, tensor(0, heavy.dtype), heavy)
+        row_weights = choose(is_nan, tensor(0, row_weights.dtype), row_weights)
     order = sorting.argsort(rows, -1)
     ordered = take_along_axis(rows, order, -1)
-    running = cumsum(take_along_axis(heavy, order, -1), -1)
+    running = cumsum(take_along_axis(row_weights, order, -1), -1)
     running = running / running[..., -1:]
-    row = flat(to(shares, running.dtype))
+    row = flat(to(probabilities, running.dtype))
     first = reduce_sum(to(running[..., None] < row, np.int64), -2)
     first = minimum(first, operands.sizes(ordered)[-1] - 1)
     quantiles = take_along_axis(ordered, first, -1)
     if not ignore_nan:
-        quantiles = choose(reduce_any(spoilt, -1, True), tensor(np.nan, quantiles.dtype), quantiles)
+        quantiles = choose(reduce_any(is_nan, -1, True), tensor(np.nan, quantiles.dtype), quantiles)
     quantiles = transpose(quantiles, [len(quantiles.shape) - 1, *range(len(quantiles.shape) - 1)])
-    return reshape(quantiles, [*operands.sizes(shares), *operands.sizes(quantiles)[1:]])
+    return reshape(quantiles, [*operands.sizes(probabilities), *operands.sizes(quantiles)[1:]])
 
 
 def quantile(
@@ -259,19 +258,19 @@ def percentile(
     2.0
     """
     refuse("percentile", out=out, overwrite_input=overwrite_input)
-    return _quantile(a, _hundredths(a, q), axis, keepdims, method, weights, False)
+    return _quantile(a, _from_percentages(a, q), axis, keepdims, method, weights, False)
 
 
-def _hundredths(a: Any, q: Any) -> Any:
-    return _shares(q, inexact(a)) / 100
+def _from_percentages(a: Any, q: Any) -> Any:
+    return _probabilities(q, inexact(a)) / 100
 
 
-def _shares(q: Any, x: Any) -> Tensor:
-    """Shares as floats: a Python number in the dtype of ``x``."""
+def _probabilities(q: Any, x: Any) -> Tensor:
+    """Probabilities as floats; a Python number gets the dtype of ``x``."""
     if isinstance(q, int | float):
         return tensor(q, x.dtype)
-    shares = inexact(q)
-    return to(shares, np.result_type(shares.dtype.dtype, x.dtype.dtype))
+    probabilities = inexact(q)
+    return to(probabilities, np.result_type(probabilities.dtype.dtype, x.dtype.dtype))
 
 
 def median(
@@ -405,7 +404,7 @@ def nanpercentile(
     2.0
     """
     refuse("nanpercentile", out=out, overwrite_input=overwrite_input)
-    return _quantile(a, _hundredths(a, q), axis, keepdims, method, weights, True)
+    return _quantile(a, _from_percentages(a, q), axis, keepdims, method, weights, True)
 
 
 complete_docstrings(

@@ -192,8 +192,8 @@ def logspace(
     >>> df.numpy.logspace(0, 2, 3).numpy()
     array([  1.,  10., 100.])
     """
-    ground, powers = agreed(base, linspace(start, stop, num, endpoint, axis=axis))
-    numbers = pow(ground, powers)
+    bases, powers = agreed(base, linspace(start, stop, num, endpoint, axis=axis))
+    numbers = pow(bases, powers)
     return numbers if dtype is None else to(numbers, dtype)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def _along(a: Any, axis: Any) -> tuple[Any, int]:
+    """``a`` and its axis to sort; flattened if ``axis`` is None."""
     x = tensor(a)
     if axis is None:
         return flat(x), 0
@@ -59,16 +60,16 @@ def argsort(
     array([1, 2, 0])
     """
     operands.refuse("argsort", order=order)
-    x, where = _along(a, axis)
-    return to(stable_order(x, where), np.int64)
+    x, along = _along(a, axis)
+    return to(stable_order(x, along), np.int64)
 
 
 def stable_order(x: Any, axis: int) -> Any:
-    """The places that sort; complex numbers by their real parts, and then by the imaginary ones."""
+    """The indices that sort ``x``; complex numbers by their real parts, then by their imaginary parts."""
     if not x.dtype.is_complex:
         return sorting.argsort(cast(x, np.uint8) if x.dtype.is_bool else x, axis, stable=True)
-    spoilt = isnan(x)
-    a, b = (choose(spoilt, tensor(np.nan, x.dtype.real), part(x)) for part in (real, imag))
+    is_nan = isnan(x)
+    a, b = (choose(is_nan, tensor(np.nan, x.dtype.real), part(x)) for part in (real, imag))
     order = sorting.argsort(b, axis, stable=True)
     return sorting.take_along_axis(
         order, sorting.argsort(sorting.take_along_axis(a, order, axis), axis, stable=True), axis
@@ -97,8 +98,8 @@ def sort(
     array([1, 2, 3])
     """
     operands.refuse("sort", order=order)
-    x, where = _along(a, axis)
-    return sorting.take_along_axis(x, stable_order(x, where), where)
+    x, along = _along(a, axis)
+    return sorting.take_along_axis(x, stable_order(x, along), along)
 
 
 def sort_complex(a: TensorLike) -> Tensor:
@@ -131,7 +132,7 @@ def partition(
     kind: str = "introselect",
     order: str | None = None,
 ) -> Tensor:
-    """The elements along ``axis`` with the ``kth`` ones where sorting would put them: all are sorted here.
+    """The elements along ``axis`` with the ``kth`` ones where sorting would put them; all are sorted.
 
     Args:
         kth: an index, or several.
@@ -148,7 +149,7 @@ def partition(
     >>> df.numpy.partition([3, 1, 2], 1).numpy()
     array([1, 2, 3])
     """
-    _check_places(a, kth, axis)
+    _check_kth(a, kth, axis)
     return sort(a, axis, order=order)
 
 
@@ -159,7 +160,7 @@ def argpartition(
     kind: str = "introselect",
     order: str | None = None,
 ) -> Tensor:
-    """The indices along ``axis`` that put the ``kth`` elements where sorting would: here, those that sort.
+    """The indices along ``axis`` that put the ``kth`` elements where sorting would; all are sorted.
 
     Args:
         kth: an index, or several.
@@ -176,13 +177,13 @@ def argpartition(
     >>> df.numpy.argpartition([3, 1, 2], 1).numpy()
     array([1, 2, 0])
     """
-    _check_places(a, kth, axis)
+    _check_kth(a, kth, axis)
     return argsort(a, axis, order=order)
 
 
-def _check_places(a: Any, kth: Any, axis: Any) -> None:
-    x, where = _along(a, axis)
-    size = x.shape[where]
+def _check_kth(a: Any, kth: Any, axis: Any) -> None:
+    x, along = _along(a, axis)
+    size = x.shape[along]
     for k in ints(kth, "kth"):
         if size is not None and not -size <= k < size:
             raise InvalidArgumentError(f"kth={k} is outside of an axis of size {size}.")
@@ -208,11 +209,11 @@ def lexsort(keys: TensorLike, axis: int = -1) -> Tensor:
     rows = [tensor(x) for x in keys] if isinstance(keys, list | tuple) else unstack(tensor(keys))
     if not rows:
         raise InvalidArgumentError("lexsort needs one key at least.")
-    where = normalize_axis(axis, len(rows[0].shape))
-    order = stable_order(rows[0], where)
+    along = normalize_axis(axis, len(rows[0].shape))
+    order = stable_order(rows[0], along)
     for key in rows[1:]:
         order = sorting.take_along_axis(
-            order, stable_order(sorting.take_along_axis(key, order, where), where), where
+            order, stable_order(sorting.take_along_axis(key, order, along), along), along
         )
     return to(order, np.int64)
 
@@ -253,8 +254,8 @@ def searchsorted(
         row = gather(row, tensor(sorter))
     if row.dtype.is_bool:
         row, values = to(row, np.uint8), to(values, np.uint8)
-    places = search.searchsorted(row, flat(values), side, np.int64)
-    return reshape(places, operands.sizes(values))
+    indices = search.searchsorted(row, flat(values), side, np.int64)
+    return reshape(indices, operands.sizes(values))
 
 
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
@@ -269,7 +270,7 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
         An int64 tensor with the shape of ``x``.
 
     Raises:
-        InvalidArgumentError: the edges are no vector, or neither ascend nor descend.
+        InvalidArgumentError: the edges are not a vector, or neither ascend nor descend.
 
     >>> import dualflow as df
     >>> df.numpy.digitize([0.5, 1.5, 9.0], [1.0, 2.0]).numpy()
@@ -280,14 +281,14 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
         raise InvalidArgumentError(f"digitize's bins are a vector, not of shape {edges.shape}; flatten them.")
     static_edges = edges.static_value()
     if static_edges is None:
-        rising = True
+        ascending = True
     else:
         steps = np.diff(static_edges)
-        rising = bool((steps >= 0).all())
-        if not rising and not (steps <= 0).all():
-            raise InvalidArgumentError("digitize's bins rise or fall all the way; sort them.")
+        ascending = bool((steps >= 0).all())
+        if not ascending and not (steps <= 0).all():
+            raise InvalidArgumentError("digitize needs bins that ascend or descend throughout; sort them.")
     side = "left" if right else "right"
-    if rising:
+    if ascending:
         return searchsorted(edges, x, side)
     size = operands.sizes(edges)[0]
     return size - searchsorted(edges[::-1], x, side)

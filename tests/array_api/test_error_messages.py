@@ -75,7 +75,12 @@ CASES = {
     "ends of floats": (lambda: xp.iinfo(xp.float32), Wrong, "not float32", "use finfo"),
     "no kind": (lambda: xp.isdtype(xp.int8, "text"), Invalid, "'text' is no kind", "use one of"),
     "no dtypes": (xp.result_type, Invalid, "one array or dtype", "or more"),
-    "bounds for complex numbers": (lambda: xp.clip(xp.asarray([1j]), 0, 1), Wrong, "no order", "parts"),
+    "bounds for complex numbers": (
+        lambda: xp.clip(xp.asarray([1j]), 0, 1),
+        Wrong,
+        "needs real numbers",
+        "parts",
+    ),
     "a value for other parts": (
         lambda: put(xp.zeros((2, 3)), xp.asarray([True, False]), xp.ones(2)),
         Invalid,

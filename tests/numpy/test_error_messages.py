@@ -1,4 +1,4 @@
-"""Each error of ``df.numpy`` says what was wrong and what to do."""
+"""Each error of ``df.numpy`` states what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ CASES = {
     "a triangle": (lambda: dnp.linalg.eigh(M, "X"), Invalid, "'L' or 'U'"),
     "no axes to invert": (lambda: dnp.linalg.tensorinv(M, 0), Invalid, "positive, not 0"),
     "an order": (lambda: dnp.reshape(X, 2, order="K"), Invalid, "'C', 'F' or 'A'"),
-    "places to move to": (lambda: dnp.moveaxis(M, 0, (0, 1)), Invalid, "as many axes as there are places"),
+    "places to move to": (lambda: dnp.moveaxis(M, 0, (0, 1)), Invalid, "a destination for each source"),
     "a start": (lambda: dnp.rollaxis(M, 0, 5), Invalid, r"start is in \[-2, 2\]"),
     "a number to join": (lambda: dnp.concatenate(1.0), Wrong, "A sequence of tensors"),
     "no parts": (lambda: dnp.array_split(X, 0), Invalid, "1 or more parts"),
@@ -168,7 +168,7 @@ CASES = {
     "a place to sort": (lambda: dnp.partition(X, 5), Invalid, "outside of an axis of size 2"),
     "no keys": (lambda: dnp.lexsort([]), Invalid, "one key at least"),
     "no coefficients": (lambda: dnp.roots(M), Invalid, "coefficients as a vector"),
-    "no points": (lambda: dnp.polyfit(X, [1.0], 1), Invalid, "as many values as places"),
+    "no points": (lambda: dnp.polyfit(X, [1.0], 1), Invalid, "as many values as points"),
     "a side": (lambda: dnp.searchsorted(X, X, "middle"), Invalid, "'left' or 'right'"),
     "complex numbers to search": (lambda: dnp.searchsorted([1j], 1j), Wrong, "among real numbers"),
     "a matrix to search": (lambda: dnp.searchsorted(M, 1.0), Invalid, "searches a vector"),
