@@ -20,8 +20,8 @@ from dualflow.ops.custom_vjp import CUSTOM
 def with_traced_gradients(trace: ConcreteFunction) -> Graph:
     """The graph of a trace, in which each custom gradient function is replaced by a graph.
 
-    What a gradient function reads of the trace, besides the inputs of its node, becomes a further input of
-    the node, through which no gradient flows at first order.
+    Tensors of the trace that a gradient function captures become further inputs of the node; no gradient
+    flows through them at first order.
 
     Raises:
         InvalidArgumentError: a gradient function can't be traced, or has an effect; with the user's line.

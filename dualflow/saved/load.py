@@ -39,7 +39,7 @@ _KINDS: Final = {
         inspect.Parameter.VAR_KEYWORD,
     )
 }
-_DEEPEST: Final = 64
+_MAX_DEPTH: Final = 64
 
 
 @entry
@@ -128,14 +128,14 @@ class Loader:
         resolver = Resolver(self.folder.graphs_name, self._source, self._constant)
         self.graphs = parse_all(self.folder.graphs, resolver)
         if len(self.graphs) != len(self._list(self.folder.content, "traces")):
-            self.fail("there are not as many graphs as traces")
+            self.fail("the numbers of graphs and traces differ")
         for number, item in enumerate(entries):
             self._fill(number, item)
         root = self.thing(0)
         if isinstance(root, ConcreteFunction):
             root = self._single(entries[0]["trace"])
         if not isinstance(root, LoadedObject | LoadedFunction):
-            self.fail("its first object is no object with attributes, and no function")
+            self.fail("its first object is neither an object with attributes nor a function")
         root.signatures = self._signatures()
         return root
 
@@ -169,7 +169,7 @@ class Loader:
     # objects
 
     def _begin(self, number: int, item: Any) -> Any:
-        """The object of an entry, without its children; None for those that are created with them."""
+        """The object of an entry, without its children; None for kinds that need their children first."""
         kind = self._member(item, "kind", str)
         if kind == "object":
             cls = LoadedCallable if "__call__" in self._member(item, "children", dict) else LoadedObject
@@ -220,7 +220,7 @@ class Loader:
         """The object with an index, created when first needed."""
         item = self._numbered(self.folder.content["objects"], number, "object")
         if self.things[number] is None:
-            if number in self._begun or len(self._begun) > _DEEPEST:
+            if number in self._begun or len(self._begun) > _MAX_DEPTH:
                 self.fail(f"the tuple {number} contains itself, or is nested too deeply")
             self._begun.add(number)
             self.things[number] = self._created(item)
@@ -282,11 +282,9 @@ class Loader:
         leaves, results = flatten(self._structure(item.get("results")))
         specs = [x for x in flatten(arguments)[0] if isinstance(x, TensorSpec)]
         if type(arguments) is not tuple or len(arguments) != len(parameters):
-            self.fail(f"the graph {graph.name} has not as many arguments as parameters")
+            self.fail(f"the graph {graph.name} has another number of arguments than its trace has parameters")
         if specs != [v.spec for v in graph.arguments] or leaves != [v.spec for v in graph.outputs]:
-            self.fail(
-                f"the arguments or results of the graph {graph.name} are others than those of its trace"
-            )
+            self.fail(f"the arguments or results of the graph {graph.name} differ from those of its trace")
         try:
             inspect.Signature(parameters)
         except ValueError as error:
@@ -296,12 +294,12 @@ class Loader:
     def _parameter(self, item: Any) -> inspect.Parameter:
         kind = _KINDS.get(item[1]) if isinstance(item, list) and len(item) in (2, 3) else None
         if kind is None or not isinstance(item[0], str) or not item[0].isidentifier():
-            self.fail(f"{str(item)[:40]} is no parameter")
+            self.fail(f"{str(item)[:40]} is not a parameter")
         default = self._structure(item[2]) if len(item) == 3 else inspect.Parameter.empty
         try:
             return inspect.Parameter(item[0], kind, default=default)
         except ValueError as error:
-            self.fail(f"{str(item)[:40]} is no parameter: {error}")
+            self.fail(f"{str(item)[:40]} is not a parameter: {error}")
 
     def _signatures(self) -> Mapping[str, ConcreteFunction]:
         numbers = self._member(self.folder.content, "signatures", dict)
@@ -316,10 +314,10 @@ class Loader:
         source: Any = self.things[number] if 0 <= number < len(self.things) else None
         if not isinstance(source, kind):
             raise InvalidArgumentError(
-                f"the input %{name} refers to {reference}, which is no {kind.__name__}"
+                f"the input %{name} refers to {reference}, which is not a {kind.__name__}"
             )
         if source.shape != spec.shape or source.dtype is not spec.dtype:
-            raise InvalidArgumentError(f"the input %{name} refers to {reference}, which is no {spec}")
+            raise InvalidArgumentError(f"the input %{name} refers to {reference}, which is not a {spec}")
         return source
 
     def _constant(self, reference: str, spec: TensorSpec) -> Array:

@@ -26,7 +26,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.text_lines import read_spec
 
 _PLAIN: Final = (type(None), bool, int, float, str)
-_DEEPEST: Final = 64
+_MAX_DEPTH: Final = 64
 _DICTS: Final = (dict, OrderedDict, defaultdict)
 
 
@@ -65,18 +65,18 @@ def from_json(entry: Any, depth: int = 0) -> Any:
     Raises:
         ValueError: the JSON describes none.
     """
-    if not isinstance(entry, dict) or depth > _DEEPEST:
-        raise ValueError(f"{str(entry)[:40]} is no structure")
+    if not isinstance(entry, dict) or depth > _MAX_DEPTH:
+        raise ValueError(f"{str(entry)[:40]} is not a structure")
     read = next((reader for key, reader in _READERS.items() if key in entry), None)
     if read is None:
-        raise ValueError(f"{str(entry)[:40]} is no structure")
+        raise ValueError(f"{str(entry)[:40]} is not a structure")
     return read(entry, depth + 1)
 
 
 def _tensor(entry: Mapping[str, Any], depth: int) -> TensorSpec:
     name = entry.get("name")
     if not isinstance(entry["tensor"], str) or not isinstance(name, str | None):
-        raise ValueError(f"{str(entry)[:40]} is no tensor")
+        raise ValueError(f"{str(entry)[:40]} is not a tensor")
     try:
         return read_spec(entry["tensor"], name)
     except InvalidArgumentError as error:
@@ -85,7 +85,7 @@ def _tensor(entry: Mapping[str, Any], depth: int) -> TensorSpec:
 
 def _value(entry: Mapping[str, Any], depth: int) -> Any:
     if type(entry["value"]) not in _PLAIN:
-        raise ValueError(f"{str(entry)[:40]} is no plain value")
+        raise ValueError(f"{str(entry)[:40]} is not a plain value")
     return entry["value"]
 
 
@@ -98,7 +98,7 @@ def _dtype(entry: Mapping[str, Any], depth: int) -> DType:
 
 def _items(entry: Any, depth: int) -> list[Any]:
     if not isinstance(entry, list):
-        raise ValueError(f"{str(entry)[:40]} is no list")
+        raise ValueError(f"{str(entry)[:40]} is not a list")
     return [from_json(x, depth) for x in entry]
 
 
@@ -106,9 +106,9 @@ def _pairs(entry: Any, depth: int) -> dict[Any, Any]:
     pairs = {}
     for pair in entry if isinstance(entry, list) else [entry]:
         if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in (str, int):
-            raise ValueError(f"{str(pair)[:40]} is no key with a value")
+            raise ValueError(f"{str(pair)[:40]} is not a pair of a key and a value")
         if pair[0] in pairs:
-            raise ValueError(f"the key {pair[0]!r} is there twice")
+            raise ValueError(f"the key {pair[0]!r} occurs twice")
         pairs[pair[0]] = from_json(pair[1], depth)
     return pairs
 
@@ -117,7 +117,7 @@ def _named_tuple(entry: Mapping[str, Any], depth: int) -> Any:
     fields = _pairs(entry.get("fields"), depth)
     name = str(entry["namedtuple"])
     if not name.isidentifier() or not all(str(field).isidentifier() for field in fields):
-        raise ValueError(f"{name!r} is no named tuple")
+        raise ValueError(f"{name!r} is not a named tuple")
     return namedtuple(name, list(map(str, fields)))(*fields.values())
 
 

@@ -1,4 +1,4 @@
-"""Event files: records of a length, bytes and checksums, which are appended completely or not at all."""
+"""Event files: each record is a length, data and checksums, and is appended completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dualflow.ops.records.record_files import framed
 from dualflow.summary.tensorboardx import protocol
 
 _VERSION: Final = "brain.Event:2"
-_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+_CREATE_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
 _count: Final = itertools.count()
 
 
@@ -29,20 +29,20 @@ class EventFile:
     Args:
         folder: the folder; created if it is missing.
         suffix: the suffix of the file's name.
-        most: the maximum number of buffered events.
-        seconds: the maximum time that an event is buffered, checked when another one is added.
+        max_events: the maximum number of buffered events.
+        max_seconds: the maximum time that an event is buffered, checked when another one is added.
 
     Raises:
         InvalidArgumentError: the folder or the file can't be created.
     """
 
-    def __init__(self, folder: Path, suffix: str, most: int, seconds: float) -> None:
+    def __init__(self, folder: Path, suffix: str, max_events: int, max_seconds: float) -> None:
         self.folder = folder
         self._suffix = suffix
-        self._most = most
-        self._seconds = seconds
+        self._max_events = max_events
+        self._max_seconds = max_seconds
         self._lock = threading.RLock()
-        self._waiting: list[bytes] = []
+        self._records: list[bytes] = []
         self.closed = False
         self._open()
 
@@ -53,16 +53,18 @@ class EventFile:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.path = self.folder / f"events.out.tfevents.{stamp}{self._suffix}"
-            self._held = [os.open(self.path, _NEW, 0o666)]
+            self._descriptors = [os.open(self.path, _CREATE_FLAGS, 0o666)]
         except OSError as error:
             raise InvalidArgumentError(
                 f"Summaries can't be written to {str(self.folder)!r}: {error.strerror}. Give a folder that "
                 "this process may make, or write to."
             ) from error
         self._process = os.getpid()
-        self._end = weakref.finalize(self, _give_up, self._process, self._lock, self._waiting, self._held)
+        self._end = weakref.finalize(
+            self, _write_and_close, self._process, self._lock, self._records, self._descriptors
+        )
         self._since = time.monotonic()
-        self._waiting[:] = [framed([event.SerializeToString()])]
+        self._records[:] = [framed([event.SerializeToString()])]
         self.flush()
 
     def add(self, event: Any) -> None:
@@ -72,13 +74,13 @@ class EventFile:
             FailedPreconditionError: the file is closed, or can't be written to.
         """
         record = framed([event.SerializeToString()])
-        self._own()
+        self._reopen_in_child()
         with self._lock:
             self.require_open()
-            if not self._waiting:
+            if not self._records:
                 self._since = time.monotonic()
-            self._waiting.append(record)
-            if len(self._waiting) >= self._most or time.monotonic() - self._since >= self._seconds:
+            self._records.append(record)
+            if len(self._records) >= self._max_events or time.monotonic() - self._since >= self._max_seconds:
                 self.flush()
 
     def flush(self) -> None:
@@ -87,20 +89,20 @@ class EventFile:
         Raises:
             FailedPreconditionError: the file is closed, or can't be written to.
         """
-        self._own()
+        self._reopen_in_child()
         with self._lock:
             self.require_open()
             try:
-                _append(self._held[0], self._waiting)
+                _append(self._descriptors[0], self._records)
             except OSError as error:
                 raise FailedPreconditionError(
-                    f"Summaries can't be written to {str(self.path)!r}: {error.strerror}. They wait in "
-                    "memory; the next flush() writes them if it can."
+                    f"Summaries can't be written to {str(self.path)!r}: {error.strerror}. They are kept in "
+                    "memory; the next flush() tries again."
                 ) from error
 
     def close(self) -> None:
         """Write all events and close the file, even if writing fails."""
-        self._own()
+        self._reopen_in_child()
         with self._lock:
             if self.closed:
                 return
@@ -109,7 +111,7 @@ class EventFile:
             finally:
                 self.closed = True
                 self._end.detach()
-                os.close(self._held.pop())
+                os.close(self._descriptors.pop())
 
     def require_open(self) -> None:
         """Check that the file is open.
@@ -122,14 +124,14 @@ class EventFile:
                 "SummaryWriter is already closed; make another with df.summary.create_file_writer()."
             )
 
-    def _own(self) -> None:
+    def _reopen_in_child(self) -> None:
         """In a forked child: drop the parent's file and buffered events, and begin another file."""
         if os.getpid() != self._process:
             self._lock = threading.RLock()
             self._end.detach()
-            self._waiting.clear()
+            self._records.clear()
             if not self.closed:
-                os.close(self._held.pop())
+                os.close(self._descriptors.pop())
                 self._open()
 
 
@@ -146,12 +148,12 @@ def _append(descriptor: int, records: list[bytes]) -> None:
     records.clear()
 
 
-def _give_up(process: int, lock: Any, records: list[bytes], held: list[int]) -> None:
+def _write_and_close(process: int, lock: Any, records: list[bytes], descriptors: list[int]) -> None:
     """Finalizer of a file that wasn't closed: write the buffered events, except in a forked child."""
     if os.getpid() != process:
         return
     with lock:
         try:
-            _append(held[0], records)
+            _append(descriptors[0], records)
         finally:
-            os.close(held.pop())
+            os.close(descriptors.pop())

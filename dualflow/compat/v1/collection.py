@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dualflow.compat.v1.scopes import REGULARIZATION_LOSSES
 from dualflow.graph_mode import (
@@ -12,9 +12,6 @@ from dualflow.graph_mode import (
     get_default_graph,
     variables_initializer,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class GraphKeys:

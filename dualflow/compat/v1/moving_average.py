@@ -69,13 +69,13 @@ class ExponentialMovingAverage:
             DTypeError: one of ``var_list`` is not of floats.
         """
         averaged = trainable_variables() if var_list is None else list(var_list)
-        for each in averaged:
-            if not each.dtype.is_floating:
+        for variable in averaged:
+            if not variable.dtype.is_floating:
                 raise DTypeError(
-                    f"The variables must be half, float, or double: {each.name} is {each.dtype.name}."
+                    f"The variables must be half, float, or double: {variable.name} is {variable.dtype.name}."
                 )
-            if id(each) not in self._shadows:
-                self._shadows[id(each)] = each, self._shadow(each)
+            if id(variable) not in self._shadows:
+                self._shadows[id(variable)] = variable, self._shadow(variable)
         graph = graph_recording()
         if graph is None:
             self._update(averaged)
@@ -137,16 +137,16 @@ class ExponentialMovingAverage:
         if self._num_updates is not None:
             count = cast(convert_to_tensor(self._num_updates), decay.dtype)
             decay = minimum(decay, (1 + count) / (10 + count))
-        for each in averaged:
-            shadow, rate = self._shadows[id(each)][1], 1 - cast(decay, each.dtype)
-            weight = self._weights.get(id(each))
+        for variable in averaged:
+            shadow, rate = self._shadows[id(variable)][1], 1 - cast(decay, variable.dtype)
+            weight = self._weights.get(id(variable))
             if weight is None:
-                shadow.assign_sub((shadow - each) * rate)
+                shadow.assign_sub((shadow - variable) * rate)
             else:
                 before = weight.value()
-                new_power = before + (1 - before) * rate
-                weight.assign(new_power)
-                shadow.assign((shadow * before * (1 - rate) + each * rate) / new_power)
+                new_weight = before + (1 - before) * rate
+                weight.assign(new_weight)
+                shadow.assign((shadow * before * (1 - rate) + variable * rate) / new_weight)
 
 
 def _name_of(x: Any) -> str:

@@ -88,10 +88,10 @@ class SeparableLayer(ConvolutionLayer):
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the channels of ``input_shape``."""
         channels = self._channels(input_shape)
-        spread = [*self.kernel_size, channels, self.depth_multiplier]
-        mixed = [*[1] * self.axes, channels * self.depth_multiplier, self.filters]
-        self.depthwise_kernel = self._weight("depthwise_kernel", spread, self._depthwise_options)
-        self.pointwise_kernel = self._weight("pointwise_kernel", mixed, self._pointwise_options)
+        depthwise_shape = [*self.kernel_size, channels, self.depth_multiplier]
+        pointwise_shape = [*[1] * self.axes, channels * self.depth_multiplier, self.filters]
+        self.depthwise_kernel = self._weight("depthwise_kernel", depthwise_shape, self._depthwise_options)
+        self.pointwise_kernel = self._weight("pointwise_kernel", pointwise_shape, self._pointwise_options)
         self._build_bias(input_shape)
 
     def _channels_of_kernel(self) -> int | None:
