@@ -12,20 +12,20 @@ import sys
 from collections.abc import Sequence
 
 import dualflow
-from dualflow.cli.cache import CACHE_DESCRIPTION, cache, take_cache
+from dualflow.cli.cache import CACHE_DESCRIPTION, add_cache_arguments, cache
 from dualflow.cli.call import (
     ARGUMENTS,
     CommandError,
+    add_call_arguments,
     as_function,
     named_call,
-    take_call,
     trace_of,
     user_lines,
 )
-from dualflow.cli.export import EXPORT_DESCRIPTION, export, take_export
+from dualflow.cli.export import EXPORT_DESCRIPTION, add_export_arguments, export
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
-from dualflow.cli.show import DESCRIPTION, show, take_show
+from dualflow.cli.show import DESCRIPTION, add_show_arguments, show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
 from dualflow.core.errors import DualflowError
@@ -163,7 +163,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description=_COMPARE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_call(compare)
+    add_call_arguments(compare)
     compare.add_argument("--json", action="store_true", help="print the figures as JSON")
     compare.set_defaults(run=_compare)
     verify = commands.add_parser(
@@ -172,7 +172,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description=_VERIFY,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_call(verify)
+    add_call_arguments(verify)
     verify.set_defaults(run=_verify)
     explain = commands.add_parser(
         "explain",
@@ -180,7 +180,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description=_EXPLAIN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_call(explain)
+    add_call_arguments(explain)
     explain.set_defaults(run=_explain)
     graph = commands.add_parser(
         "graph",
@@ -188,7 +188,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description=_GRAPH,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_call(graph)
+    add_call_arguments(graph)
     graph.add_argument("--optimised", action="store_true", help="the graph as it runs, after all passes")
     graph.add_argument("--draw", metavar="FILE", help="write a picture too: .svg, .png or .pdf")
     graph.set_defaults(run=_graph)
@@ -198,7 +198,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description=EXPORT_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_export(exported)
+    add_export_arguments(exported)
     exported.set_defaults(run=export)
     shown = commands.add_parser(
         "show",
@@ -206,7 +206,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_show(shown)
+    add_show_arguments(shown)
     shown.set_defaults(run=show)
     keras = commands.add_parser(
         "keras",
@@ -222,7 +222,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description=CACHE_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_cache(cached)
+    add_cache_arguments(cached)
     cached.set_defaults(run=cache)
     about = commands.add_parser(
         "info",

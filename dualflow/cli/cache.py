@@ -19,7 +19,7 @@ DUALFLOW_CACHE_DIR names another folder.
 """
 
 
-def take_cache(parser: ArgumentParser) -> None:
+def add_cache_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     parser.add_argument("action", choices=list(_ACTIONS))
 

@@ -70,7 +70,7 @@ def _example(spec: TensorSpec) -> Any:
     return dualflow.zeros(shape, spec.dtype)
 
 
-def take_call(parser: ArgumentParser) -> None:
+def add_call_arguments(parser: ArgumentParser) -> None:
     """Add a function and its arguments to a command's parser."""
     parser.add_argument(
         "function",

@@ -27,12 +27,12 @@ class _CallInChild:
         return stand_in_quietly, ()
 
 
-_own = spawn.get_preparation_data
+_original = spawn.get_preparation_data
 
 
-@wraps(_own)
+@wraps(_original)
 def _preparation_data(name: str) -> dict[str, Any]:
-    return {**_own(name), "dualflow": _CallInChild()}
+    return {**_original(name), "dualflow": _CallInChild()}
 
 
 spawn.get_preparation_data = _preparation_data

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any, Final
 
-from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call, trace_of
+from dualflow.cli.call import ARGUMENTS, CommandError, add_call_arguments, named_call, trace_of
 from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.records import NamedTuple
 from dualflow.function.concrete import ConcreteFunction
@@ -30,9 +30,9 @@ class ExportTarget(NamedTuple):
     write: Callable[[ConcreteFunction, Namespace, Any], str]
 
 
-def take_export(parser: ArgumentParser) -> None:
+def add_export_arguments(parser: ArgumentParser) -> None:
     """Add the options of the command."""
-    take_call(parser)
+    add_call_arguments(parser)
     parser.add_argument("file", metavar="TARGET", help="the file to write, or the folder")
     parser.add_argument("--force", action="store_true", help="replace files that dualflow has not written")
     parser.add_argument("--to", choices=list(TARGETS), default="numba", help="what is written")

@@ -25,7 +25,7 @@ its signatures on the arrays of an .npz file, by the names of its inputs.
 """
 
 
-def take_show(parser: ArgumentParser) -> None:
+def add_show_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     parser.add_argument("folder", metavar="FOLDER", help="the folder of the saved model")
     parser.add_argument("--run", metavar="SIGNATURE", dest="signature", help="the signature to run")
@@ -78,10 +78,10 @@ def contents(loaded: Any) -> str:
         elif isinstance(thing, list | tuple):
             pending += [(_path(name, i), x) for i, x in enumerate(thing)]
     lines = ["signatures"]
-    lines += [f"    {name}{_arrow(trace)}" for name, trace in loaded.signatures.items()] or ["    none"]
+    lines += [f"    {name}{_signature(trace)}" for name, trace in loaded.signatures.items()] or ["    none"]
     lines.append("functions")
     for name, function in functions.items():
-        lines += [f"    {name}{_arrow(trace)}" for trace in function.concrete_functions]
+        lines += [f"    {name}{_signature(trace)}" for trace in function.concrete_functions]
     sizes = [v.spec.nbytes for _, v in variables.values()]
     lines.append(f"variables: {len(sizes)}, {sum(sizes):,} bytes")
     for name, v in variables.values():
@@ -96,7 +96,7 @@ def _path(name: str, key: object) -> str:
     return f"{name}.{key}" if name else str(key)
 
 
-def _arrow(trace: ConcreteFunction) -> str:
+def _signature(trace: ConcreteFunction) -> str:
     """The arguments and results of a trace."""
     shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(trace.leaf_names, trace.key[1], strict=True))
     results = trace.structured_outputs

@@ -156,7 +156,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def _traces(self) -> list[TracedGraph]:
-        """The specialisations that have been called; itself if no size is open."""
+        """The specialisations for static shapes that have been called; ``[self]`` if no size is open."""
         return [self] if self._variants is None else self._variants.all()
 
     @property

@@ -73,7 +73,7 @@ class _Dependence:
             return None
         kind = node.op.kind
         if isinstance(kind, Elementwise):
-            rows = [np.broadcast_to(_numbers(v), sizes(value)).reshape(-1) for v in dependent]
+            rows = [np.broadcast_to(_element_indices(v), sizes(value)).reshape(-1) for v in dependent]
             return _union([self.patterns[v][r] for v, r in zip(dependent, rows, strict=True)])
         if isinstance(kind, Reduce):
             return self._reduced(dependent[0], tuple(node.attrs["axis"]))
@@ -101,7 +101,7 @@ class _Dependence:
         rows = np.broadcast_to(np.arange(math.prod(reduced)).reshape(reduced), shape).reshape(-1)
         ones, count = np.ones(rows.size, bool), math.prod(reduced)
         places = rows, np.arange(rows.size)
-        return _ones(self.sparse.csr_array((ones, places), (count, rows.size)) @ self.patterns[value])
+        return _as_ones(self.sparse.csr_array((ones, places), (count, rows.size)) @ self.patterns[value])
 
     def _moved(self, node: Node, value: Value, copied: Any) -> Pattern:
         """The pattern of a result that copies elements of the inputs at ``copied``.
@@ -113,7 +113,7 @@ class _Dependence:
             if index not in copied:
                 operands.append(self._constant(source))
             elif source in self.patterns:
-                operands.append(_numbers(source) + first)
+                operands.append(_element_indices(source) + first)
                 parts.append(self.patterns[source])
                 first += _count(source)
             else:
@@ -134,7 +134,7 @@ class _Dependence:
                 nonzero = self.sparse.csr_array(other != 0)
                 identity = self.sparse.eye_array(sizes(value)[index], dtype=bool)
                 pair = (identity, nonzero.T) if index == 0 else (nonzero, identity)
-                patterns.append(_ones(self.sparse.kron(*pair, format="csr") @ self.patterns[source]))
+                patterns.append(_as_ones(self.sparse.kron(*pair, format="csr") @ self.patterns[source]))
                 continue
             contracted = source.spec.rank - (1 if index == (1 if _transposed(node)[index] else 0) else 2)
             reduced = self._reduced(source, (contracted,))
@@ -155,16 +155,16 @@ def _union(patterns: list[Pattern]) -> Pattern:
     total = patterns[0]
     for other in patterns[1:]:
         total = total + other
-    return _ones(total)
+    return _as_ones(total)
 
 
-def _ones(pattern: Pattern) -> Pattern:
+def _as_ones(pattern: Pattern) -> Pattern:
     """The pattern with 1 for each number that is not 0, so that sums of patterns don't overflow int8."""
     pattern.data = (pattern.data != 0).astype(np.int8)
     return pattern
 
 
-def _numbers(value: Value) -> Array:
+def _element_indices(value: Value) -> Array:
     """The row-major indices of the elements, in an array of the shape of ``value``."""
     return np.arange(_count(value)).reshape(sizes(value))
 

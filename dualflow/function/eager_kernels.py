@@ -53,12 +53,12 @@ _MAX_CALLS: Final = 512
 """The number of cached calls, of some ten kilobytes each."""
 _MAX_SIZES: Final = 1 << 14
 _SMALL_RATIO: Final = 16
-"""An array is copied if another one has at least this number of times its elements."""
+"""An array is copied if another one is larger by at least this factor."""
 _MISSING: Final = object()
 _runs: Final[dict[Hashable, Any]] = {}
-_lengths: Final[dict[Hashable, _ManyShapes]] = {}
+_shared_kernels: Final[dict[Hashable, _ManyShapes]] = {}
 """The elementwise kernels that may serve several shapes, by :class:`_ShapeFamily`."""
-_once: Final[set[Hashable]] = set()
+_served_once: Final[set[Hashable]] = set()
 """The keys of calls that a kernel for several shapes has served.
 
 A second call gets its own, faster kernel.
@@ -160,11 +160,11 @@ def _new_run(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
     family = shape_family(what, arrays, attrs, count)
-    kernel = None if family is None or key in _once else _kernel_of(family, what, attrs)
+    kernel = None if family is None or key in _served_once else _kernel_of(family, what, attrs)
     if kernel is not None:
-        if len(_once) >= _MAX_SIZES:
-            _once.clear()
-        _once.add(key)
+        if len(_served_once) >= _MAX_SIZES:
+            _served_once.clear()
+        _served_once.add(key)
         return _of_length(kernel.run, arrays, max(arrays, key=np.ndim).shape if count is None else (count,))
     run: Run | None = None
     order = _order_of_all(what, arrays)
@@ -238,7 +238,7 @@ def shape_family(
 
 def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -> AnyLength | None:
     """The kernel that serves all shapes of a family; None if there is none yet, or no proof that it does."""
-    entry = _lengths.get(family)
+    entry = _shared_kernels.get(family)
     if entry is None:
         return None
     if entry.proved is None:
@@ -328,10 +328,10 @@ def _compiled(
     if compiled.optimised.outputs[0].node is None or any(part.node for part in compiled.executable.parts):
         return None
     shape = max(arrays, key=np.ndim).shape if count is None else (count,)
-    if family is not None and family not in _lengths and result.spec.shape == shape:
+    if family is not None and family not in _shared_kernels and result.spec.shape == shape:
         kernel = any_length(compiled.executable)
         if kernel is not None:
-            _remember(_lengths, family, _ManyShapes(kernel, True if isinstance(what, Op) else None))
+            _remember(_shared_kernels, family, _ManyShapes(kernel, True if isinstance(what, Op) else None))
     if all(a.flags.c_contiguous for a in arrays):
         return lambda *inputs: compiled(*inputs)[0]
     return lambda *inputs: compiled(*map(_in_order, inputs, orders))[0]

@@ -48,7 +48,7 @@ class Copied:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Copied:
-        """Itself, as with a Python function; for a bound method that of the copied object."""
+        """``self``, as for a Python function; a bound method is bound to the copied object."""
         python_function = copy.deepcopy(self.python_function, memo)
         return (
             self

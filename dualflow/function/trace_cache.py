@@ -64,8 +64,8 @@ class TraceCache:
     ) -> ConcreteFunction | None:
         """The trace that serves ``call`` and has the fewest open sizes; None if there is none.
 
-        ``call_number`` is stored as the trace's latest call. With ``exact``, no trace whose Python code has
-        read open sizes as those of another call.
+        ``call_number`` is stored as the trace's latest call. ``exact`` excludes traces whose Python code
+        has read open sizes as the numbers of another call.
         """
         for key in (call.key, *(key for key in self._open if serves(key, call.key))):
             for concrete in self._traces.get(key, ()):

@@ -98,10 +98,11 @@ class FunctionTracer:
         return bool(self._tracing)
 
     def new(self, call: CallArguments, *, guards_sizes: bool = False) -> ConcreteFunction:
-        """A new trace for ``call``. A function that creates variables is traced again, when these exist.
+        """A new trace for ``call``.
 
-        With ``guards_sizes``, Python code reads open sizes as the numbers of ``call``, and the trace has
-        guards for its decisions; else it reads None.
+        A function that creates variables is traced a second time, after these exist. With
+        ``guards_sizes``, Python code reads open sizes as the numbers of ``call``, and the trace has guards
+        for its decisions; else it reads None.
 
         Raises:
             RecursiveTraceError: the function is already being traced for such a call.

@@ -84,7 +84,7 @@ class GraphDef:
 
         Raises:
             InvalidArgumentError: it is invalid, with the line; then this object is unchanged.
-            DTypeError: ``serialized`` is no bytes.
+            DTypeError: ``serialized`` is not bytes.
         """
         if not isinstance(serialized, bytes | bytearray | memoryview):
             raise DTypeError(f"A GraphDef is read from bytes, not from a {type(serialized).__name__}.")

@@ -78,15 +78,15 @@ def _definition_of(graph: Any) -> GraphDef:
 
 @entry
 def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
-    """The definition of the operations that ``dest_nodes`` depend on, with these.
+    """The definition of ``dest_nodes`` and the operations that they depend on.
 
     Args:
         graph_def: the definition of the whole graph.
         dest_nodes: the names of operations.
 
     Raises:
-        InvalidArgumentError: there is no operation of a name.
-        DTypeError: ``dest_nodes`` is a text, or ``graph_def`` no definition.
+        InvalidArgumentError: a name belongs to no operation.
+        DTypeError: ``dest_nodes`` is a str, or ``graph_def`` is not a :class:`GraphDef`.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default() as graph:

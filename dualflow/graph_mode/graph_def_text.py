@@ -75,7 +75,7 @@ class DefinedGraph:
 
     @classmethod
     def empty(cls) -> DefinedGraph:
-        """That of a graph without operations."""
+        """The definition of a graph without operations."""
         return cls(Graph("graph", (), (), ()), {})
 
 

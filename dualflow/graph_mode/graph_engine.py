@@ -249,7 +249,7 @@ class GraphEngine(Tracer):
     def pending(self) -> str:
         return "before a session runs the graph"
 
-    def way_to_value(self) -> str:
+    def value_advice(self) -> str:
         return "Fetch it, session.run(x)"
 
     def origin(self, value: Value) -> Origin | None:
@@ -317,7 +317,7 @@ class GraphEngine(Tracer):
         return [n.output for n in self.builder.nodes if n.op is READ and n.attrs["variable"] is variable]
 
     def order_after(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """Make new nodes depend on ``nodes``; returns the dependencies of before."""
+        """Make new nodes depend on ``nodes``; returns the previous dependencies."""
         before, self.open.first = self.open.first, tuple(nodes)
         self._read.clear()  # a read with other dependencies is another value
         return before

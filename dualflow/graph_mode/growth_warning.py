@@ -9,7 +9,7 @@ from dualflow.graph.ir import Origin
 from dualflow.graph_mode.graph_engine import GraphEngine
 
 REPEATS: Final = 3
-"""The number of runs before which a line has added nodes when it is reported."""
+"""A line is reported when it has added nodes before this number of runs."""
 
 
 class GraphGrowthWarning(UserWarning):

@@ -33,11 +33,11 @@ class SessionVariable:
 
     Attributes:
         holder: an eager variable, which compiled code reads and writes.
-        started: whether it has been initialised.
+        initialised: whether it has been initialised.
     """
 
     holder: Variable
-    started: bool = False
+    initialised: bool = False
 
     @classmethod
     def of(cls, variable: Any) -> SessionVariable:
@@ -153,7 +153,7 @@ class _Replay:
 
     def _mark_started(self, variable: Any) -> None:
         """Record that a graph's variable has been initialised."""
-        self._variables(variable).started = True
+        self._variables(variable).initialised = True
 
     def _step(self, node: Node) -> None:
         if node.op is READ:

@@ -188,7 +188,7 @@ class Session:
         with self._lock, dispatch.using(EAGER), drawing(self._streams):
             planned = request.plans.get(shapes) or self._plan(request, arrays, shapes)
             for variable, state in planned.reads:
-                if not state.started:
+                if not state.initialised:
                     raise self._uninitialized(variable)
             if planned.calls_python:  # Python code may keep references to arrays, which belong to the caller
                 tensors = planned.compiled.current(*[wrap(a.copy()) for a in arrays])
@@ -196,7 +196,7 @@ class Session:
             else:
                 results = [t._array for t in planned.compiled.current(*[wrap(a) for a in arrays])]
             for state in planned.writes:
-                state.started = True
+                state.initialised = True
         return [
             _numpy_result(a) for a in (results if planned.tail is None else planned.tail.results(results))
         ]

@@ -1,7 +1,7 @@
 """The nodes of a run that compute strings for its fetches, such as summaries, after the compiled part.
 
-A graph with strings runs op by op through NumPy. So what only makes strings of numbers is kept out of the
-compiled graph: a training step stays compiled when its summaries are fetched with it.
+A graph with strings runs op by op through NumPy. So nodes that only make strings from numbers are kept out
+of the compiled graph: a training step stays compiled when its summaries are fetched with it.
 """
 
 from __future__ import annotations

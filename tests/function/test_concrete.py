@@ -68,7 +68,7 @@ def test_another_dtype_or_shape_is_refused(value):
 
 def test_another_structure_is_refused():
     f = df.function(lambda d: d["a"]).get_concrete_function({"a": SPEC})
-    with pytest.raises(TypeError, match="has not the structure of a dict with 1 lea"):
+    with pytest.raises(TypeError, match="does not have the structure of a dict with 1 lea"):
         f({"b": df.constant([1.0, 2.0])})
 
 
@@ -100,12 +100,12 @@ def test_tensors_come_in_their_structure_or_one_by_one(call):
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (lambda f: f(A, B), "has not the structure of a dict with 2 leaves"),
+        (lambda f: f(A, B), "does not have the structure of a dict with 2 leaves"),
         (lambda f: f(A, B, Q, Q), "too many positional arguments"),
         (lambda f: f(), "missing a required argument: 'p'"),
         (lambda f: f({"a": A, "b": B}), "missing a required argument: 'q'"),
         (lambda f: f(A, B, mass=Q), "mass"),
-        (lambda f: f({"a": A}, (Q,)), "has not the structure"),
+        (lambda f: f({"a": A}, (Q,)), "does not have the structure"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused_with_the_signature(call, reason):

@@ -41,7 +41,8 @@ def _collect(expected: Structure, value: Any, leaves: list[Any]) -> None:
     children = _children(expected, value)
     if children is None or len(children) != len(expected.children):
         raise DTypeError(
-            f"{value!r} has not the structure of a {expected.kind.__name__} with {expected.leaves} leaves"
+            f"{value!r} does not have the structure of a {expected.kind.__name__} with {expected.leaves} "
+            "leaves"
         )
     for child, part in zip(expected.children, children, strict=True):
         _collect(child, part, leaves)

@@ -12,11 +12,11 @@ from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf
 
 BATCH: Final = "batch"
-"""``reduce_retracing`` for batches, which differ in their first size only."""
+"""The value of ``reduce_retracing`` for calls with batches that differ in their first size."""
 Axis = tuple[int, int]
-"""The number of a leaf of a key, and of an axis of the tensor."""
+"""The index of a leaf of a key, and the index of an axis of this tensor."""
 _MAX_ROW_SHAPES: Final = 3
-"""The number of traces with different sizes after the first axis, before these are left open too."""
+"""The number of traces with different sizes after the first axis, before these sizes are left open too."""
 
 
 def open_sizes(key: Key) -> int:
@@ -32,9 +32,9 @@ def serves(key: Key, call: Key) -> bool:
 def relaxed(
     call: CallArguments, earlier: Sequence[Key], batches: bool = False, fixed: Container[Axis] = ()
 ) -> CallArguments:
-    """``call`` with the sizes open in which it differs from ``earlier`` keys of the same structure.
+    """``call`` with open sizes where it differs from ``earlier`` keys of the same structure.
 
-    As in TensorFlow, another rank, dtype or Python value is another trace. With ``batches``, sizes other
+    As in TensorFlow, another rank, dtype or Python value needs another trace. With ``batches``, sizes other
     than the first are left open only after three keys that differ in these. The sizes of ``fixed`` axes of
     leaves are never left open.
     """

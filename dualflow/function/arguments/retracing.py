@@ -19,9 +19,11 @@ from dualflow.function.errors import RetracingWarning
 from dualflow.graph.ir import Origin
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 
-TRACES: Final = 5
-CALLS: Final = 10
-WARNINGS: Final = 2
+_TRACES: Final = 5
+_CALLS: Final = 10
+"""The warning is given for ``_TRACES`` traces within ``_CALLS`` calls."""
+_MAX_WARNINGS: Final = 2
+"""The number of warnings of one function."""
 _OPEN: Final = "leave sizes open with an input_signature, or pad to one size"
 _NEEDED: Final = "Python code needs it as a number: compute with df.shape, or pad to one size"
 _LEFT_OPEN: Final = "this trace serves all sizes"
@@ -48,7 +50,7 @@ class TraceHistory:
         self._name = name
         self._remedy = _NEEDED if opens_sizes else _OPEN
         self._events: deque[Event] = deque(maxlen=_MAX_EVENTS)
-        self._recent: deque[int] = deque(maxlen=TRACES)
+        self._recent: deque[int] = deque(maxlen=_TRACES)
         self._warned = 0
         self.count = 0
         self.open_sizes_error = ""
@@ -90,8 +92,8 @@ class TraceHistory:
         if nested:
             return
         self._recent.append(call)
-        often = len(self._recent) == TRACES and call - self._recent[0] < CALLS
-        if often and reasons and self._warned < WARNINGS:
+        often = len(self._recent) == _TRACES and call - self._recent[0] < _CALLS
+        if often and reasons and self._warned < _MAX_WARNINGS:
             self._warned += 1
             self._warn(call, reasons)
 
@@ -131,7 +133,7 @@ class TraceHistory:
     def _warn(self, call: int, reasons: Sequence[str]) -> None:
         window = call - self._recent[0] + 1
         warn_user(
-            f"{TRACES} out of the last {window} calls to {self._name} triggered retracing, which "
+            f"{_TRACES} out of the last {window} calls to {self._name} triggered retracing, which "
             f"costs far more than a call. The last time, {'; '.join(reasons)}. {self._name}.explain() lists "
             "all traces.",
             category=RetracingWarning,

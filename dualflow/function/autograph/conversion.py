@@ -86,8 +86,8 @@ class _Converted:
 class _Unconverted:
     """A function that can't be converted, whose trace ends with an error if it tests a tensor.
 
-    The error is raised again if the user's code has caught it: a trace that continues after an ``except``
-    clause would be one of another program.
+    The error is raised again if the user's code has caught it: a trace that continued after an ``except``
+    clause would compute something else than the function.
     """
 
     __slots__ = ("_function", "_reason")

@@ -109,7 +109,7 @@ def zeros(spec: TensorSpec) -> np.ndarray[Any, Any]:
 
 
 def adapts(x: Any, dtype: DType) -> bool:
-    """Whether ``x`` is a Python number that can be a tensor of ``dtype``: no float as an integer."""
+    """Whether ``x`` is a Python number that can become a tensor of ``dtype``, without truncation."""
     if type(x) not in _NUMBERS or dtype.is_bool != (type(x) is bool):
         return False
     return type(x) in (bool, int) or dtype.is_complex or (type(x) is float and dtype.is_inexact)

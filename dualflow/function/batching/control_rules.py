@@ -2,8 +2,8 @@
 
 With a shared condition they stay one conditional or loop. With a batched condition, each branch that some
 element takes runs for the whole batch, and the results are selected; a loop runs until no element continues,
-and the carried values of the others stay unchanged. For a branch or iteration, the elements that do not
-take it are replaced by one that does. So they raise no errors, and no gradient is infinity times zero.
+and the carried values of finished elements stay unchanged. In a branch or iteration, elements that do not
+take it are replaced by one that does: so they raise no errors, and no gradient is infinity times zero.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def _spread(axes: Any, values: Any, what: str) -> Iterator[int | None]:
     parts = _children(values)
     if entries.keys() != parts.keys():
         raise InvalidArgumentError(
-            f"{what} has the structure of {axes!r}, which is not that of the values; give it theirs."
+            f"{what} has the structure of {axes!r}, but needs that of the values or one axis for all."
         )
     for key in sorted(entries) if isinstance(axes, dict) else entries:
         yield from _spread(entries[key], parts[key], what)

@@ -317,7 +317,7 @@ class CompiledGraph:
     @property
     def only_reads(self) -> bool:
         """Whether a call assigns no variable, even if it fails."""
-        return not self.sources.written and (self._history is None or not self._history.matters)
+        return not self.sources.written and (self._history is None or not self._history.is_needed)
 
     def __call__(self, *arguments: Any) -> Any:
         """The result as tensors, for a tensor or variable for each argument; variables are updated.

@@ -128,10 +128,7 @@ def _run(*arrays: Array, interpreted: InterpretedSpec) -> tuple[Array, ...]:
 def changed_sizes(
     carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
 ) -> list[tuple[int, int]]:
-    """The carried values, by index, and the axes whose sizes an iteration changes.
-
-    ``changing`` ones excluded.
-    """
+    """The indices of carried values, and axes whose sizes an iteration changes; without ``changing``."""
     differing = []
     for place, spec in enumerate(carry):
         for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):

@@ -56,8 +56,8 @@ class AssignmentHistory:
         self._on_assigned = on_assigned
 
     @cached_attribute
-    def matters(self) -> bool:
-        """Whether an assignment may precede a line that fails."""
+    def is_needed(self) -> bool:
+        """Whether the log is needed: an assignment may precede a line that fails."""
         return assigns_before_failure(self._graph)
 
     @cached_attribute
@@ -75,7 +75,7 @@ class AssignmentHistory:
 
     def effect_log(self) -> EffectLog | None:
         """A new log for a call; None if recovery needs none."""
-        return EffectLog(self._generators) if self.matters else None
+        return EffectLog(self._generators) if self.is_needed else None
 
     def recover(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
         """Assign the values to variables that eager code would have assigned before ``error``.

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dualflow.graph.compiled import PartReport
 
 
-class Reporting(Protocol):
-    """A trace, whose ``repr`` names it.
+class CompiledTrace(Protocol):
+    """What the text needs of a trace, whose ``repr`` names it.
 
     Attributes:
         sized: whether all sizes are known, from the trace or from a call, so that it can be compiled.
@@ -35,13 +35,13 @@ class Reporting(Protocol):
     def memory(self) -> object: ...
 
 
-def status(traces: Sequence[Reporting]) -> str:
+def status(traces: Sequence[CompiledTrace]) -> str:
     """The text: a line for each trace and for each kind of its parts, then one for each feature."""
     lines = [line for trace in traces for line in _trace(trace)]
     return "\n".join([*lines, "in this process", *(f"    {feature}" for feature in features())])
 
 
-def _trace(trace: Reporting) -> Iterator[str]:
+def _trace(trace: CompiledTrace) -> Iterator[str]:
     yield repr(trace)
     if not trace.sized:
         yield "    leaves sizes open; compiled for those of a call, and not called yet"

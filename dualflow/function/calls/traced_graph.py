@@ -167,10 +167,10 @@ class TracedGraph:
         return self if self._variants is None else self._variants.for_shapes(self, inputs)
 
     def compiled_for(self, inputs: Sequence[Any]) -> CompiledGraph:
-        """What runs an eager call with ``inputs``, without a tape.
+        """The compiled graph for an eager call with ``inputs``, without a tape.
 
-        It is :attr:`compiled` unless sizes are open. Then it is the program for all sizes, or if there is
-        none, the trace for the shapes of ``inputs``.
+        It is :attr:`compiled` if all sizes are static; else the program for all sizes, or if there is none,
+        that of the trace for the shapes of ``inputs``.
         """
         if self._variants is None:
             return self.compiled

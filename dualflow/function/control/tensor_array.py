@@ -32,7 +32,12 @@ Rows = list[Any]
 
 
 class _Kind(NamedTuple):
-    """The attributes of an array, without its elements."""
+    """The attributes of an array, without its elements.
+
+    Attributes:
+        clear: ``clear_after_read``.
+        alike: ``infer_shape``: whether all elements have one shape.
+    """
 
     dtype: DType
     element_shape: Shape | None

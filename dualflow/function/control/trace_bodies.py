@@ -54,7 +54,7 @@ class Body(NamedTuple):
 def trace_body(
     function: Callable[..., Any], specs: Sequence[TensorSpec], pack: Callable[[list[Any]], Sequence[Any]]
 ) -> Body:
-    """Trace ``function`` with symbolic tensors of ``specs``; ``pack`` makes its arguments of them."""
+    """Trace ``function`` with symbolic tensors of ``specs``; ``pack`` makes arguments from these."""
     inner = inner_tracer(getattr(function, "__name__", "body"))
     tensors = [inner.argument(spec) for spec in specs]
     with tracing(inner):

@@ -32,7 +32,7 @@ _ABSENT: Final = object()
 
 
 class Missing:
-    """The value at the prompt of a name whose value was not recorded; its repr is the reason."""
+    """Stands in the debugger for a value that was not recorded; its repr is the reason."""
 
     __slots__ = ("_text",)
 

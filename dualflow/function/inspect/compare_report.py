@@ -24,7 +24,7 @@ _TIED = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The ops that one kernel computes: its name, the names of the ops, and the user's lines of them."""
+    """The ops that one kernel computes: its name, their names, and the user's lines that call them."""
 
     kernel: str
     ops: tuple[str, ...]
@@ -62,7 +62,7 @@ class Costs:
 
     @property
     def cold(self) -> float:
-        """The total if the object cache is empty."""
+        """The total compile time if the cache on disk is empty."""
         return self.warm + self.compilation
 
 

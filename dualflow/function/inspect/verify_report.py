@@ -78,7 +78,7 @@ class Verification:
     def __str__(self) -> str:
         call = f"{self.name}({self.arguments})"
         if self.agrees:
-            return f"{call} agrees: eager and compiled are {_far(self.difference)}"
+            return f"{call} agrees: eager and compiled are {_difference_text(self.difference)}"
         lines = [f"{call} is divided into invalid kernels: {fault}" for fault in self.faults]
         lines += [f"{call} uses a value that was read while it was traced: {read}" for read in self.frozen]
         if not self.difference.agrees:
@@ -101,9 +101,9 @@ def _description(culprit: Culprit) -> list[str]:
     else:
         place = f" at {list(culprit.index)}" if culprit.index else ""
         lines.append(f"  expected {culprit.expected}{place}, computed {culprit.actual}")
-        lines.append(f"  {_far(culprit.difference)}")
+        lines.append(f"  {_difference_text(culprit.difference)}")
     return lines
 
 
-def _far(difference: Difference) -> str:
+def _difference_text(difference: Difference) -> str:
     return f"{difference.largest:.1e} apart at most, {difference.relative:.1e} of the largest element"

@@ -34,7 +34,7 @@ def _infer(
     *specs: TensorSpec, compute: Compute, result: Compute, integers: int, generator: Any = None
 ) -> Any:
     if not callable(compute) or not callable(result):
-        raise DTypeError(f"computes nothing with {compute!r} and {result!r}")
+        raise DTypeError(f"compute and result are functions, not {compute!r} and {result!r}")
     results = result(*specs)
     return results if isinstance(results, tuple) else (results,)
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class GuardedNumber(SymbolicTensor, AbstractSize):
-    """A number to Python, with the value of the call that is traced; a scalar to ops, with that of each call.
+    """A Python number with the value of the traced call, and for ops a scalar with the value of each call.
 
-    What needs the number itself records guards that fix the sizes it is computed from. When the trace has
-    ended, it is that number for ops too, as Python code may have kept it.
+    A use that needs the Python number records guards that fix the sizes from which it is computed. Python
+    code may keep it after the trace has ended: then ops take the Python number too.
 
     Args:
         scope: the sizes of the trace.

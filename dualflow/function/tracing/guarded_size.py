@@ -3,7 +3,7 @@
 ``x.shape[0]`` in such a trace is a :class:`GuardedSize`: an int to Python, with the value of the call that is
 traced, and an integer scalar to ops, with the value of the call that runs. Sums, products and the like of
 sizes are such sizes again. A comparison, and a use that needs an int (``range``, ``int``, an index), records
-a guard: the trace serves the calls for whose sizes it has the same outcome. PyTorch's ``SymInt`` is the same.
+a guard: the trace serves the calls for whose sizes the outcome is the same. PyTorch's ``SymInt`` is similar.
 """
 
 from __future__ import annotations

@@ -105,11 +105,11 @@ class SizeScope(AbstractSizeScope):
         return GuardedShape([None if size is None else guarded(size, self) for size in sizes])
 
     def number(self, size: int) -> int:
-        """The number that ``size`` is in the traced call."""
+        """The value of ``size`` in the traced call."""
         return evaluate_size(size, self._numbers)
 
     def equal(self, x: int, y: int) -> bool:
-        """Whether ``x == y`` in the traced call; records a guard unless it holds for no or all sizes."""
+        """Whether ``x == y`` in the traced call; records a guard if other sizes can change the result."""
         difference = x - y
         if type(difference) is int:
             return difference == 0
@@ -119,7 +119,7 @@ class SizeScope(AbstractSizeScope):
         return self._guarded(True, x, y, self.number(x) == self.number(y))
 
     def less(self, x: int, y: int) -> bool:
-        """Whether ``x < y`` in the traced call; records a guard unless it holds for no or all sizes."""
+        """Whether ``x < y`` in the traced call; records a guard if other sizes can change the result."""
         least, most = bounds(x - y)
         if most is not None and most < 0:
             return True
@@ -128,10 +128,10 @@ class SizeScope(AbstractSizeScope):
         return self._guarded(False, x, y, self.number(x) < self.number(y))
 
     def exact(self, size: int) -> int:
-        """The number that ``size`` is in the traced call, to which a guard fixes it."""
+        """The value of ``size`` in the traced call; records a guard that fixes ``size`` to it."""
         number = self.number(size)
         variables = size_variables(size)
-        if len(variables) == 1 and not self.closed:  # the axis itself, so that it is found to be fixed
+        if len(variables) == 1 and not self.closed:  # a guard on the axis itself marks it as fixed
             (variable,) = variables
             axis_size = SymInt({(variable,): 1})
             self._guarded(True, axis_size, self.number(axis_size), True)

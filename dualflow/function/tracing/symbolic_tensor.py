@@ -110,7 +110,7 @@ class SymbolicEngine(Engine):
         """A clause for errors: the time at which symbolic tensors have no value."""
         return f"while {self.name!r} is traced"
 
-    def way_to_value(self) -> str:
+    def value_advice(self) -> str:
         """A sentence for errors: how to get a symbolic tensor's value."""
         return "Return it and call .numpy() on the result"
 
@@ -130,7 +130,7 @@ class SymbolicEngine(Engine):
         """The value of ``tensor``, computed by a session."""
         raise FailedPreconditionError(
             f"{tensor!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
-            f"{self.way_to_value()}."
+            f"{self.value_advice()}."
         )
 
 
@@ -204,7 +204,7 @@ class SymbolicTensor(Tensor):
 
     def _valueless(self, name: str) -> MissingAttributeError:
         return MissingAttributeError(
-            f"{self._described()} has no .{name}() {self._tracer.pending()}. {self._tracer.way_to_value()}, "
+            f"{self._described()} has no .{name}() {self._tracer.pending()}. {self._tracer.value_advice()}, "
             "or hand it to Python with df.py_function."
         )
 

@@ -40,7 +40,7 @@ _MAX_FOLDED_BYTES = 1 << 12
 
 
 @dataclass(slots=True)
-class _State:
+class _VariableState:
     """One variable in a trace: the graph's input for its value, and its current value in the traced code."""
 
     variable: AbstractVariable
@@ -109,7 +109,7 @@ class Tracer(SymbolicEngine):
         self.proven_values: dict[Value, bool] = {}
         self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
-        self._states: dict[int, _State] = {}
+        self._states: dict[int, _VariableState] = {}
         self._static: dict[Value, Array | None] = {}
 
     # engine methods, called by ops
@@ -203,7 +203,7 @@ class Tracer(SymbolicEngine):
     def bind(self, variable: AbstractVariable) -> Value:
         """A new input of the graph for the value of a variable that is an argument."""
         value = self.builder.argument(_variable_spec(variable))
-        self._states[id(variable)] = _State(variable, value, SymbolicTensor(value, self))
+        self._states[id(variable)] = _VariableState(variable, value, SymbolicTensor(value, self))
         return value
 
     @property
@@ -296,11 +296,11 @@ class Tracer(SymbolicEngine):
     def _capture(self, tensor: AbstractTensor) -> SymbolicTensor:
         return self.tensor_of(self.builder.capture(tensor.spec, tensor, variable=False))
 
-    def _state(self, variable: AbstractVariable) -> _State:
+    def _state(self, variable: AbstractVariable) -> _VariableState:
         state = self._states.get(id(variable))
         if state is None:
             value = self.builder.capture(_variable_spec(variable), variable, variable=True)
-            state = self._states[id(variable)] = _State(variable, value, self.tensor_of(value))
+            state = self._states[id(variable)] = _VariableState(variable, value, self.tensor_of(value))
         return state
 
     def _is_inside(self, other: SymbolicEngine) -> bool:

@@ -50,7 +50,7 @@ CASES = {
     "axes of another structure": (
         lambda: vmap(lambda d: d["a"], [{"b": 0}])({"a": X}),
         "in_axes has the structure",
-        "give it theirs",
+        "one axis for all",
     ),
     "a result that differs": (lambda: vmap(df.abs, 0, None)(X), "a result is batched", "give it an axis"),
     "a result without the axis": (lambda: vmap(df.abs, 0, 2)(X), "no axis 2", "change out_axes"),
