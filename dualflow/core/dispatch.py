@@ -138,18 +138,17 @@ class Engine:
         raise NotImplementedError
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
-        """``rule(x, **attrs)``: a pure function of a tensor that calls ops, which may run as one compiled
-        kernel.
+        """``rule(x, **attrs)``, which may run as one compiled kernel.
 
-        ``rule`` is a module's function, and the attributes are hashable: both are part of the kernel's key.
+        ``rule`` is a pure function of a module, which calls ops on the tensor; the attributes are hashable.
+        Both are part of the kernel's key.
         """
         return rule(x, **attrs)
 
     def generated(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
     ) -> Any:
-        """``rule(*inputs, count=count, **attrs)``: generates ``count`` numbers; may run as one compiled
-        kernel.
+        """``rule(*inputs, count=count, **attrs)``: ``count`` random numbers, perhaps by one kernel.
 
         ``rule`` and ``attrs`` are as in :meth:`composite`. For a larger count the first numbers are the same.
         """

@@ -15,8 +15,7 @@ _STORES_CELL: Final = {dis.opmap["STORE_DEREF"], dis.opmap["DELETE_DEREF"]}
 
 
 def captured(function: Any) -> Any:
-    """A copy of ``function`` in which variables of enclosing scopes and of its module keep their present
-    values.
+    """A copy of ``function`` whose closure and global variables keep their present values.
 
     The module's functions that it calls are copied likewise. A variable that one of these functions assigns
     stays shared with the program. Objects are not copied: changes of a list or an attribute are visible.

@@ -50,8 +50,7 @@ class ElementFunction:
     It is traced now, and compiled by its first call. It runs in Python instead, on eager tensors, if datasets
     are among the elements or results, in debug mode, and if it was created by a function that itself runs for
     each element: compiling it each time would cost more. Variables that it reads from enclosing scopes and
-        its
-    module are captured now, as by a trace, except in debug mode.
+    its module are captured now, as by a trace, except in debug mode.
 
     Args:
         function: takes the parts of a tuple as separate arguments, any other element as one.

@@ -24,8 +24,7 @@ class _NoDependency:
 
 
 class Module:
-    """The base of models and layers: collects the variables in its attributes, and in those of its
-    submodules.
+    """The base of models and layers: collects the variables of its attributes and submodules.
 
     Attributes are searched in the order of their names, lists and tuples in order, dicts by sorted key; a
     variable or module that is reached twice is listed once.

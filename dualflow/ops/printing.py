@@ -199,8 +199,10 @@ def _printable(array: Array, edge: int) -> str:
 
 
 def _quoted(x: bytes) -> str:
-    """A string in quotes, as C writes it, with the letters of all languages as they are; bytes that are no
-    UTF-8 are half surrogates, as Python reads file names."""
+    """A string in quotes with C's escapes; letters of all languages stay as they are.
+
+    Bytes that aren't UTF-8 become surrogates, as in Python's file names.
+    """
     text = x.decode("utf-8", "surrogateescape").translate(_ESCAPES)
     return f'"{text}"'
 

@@ -13,8 +13,7 @@ from dualflow.profiler.recorder import Recorder, Row, TimedSpan
 
 
 def trace_events(rows: list[Row], start: int) -> Iterator[dict[str, Any]]:
-    """The events of Chrome's trace format: the names of rows, and complete events in the order of their
-    begin.
+    """The events of Chrome's trace format: names of rows, then complete events by start time.
 
     Args:
         rows: the rows of a recorder.

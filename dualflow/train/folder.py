@@ -13,10 +13,9 @@ The index is::
         "arrays": {NAME: {"dtype": "float32", "shape": [2, 3], "crc32": 123}},
         "nodes": ...}}      the object graph; see ``saved_graph.py``
 
-        A write creates a new file of arrays and then replaces the index atomically: a folder holds the
-            checkpoint
-        that its index describes, or none. The older file of arrays is removed last, with the files of killed
-        writers, unless another process is writing there.
+A write creates a new file of arrays and then replaces the index atomically: a folder holds the checkpoint
+that its index describes, or none. The older file of arrays is removed last, with the files of killed
+writers, unless another process is writing there.
 """
 
 from __future__ import annotations

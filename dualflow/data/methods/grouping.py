@@ -35,8 +35,7 @@ class GroupingMethods(DatasetBase):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
-        """Consecutive elements stacked: each batch of ``batch_size`` elements is one element with a new first
-        axis.
+        """Batches: each ``batch_size`` consecutive elements are stacked along a new first axis.
 
         Args:
             batch_size: the number of elements in a batch.

@@ -41,8 +41,7 @@ class MappingMethods(DatasetBase):
         """The results of ``map_func`` for each element.
 
         The function is traced once, here, and compiled at the first element: side effects in Python happen
-            once.
-        Wrap code that must run in Python for each element in :func:`dualflow.py_function` or
+        once. Wrap code that must run in Python for each element in :func:`dualflow.py_function` or
         :func:`dualflow.numpy_function`.
 
         Args:
@@ -70,8 +69,7 @@ class MappingMethods(DatasetBase):
         return self.then(ParallelMapStage(source=self.stage, function=function, calls=calls, ordered=ordered))
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
-        """The elements of the datasets that ``map_func`` returns for each element, one dataset after the
-        other.
+        """The concatenated datasets that ``map_func`` returns for the elements.
 
         The function is called here with symbolic tensors, to find the layout of its datasets, and then in
         Python for each element. Variables that it reads from enclosing scopes and its module keep their

@@ -49,8 +49,9 @@ class WindowMethods(DatasetBase):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Datasets of the elements of sliding windows; structures of datasets for elements of several
-        tensors.
+        """Sliding windows, each a dataset of its elements.
+
+        If elements consist of several tensors, a window is a structure of datasets.
 
         Args:
             size: how many elements a window has.

@@ -102,8 +102,10 @@ def _moved(x: Any, axis: int, by: int, value: float) -> Any:
 
 
 def _exponentials_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    """``exp(x) * sum(g * exp(-out))``, whose sums run the other way, taken of the positive and the negative
-    ``g`` separately so that they have logarithms."""
+    """``exp(x) * sum(g * exp(-out))``, summed in the other direction.
+
+    Positive and negative ``g`` are summed separately, so that the sums have logarithms.
+    """
     safe = where(isfinite(out), out, 0)
 
     def part(share: Any) -> Any:

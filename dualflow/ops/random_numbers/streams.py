@@ -1,6 +1,6 @@
-"""The streams that stateful functions draw from: a shared one, one for each op seed, and one for each op
-with a seed in a traced function.
+"""The streams of random numbers that stateful functions draw from.
 
+There is a shared one, one for each op seed, and one for each op with a seed in a traced function.
 Numbers come from the Philox generator as NumPy implements it.
 """
 
