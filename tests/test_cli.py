@@ -115,7 +115,7 @@ def example_args():
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs ``python -m dualflow`` in a folder with a few modules; answers the finished process."""
+    """Runs ``python -m dualflow`` in a folder with a few modules; returns the finished process."""
     (tmp_path / "model.py").write_text(MODULE)
     (tmp_path / "examples_of_its_own.py").write_text(EXAMPLES)
     (tmp_path / "broken.py").write_text("import dualflow\nraise OSError('no such disk')\n")

@@ -1,4 +1,4 @@
-"""Switches and versions that programs ask for when they start."""
+"""Switches and versions that programs set or read when they start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program asks of the place where it runs: eager, traced, or an explicit graph."""
+"""Functions about the present context: eager, traced, or an explicit graph."""
 
 from __future__ import annotations
 

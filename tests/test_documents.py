@@ -33,7 +33,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def is_of_a_package(page: Path) -> bool:
-    """Whether a page is beside the code of a package."""
+    """Whether a page is in the folder of a package."""
     return any(root in page.parents for root in PACKAGES)
 
 

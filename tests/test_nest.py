@@ -1,4 +1,4 @@
-"""``df.nest``: flattening and packing are each other's inverse, and what is alike is told from what isn't."""
+"""``df.nest``: packing is the inverse of flattening, and structures that differ are distinguished."""
 
 from __future__ import annotations
 

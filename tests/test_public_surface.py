@@ -1,4 +1,4 @@
-"""What ``dir``, ``help`` and tab show of each public namespace, and what asking it for another name says."""
+"""What ``dir``, ``help`` and tab show of each public namespace, and the error for another name."""
 
 from __future__ import annotations
 

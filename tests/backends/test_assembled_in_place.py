@@ -1,4 +1,4 @@
-"""Outputs put together from pieces: written once, and in the place of an old value that nobody reads."""
+"""Outputs assembled from pieces: written once, in place of an old value that isn't read any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of any length put where integers say: whole registers and what is left over, in both modes."""
+"""Scatters of rows of any length: whole registers and the remainder, in both modes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Conditionals, loops and scatters as machine code: where values live, how a loop is stopped, what it
-costs."""
+"""Conditionals, loops and scatters as machine code: memory of values, interruption, and costs."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def written(f: Any, *inputs: Any) -> list[int]:
 
 
 def test_steps_from_an_array_in_memory_are_taken_again() -> None:
-    """Between the products stand a quarter of one, its square and its cube, of which one is written."""
+    """Between the products come a quarter of one, its square and its cube, of which one is written."""
 
     def f(x: Any) -> Any:
         y = x @ x * 0.25

@@ -24,7 +24,7 @@ def numbers(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def expected(x: np.ndarray, function: Any, axis: int, exclusive: bool, reverse: bool) -> np.ndarray:
-    """By NumPy's own running results, of ``x`` behind the first value where they are exclusive."""
+    """NumPy's running results; exclusive ones start with the neutral element."""
     ufunc, first = RUNNING[function]
     rows = np.moveaxis(x, axis, 0)
     rows = rows[::-1] if reverse else rows

@@ -1,4 +1,4 @@
-"""The benchmarks run, measure what they say, and agree with NumPy: at sizes at which that takes seconds."""
+"""The benchmarks run at small sizes, measure what they report, and agree with NumPy."""
 
 from __future__ import annotations
 

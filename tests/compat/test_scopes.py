@@ -1,4 +1,4 @@
-"""Variables by name: created once, found again where a scope says so; templates and layers stand on them."""
+"""Variables by name: created once, reused where a scope allows it; templates and layers use them."""
 
 from __future__ import annotations
 

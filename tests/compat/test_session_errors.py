@@ -1,4 +1,4 @@
-"""The errors of graphs and sessions: each says what is wrong, where, why, and what to do."""
+"""The errors of graphs and sessions: each states what is wrong, where, why, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that fails leaves in a session's variables what stands before the failing operation."""
+"""After a run has failed, a session's variables have the updates that precede the failing operation."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_variable_that_a_failed_run_has_begun_has_its_value(session: Session) 
 
 
 def test_what_is_fed_is_copied(session: Session) -> None:
-    """What a failed run leaves is no memory of the caller's."""
+    """After a failed run, variables don't share memory with the caller's arrays."""
     v, x, i = v1.Variable([1.0, 1.0]), v1.placeholder(v1.float32, [2]), v1.placeholder(v1.int32, [])
     with v1.control_dependencies([v.assign(x)]):
         y = v1.gather(rows(), i)

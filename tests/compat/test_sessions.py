@@ -1,4 +1,4 @@
-"""What sessions promise: defaults, state, no growth, threads, and errors that say what to do."""
+"""Sessions: defaults, state, no growth, threads, and errors with a remedy."""
 
 from __future__ import annotations
 

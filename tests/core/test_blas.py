@@ -27,7 +27,7 @@ def found() -> blas.Blas:
 
 
 def routine(found: blas.Blas, name: str, *kinds: Any) -> Callable[..., None]:
-    """A routine as a function; ``int`` among the kinds stands for an integer of the library's width."""
+    """A routine as a function; ``int`` among the kinds is an integer of the library's width."""
     integer = {32: ctypes.c_int32, 64: ctypes.c_int64}[found.int_bits]
     types = [integer if kind is int else kind for kind in kinds]
     return ctypes.CFUNCTYPE(None, *types)(found.symbols[name])

@@ -15,7 +15,7 @@ from dualflow.core import blas, blas_threads
 
 @pytest.fixture
 def number() -> Iterator[Callable[[], int]]:
-    """What tells the number, which is 2 before the test."""
+    """A function that returns the number of threads, which is 2 before the test."""
     found = blas.find()
     if found is None or not found.set_num_threads or not found.get_num_threads:
         pytest.skip("NumPy's BLAS has no number of threads to set")

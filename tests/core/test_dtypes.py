@@ -1,4 +1,4 @@
-"""Which dtype a name, a number or a type stands for."""
+"""The dtypes that names, numbers and types are converted to."""
 
 from __future__ import annotations
 

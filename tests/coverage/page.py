@@ -28,7 +28,7 @@ page, and a test compares it with the package. Under `df.numpy` are the names of
 
 
 class Found(NamedTuple):
-    """A name of TensorFlow's: its namespace, whether it is there, and what asking for it says if it isn't."""
+    """A name of TensorFlow's: its namespace, whether it exists, and the error of its lookup if not."""
 
     namespace: str
     name: str

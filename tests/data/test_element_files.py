@@ -1,4 +1,4 @@
-"""Files of elements (caches, saved datasets): damage is an error, and failed writers leave nothing behind."""
+"""Files of elements (caches, saved datasets): damage is an error, and failed writers leave no files."""
 
 from __future__ import annotations
 

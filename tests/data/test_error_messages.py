@@ -1,4 +1,4 @@
-"""What goes wrong with datasets: the kind of the error, what it says, and the user's line."""
+"""Errors of datasets: their types, messages, and the user's lines."""
 
 from __future__ import annotations
 

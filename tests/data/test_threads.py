@@ -1,4 +1,4 @@
-"""Threads that work ahead: what they give, how errors get out of them, and that none is left behind."""
+"""Threads that work ahead: their elements, their errors, and that all of them end."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ WEIGHT = df.Variable(V, name="weight")
 
 
 def taped(function, **options):
-    """What a tape around ``function`` of one watched vector says to it."""
+    """The error of a tape around ``function`` of one watched vector."""
     with df.GradientTape(**options) as tape:
         tape.watch(V)
         y = function(V)
@@ -97,7 +97,7 @@ def changed_inside():
 
 
 def waited_for():
-    """This thread changes ``a`` and asks for ``b``, another the other way round."""
+    """This thread changes ``a`` and reads ``b``, another thread the other way round."""
     a, b = df.Variable(0.0), df.Variable(0.0)
 
     def other():

@@ -1,4 +1,4 @@
-"""Forward mode: ``ForwardAccumulator`` and the functions of ``df.autodiff`` that stand on it."""
+"""Forward mode: ``ForwardAccumulator`` and the functions of ``df.autodiff`` that use it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def heard(function, *values, **options):
 
 
 def gradient(function, x=X):
-    """The gradient of the sum of what ``function`` gives, which says nothing of NumPy."""
+    """The gradient of the sum of ``function``'s results, without a warning about NumPy."""
     with warnings.catch_warnings(), df.GradientTape() as tape:
         warnings.simplefilter("error")
         tape.watch(x)

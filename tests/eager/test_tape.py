@@ -1,4 +1,4 @@
-"""GradientTape: what it watches, when it records, what it answers."""
+"""GradientTape: what it watches, when it records, and what it returns."""
 
 import gc
 import threading

@@ -224,7 +224,7 @@ def exported(capsule):
 
 @pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}])
 def test_what_a_dlpack_consumer_writes_is_not_seen(options):
-    """Some consumers write whatever the flags say."""
+    """Some consumers write even if the flags forbid it."""
     x = df.constant([1.0, 2.0])
     capsule = x.__dlpack__(**options)
     ctypes.cast(exported(capsule)[0], ctypes.POINTER(ctypes.c_float))[0] = 9.0

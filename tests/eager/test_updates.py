@@ -127,7 +127,7 @@ def test_changes_of_several_kinds_all_count():
 
 
 def test_an_assignment_between_is_not_undone():
-    """After a value was assigned, only what was added since may be seen beside it."""
+    """After an assignment, only additions that came later may be visible with it."""
     v, high = df.Variable(0.0), 1e6
     added = [0] * 4
     seen: list[float] = []

@@ -37,7 +37,7 @@ class Slots:
 
 
 class Lock:
-    """What stands for a tensor."""
+    """A stand-in for a tensor."""
 
     def __init__(self) -> None:
         self.tensor = tensor()

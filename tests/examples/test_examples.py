@@ -32,7 +32,7 @@ def run_example(name: str, *options: str) -> str:
 
 
 def number(pattern: str, text: str) -> float:
-    """The number where the group of ``pattern`` stands in ``text``."""
+    """The number that the group of ``pattern`` matches in ``text``."""
     found = re.search(pattern, text)
     assert found is not None, f"nothing looks like {pattern!r} in:\n{text}"
     return float(found[1])

@@ -1,4 +1,4 @@
-"""Graphs as networkx sees them; work and span of graphs whose answer is known."""
+"""Graphs in networkx; work and span of graphs for which they are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of all iterations of a loop are one product before it or behind it."""
+"""Products of all iterations of a loop become one product before or after it."""
 
 from __future__ import annotations
 

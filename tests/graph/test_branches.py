@@ -1,4 +1,4 @@
-"""Conditionals whose index is known are made while compiling; others take and answer what is needed."""
+"""Conditionals with a known index are resolved at compile time; others lose unused inputs and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditionals and loops as nodes: one op each, whose attribute says what their graphs are and do."""
+"""Conditionals and loops as nodes: one op each, whose attribute holds their graphs."""
 
 from __future__ import annotations
 

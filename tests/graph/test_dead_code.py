@@ -1,4 +1,4 @@
-"""What nobody reads goes."""
+"""Nodes whose results aren't used are removed."""
 
 from __future__ import annotations
 

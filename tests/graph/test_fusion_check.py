@@ -94,7 +94,7 @@ def test_what_is_read_through_a_view_is_waited_for(traced) -> None:
 
 
 def test_what_may_fail_is_not_moved_across_an_effect(traced) -> None:
-    """Printed before the first division, and not any more behind the second, whichever fails."""
+    """It is printed before the first division, and not after the second, whichever fails."""
 
     def program(x, y):
         first = x // y

@@ -1,5 +1,4 @@
-"""Loops: those that begin alike are one, none does what nobody needs, and known numbers of iterations are
-used."""
+"""Passes on loops: equal ones are merged, unused results dropped, and known iteration counts used."""
 
 from __future__ import annotations
 

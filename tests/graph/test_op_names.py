@@ -53,7 +53,7 @@ def is_registry(node: ast.AST) -> bool:
 
 
 def decides_by_name(node: ast.AST) -> bool:
-    """Whether ``node`` compares the name of an op, or looks it up; whether an op is registered is no name."""
+    """Whether ``node`` compares or looks up the name of an op; a check that one is registered is allowed."""
     if isinstance(node, ast.Compare):
         return any(map(is_op_name, (node.left, *node.comparators))) and not is_registry(node.comparators[0])
     if isinstance(node, ast.Subscript):

@@ -41,7 +41,7 @@ def graph_of(function, *shapes):
 
 
 def outside(graph):
-    """The nodes that stand in no loop."""
+    """The nodes outside of loops."""
     return [n for n in graph.nodes if not isinstance(n.op.kind, Loop)]
 
 

@@ -75,7 +75,7 @@ def test_graphs_without_parts_are_left_alone(traced):
 
 
 def test_the_gradient_of_a_recurrent_net_multiplies_by_the_state_s_part_alone():
-    """The gradient by the inputs, the other part of ``concat``, is nobody's."""
+    """The gradient by the inputs, the other part of ``concat``, isn't used."""
 
     def loss(xs, w):
         with df.GradientTape() as tape:

@@ -75,7 +75,7 @@ def compiled_together(
 def one_file(programs: Sequence[ExportedProgram]) -> str:
     """The text of one file with all programs.
 
-    Functions that equal programs have in common stand there once; names that are private to a program get its
+    Functions that the programs have in common occur once; names that are private to a program get its
     number.
     """
     pieces: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Keras's own tests, from its installed wheel, on this backend: a table by group beside the torch backend's.
+"""Keras's own tests, from its installed wheel, on this backend, in a table with those of the torch backend.
 
     python tests/keras/conformance.py                   # the groups that CI runs
     python tests/keras/conformance.py layers/core ops/math_test.py

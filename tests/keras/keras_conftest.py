@@ -1,4 +1,4 @@
-"""What Keras's tests, which its wheel ships without, expect of the ``conftest`` beside them.
+"""The ``conftest`` that Keras's tests expect, which its wheel doesn't have.
 
 It also writes what became of each test to the file that ``KERAS_OUTCOMES`` names.
 """

@@ -1,4 +1,4 @@
-"""Programs written for NumPy: differentiated as they stand, compiled as they stand, to machine code."""
+"""Programs written for NumPy: differentiated and compiled to machine code without changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every function of ``df.numpy`` against NumPy: values, dtypes, shapes, and what is refused.
 
-``calls.txt`` has the calls, in groups. The line above a group says the kinds of dtypes and the shapes from
+``calls.txt`` has the calls, in groups. The line above a group has the kinds of dtypes and the shapes from
 which its array ``x`` is drawn; ``xp`` is NumPy or ``df.numpy``.
 """
 

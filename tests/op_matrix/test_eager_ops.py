@@ -1,4 +1,4 @@
-"""Every op, sample, dtype and layout: the eager kernel does what the op's form says."""
+"""Every op, sample, dtype and layout: the eager kernel agrees with the op's definition."""
 
 import itertools
 import math
@@ -34,7 +34,7 @@ each_op = pytest.mark.parametrize("name", CASES)
 
 
 def run(case):
-    """The prepared inputs of a case, and the arrays that the eager engine answers."""
+    """The prepared inputs of a case, and the arrays that the eager engine returns."""
     inputs = case.op.prepare(case.inputs, EAGER)
     with np.errstate(all="ignore"):
         found = EAGER.run(case.op, inputs, case.attrs)
@@ -236,7 +236,7 @@ PLAIN = [
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", [case for case in PLAIN if case is not None], ids=str)
 def test_other_dtypes_are_refused_or_answered_alike_now_and_in_a_graph(case, dtype):
-    """The graph asks the spec rule, the eager engine the kernel: they must agree on what an op can take."""
+    """Graphs use the spec rule, the eager engine the kernel: they must accept the same inputs."""
     kept = {Promotion.NONE: len(case.inputs), Promotion.AFTER_FIRST: 1}.get(case.op.promotion, 0)
     given = [
         np.abs(x).astype(dtype) if i >= kept or x.dtype.kind == "f" else x for i, x in enumerate(case.inputs)

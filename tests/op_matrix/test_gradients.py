@@ -20,7 +20,7 @@ def differentiable(case):
 
 
 def in_float64(case):
-    """Whether the answer is precise enough to be differenced."""
+    """Whether the result is precise enough for finite differences."""
     specs = [TensorSpec(x.shape, x.dtype) for x in case.inputs]
     return all(spec.dtype == np.float64 for spec in case.op.specs(specs, case.attrs))
 
@@ -103,7 +103,7 @@ def test_first_order(case):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_second_order(case):
-    """The gradient of the gradient's weighted sum, against differences of the first order's own answer."""
+    """The gradient of the gradient's weighted sum, against differences of the first-order gradient."""
     tensors = [wrap(x) for x in case.inputs]
     sources = differentiable(case)
 

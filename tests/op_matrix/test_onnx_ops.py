@@ -47,12 +47,12 @@ def exported(case: Case) -> Any:
 
 
 def as_text(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Bytes as strings, as ONNX has them."""
+    """Bytes decoded to str, which ONNX Runtime expects."""
     return np.array([x.decode() for x in array.reshape(-1)], object).reshape(array.shape)
 
 
 def compare(case: Case) -> bool:
-    """Whether ``case`` has an ONNX form, which computes what the kernel does."""
+    """Whether ``case`` can be exported to ONNX; then the results must equal those of the kernel."""
     try:
         pair = exported(case)
     except InvalidArgumentError as error:
@@ -79,7 +79,7 @@ def compare(case: Case) -> bool:
 
 
 def is_defined(case: Case) -> bool:
-    """Whether ONNX defines the result: not of floats outside of an integer dtype, nor of bytes but text."""
+    """Whether ONNX defines the result: not for floats cast out of range, nor for bytes that aren't text."""
     if case.op is CAST and case.label.endswith("special values"):
         return False
     return all(_is_text(x) for x in case.inputs)

@@ -1,4 +1,4 @@
-"""Python's and NumPy's values take the dtype of the tensor beside them, whichever function joins them."""
+"""Python's and NumPy's values take the dtype of a tensor operand, in all functions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Python numbers beside tensors keep their precision: none goes through a narrower dtype on its way."""
+"""Python numbers as operands of tensors keep their precision: none passes through a narrower dtype."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def traced(function, *shapes):
 
 
 def set_while_recorded(x):
-    """Tell the size of a tensor that a tape may watch."""
+    """The size of a tensor that a tape may watch."""
     with df.GradientTape():
         x.set_shape([2])
 
@@ -46,7 +46,7 @@ def gradient(function, *shapes):
 
 
 def inferred(name, *specs, **attrs):
-    """What the rule of an op says to inputs of these shapes and dtypes."""
+    """The error of an op's spec rule for inputs of these shapes and dtypes."""
     return REGISTRY[name].specs([TensorSpec(*spec) for spec in specs], attrs)
 
 

@@ -69,7 +69,7 @@ def applied(case: Case, inputs: Any) -> list[Any]:
 
 
 def expected_of(case: Case, wide: list[Any]) -> list[Any]:
-    """What the op gives for float32, rounded where its rule says so."""
+    """The op's result for float32, rounded where its rule requires it."""
     tensors = [df.constant(x) for x in wide]
     specs = case.op.specs([df.constant(rounded(x)).spec for x in wide], case.attrs)
     return [

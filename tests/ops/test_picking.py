@@ -54,7 +54,7 @@ KINDS = ["array", "list", "mask", "int", "slice"]
 
 
 def numpys(array, key):
-    """NumPy's answer, or None where the arrays do not broadcast."""
+    """NumPy's result, or None where the arrays do not broadcast."""
     try:
         return array[key]
     except IndexError:

@@ -333,7 +333,7 @@ def test_the_error_has_the_statement_and_the_users_line() -> None:
 
 
 def test_spans_begin_before_the_end_of_their_loop() -> None:
-    """A chunk that begins behind the end would have its masked rest before its begin."""
+    """A chunk that begins past the end would have its masked remainder before its start."""
     (run, *_) = [run for _, run in launched(lambda x: df.reduce_sum(x * x), df.TensorSpec([40000]))]
     wide = dict.fromkeys(range(len(run.kernel.buffers)), WIDE)
     assert accepts(run, wide)

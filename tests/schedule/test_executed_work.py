@@ -1,4 +1,4 @@
-"""The work that kernels execute, counted from their loop programs, beside the work of the graph."""
+"""The work that kernels execute, counted from their loop programs, compared with the work of the graph."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def test_a_kernel_for_any_length_is_given_as_many_elements() -> None:
 @pytest.mark.parametrize("counts", [[True, True, False], [3, 0], [0, 1], [False, True]])
 @pytest.mark.parametrize("size", [0, 2])
 def test_positions_are_as_many_as_their_buffer_has(counts: list[int], size: int) -> None:
-    """What counts one more or fewer writes nothing behind the end, and ends the call."""
+    """A count that is off by one writes nothing past the end, and stops the call."""
     f = df.function(lambda counts: dispatch.current().apply(POSITIONS, (counts,), {"size": size}))
     if sum(counts) == size:
         np.testing.assert_array_equal(f(df.constant(counts)), np.repeat(np.arange(len(counts)), counts))

@@ -50,7 +50,7 @@ def address(v: Any) -> int:
 
 
 def agrees(function: Callable[..., Any], *variables: Any, calls: int = 3) -> None:
-    """Compiled calls change the variables, and answer, as the Python does."""
+    """Compiled calls change the variables and return the same as Python."""
     initial = [v.numpy().copy() for v in variables]
     expected = []
     for _ in range(calls):

@@ -111,7 +111,7 @@ def test_less_memory_takes_more_work_but_never_much_for_little() -> None:
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_whatever_is_dropped_the_results_are_the_same(graph: Graph, data: st.DataObject) -> None:
-    """Any values may be dropped behind any nodes: correctness does not rest on what is chosen."""
+    """Any values may be dropped after any nodes: correctness doesn't depend on the choice."""
     made = [v for node in graph.nodes for v in node.outputs]
     places = st.dictionaries(
         st.integers(0, len(graph.nodes) - 1), st.lists(st.sampled_from(made), max_size=4), max_size=30

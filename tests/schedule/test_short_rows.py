@@ -1,4 +1,4 @@
-"""Rows that fit into one vector: their statements, and that no row depends on those beside it."""
+"""Rows that fit into one vector: their statements, and that no row depends on its neighbours."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_row_does_not_depend_on_those_next_to_it(rows: int, columns: int, data
 
 @pytest.mark.parametrize("columns", [5, 8])
 def test_a_check_looks_at_the_elements_of_rows_only(columns: int) -> None:
-    """Lanes behind the end of a row hold zeros, whose inverses fail no check."""
+    """Lanes past the end of a row hold zeros, whose inverses fail no check."""
 
     @df.function
     def inverses(x: Any) -> Any:

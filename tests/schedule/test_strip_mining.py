@@ -1,4 +1,4 @@
-"""Lane loops in strips: which ones, what stands in them, and that invariant statements leave their loops."""
+"""Strip-mined lane loops: which ones, their contents, and that invariant statements leave their loops."""
 
 from __future__ import annotations
 

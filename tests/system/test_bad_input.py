@@ -1,4 +1,4 @@
-"""Input that has no answer gets a clear error, in both modes, and nothing else; odd input has its answer."""
+"""Invalid input has a clear error in both modes, and nothing else; unusual input has a result."""
 
 from __future__ import annotations
 

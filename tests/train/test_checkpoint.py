@@ -422,7 +422,7 @@ def test_a_checkpoint_of_other_places_reads_back_into_them_alone(tmp_path: Path)
 
 
 def test_a_namedtuple_and_a_variable_in_a_closed_class(tmp_path: Path) -> None:
-    """What is no child: functions, classes, modules, tensors and traces."""
+    """Values that aren't children: functions, classes, modules, tensors and traces."""
     model = Own(1.0)
     model.things = [np, Own, test_a_namedtuple_and_a_variable_in_a_closed_class, df.ones([2])]  # type: ignore[attr-defined]
     model.step = df.function(lambda: model.w * 2.0)  # type: ignore[attr-defined]

@@ -105,7 +105,7 @@ def test_a_saver_that_is_killed_anywhere_leaves_the_old_checkpoint_or_the_new_on
 
 
 def in_child(action: Any) -> str:
-    """What an action says in a forked process: the name of its error's class and the message."""
+    """The error of an action in a forked process: the name of its class, and the message."""
     read, write = os.pipe()
     child = os.fork()
     if not child:

@@ -1,4 +1,4 @@
-"""Damaged and hostile checkpoints: an error that says so, and nothing is assigned."""
+"""Damaged and hostile checkpoints: a clear error, and nothing is assigned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables that are created after a restore begin with the checkpoint's values, wherever they stand."""
+"""Variables that are created after a restore begin with the checkpoint's values."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_list_of_the_checkpoints_own(tmp_path: Path) -> None:
 
 
 def test_an_object_that_is_given_to_the_checkpoint_later(tmp_path: Path) -> None:
-    """Also a variable that was read before, which nobody asks for again."""
+    """Also a variable that was read before and isn't read again."""
     old = df.Variable(3.0)
     df.train.Checkpoint(v=old).write(tmp_path / "c")
     checkpoint, v = df.train.Checkpoint(), df.Variable(0.0)

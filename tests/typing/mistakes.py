@@ -1,4 +1,4 @@
-"""Lines that type checkers must report, each, and those beside them that they must not."""
+"""Lines that type checkers must report, and similar ones that they must not."""
 
 from __future__ import annotations
 

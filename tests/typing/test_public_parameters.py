@@ -29,7 +29,7 @@ def namespaces() -> dict[str, ModuleType]:
 
 
 def functions() -> dict[str, FunctionType]:
-    """The functions behind public names, and the public methods of public classes, by their own names."""
+    """The functions of public names, and the public methods of public classes, by their own names."""
     public = {}
     for namespace in namespaces().values():
         for name in dir(namespace):

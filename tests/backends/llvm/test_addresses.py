@@ -1,5 +1,4 @@
-"""Where rows begin that many loops tell is computed once, not for the iterations and again for the masked
-rest."""
+"""Addresses of rows that depend on several loops are computed once, also for the masked remainder."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ pytestmark = pytest.mark.llvm
 
 
 def windows(x: df.Tensor, axes: int) -> df.Tensor:
-    """A copy whose rows are told by ``axes`` loops: no two of them walk memory as one."""
+    """A copy whose rows depend on ``axes`` loops, no two of which can be merged."""
     return x[tuple([slice(0, 3)] * axes + [slice(0, 5)])] + 1.0
 
 

@@ -1,4 +1,4 @@
-"""Whose objects the cache runs: those of its own user, in a folder that nobody else may write to."""
+"""The cache runs only objects of the same user, from a folder that no other user may write to."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_what_is_not_written_has_the_pattern(side: str, tmp_path: Path) -> None:
 
 
 def test_a_dead_intermediate_of_another_call_is_never_read_as_a_value(tmp_path: Path) -> None:
-    """Each call has new memory: an intermediate that is not computed is no number of the call before."""
+    """Each call has new memory: an intermediate that isn't computed doesn't keep an old value."""
     program = (
         WRONG
         + """
@@ -234,7 +234,7 @@ def test_a_fault_in_a_loop_names_the_op_of_its_body(tmp_path: Path) -> None:
 
 
 def test_a_fault_in_another_thread_names_its_kernel(tmp_path: Path) -> None:
-    """A loop that threads share; the last chunk is too long, whoever takes it."""
+    """A loop that threads share; the last chunk is too long, whichever thread runs it."""
     program = (
         PROGRAM.replace("1000", "3_000_000")
         + "code.params[step_of(code, 'exp') + ITERATIONS] += 1\ndoubled(x)"

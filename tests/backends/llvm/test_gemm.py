@@ -31,7 +31,7 @@ def multiply(
     shared: bool = False,
     which: Gemm | None = None,
 ) -> list[int]:
-    """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; answers its table."""
+    """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; returns its table."""
     made = which or gemm(c.dtype.char)
     lies = [MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
     sizes = (c.shape[0], c.shape[1], a.shape[1])

@@ -1,4 +1,4 @@
-"""Memory of large outputs: kept when it is freed, within a limit, and nobody's while it is somebody's."""
+"""Memory of large outputs: kept for reuse when it is freed, up to a limit, and never shared."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_where_what_is_read_together_is_damaged_nothing_is_compiled(folder: Path
 @LINKED
 @pytest.mark.parametrize("content", [b"whole, but no object", None])
 def test_a_whole_entry_that_is_not_the_kernel_is_compiled_anew(content: bytes | None) -> None:
-    """Also another kernel's object, which is sound."""
+    """Also if the entry is another kernel's object, which is valid in itself."""
     other = object_cache.load(key(11))
     assert other is not None
     object_cache.store(key(2), other if content is None else content)

@@ -1,4 +1,4 @@
-"""Each fast part has a switch and a fallback: without it results are the same, and ``status()`` says so.
+"""Each fast part has a switch and a fallback: without it results are the same, and ``status()`` reports it.
 
 The whole suite runs with all of them on. These are the switches themselves; continuous integration runs every
 op, random programs and loops with each part off and with each width of vectors.

@@ -67,7 +67,7 @@ def multiply(
 
 @st.composite
 def axes(draw: Callable[..., Any]) -> SlidingAxis:
-    """An axis with at least one window, zeros before and behind it."""
+    """An axis with at least one window, zeros before and after it."""
     length, dilation, stride = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
     reach = (length - 1) * dilation + 1
     before, behind = draw(st.integers(0, reach + 1)), draw(st.integers(0, reach + 1))

@@ -120,7 +120,7 @@ def test_zeros_around_meet_the_filter() -> None:
 
 
 def test_its_bits_are_those_of_the_loops() -> None:
-    """The largest window that a routine takes, beside one more factor, which only loops take."""
+    """The largest window that a routine supports, and one with one more factor, which only loops support."""
     x = np.random.default_rng(0).standard_normal((2, 12, 30, 16)).astype(np.float32)
     w = np.random.default_rng(1).standard_normal((8, 8, 16, 1)).astype(np.float32)
     sums = depthwise((1, 1), (1, 1), "SAME")
@@ -158,7 +158,7 @@ def test_gradients_are_such_sums_too() -> None:
 
 @pytest.mark.parametrize(("shape", "size", "strides", "dilations", "padding"), GEOMETRIES[:3])
 def test_what_a_node_means(shape: Any, size: Any, strides: Any, dilations: Any, padding: str) -> None:
-    """Its NumPy kernel says the same."""
+    """Its NumPy kernel gives the same result."""
     f, x, w = depthwise(strides, dilations, padding), integers(shape), integers((*size, shape[3], 1))
     concrete = f.get_concrete_function(df.TensorSpec(x.shape), df.TensorSpec(w.shape))
     (call,) = concrete.compiled.executable.plan.calls

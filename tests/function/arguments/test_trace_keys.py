@@ -147,7 +147,7 @@ def test_a_key_without_one_of_its_parts_gives_other_results(name: str, monkeypat
 
 
 def test_a_recent_call_is_distinguished_from_others_of_its_values() -> None:
-    """What the parts above stand for: names, then two parts a tensor, and two a Python value."""
+    """The meaning of the parts above: names, then two parts per tensor and two per Python value."""
     assert call_cache.kind_of_call([A, 1], ("n",)) == (("n",), np.dtype("f4"), (2,), int, 1)
 
 

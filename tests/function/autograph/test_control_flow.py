@@ -1,4 +1,4 @@
-"""Python's control flow over tensors: the same answers as when it runs now, from one graph."""
+"""Python's control flow over tensors: one graph computes the same results as eager execution."""
 # The statements are what is tested, not what they could be shortened to.
 # ruff: noqa: SIM102, SIM108
 

@@ -1,4 +1,4 @@
-"""Programs drawn at random give one answer, and one gradient, in Python, eagerly, and compiled."""
+"""Random programs have the same results and gradients in Python, eagerly and compiled."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ VECTORS = Language(
 
 
 class Writer:
-    """Writes the body of a function of three numbers: conditionals and loops in each other, all of which
-    end."""
+    """Writes the body of a function of three numbers: nested conditionals and finite loops."""
 
     def __init__(self, seed: int, language: Language) -> None:
         self._draw = random.Random(seed)
@@ -150,7 +149,7 @@ def test_a_program_of_integers_gives_one_answer_everywhere(seed, tmp_path, load)
 
 
 def around(f):
-    """The answer of ``f``, and its gradient by a tape around the call."""
+    """The result of ``f``, and its gradient by a tape around the call."""
 
     def run(*tensors):
         with df.GradientTape() as tape:

@@ -23,7 +23,7 @@ def outcome(f, *numbers):
 
 
 def agrees(f, *cases):
-    """Whether ``f`` compiled once answers and raises what Python does for each of the cases."""
+    """Whether ``f``, compiled once, returns and raises the same as in Python for each of the cases."""
     compiled = df.function(f)
     for case in cases:
         numbers = case if isinstance(case, tuple) else (case,)

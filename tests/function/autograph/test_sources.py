@@ -417,7 +417,7 @@ LATER = [(lambda x: x if x > 1 else
 
 
 def test_lambdas_with_the_same_parameters_may_share_a_line():
-    """Python 3.11 keeps the columns of code, which tell them apart."""
+    """Python 3.11 keeps the columns of code, which distinguish them."""
     for f in (*TABLE.values(), *LATER):
         for number in (3, -3):
             assert int(df.function(f)(df.constant(number))) == int(f(df.constant(number)))

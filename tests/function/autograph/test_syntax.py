@@ -1,4 +1,4 @@
-"""Python's statements around and over tensors: each works as in Python, or says why not and what to do."""
+"""Python's statements around and over tensors: each works as in Python, or has a clear error."""
 # The statements are what is tested, not what they could be shortened to.
 # ruff: noqa: PERF402, C416, SIM108
 

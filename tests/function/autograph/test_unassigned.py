@@ -1,5 +1,4 @@
-"""A variable that a loop over tensors assigns first: reading it where no iteration has run is Python's
-error."""
+"""A variable first assigned by a loop over tensors: if no iteration has run, reading it is Python's error."""
 
 import pytest
 

@@ -41,7 +41,7 @@ def summed_until(row):
 
 
 def grown(row):
-    """A loop that as many iterations of each row end as its own numbers say."""
+    """A loop whose number of iterations depends on the numbers of the row."""
     with df.GradientTape() as tape:
         tape.watch(row)
         total, factor = df.constant(0.0, df.float64), df.reduce_sum(row) * row[0] + 1.5

@@ -66,7 +66,7 @@ def tables() -> Iterator[Any]:
 
 @contextmanager
 def nothing_kept() -> Iterator[None]:
-    """A block in which all tables are empty at first; behind it they are what they were."""
+    """A block in which all tables are empty at first; they are restored after it."""
     with ExitStack() as stack:
         for table in tables():
             if hasattr(table, "cache_clear"):
@@ -346,7 +346,7 @@ class Blurred(dict[Any, Any]):
 
 
 def without(*place: int) -> Callable[[Any], Any]:
-    """Leaves a component out of a key; -1 stands for all components of a level."""
+    """Leaves a component out of a key; -1 means all components of a level."""
 
     def blur(key: Any, place: tuple[int, ...] = place) -> Any:
         if not place:

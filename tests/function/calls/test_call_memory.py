@@ -12,7 +12,7 @@ SIDE = 512
 
 
 def test_all_ways_of_calling_share_an_arena() -> None:
-    """The function's calls and its trace's; NumPy tells tracemalloc of all its memory."""
+    """Calls of the function and of its trace; NumPy reports all its memory to tracemalloc."""
     f = df.function(lambda x: df.reduce_sum(x @ x @ x))
     x = df.constant(np.full((SIDE, SIDE), 1 / SIDE, np.float32))
     trace = f.get_concrete_function(x)

@@ -16,7 +16,7 @@ from dualflow.ops.random_numbers.streams import Stream
 
 
 class World:
-    """The variables of a program, and what it has told."""
+    """The variables of a program, and what it has printed."""
 
     def __init__(self):
         self.v = df.Variable([1.0, 2.0, 3.0, 4.0], name="v")

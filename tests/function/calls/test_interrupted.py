@@ -70,7 +70,7 @@ def interrupting(where):
 
 
 class World:
-    """Variables, and what programs ask of them."""
+    """Variables, and the updates of the programs."""
 
     def __init__(self):
         self.v, self.w, self.n = df.Variable([1.0, 2.0]), df.Variable([3.0, 4.0]), df.Variable(0)

@@ -1,4 +1,4 @@
-"""``df.function(memory_budget=...)``: the same bits, less memory, and errors that say what is possible."""
+"""``df.function(memory_budget=...)``: the same bits, less memory, and helpful errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def memory(f: Any, *args: Any) -> Any:
 
 
 def least(f: Callable[..., Any], *args: Any, **options: Any) -> int:
-    """The smallest budget that ``f`` can keep, as its error says."""
+    """The smallest budget that ``f`` can keep, from its error."""
     with pytest.raises(df.errors.ResourceExhaustedError, match=r"\((\d+) bytes\)") as caught:
         memory(df.function(f, memory_budget=1, **options), *args)
     return int(str(caught.value).split(" bytes)")[0].rpartition("(")[2])
@@ -175,7 +175,7 @@ def test_random_numbers_are_drawn_once() -> None:
 
 
 def test_variables_are_read_before_they_are_written() -> None:
-    """What is computed again from a variable has its old value, though the update stands before."""
+    """A recomputation from a variable uses its old value, although the update precedes it."""
     w = df.Variable(numbers(N, N))
 
     def step(x: Any) -> Any:

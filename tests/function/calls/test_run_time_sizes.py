@@ -1,4 +1,4 @@
-"""Sizes that only the data tell: one trace and one program of machine code serve them all."""
+"""Sizes that depend on data: one trace and one program of machine code serve them all."""
 
 from __future__ import annotations
 

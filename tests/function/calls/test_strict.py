@@ -1,4 +1,4 @@
-"""``@function(strict=True)``: what would not run natively is an error that says what, where and why."""
+"""``@function(strict=True)``: an op that can't run natively is an error with line and reason."""
 
 from __future__ import annotations
 

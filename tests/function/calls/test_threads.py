@@ -1,4 +1,4 @@
-"""Compiled updates beside other threads: tensors that were read don't change, and no update is lost."""
+"""Compiled updates while other threads run: tensors that were read don't change, and no update is lost."""
 
 from __future__ import annotations
 

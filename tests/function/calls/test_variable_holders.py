@@ -1,7 +1,7 @@
-"""Whoever holds a variable's value keeps it as it was read, whatever holds it: updates then go to a copy.
+"""A variable's value that was read stays as it is while there is a reference to it: updates go to a copy.
 
-Updates happen in the variable's own buffer where reference counts say that nobody else sees it, and versions
-of Python differ in which references they count: a call's arguments, locals that are on the stack.
+Updates happen in the variable's own buffer where reference counts show that it isn't shared, and versions of
+Python differ in which references they count: a call's arguments, locals that are on the stack.
 """
 
 from __future__ import annotations

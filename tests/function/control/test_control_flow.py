@@ -1,4 +1,4 @@
-"""Conditionals and loops over tensors: the same answer now, traced and compiled."""
+"""Conditionals and loops over tensors: the same results eagerly, traced and compiled."""
 
 from __future__ import annotations
 

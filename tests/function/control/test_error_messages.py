@@ -19,7 +19,7 @@ def run(function, *args):
 
 
 def growing():
-    """A function that answers a longer list at each iteration."""
+    """A function that returns a longer list at each iteration."""
     answer = []
 
     def grow(x):

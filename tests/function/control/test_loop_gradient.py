@@ -28,7 +28,7 @@ def while_(x: Any, w: Any) -> Any:
 
 
 def until(x: Any, w: Any) -> Any:
-    """As long as the data say."""
+    """The number of iterations depends on the data."""
 
     def body(i: Any, h: Any) -> Any:
         return i + 1, 0.7 * df.tanh(h @ w)
@@ -37,7 +37,7 @@ def until(x: Any, w: Any) -> Any:
 
 
 def limited(x: Any, w: Any) -> Any:
-    """As long as the data say, but only so often."""
+    """The number of iterations depends on the data, with a maximum."""
 
     def body(h: Any) -> Any:
         return df.tanh(h @ w)
@@ -256,8 +256,7 @@ def test_the_forward_loop_runs_once() -> None:
 
 
 def test_what_does_not_change_is_not_kept_for_each_iteration() -> None:
-    """Only the carried matrix of each iteration is kept, not the weights nor what is computed from them
-    alone."""
+    """Only the carried matrix of each iteration is kept, not the weights nor values of them alone."""
 
     def gradient(x: Any, w: Any) -> Any:
         with df.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""Functions over rows: the same answer now, unrolled and as one node, with gradients of every order."""
+"""Functions over rows: the same results eagerly, unrolled and as one node, with gradients of any order."""
 
 from __future__ import annotations
 

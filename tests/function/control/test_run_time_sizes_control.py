@@ -131,7 +131,7 @@ def scaled(v, n):
 
 
 def grows_a_stack_of_parts(x, n):
-    """The gradient needs a row of a size that the data tell from each iteration."""
+    """The gradient needs a row from each iteration, whose size depends on the data."""
     with df.GradientTape() as tape:
         tape.watch(x)
         v = scaled(x[x > 0.0], n)
@@ -245,7 +245,7 @@ def of_another_size_at_once(x, n):
 
 
 def nothing_of_a_part(x, n):
-    """Of an empty part the gradient meets sizes of 0 that nothing but the run knows to be equal."""
+    """For an empty part the gradient has sizes of 0, whose equality is known at run time only."""
     part = x[:n]
     return df.while_loop(
         lambda i, y: i < n - 1,

@@ -1,4 +1,4 @@
-"""``f.debug``: a traced function op by op, for a function that is told each step and under pdb."""
+"""``f.debug``: runs a traced function op by op, with a callback for each step or under pdb."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def steps_of(f: object, *args: object) -> list[Step]:
 
 
 def pdb(tmp_path: Path, *commands: str, script: str = SCRIPT) -> tuple[int, str, str]:
-    """Runs the script with these lines on its standard input; answers exit status, output, errors."""
+    """Runs the script with these lines as its standard input; returns exit status, output and errors."""
     path = tmp_path / "train.py"
     path.write_text(script)
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(df.__file__))}

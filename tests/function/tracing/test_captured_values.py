@@ -1,4 +1,4 @@
-"""Python values from globals and closures: traces keep them, and say so."""
+"""Python values from globals and closures: traces keep them, and report it."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ options = Options(3.0)
 
 
 def stale(f, name):
-    """What ``explain`` says of a name's value now; None if it says nothing."""
+    """The line of ``explain`` about a name's present value; None if there is none."""
     lines = [line for line in f.explain().split("\n") if line.startswith(f"{name} = ")]
     return lines[0].partition("; it is ")[2].partition(" now")[0] or None if lines else "unknown"
 

@@ -1,4 +1,4 @@
-"""What a compiled function does beside computing happens once for each call, in the order of the program."""
+"""Side effects of a compiled function happen once per call, in the order of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads sizes as numbers is traced where they are open, and computed once a call or data tell them."""
+"""Functions that read sizes as numbers are traced with open sizes, and computed when these are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of Python and NumPy, and clocks, that a trace keeps: a warning, and what verify says."""
+"""Random numbers of Python and NumPy, and clocks, that a trace keeps: warnings, and the report of verify."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which draws repeat: in a traced function each random op with a seed has its own stream, as in TensorFlow.
 
 A pattern names the draws of a program in order: equal numbers have equal letters. The patterns are what
-TensorFlow 2.21 prints, except where a test says otherwise.
+TensorFlow 2.21 prints, except where a test states otherwise.
 """
 
 from __future__ import annotations

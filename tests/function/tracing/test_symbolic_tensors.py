@@ -1,4 +1,4 @@
-"""What a tensor without a value can't do, and what it says then."""
+"""What a symbolic tensor can't do, and its errors."""
 
 from __future__ import annotations
 

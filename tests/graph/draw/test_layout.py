@@ -118,7 +118,7 @@ def test_a_crossing_that_can_be_avoided_is() -> None:
 
 
 def test_a_long_wire_is_a_straight_line() -> None:
-    """Beside a chain of boxes of many widths."""
+    """Next to a chain of boxes of many widths."""
     names = ["x" * (1 + 5 * i % 17) for i in range(20)]
     boxes = [Box("op", name, (), min(i, 1) + (i == 19), ("%",), names=("%",)) for i, name in enumerate(names)]
     wires = [*(Wire(i, 0, i + 1, 0) for i in range(19)), Wire(0, 0, 19, 1)]

@@ -1,4 +1,4 @@
-"""What stands in strings of bytes: numbers, tables, compressed data. Values are those of TensorFlow 2.21."""
+"""Decoding of byte strings: numbers, tables, compressed data. Values are those of TensorFlow 2.21."""
 
 import gzip
 import zlib

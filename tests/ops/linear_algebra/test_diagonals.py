@@ -30,7 +30,7 @@ def banded(draw):
 
 
 def expected(x, low, high, align):
-    """The diagonals by NumPy, each put where its alignment says."""
+    """The diagonals by NumPy, each aligned as its alignment requires."""
     found = [np.diagonal(x, d, -2, -1) for d in range(high, low - 1, -1)]
     width = max(d.shape[-1] for d in found)
     out = np.full((*x.shape[:-2], len(found), width), PADDING, x.dtype)

@@ -11,7 +11,7 @@ SHAPES = [((2, 7, 6, 4), (3, 2, 4, 5)), ((1, 5, 5, 4), (1, 1, 4, 2)), ((2, 9, 4,
 
 
 def padded(x, size, strides, dilations, padding, value=0.0):
-    """The input with what TensorFlow's "SAME" puts around it: the odd element goes behind."""
+    """The input with TensorFlow's "SAME" padding: the odd element comes last."""
     if padding == "VALID":
         return x
     pairs = [(0, 0)]

@@ -42,12 +42,12 @@ def gradient(function, *shapes):
 
 
 def inferred(name, *specs, **attrs):
-    """What the rule of an op says to inputs of these shapes and dtypes."""
+    """The error of an op's spec rule for inputs of these shapes and dtypes."""
     return REGISTRY[name].specs([TensorSpec(*spec) for spec in specs], attrs)
 
 
 def searched(scores, lengths):
-    """What the search of the decoder says to other dtypes than the decoder gives it."""
+    """The error of the decoder's search for dtypes that the decoder never passes."""
     attrs = {"beam_width": 1, "top_paths": 1}
     return dispatch.current().apply(REGISTRY["ctc_beam_search"], (scores, lengths), attrs)
 

@@ -16,7 +16,7 @@ DIRECT = {"inferred", "run"}  # what cases call that asks no public function
 
 
 def inferred(name, *specs, **attrs):
-    """What the rule of an op says to inputs of these shapes and dtypes."""
+    """The error of an op's spec rule for inputs of these shapes and dtypes."""
     return REGISTRY[name].specs([TensorSpec(*spec) for spec in specs], attrs)
 
 

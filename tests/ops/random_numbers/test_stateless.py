@@ -39,7 +39,7 @@ def test_the_words_of_few_groups_are_those_of_many(low, high, key, groups):
 
 
 def test_the_words_are_those_of_the_generators_authors():
-    """The known answers of Random123, of a counter and a key of zeros, and of ones only."""
+    """The known answers of Random123 for a counter and key of zeros only, and of ones only."""
     assert few_words(0, 0, 0, 1) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
     ones = 2**64 - 1
     assert few_words(ones, ones, ones, 1) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]

@@ -1,4 +1,4 @@
-"""What segments, partitions and the scatters beside them refuse: what they were given, and what to do."""
+"""Errors of segments, partitions and their scatters: the rejected input, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``df.sparse``: each function does to SparseTensors what NumPy does to the tensors they stand for."""
+"""``df.sparse``: each function agrees with NumPy's on the dense form."""
 
 from __future__ import annotations
 

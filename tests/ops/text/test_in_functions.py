@@ -1,4 +1,4 @@
-"""Strings in traced functions: host calls, which status() tells."""
+"""Strings in traced functions: host calls, which status() reports."""
 
 import numpy as np
 import pytest

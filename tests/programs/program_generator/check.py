@@ -124,7 +124,7 @@ def check_kinds(path: str, source: str, name: str | None) -> list[str]:
 
 
 def _faults(path: str, source: str, fault_of: Callable[[Exception], str | None]) -> list[str]:
-    """What ``fault_of`` says of the errors that a program ends with, eagerly and compiled."""
+    """The result of ``fault_of`` for the errors that end a program, eagerly and compiled."""
     names, faults = load(path, source), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -143,7 +143,7 @@ def concatenated(w: Writer, s: Step) -> Value | None:
 
 @production
 def lengthened(w: Writer, s: Step) -> Value | None:
-    """Padding, tiles and repeats along one axis, by numbers or by what data say."""
+    """Padding, tiles and repeats along one axis, by numbers or by values of the data."""
     a = w.pick(s.i, has_axes, is_number)
     if a is None:
         return None

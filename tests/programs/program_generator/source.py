@@ -1,4 +1,4 @@
-"""The Python source of a program: a script that stands by itself, with its inputs and calls."""
+"""The Python source of a program: a complete script with its inputs and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an error's text must say: the function as the user called it, the user's line, and nothing of ours."""
+"""An error's text must have the function as the user called it and the user's line, and no internals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PYTHONS = (
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether the error says that compiled functions don't do something yet."""
+    """Whether the error is that compiled functions don't support something yet."""
     return isinstance(error, DualflowError) and any(text in str(error) for text in REFUSALS)
 
 
@@ -73,7 +73,7 @@ def fault_of_kind(error: Exception, path: str, name: str | None = None) -> str |
 
 
 def says_why_itself(error: Exception, path: str) -> bool:
-    """Whether the error is of a symbol's Python value, or of sizes at run time, and says the line."""
+    """Whether the error is of a symbol's Python value, or of sizes at run time, with the line."""
     return isinstance(error, OperatorNotAllowedInGraphError) or path in str(error)
 
 
@@ -93,7 +93,7 @@ def frames(error: Exception) -> str:
 
 
 def names_the_line(error: Exception, path: str) -> bool:
-    """Whether the text, a note or the traceback says a line of the user's file."""
+    """Whether the text, a note or the traceback has a line of the user's file."""
     said = "\n".join([str(error), *getattr(error, "__notes__", ())])
     return bool(re.search(rf"{re.escape(path)}.*\d", said)) or any(
         frame.filename == path for frame in traceback.extract_tb(error.__traceback__)

@@ -19,7 +19,7 @@ SECONDS = 300
 
 
 class Died(AssertionError):
-    """The process ended, or did not answer, while it ran a program."""
+    """The process ended, or did not respond, while it ran a program."""
 
 
 class Worker:
@@ -113,7 +113,7 @@ class Worker:
 
 
 def serve() -> None:
-    """Check each source that a line of the input holds; answer with its faults on one line."""
+    """Check each source that a line of the input holds; print its faults on one line."""
     from program_generator import check  # the parent does not need it
 
     faulthandler.enable()

@@ -72,7 +72,7 @@ class Fast:
         return Tensor(self.vector(start))
 
     def variable(self, start: float = 0.0) -> Any:
-        """A variable of such a vector, which nobody else holds."""
+        """A variable of such a vector, whose value has no other reference."""
         return Variable(self.vector(start))
 
     def reads(self, variable: object) -> fastcall.VariableUse:
@@ -86,7 +86,7 @@ class Fast:
     def function(
         self, kernel: str, otherwise: Callable[..., Any] = fallback, arena_bytes: int = 0, **fields: Any
     ) -> Any:
-        """The built-in function of a kernel: one vector in and one out, unless ``fields`` tell otherwise."""
+        """The built-in function of a kernel: one vector in and one out, unless ``fields`` overrides it."""
         descriptor = fastcall.Descriptor(
             name=kernel,
             kernel=self.library.address(kernel),

@@ -1,4 +1,4 @@
-"""The probe: it finds the layout of this process, or says that there is none to rely on."""
+"""The probe finds the memory layout of this process, or reports that it can't be relied on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables in the fast call: read as they are now, written in place only where nobody else can see."""
+"""Variables in the fast call: current values are read, and only unshared buffers are written in place."""
 
 from __future__ import annotations
 
