@@ -193,8 +193,7 @@ def move_axes(x: Any, sources: tuple[int, ...], destinations: tuple[int, ...]) -
     """
     if len(sources) != len(destinations):
         raise InvalidArgumentError(
-            "moveaxis needs a destination for each source, not "
-            f"{len(destinations)} destinations for {len(sources)} sources."
+            f"moveaxis needs a destination for each source, not {len(destinations)} for {len(sources)}."
         )
     order = [axis for axis in range(len(x.shape)) if axis not in sources]
     for position, axis in sorted(zip(destinations, sources, strict=True)):

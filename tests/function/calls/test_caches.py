@@ -46,7 +46,7 @@ TABLES = {
     "eager.tensor": ("_shapes",),
     "function.autograph.compilation": ("_conversions",),
     "function.autograph.plain_functions": ("_callees",),
-    "function.eager_kernels": ("_lengths", "_once", "_runs"),
+    "function.eager_kernels": ("_shared_kernels", "_served_once", "_runs"),
     "graph.views": ("_dims", "_keeps_order"),
     "graph.loop_dtypes": ("_kinds",),
     "graph.passes.complex_parts": ("part_op",),
@@ -405,11 +405,11 @@ MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]
         ],
     ),
     "what serves several shapes": (
-        *(KERNELS, "_lengths", without(0)),
+        *(KERNELS, "_shared_kernels", without(0)),
         [lambda: df.exp(X), lambda: df.sin(Y)],
     ),
     "attributes of several shapes": (
-        *(KERNELS, "_lengths", without(1)),
+        *(KERNELS, "_shared_kernels", without(1)),
         [
             lambda: df.nn.leaky_relu(X, 0.1),
             lambda: df.nn.leaky_relu(Y, 0.1),
@@ -417,15 +417,15 @@ MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]
         ],
     ),
     "dtypes of several shapes": (
-        *(KERNELS, "_lengths", without(2)),
+        *(KERNELS, "_shared_kernels", without(2)),
         [lambda: X + X, lambda: normal(33_010, dtype="i4") + normal(33_010, dtype="i4")],
     ),
     "scalars beside several shapes": (
-        *(KERNELS, "_lengths", without(2, -1, 1)),
+        *(KERNELS, "_shared_kernels", without(2, -1, 1)),
         [lambda: X + df.constant(2.0), lambda: Y + Y],
     ),
     "axes of one element": (
-        *(KERNELS, "_lengths", without(3)),
+        *(KERNELS, "_shared_kernels", without(3)),
         [lambda n=n, m=m: df.nn.softmax(normal(n, m)) for n, m in ((33_000, 1), (33_001, 1), (190, 180))],
     ),
     "structure of a kernel": (WRITTEN, "_cached", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
