@@ -518,6 +518,7 @@ CASES = {
 OTHERWISE_TESTED = {
     "ops/picking.py": "in test_picking.py",
     "ops/measuring.py": "in tests/saved/test_hostile.py, as only texts of graphs have other variables",
+    "ops/size_formulas.py": "in tests/graph/test_parser.py, as only texts of graphs are parsed",
     "ops/cotangent_shapes.py": "in tests/gradient/test_cotangent_shapes.py",
     "ops/integer_product.py": "quantizing/test_error_messages.py",
     "ops/contraction.py": "product_add is made by the compiler alone",

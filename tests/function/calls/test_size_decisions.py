@@ -45,7 +45,6 @@ CASES: dict[str, tuple[Callable[..., Any], Shapes, tuple[int, ...]]] = {
         SIZES,
     ),
 }
-MOST_PROGRAMS = 4
 
 
 def arguments(shapes: Shapes, n: int) -> list[df.Tensor]:
