@@ -182,6 +182,11 @@ CASES = {
         r"\[1\] and \(1,\)",
         "trees of one structure",
     ),
+    "an attribute that signatures lack": (
+        lambda: df.einsum.__signature__.returns,
+        AttributeError,
+        "returns",
+    ),
 }
 OTHERWISE_TESTED = {
     "core/convert.py": "short memory, in tests of bad input",

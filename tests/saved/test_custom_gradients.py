@@ -88,6 +88,6 @@ def test_exceptions_of_the_user_are_kept_with_their_line(tmp_path):
     with pytest.raises(KeyError, match="too much") as raised:
         loaded.f(df.ones([2]))
     assert "test_custom_gradients.py" in "".join(raised.value.__notes__)
-    with pytest.raises(InvalidArgumentError, match=r"raised by df\.debugging\.assert_less\(x, 5\.0\)"):
+    with pytest.raises(InvalidArgumentError, match="Condition x < y did not hold"):
         loaded.f(df.constant([6.0, -9.0]))
     np.testing.assert_array_equal(loaded.f(df.constant([-1.0])), [-1.0])
