@@ -120,6 +120,8 @@ LATE = {
     "scipy.special": "60 ms: only a special function that is computed needs it",
     "scipy.stats.qmc": "0.5 s: only a point of Sobol's sequence needs it",
     "tensorboardX": "0.1 s, and no dependency: only summaries need it",
+    "logging": "5 ms: only logs need it",
+    "dualflow.core.log_topics": "imports logging",
     "matplotlib": "0.3 s, and no dependency: only a picture of a graph needs it",
     "PIL": "0.05 s, and no dependency: only files of images need it",
     "dualflow.core.string_arrays": "registers the dtype of strings: only strings need it",

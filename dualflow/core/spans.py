@@ -1,14 +1,23 @@
-"""Profiler spans. Without a profiler, a span costs one attribute read.
+"""Profiler spans and logs. Without a profiler, a span costs one attribute read.
 
-Long operations run in ``with span(kind, name):``; short ones read ``WATCHED`` first.
+Long operations run in ``with span(kind, name):``; short ones read ``WATCHED`` first. Operations that take
+milliseconds, such as a trace or a compile, log a line when they end.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from dualflow.core.locks import imported
 from dualflow.core.slot import Slot
+
+if TYPE_CHECKING:
+    import logging
+
+LOG_VARIABLE: Final = "DUALFLOW_LOG"
 
 
 class Watcher(Protocol):
@@ -36,3 +45,26 @@ def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[Non
     """
     watcher = WATCHED.value
     return _NOTHING if watcher is None else watcher.span(kind, name, origin)
+
+
+def logger(topic: str) -> logging.Logger | None:
+    """The logger ``dualflow.TOPIC`` if it is enabled, by ``DUALFLOW_LOG`` or by the program; else None.
+
+    A process that neither sets the variable nor has imported ``logging`` does not import it here.
+
+    Args:
+        topic: "trace", "compile", "cache" or "memory".
+
+    Raises:
+        InvalidArgumentError: the variable names another topic.
+
+    >>> logger("trace") is None
+    True
+    """
+    if os.environ.get(LOG_VARIABLE):
+        imported("dualflow.core.log_topics").enable_named_topics()
+    elif "logging" not in sys.modules:
+        return None
+    library = imported("logging")
+    log: logging.Logger = library.getLogger(f"dualflow.{topic}")
+    return log if log.isEnabledFor(library.INFO) else None

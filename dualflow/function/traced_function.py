@@ -276,13 +276,15 @@ class Function(Copied, Generic[P, R]):
             if self._cache.added != added:  # by another thread
                 concrete = self._cache.find(call, inputs, call_number, exact=exact)
             if concrete is None:
-                earlier = self._cache.keys
+                earlier, began = self._cache.keys, time.perf_counter()
                 concrete = self._tracer.new(call) if exact else self._relaxed(call, earlier)
+                seconds = time.perf_counter() - began
                 if self._options["strict"] and concrete.sized:
                     _ = concrete.parts  # compiles it, which raises for an op without native code
                 names, parameters = concrete.leaf_names, [p.name for p in self._signature.parameters]
                 keys = call.key, concrete.key, earlier
                 self._history.add(names, parameters, *keys, call_number, nested=self._tracer.busy)
+                self._history.log_latest(seconds)
                 self._cache.add(concrete, call_number)
                 self._captured.record_trace(self._history.count)
             return concrete

@@ -6,6 +6,7 @@ import numpy as np
 from error_cases import ErrorCases, Frames
 
 import dualflow as df
+from dualflow.core.log_topics import topics
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tree import flatten, map_structure, unflatten
 
@@ -43,6 +44,12 @@ CASES = {
         Invalid,
         "-1 is outside uint32",
         "wider",
+    ),
+    "a topic to log": (
+        lambda: topics("trace,compiles"),
+        Invalid,
+        "DUALFLOW_LOG='trace,compiles': there is no topic 'compiles' to log",
+        "the topics are trace, compile, cache, memory",
     ),
     "an object": (lambda: df.constant(object()), Wrong, "type object can't become a tensor", "<object"),
     "a date": (

@@ -20,6 +20,7 @@ import time
 
 from dualflow.backends.runtime import switches
 from dualflow.backends.runtime.digest import SIZE, digest
+from dualflow.core.spans import logger
 from dualflow.core.warning import warn_user
 
 CACHE_BYTES = 512 << 20
@@ -80,6 +81,13 @@ def load(key: str) -> bytes | None:
     >>> load("0" * 64) is None
     True
     """
+    payload = _payload(key)
+    _log(key, "is not on disk" if payload is None else f"loaded, {len(payload)} bytes")
+    return payload
+
+
+def _payload(key: str) -> bytes | None:
+    """See :func:`load`."""
     directory = _trusted_folder()
     if directory is None:
         return None
@@ -114,10 +122,18 @@ def store(key: str, payload: bytes) -> None:
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         _write(directory, key, _MAGIC + digest(payload) + payload)
-    except OSError:
+    except OSError as error:
+        _log(key, f"can't be stored in {directory}: {error.strerror}")
         return
+    _log(key, f"stored, {len(payload)} bytes")
     if int(key[:2], 16) < 4:  # one store in 64 scans the folder
         evict(directory, CACHE_BYTES)
+
+
+def _log(key: str, outcome: str) -> None:
+    log = logger("cache")
+    if log is not None:
+        log.info("%s %s", key[:12], outcome)
 
 
 def evict(directory: str, limit: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dualflow.core.records import NamedTuple
+from dualflow.core.spans import logger
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SizeVariable
 from dualflow.core.tree import Structure
@@ -36,6 +37,10 @@ class Event(NamedTuple):
     arguments: str
     call: int
     reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        why = f"  because {'; '.join(self.reasons)}" if self.reasons else ""
+        return f"at call {self.call}: {self.arguments}{why}"
 
 
 class TraceHistory:
@@ -115,13 +120,17 @@ class TraceHistory:
                     return f"{text} does not hold{_place(guard)}"
         return None
 
+    def log_latest(self, seconds: float) -> None:
+        """Log the latest trace, which took so many seconds, if traces are logged."""
+        log = logger("trace")
+        if log is not None:
+            log.info("traced %s in %.1f ms, %s", self._name, 1e3 * seconds, self._events[-1])
+
     def explain(self) -> str:
         """The text of ``explain``: one line for each trace."""
         lines = [f"{self._name} was traced {self.count} time{'s' * (self.count != 1)}."]
         first = self.count - len(self._events) + 1
-        for number, event in enumerate(self._events, start=first):
-            why = f"  because {'; '.join(event.reasons)}" if event.reasons else ""
-            lines.append(f"{number}. at call {event.call}: {event.arguments}{why}")
+        lines += [f"{number}. {event}" for number, event in enumerate(self._events, start=first)]
         if self._guards:
             lines.append("Traces with open sizes serve the calls for which Python code decides alike:")
             read = {text: guard for text, (*_, guard) in self._guards.items() if guard.origin is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.garbage_collection import collection_paused
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.records import replace
-from dualflow.core.spans import WATCHED, span
+from dualflow.core.spans import WATCHED, logger, span
 from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
@@ -282,6 +283,7 @@ class CompiledGraph:
         Raises:
             NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
+        began = time.perf_counter()
         with span("compile", self.graph.name), collection_paused():
             backend, graph = self.backend, self.optimised
             if self._sizes_vary and self._symbolic is not None:
@@ -291,7 +293,26 @@ class CompiledGraph:
                     executable = backend.build(graph, self.options)
         if self.options.strict:
             imported("dualflow.function.calls.strict").require_native(executable)
+        self._log(executable, time.perf_counter() - began)
         return executable
+
+    def _log(self, executable: Compiled, seconds: float) -> None:
+        """Log a compile that took so many seconds, and the memory of a call, if these are logged."""
+        compiles, memory = logger("compile"), logger("memory")
+        if compiles is None and memory is None:
+            return
+        inputs = ", ".join(str(v.spec) for v in executable.graph.inputs)
+        call = f"{self.graph.name}({inputs})"
+        stats = self.backend.compile_stats(executable)
+        if compiles is not None:
+            compiles.info(
+                "compiled %s with %s in %.1f ms: kernels %d, matrix products %d, host calls %d",
+                *(call, self._requested.backend, 1e3 * seconds),
+                *(len(stats.kernels), stats.products, stats.host_calls),
+            )
+        if memory is not None:
+            kept = "kept between calls" if stats.keeps_arena else "allocated for each call"
+            memory.info("%s: intermediates take %d bytes, %s", call, stats.arena_bytes, kept)
 
     @property
     def executed(self) -> float:

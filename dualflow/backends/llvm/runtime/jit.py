@@ -27,6 +27,7 @@ from dualflow.backends.runtime.digest import digest
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
+from dualflow.core.spans import logger
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.compiler import ObjectCode
@@ -152,6 +153,7 @@ def compile_sources(
         if remaining:
             texts = [source.text for source in remaining]
             objects |= zip(remaining, _compiler().build_all(texts, target.vector_bits()), strict=True)
+        _log_compiled(len(missing), len(sources))
         for i in missing:
             code = compiled[sources[i]] = objects[sources[i]]
             object_cache.store(keys[i], code.code)
@@ -160,6 +162,13 @@ def compile_sources(
     if len(keys) > 1 and len(merged) == 1:
         object_cache.store(key, merged[0])
     return _linked(sources, key, merged, compiled, symbols, refusal)
+
+
+def _log_compiled(count: int, total: int) -> None:
+    """Log that LLVM has compiled modules of a library, if compiles are logged."""
+    log = logger("compile")
+    if log is not None:
+        log.info("LLVM compiled %d of %d modules; the others were on disk", count, total)
 
 
 class BackgroundCompilation:
