@@ -270,6 +270,10 @@ class Dataset(
         except DTypeError:  # the specs are known only from the first element
             return f"<{kind}Dataset>"
 
+    def _repr_html_(self) -> str:
+        html: str = imported("dualflow.data.notebook").dataset_html(repr(self), self.stage)
+        return html
+
 
 def _missing(name: str) -> Exception:
     """The error for an attribute that datasets lack."""

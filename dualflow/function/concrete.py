@@ -13,6 +13,7 @@ from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
+from dualflow.core.report_text import ReportText, escaped, preformatted
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -250,7 +251,7 @@ class ConcreteFunction(TracedGraph):
         needs only NumPy and Numba: its function takes an array for each tensor among the arguments, then for
         each variable and captured tensor. The text of :meth:`source` has the captured tensors too.
         """
-        return self._latest_static.text
+        return ReportText(self._latest_static.text)
 
     @entry
     def source(self, backend: str = "numba") -> str:
@@ -281,7 +282,8 @@ class ConcreteFunction(TracedGraph):
         else:
             self.guards.require_none(repr(self))
             graph = exported_graph(self.graph, self.options, "numba")
-        return numba_source(graph, [array_of(c.source) for c in graph.captures if not c.variable])
+        text = numba_source(graph, [array_of(c.source) for c in graph.captures if not c.variable])
+        return ReportText(text)
 
     @entry
     def export(
@@ -394,6 +396,11 @@ class ConcreteFunction(TracedGraph):
     def __repr__(self) -> str:
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(self.leaf_names, self.key[1], strict=True))
         return f"<ConcreteFunction {self.name}({shown})>"
+
+    def _repr_html_(self) -> str:
+        results = ", ".join(map(str, self.outputs)) or "nothing"
+        graph = f"<details><summary>graph</summary>{preformatted(str(self.graph))}</details>"
+        return f"<code>{escaped(repr(self))} -&gt; {escaped(results)}</code>{graph}"
 
     def __copy__(self) -> ConcreteFunction:
         return self

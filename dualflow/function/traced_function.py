@@ -15,6 +15,7 @@ from dualflow.core import dispatch
 from dualflow.core.abstract_size import sizes_in_use
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import imported
+from dualflow.core.report_text import ReportText
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
@@ -353,7 +354,7 @@ class Function(Copied, Generic[P, R]):
         executed = [c.executed for c in self.concrete_functions if c.executed]
         rewritten = [f"{c!r}: {line}" for c in self.concrete_functions for line in c.rewritten]
         lines = [self._history.explain(), *first_calls, *executed, *rewritten, *self._captured.explain()]
-        return "\n".join(lines)
+        return ReportText("\n".join(lines))
 
     @entry
     def wait_until_compiled(self, timeout: float | None = None) -> bool:
@@ -385,7 +386,7 @@ class Function(Copied, Generic[P, R]):
         except those with open sizes.
         """
         traces = self.concrete_functions
-        return status(traces) if traces else f"{self._name} has not been traced yet"
+        return status(traces) if traces else ReportText(f"{self._name} has not been traced yet")
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -407,7 +408,7 @@ class Function(Copied, Generic[P, R]):
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The arguments of each cached trace; ``verbose`` is ignored."""
-        return "\n".join(map(repr, self.concrete_functions))
+        return ReportText("\n".join(map(repr, self.concrete_functions)))
 
     @property
     def name(self) -> str:

@@ -248,6 +248,12 @@ class Graph:
     def __str__(self) -> str:
         return TEXT.value(self)
 
+    __repr__ = __str__
+
+    def _repr_svg_(self) -> str | None:
+        """The picture that a notebook shows; None without matplotlib, or for more than 200 nodes."""
+        return SVG.value(self)
+
 
 TEXT: Final[Slot[Callable[[Graph], str]]] = Slot("the text of graphs", unfilled("the text of graphs"))
 """What ``print(graph)`` prints."""
@@ -255,6 +261,10 @@ PICTURE: Final[Slot[Callable[[Graph, str | os.PathLike[str]], None]]] = Slot(
     "pictures of graphs", unfilled("pictures of graphs")
 )
 """Writes the picture of a graph to a path."""
+SVG: Final[Slot[Callable[[Graph], str | None]]] = Slot(
+    "pictures of graphs as text", unfilled("pictures of graphs as text")
+)
+"""The picture of a graph for a notebook, if there is one."""
 
 
 def _loaded(

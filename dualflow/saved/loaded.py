@@ -10,6 +10,7 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import dataclass
+from dualflow.core.report_text import ReportText
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -225,12 +226,5 @@ _ANY: Final = (
 def _shown(value: Any) -> str:
     """An argument for a message: tensors as their specs."""
     leaves, structure = flatten(value)
-    shown = [_Shown(str(TensorSpec(x.shape, x.dtype)) if is_tensor(x) else repr(x)[:60]) for x in leaves]
+    shown = [ReportText(str(TensorSpec(x.shape, x.dtype)) if is_tensor(x) else repr(x)[:60]) for x in leaves]
     return str(unflatten(structure, shown))
-
-
-class _Shown(str):
-    """A string whose ``repr`` has no quotes, for messages."""
-
-    __slots__ = ()
-    __repr__ = str.__str__

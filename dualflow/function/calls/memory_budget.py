@@ -43,6 +43,8 @@ class MemoryReport:
             return f"{text}; nothing is computed again"
         return f"{text}; {len(self.recomputed)} steps run again, {self.extra_work:.0%} more work"
 
+    __repr__ = __str__
+
 
 def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -> WithinBudget:
     """``graph`` with rematerialisation, so that its plan stays within ``budget`` bytes.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from dualflow.core.report_text import ReportText
 from dualflow.function.calls.lazy_backends import features
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class CompiledTrace(Protocol):
 def status(traces: Sequence[CompiledTrace]) -> str:
     """The text: a line for each trace and for each kind of its parts, then one for each feature."""
     lines = [line for trace in traces for line in _trace(trace)]
-    return "\n".join([*lines, "in this process", *(f"    {feature}" for feature in features())])
+    return ReportText("\n".join([*lines, "in this process", *(f"    {feature}" for feature in features())]))
 
 
 def _trace(trace: CompiledTrace) -> Iterator[str]:

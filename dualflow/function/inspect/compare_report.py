@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.records import dataclass
+from dualflow.core.report_text import preformatted
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport
 
 if TYPE_CHECKING:
@@ -162,6 +163,11 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.table()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.table())
 
 
 def _finite(value: Any) -> Any:

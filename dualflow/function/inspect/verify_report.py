@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.core.records import dataclass
+from dualflow.core.report_text import preformatted
 from dualflow.function.inspect.compare_report import Difference
 from dualflow.graph.ir import Origin
 
@@ -86,6 +87,11 @@ class Verification:
         if self.rewrite:
             lines.append(f"a rewrite changes its values: {self.rewrite}")
         return "\n".join(lines + (_description(self.culprit) if self.culprit else []))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
 
 
 def _description(culprit: Culprit) -> list[str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dualflow.graph.ir import Graph
 
 FORMATS: Final = ("svg", "png", "pdf")
+MAX_SHOWN: Final = 200
+"""The number of nodes up to which a notebook shows a picture."""
 _MARGIN = 12.0
 _HEAD = 4.0
 _TITLE = 20.0
@@ -80,6 +82,19 @@ def draw(graph: Graph, path: str | os.PathLike[str]) -> None:
             "write an .svg."
         )
     _write(path, _Painter(picture, graph.name), kind, dpi)
+
+
+def svg(graph: Graph) -> str | None:
+    """The picture of ``graph`` as an ``<svg>`` element; None without matplotlib, or for too many nodes.
+
+    A notebook shows it without a request, so it is limited to pictures that are quick and readable.
+    """
+    if find_spec("matplotlib") is None or len(graph.nodes) > MAX_SHOWN:
+        return None
+    content = io.BytesIO()
+    _Painter(place(diagram(graph)), graph.name).save(content, "svg", _DPI)
+    text = content.getvalue().decode()
+    return text[text.index("<svg") :]
 
 
 def _inches(picture: Picture, title: str) -> tuple[float, float]:
