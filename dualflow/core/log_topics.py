@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 from typing import Final
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.spans import LOG_VARIABLE
 
 TOPICS: Final = ("trace", "compile", "cache", "memory")
 
 
 @functools.cache
-def enable_named_topics() -> None:
-    """Enable the loggers of the topics that ``DUALFLOW_LOG`` names, and print their lines to stderr.
+def enable_topics(words: str) -> None:
+    """Enable the loggers of the topics that a list names, and print their lines to stderr.
 
     A program that configures ``logging`` itself has handlers at the root: then these print, once.
 
     Raises:
-        InvalidArgumentError: the variable names something that is no topic.
+        InvalidArgumentError: the list names something that is no topic.
     """
-    named = topics(os.environ.get(LOG_VARIABLE, ""))
+    named = topics(words)
     for topic in named:
         logging.getLogger(f"dualflow.{topic}").setLevel(logging.INFO)
     if named:
@@ -42,7 +40,7 @@ def topics(words: str) -> frozenset[str]:
     unknown = sorted(named - set(TOPICS))
     if unknown:
         raise InvalidArgumentError(
-            f"{LOG_VARIABLE}={words!r}: there is no topic {unknown[0]!r} to log; the topics are "
+            f"DUALFLOW_LOG={words!r}: there is no topic {unknown[0]!r} to log; the topics are "
             f"{', '.join(TOPICS)}."
         )
     return named

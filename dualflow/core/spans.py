@@ -17,8 +17,6 @@ from dualflow.core.slot import Slot
 if TYPE_CHECKING:
     import logging
 
-LOG_VARIABLE: Final = "DUALFLOW_LOG"
-
 
 class Watcher(Protocol):
     """A profiler that records spans."""
@@ -61,8 +59,8 @@ def logger(topic: str) -> logging.Logger | None:
     >>> logger("trace") is None
     True
     """
-    if os.environ.get(LOG_VARIABLE):
-        imported("dualflow.core.log_topics").enable_named_topics()
+    if words := os.environ.get("DUALFLOW_LOG"):
+        imported("dualflow.core.log_topics").enable_topics(words)
     elif "logging" not in sys.modules:
         return None
     library = imported("logging")
