@@ -28,6 +28,7 @@ class Watcher(Protocol):
 
 WATCHED: Final[Slot[Watcher | None]] = Slot("the profiler that runs", None)
 _NOTHING: Final = nullcontext()
+_LOG_TOPICS: Final = os.environ.get("DUALFLOW_LOG")
 
 
 def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[None]:
@@ -59,8 +60,8 @@ def logger(topic: str) -> logging.Logger | None:
     >>> logger("trace") is None
     True
     """
-    if words := os.environ.get("DUALFLOW_LOG"):
-        imported("dualflow.core.log_topics").enable_topics(words)
+    if _LOG_TOPICS:
+        imported("dualflow.core.log_topics").enable_topics(_LOG_TOPICS)
     elif "logging" not in sys.modules:
         return None
     library = imported("logging")
