@@ -121,7 +121,7 @@ class TraceHistory:
         return None
 
     def log_latest(self, seconds: float) -> None:
-        """Log the latest trace, which took so many seconds, if traces are logged."""
+        """Log the latest trace, with its time in seconds, if traces are logged."""
         log = logger("trace")
         if log is not None:
             log.info("traced %s in %.1f ms, %s", self._name, 1e3 * seconds, self._events[-1])

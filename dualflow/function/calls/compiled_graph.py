@@ -297,7 +297,7 @@ class CompiledGraph:
         return executable
 
     def _log(self, executable: Compiled, seconds: float) -> None:
-        """Log a compile that took so many seconds, and the memory of a call, if these are logged."""
+        """Log the time of a compile in seconds, and the memory of a call, if these are logged."""
         compiles, memory = logger("compile"), logger("memory")
         if compiles is None and memory is None:
             return
