@@ -65,5 +65,19 @@ def logger(topic: str) -> logging.Logger | None:
     elif "logging" not in sys.modules:
         return None
     library = imported("logging")
-    log: logging.Logger = library.getLogger(f"dualflow.{topic}")
-    return log if log.isEnabledFor(library.INFO) else None
+    return library.getLogger(f"dualflow.{topic}") if _is_enabled(library, topic) else None
+
+
+def _is_enabled(library: Any, topic: str) -> bool:
+    """Whether the logger of a topic logs information.
+
+    ``logging`` would take its lock to compute this. A signal handler that raises there leaves it locked.
+    """
+    root = library.getLogger()
+    if root.manager.disable >= library.INFO:
+        return False
+    for name in (f"dualflow.{topic}", "dualflow"):
+        level = getattr(root.manager.loggerDict.get(name), "level", library.NOTSET)
+        if level != library.NOTSET:
+            return bool(level <= library.INFO)
+    return bool(root.level <= library.INFO)
