@@ -146,7 +146,7 @@ def path_to_bytes(path: os.PathLike[str] | str | bytes) -> bytes:
     return as_bytes(os.fspath(path) if hasattr(path, "__fspath__") else path)
 
 
-def dimension_value(dimension: Any) -> Any:
+def dimension_value(dimension: int | Dimension | None) -> int | None:
     """A size of a shape as an int or None, which sizes are here; of TensorFlow 1's ``Dimension`` its value.
 
     Args:
@@ -161,7 +161,7 @@ def dimension_value(dimension: Any) -> Any:
     >>> df.compat.dimension_value(df.TensorShape([3, None])[0])
     3
     """
-    return dimension.value if hasattr(dimension, "value") else dimension
+    return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
 @entry

@@ -112,6 +112,7 @@ class Function(Copied, Generic[P, R]):
         self._recent = self._cache.recent
         functools.update_wrapper(self, python_function, updated=())
 
+    @entry
     def _decorate(self, decorator: Callable[[Callable[P, R]], Callable[P, R]]) -> None:
         """Replace the Python function by ``decorator(function)``, as libraries do for methods of modules.
 

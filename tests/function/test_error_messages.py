@@ -146,6 +146,11 @@ def checked():
         df.debugging.disable_check_numerics()
 
 
+def called(function):
+    function(V)
+    return function
+
+
 CASES = {
     # signatures
     "an argument without a hash": (
@@ -307,7 +312,7 @@ CASES = {
     "another structure": (
         lambda: run(lambda x: x, V, input_signature=[[SPEC] * 2]),
         Wrong,
-        "not the structure of a list",
+        "not have the structure of a list",
         "2 leaves",
     ),
     "a changed Python value": (
@@ -563,12 +568,18 @@ CASES = {
         "have one name",
         "name=",
     ),
+    "a decorator after a trace": (
+        lambda: called(df.function(lambda x: x))._decorate(df.function),
+        Late,
+        "has been traced, so it can't be decorated",
+        "decorate it first",
+    ),
     # at run time
     "a division by zero": (lambda: run(lambda x: 1 // x, df.constant(0)), Invalid, "division by zero", HERE),
     "an index that is too large": (
         lambda: run(lambda x, i: df.gather(x, i), V, [7]),
         Outside,
-        "gather: an index is out of range .* 0 to its size less 1",
+        "gather: an index is out of range .* 0 to the size of the axis less 1",
         HERE,
     ),
 }
