@@ -398,4 +398,5 @@ _publish(
         "dualflow.ops.sparse.sparse_tensor": "SparseTensor SparseTensorSpec",
         "dualflow.ops.text.numbers": "as_string",
     },
+    requires={"keras": "keras losses metrics optimizers"},
 )

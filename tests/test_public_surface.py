@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -159,6 +160,28 @@ def test_every_error_is_among_the_errors() -> None:
 
 def test_errors_are_imported_by_name() -> None:
     assert run("from dualflow.errors import InvalidArgumentError, OutOfRangeError").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "namespace", "hidden"),
+    [
+        ("keras", "keras", "dualflow", KERAS - {"keras"}),
+        ("tensorboardX", "summary", "dualflow.compat.v1", MESSAGES),
+        ("tensorboardX", "summary", "dualflow.compat.v1.summary", MESSAGES),
+    ],
+)
+def test_names_of_a_package_that_is_not_installed_are_not_shown(
+    package: str, extra: str, namespace: str, hidden: set[str]
+) -> None:
+    program = f"""
+import sys
+sys.modules[{package!r}] = None
+from {namespace} import *
+import {namespace} as space
+assert not {hidden} & set(dir(space))
+space.{min(hidden)}
+"""
+    assert re.search(rf"pip install .dualflow\[{extra}\]", last_line(program))
 
 
 # What is not there

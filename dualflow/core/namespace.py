@@ -49,6 +49,7 @@ def publish(
     fallback: Callable[[str], Any] | None = None,
     lazy: Mapping[str, str] | None = None,
     later: Mapping[str, str] | None = None,
+    requires: Mapping[str, str] | None = None,
 ) -> None:
     """Define a module's ``__all__``, ``__dir__`` and ``__getattr__``; called at its end with ``globals()``.
 
@@ -65,6 +66,8 @@ def publish(
             the same names in ``if TYPE_CHECKING:``, for type checkers and readers.
         later: another such table, of names that the module can't import in ``if TYPE_CHECKING:``, since their
             packages import this one.
+        requires: for optional packages, the names that need each. Without the package they are not listed,
+            and their use raises an error.
     """
     module, own = namespace["__name__"], frozenset(namespace)
     hidden = {*internal, *_NEVER_PUBLIC}
@@ -81,7 +84,8 @@ def publish(
 
     @cache
     def public() -> list[str]:
-        return sorted({*shown, *lazy_names(), *others} - hidden)
+        absent = [names for package, names in (requires or {}).items() if not _is_installed(package)]
+        return sorted({*shown, *lazy_names(), *others}.difference(hidden, " ".join(absent).split()))
 
     def attribute(name: str) -> Any:
         try:
@@ -104,6 +108,13 @@ def publish(
     namespace.pop("__all__", None)
     namespace.setdefault("__path__", [])  # of a package, `from package import name` calls `__getattr__` first
     namespace.update(__dir__=lambda: list(public()), __getattr__=attribute)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # raised by a finder
+        return False
 
 
 def _value(origin: LazyName, namespace: str) -> Any:

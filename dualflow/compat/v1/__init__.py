@@ -227,4 +227,5 @@ _publish(
     ),
     others=[*dir(dualflow), *_OF_LINALG, *_MESSAGES],
     fallback=_own,
+    requires={"tensorboardX": " ".join(_MESSAGES)},
 )

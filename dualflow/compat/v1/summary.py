@@ -256,4 +256,4 @@ def _message(name: str) -> Any:
     return ABSENT
 
 
-_publish(globals(), others=_MESSAGES, fallback=_message)
+_publish(globals(), others=_MESSAGES, fallback=_message, requires={"tensorboardX": " ".join(_MESSAGES)})
