@@ -25,7 +25,7 @@ MAX_LINES = 500
 
 ORDER = [
     ["core"],
-    ["scalar"],
+    ["scalar", "sizes"],
     ["ops"],
     ["gradient"],
     ["eager", "graph"],

@@ -61,6 +61,7 @@ CLEAN = (
     "scalar",
     "schedule",
     "sequences",
+    "sizes",
     "summary",
     "sysconfig.py",
     "train",

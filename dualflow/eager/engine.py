@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize
 from dualflow.core.convert import Array, as_result
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, UNCOMMON, of_array
@@ -28,6 +27,7 @@ from dualflow.eager.variable_slots import GIL, replace, store
 from dualflow.ops.indexing import is_plain
 from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, Promotion, operand
+from dualflow.sizes.abstract_size import AbstractSize
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
 _asarray: Final = np.asarray

@@ -24,7 +24,6 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import UndecidedSize, size_variable
 from dualflow.core.warning import warn_user
 from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS, Computation
 from dualflow.eager.tensor import EagerTensor, wrap
@@ -39,6 +38,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, MatMul, Opaque, Reduce, Scan, Scatter
 from dualflow.ops.record import Op
+from dualflow.sizes.symbolic_sizes import UndecidedSize, size_variable
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.any_length import AnyLength

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import sizes_in_use
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import imported
 from dualflow.core.report_text import ReportText
@@ -46,6 +45,7 @@ from dualflow.function.tracing.python_draws import PythonDraws
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.user_rewrites import REWRITES, Rewrite
+from dualflow.sizes.abstract_size import sizes_in_use
 
 if TYPE_CHECKING:
     from dualflow.function.debugging.stepping import Step

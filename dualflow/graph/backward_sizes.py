@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, size_variables, variable_of
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, Axis, argument_sizes, binds_or_checks_size
+from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, size_variables, variable_of
 
 
 class SizeNodes(NamedTuple):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from dualflow.core.symbolic_sizes import typical
+from dualflow.sizes.symbolic_sizes import typical
 
 MIN_ROWS: Final = 64
 """The fewest rows of a chunk."""

@@ -17,7 +17,6 @@ from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.shape import Shape
 from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import bind_sizes, is_static
 from dualflow.graph.control_spec import CondSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
@@ -26,6 +25,7 @@ from dualflow.graph.unequal_rows import UnequalRows
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Cond, Loop
 from dualflow.ops.record import Effect, Op
+from dualflow.sizes.symbolic_sizes import bind_sizes, is_static
 
 Array = np.ndarray[Any, Any]
 JointVjp = Callable[..., Sequence[Any]]

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple, dataclass
-from dualflow.core.symbolic_sizes import SizeVariable, evaluate_size, size_variables
 from dualflow.graph.ir import Origin
 from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.sizes.symbolic_sizes import SizeVariable, evaluate_size, size_variables
 
 _RELATIONS: Final = {(True, True): "==", (True, False): "!=", (False, True): "<", (False, False): ">="}
 _REFLECTED: Final = {"<": ">", ">=": "<="}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from enum import Enum
 
 from dualflow.core.records import NamedTuple, replace
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.backward_sizes import backward_sizes, size_nodes
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.op_kinds import Literal, View
+from dualflow.sizes.symbolic_sizes import typical
 
 
 class SourceKind(Enum):

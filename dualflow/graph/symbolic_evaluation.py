@@ -11,10 +11,10 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import replace
-from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes, evaluate_size, size_variables, variable_of
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.symbolic_size_ops import BIND_SIZE
+from dualflow.sizes.symbolic_sizes import SizeVariable, bind_sizes, evaluate_size, size_variables, variable_of
 
 Array = np.ndarray[Any, Any]
 Sizes = dict[SizeVariable, int]

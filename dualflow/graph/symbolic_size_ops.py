@@ -9,10 +9,10 @@ import numpy as np
 from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeFactor, variable_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.op_kinds import Check, View
 from dualflow.ops.record import Effect, Op
+from dualflow.sizes.symbolic_sizes import SizeFactor, variable_of
 
 Axis = tuple[int, int]
 """The number of an argument, and of one of its axes."""

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.core.symbolic_sizes import is_static, size_variable, size_variables
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.virtual_array import VirtualArray, contiguous
 from dualflow.ops.op_kinds import Elementwise, Literal, View
+from dualflow.sizes.symbolic_sizes import is_static, size_variable, size_variables
 
 _ORIGIN = np.zeros(1, np.int8)
 

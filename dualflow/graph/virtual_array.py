@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.size_functions import broadcast_stride, symbolic_slice_bounds
+from dualflow.sizes.size_functions import broadcast_stride, symbolic_slice_bounds
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:

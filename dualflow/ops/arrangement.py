@@ -12,7 +12,6 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, check_size, normalize_axes, normalize_axis
-from dualflow.core.size_functions import inferred_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG, OF_SHAPE, BatchingRule
 from dualflow.ops.complex_numbers import conj
@@ -21,6 +20,7 @@ from dualflow.ops.op_kinds import Decompose, View
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, known_elements, known_value, open_shape, shape_of, sizes
+from dualflow.sizes.size_functions import inferred_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, ShapeLike, TensorLike

@@ -10,7 +10,6 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
-from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops.complex_numbers import conj
@@ -18,6 +17,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers, reals
+from dualflow.sizes.size_functions import common_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike

@@ -14,7 +14,6 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SymInt
 from dualflow.ops.batching_rules import APART
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.comparison import equal
@@ -24,6 +23,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.summation import total
+from dualflow.sizes.symbolic_sizes import SymInt
 
 _NOT_BACK: Final = "a cotangent of shape {0} doesn't sum back to shape {1}"
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, float32
@@ -21,6 +20,7 @@ from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Sample
 from dualflow.ops.static import dtype_of, shape_of, static_shape
+from dualflow.sizes.abstract_size import AbstractSize
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, ShapeLike, TensorLike

@@ -12,9 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Dim, Shape, broadcast
-from dualflow.core.size_functions import largest, symbolic_slice_bounds
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SymInt
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -30,6 +28,8 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
+from dualflow.sizes.size_functions import largest, symbolic_slice_bounds
+from dualflow.sizes.symbolic_sizes import SymInt
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

@@ -12,7 +12,6 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axis
-from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG
 from dualflow.ops.indexing import GETITEM, Key
@@ -23,6 +22,7 @@ from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import ints, known_sizes, shape_of, static_int
+from dualflow.sizes.size_functions import common_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike

@@ -10,12 +10,12 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, int32
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import (
-    is_static,
-)
 from dualflow.ops.op_kinds import Decompose, SizeVector
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.sizes.symbolic_sizes import (
+    is_static,
+)
 
 SIZES = register(
     Op(

@@ -114,7 +114,7 @@ class Decompose(NamedTuple):
 
     ``resolve(read, *inputs, **attrs)`` calls these ops and returns the result, or a tuple of results.
     ``read(tensor, least)`` returns the elements of a tensor of integers as sizes for attributes: numbers, or
-    symbolic sizes (:mod:`dualflow.core.symbolic_sizes`) that the program reads and checks to be at least
+    symbolic sizes (:mod:`dualflow.sizes.symbolic_sizes`) that the program reads and checks to be at least
     ``least``, unless that is None. ``read.of_shape`` and ``read.first_of`` give a tensor a symbolic shape:
     see :mod:`dualflow.function.calls.size_inference`.
     """

@@ -11,13 +11,13 @@ from dualflow.core.convert import zero_array
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import slice_bounds
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
 from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, shape_of
+from dualflow.sizes.size_functions import slice_bounds
 
 _BEYOND_END: Final = 1 << 62
 """A bound beyond the end of every axis."""

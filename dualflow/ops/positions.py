@@ -13,7 +13,6 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, bool_, float32, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, normalize_axis
-from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import divide, floordiv, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -37,6 +36,7 @@ from dualflow.ops.static import (
     shape_of,
     static_int,
 )
+from dualflow.sizes.size_functions import largest
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, IntLike, ShapeLike, TensorLike

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize, sizes_in_use
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import (
@@ -36,6 +35,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.families import load_families
 from dualflow.ops.widening import refuse_strings, run_widened, widens
+from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
 
 if TYPE_CHECKING:
     from dualflow.ops.batching_rules import BatchingRule

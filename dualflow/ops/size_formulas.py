@@ -14,9 +14,13 @@ from dualflow.core.dtypes import DType
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import substitute
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import (
+from dualflow.ops.attribute_values import AttributeForm, declare, in_text
+from dualflow.ops.measuring import SIZES
+from dualflow.ops.op_kinds import Decompose
+from dualflow.ops.record import REGISTRY, Op
+from dualflow.sizes.size_functions import substitute
+from dualflow.sizes.symbolic_sizes import (
     SizeFactor,
     SizeVariable,
     SymInt,
@@ -24,10 +28,6 @@ from dualflow.core.symbolic_sizes import (
     size_variable,
     variable_of,
 )
-from dualflow.ops.attribute_values import AttributeForm, declare, in_text
-from dualflow.ops.measuring import SIZES
-from dualflow.ops.op_kinds import Decompose
-from dualflow.ops.record import REGISTRY, Op
 
 
 @dataclass(frozen=True, slots=True)

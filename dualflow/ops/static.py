@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize, sizes_in_use
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, check_size
-from dualflow.core.symbolic_sizes import SymInt
 from dualflow.ops.record import holds_tensors
+from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
+from dualflow.sizes.symbolic_sizes import SymInt
 
 Array = np.ndarray[Any, Any]
 _TENSORS = (AbstractTensor, AbstractVariable, AbstractComposite)

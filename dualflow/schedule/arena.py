@@ -6,7 +6,7 @@ import bisect
 from collections.abc import Iterable, Sequence
 
 from dualflow.core.records import NamedTuple, dataclass
-from dualflow.core.symbolic_sizes import bounds, is_static
+from dualflow.sizes.symbolic_sizes import bounds, is_static
 
 ALIGNMENT = 64
 

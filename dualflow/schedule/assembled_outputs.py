@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.ir import Node
 from dualflow.graph.views import sizes
 from dualflow.graph.virtual_array import VirtualArray
@@ -16,6 +15,7 @@ from dualflow.ops.op_kinds import CopyPieces
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import PlannedCall
+from dualflow.sizes.symbolic_sizes import is_static
 
 
 def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.column_reductions import MIN_ROWS
 from dualflow.ops.op_kinds import Reduce
 from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep
+from dualflow.sizes.symbolic_sizes import typical
 
 MAX_UNBLOCKED_STEPS = 256
 """The most iterations of a reduction without blocks, whose code is shorter, and faster if there are few."""

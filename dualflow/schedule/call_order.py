@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import SizeVariable, is_static, size_variables
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, IterationSpace, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
@@ -17,6 +16,7 @@ from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous, strides_to_show
 from dualflow.schedule.scatter_calls import bounds_node
+from dualflow.sizes.symbolic_sizes import SizeVariable, is_static, size_variables
 
 
 class BufferKind(Enum):

@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
-from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.blocking import ColumnChunks, join_blocks
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
@@ -36,6 +35,7 @@ from dualflow.schedule.kernel_statements import (
 from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
 from dualflow.schedule.lower import stage_steps
+from dualflow.sizes.symbolic_sizes import typical
 
 
 class ColumnWriter(KernelWriter):

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.size_functions import largest, smallest
-from dualflow.core.symbolic_sizes import SymInt, bounds
 from dualflow.graph.ir import Value
 from dualflow.graph.views import sizes
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.refused_accesses import unsafe
+from dualflow.sizes.size_functions import largest, smallest
+from dualflow.sizes.symbolic_sizes import SymInt, bounds
 
 
 class ElementRange(NamedTuple):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from dualflow.core.symbolic_sizes import may_be_negative
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.fused import IterationSpace
 from dualflow.graph.ir import Graph
 from dualflow.schedule.kernel import Argument, KernelLaunch
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.program_statements import LaunchNest
+from dualflow.sizes.symbolic_sizes import may_be_negative
 
 
 def launch_key(statement: LaunchNest) -> Hashable | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Blocks,
@@ -30,6 +29,7 @@ from dualflow.schedule.kernel_statements import (
 )
 from dualflow.schedule.loop_ids import BlockLevel, Level
 from dualflow.schedule.nest import Nest
+from dualflow.sizes.symbolic_sizes import typical
 
 Edges = Mapping[Edge, float]
 

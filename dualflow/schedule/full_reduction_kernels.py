@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.core.dtypes import DType
-from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.blocking import chunks
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
@@ -32,6 +31,7 @@ from dualflow.schedule.kernel_statements import (
 )
 from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
+from dualflow.sizes.symbolic_sizes import typical
 
 
 class FullReductionWriter(KernelWriter):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dualflow.core.records import replace
-from dualflow.core.symbolic_sizes import SizeVariable, UndecidedSize, size_variables
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
@@ -14,6 +13,7 @@ from dualflow.graph.symbolic_size_ops import BIND_SIZE
 from dualflow.graph.views import is_view
 from dualflow.ops.op_kinds import Literal, Loop, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
+from dualflow.sizes.symbolic_sizes import SizeVariable, UndecidedSize, size_variables
 
 
 def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:

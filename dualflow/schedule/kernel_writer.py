@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.core.symbolic_sizes import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
@@ -63,6 +62,7 @@ from dualflow.schedule.launch_arguments import LaunchArguments
 from dualflow.schedule.loop_ids import BlockLevel, LoopId
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Access, GatherAxis, Nest, NestOperand, NestStep, NestStore
+from dualflow.sizes.symbolic_sizes import may_be_negative, typical
 
 Accumulator = tuple[Register, ...]
 """The registers that a reduction carries between iterations."""

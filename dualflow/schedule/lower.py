@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from dualflow.core.records import replace
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
@@ -24,6 +23,7 @@ from dualflow.schedule.nest import (
     NestStep,
     NestStore,
 )
+from dualflow.sizes.symbolic_sizes import typical
 
 
 def lower(

@@ -10,7 +10,7 @@ and the accesses of a statement must be inside the ranges of its operands:
     RunLoop                 one row of each stack per iteration
 
 In a program of static sizes all of this is decided before the program runs. In one of dynamic sizes the
-bounds are polynomials over size variables (:class:`dualflow.core.symbolic_sizes.SymInt`). Bounds that these
+bounds are polynomials over size variables (:class:`dualflow.sizes.symbolic_sizes.SymInt`). Bounds that these
 leave undecided are compared with the bytes of the buffer before the statement runs.
 """
 
@@ -20,7 +20,6 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
 from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region
@@ -39,6 +38,7 @@ from dualflow.schedule.program_statements import (
 from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.statement_accesses import accesses_of
 from dualflow.schedule.symbolic_accesses import undecided_accesses
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 
 class MemoryBounds:

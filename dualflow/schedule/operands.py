@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
@@ -31,6 +30,7 @@ from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.scatter_calls import BOUNDS, is_scatter_supported
 from dualflow.schedule.sliding import WINDOW_PRODUCT, WINDOW_SUM
+from dualflow.sizes.symbolic_sizes import is_static
 
 PRODUCT_CHARS = "fd"
 """The characters of the dtypes whose matrix products have native code."""

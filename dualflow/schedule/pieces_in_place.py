@@ -18,7 +18,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.ir import Value
 from dualflow.graph.views import base_of, sizes
 from dualflow.ops.op_kinds import CopyPieces
@@ -26,6 +25,7 @@ from dualflow.schedule.assembled_outputs import address_of, owner_of
 from dualflow.schedule.call_order import Allocation, BufferKind
 from dualflow.schedule.nest import contiguous_strides
 from dualflow.schedule.operands import CallKind, StridedNode, kind_of
+from dualflow.sizes.symbolic_sizes import is_static
 
 
 class PieceOf(NamedTuple):

@@ -20,9 +20,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.records import NamedTuple, replace
-from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeFactor, UndecidedSize, is_static, size_variables
 from dualflow.graph.capabilities import ALL, CPU_CACHES, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
@@ -66,6 +64,8 @@ from dualflow.schedule.planned import (
     dynamic_buffers,
 )
 from dualflow.schedule.window_products import with_window_products
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import SizeFactor, UndecidedSize, is_static, size_variables
 
 
 def plan(

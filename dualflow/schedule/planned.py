@@ -11,7 +11,6 @@ import numpy as np
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeFactor, size_variables
 from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Node, Value
@@ -19,6 +18,7 @@ from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.graph.views import sizes
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
+from dualflow.sizes.symbolic_sizes import SizeFactor, size_variables
 
 NO_SIZES: Final[Mapping[SizeFactor, tuple[Axis, ...]]] = MappingProxyType({})
 

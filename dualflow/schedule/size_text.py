@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from dualflow.core.records import dataclass
-from dualflow.core.symbolic_sizes import SizeFactor, SymInt
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def _factor(x: object) -> str:
 
 
 class SizeWriter(ABC):
-    """Writes sizes as text; symbolic ones by :class:`~dualflow.core.symbolic_sizes.SizeMaths` on texts.
+    """Writes sizes as text; symbolic ones by :class:`~dualflow.sizes.symbolic_sizes.SizeMaths` on texts.
 
     Attributes:
         names: the name of each size variable.

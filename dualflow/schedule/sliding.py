@@ -9,9 +9,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op
+from dualflow.sizes.symbolic_sizes import is_static
 
 MAX_AXES = 3
 """The most axes that windows slide over."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.core.symbolic_sizes import SymInt
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, Region, Rule
 from dualflow.schedule.element_ranges import ElementRange, at_least, both, contains, distances
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.refused_accesses import refused
+from dualflow.sizes.symbolic_sizes import SymInt
 
 
 def undecided_accesses(

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import typical
 from dualflow.ops.op_kinds import Gather
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
@@ -37,6 +36,7 @@ from dualflow.schedule.kernel_statements import (
 from dualflow.schedule.kernel_writer import KernelWriter
 from dualflow.schedule.loop_ids import BlockLevel
 from dualflow.schedule.nest import Access, Nest
+from dualflow.sizes.symbolic_sizes import typical
 
 
 class Tiling(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -18,6 +17,7 @@ from dualflow.ops.op_kinds import MatMul, View
 from dualflow.schedule.operands import PRODUCT_CHARS, shows_contiguous
 from dualflow.schedule.sliding import MAX_AXES, WINDOW_PRODUCT, SlidingWindows
 from dualflow.schedule.window_sums import sliding_windows, sum_of_windows
+from dualflow.sizes.symbolic_sizes import typical
 
 
 def with_window_products(

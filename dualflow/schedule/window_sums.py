@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
@@ -19,6 +18,7 @@ from dualflow.ops.op_kinds import CopyPieces, View
 from dualflow.scalar import ScalarOp
 from dualflow.schedule.operands import PRODUCT_CHARS
 from dualflow.schedule.sliding import WINDOW_SUM, SlidingAxis, SlidingWindows
+from dualflow.sizes.symbolic_sizes import is_static
 
 MAX_WINDOW_AXES = 2
 """The most axes that such windows slide over."""

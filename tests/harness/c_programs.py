@@ -13,10 +13,10 @@ import numpy as np
 
 from dualflow.backends.c.export import FLAGS, ExportedProgram
 from dualflow.core.records import replace
-from dualflow.core.symbolic_sizes import NUMBERS
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.exported_graph import exported_graph
 from dualflow.function.calls.lazy_backends import c_program
+from dualflow.sizes.symbolic_sizes import NUMBERS
 
 WARNINGS = "-Wall -Wextra -Werror"
 Array = np.ndarray[Any, Any]

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualflow.core.symbolic_sizes import evaluate_size, size_variable
 from dualflow.schedule.arena import ALIGNMENT, Lifetime, assign
+from dualflow.sizes.symbolic_sizes import evaluate_size, size_variable
 
 lifetimes = st.lists(
     st.builds(

@@ -13,7 +13,6 @@ import dualflow as df
 from dualflow.backends.llvm.any_length import any_length
 from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
-from dualflow.core.symbolic_sizes import size_variable
 from dualflow.errors import InternalError
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
@@ -39,6 +38,7 @@ from dualflow.schedule.program_statements import (
     walk_program,
 )
 from dualflow.schedule.select_kernel import kernel_launch
+from dualflow.sizes.symbolic_sizes import size_variable
 
 LANES = 16
 M, V, BATCH = df.TensorSpec([6, 5]), df.TensorSpec([5]), df.TensorSpec([2, 5, 6])

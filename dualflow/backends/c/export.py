@@ -16,9 +16,9 @@ from dualflow.backends.c.values import MARK, c_string, c_type, literal
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import SymInt, UndecidedSize
 from dualflow.graph.ir import Graph
 from dualflow.schedule.call_reports import check_error
+from dualflow.sizes.symbolic_sizes import SymInt, UndecidedSize
 
 FLAGS = "-std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing"
 """The flags with which results have the bits of the default backend, and loops are vectorised."""

@@ -24,8 +24,6 @@ from dualflow.backends.c.values import CLines, CValue, c_type, literal, type_nam
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import MAX_ELEMENTS
-from dualflow.core.size_functions import largest
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
@@ -62,6 +60,8 @@ from dualflow.schedule.program_statements import (
 from dualflow.schedule.scatter_calls import OUTSIDE
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.size_text import size_message, size_names
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import is_static
 
 VECTOR_BITS = 256
 """The vector width for which blocks of lane loops are planned; compilers choose the width of instructions."""

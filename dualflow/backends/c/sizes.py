@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dualflow.core.symbolic_sizes import SizeFactor
 from dualflow.schedule.size_text import SizeWriter
+from dualflow.sizes.symbolic_sizes import SizeFactor
 
 _FUNCTIONS: Final = {
     "quotient": """\

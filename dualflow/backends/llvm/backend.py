@@ -12,7 +12,6 @@ from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
@@ -20,6 +19,7 @@ from dualflow.schedule import plan as planning
 from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.select_kernel import kernel_launch
+from dualflow.sizes.symbolic_sizes import typical
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.compiler import ObjectCode

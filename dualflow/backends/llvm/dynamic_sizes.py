@@ -17,7 +17,6 @@ from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedVal
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
 from dualflow.core.shape import MAX_ELEMENTS
-from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.graph.views import sizes
@@ -26,6 +25,7 @@ from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.element_ranges import ElementRange, at_least
 from dualflow.schedule.program_statements import CallRoutine
+from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
 
 NEGATIVE = "a size is negative"
 OTHER_SIZES = (1 << 63) - 1

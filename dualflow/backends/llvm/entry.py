@@ -22,8 +22,6 @@ from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
 from dualflow.backends.llvm.steps import HEADER, LINK, RUN_STEPS, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import NamedTuple, dataclass, field
-from dualflow.core.size_functions import largest
-from dualflow.core.symbolic_sizes import SizeVariable, typical
 from dualflow.graph import ir
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node
@@ -39,6 +37,8 @@ from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CheckBounds, CopyMemory, LaunchNest, ScatterRows
 from dualflow.schedule.scatter_calls import OUTSIDE
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import SizeVariable, typical
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace

@@ -18,8 +18,6 @@ from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
 from dualflow.core.locks import imported
-from dualflow.core.size_functions import largest
-from dualflow.core.symbolic_sizes import is_static, typical
 from dualflow.graph.control_ops import memory_message
 from dualflow.graph.ir import Node
 from dualflow.schedule.call_order import fails
@@ -42,6 +40,8 @@ from dualflow.schedule.program_statements import (
     ValueLayout,
     walk_program,
 )
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import is_static, typical
 
 POLL_INTERVAL = 16
 """Iterations of a loop between two checks for a signal; a power of two."""

@@ -29,7 +29,6 @@ from dualflow.core.locks import imported, unforkable
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
-from dualflow.core.symbolic_sizes import bind_sizes
 from dualflow.graph.compiled import PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
@@ -39,6 +38,7 @@ from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
+from dualflow.sizes.symbolic_sizes import bind_sizes
 
 Array = np.ndarray[Any, Any]
 MAX_REUSED_ARENA = 64 << 20

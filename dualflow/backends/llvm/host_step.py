@@ -11,7 +11,6 @@ from dualflow.backends.llvm.sized_call import run_host_kernel
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.strided import strided
-from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_evaluation import with_numbers
@@ -19,6 +18,7 @@ from dualflow.ops.record import Effect
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.program_statements import CallRoutine
+from dualflow.sizes.symbolic_sizes import SizeVariable, bind_sizes
 
 Array = np.ndarray[Any, Any]
 

@@ -11,9 +11,9 @@ from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.product.product import ProductBatch, blas_function, blas_symbols
 from dualflow.backends.llvm.product.shared_batch import BatchField
 from dualflow.backends.llvm.steps import StepKind
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.ir import Node
 from dualflow.schedule.program_statements import Multiply
+from dualflow.sizes.symbolic_sizes import typical
 
 
 def write_product(entry: Entry, product: Multiply) -> None:

@@ -27,14 +27,6 @@ from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import (
-    SizeVariable,
-    SymInt,
-    UndecidedSize,
-    is_static,
-    size_variables,
-    variable_of,
-)
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
@@ -49,6 +41,14 @@ from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CallRoutine, Statement, statements
+from dualflow.sizes.symbolic_sizes import (
+    SizeVariable,
+    SymInt,
+    UndecidedSize,
+    is_static,
+    size_variables,
+    variable_of,
+)
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace

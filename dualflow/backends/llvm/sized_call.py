@@ -14,12 +14,6 @@ from dualflow.backends.llvm.runtime import jit
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
-from dualflow.core.symbolic_sizes import (
-    SizeVariable,
-    bind_sizes,
-    evaluate_size,
-    is_static,
-)
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
@@ -28,6 +22,12 @@ from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CallRoutine
+from dualflow.sizes.symbolic_sizes import (
+    SizeVariable,
+    bind_sizes,
+    evaluate_size,
+    is_static,
+)
 
 Array = np.ndarray[Any, Any]
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(jit.process_symbol("free"))

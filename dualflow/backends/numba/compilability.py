@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import NO_KERNEL, ProgramContext, has_arrays
-from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.program_statements import (
@@ -16,6 +15,7 @@ from dualflow.schedule.program_statements import (
     bodies,
     walk_program,
 )
+from dualflow.sizes.symbolic_sizes import typical
 
 SHARED_WORK = 5e6
 """Work, in additions, from which on a kernel's range is shared between threads."""

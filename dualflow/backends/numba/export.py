@@ -11,11 +11,11 @@ from dualflow.backends.numba.listing import array_source, docstring, function_na
 from dualflow.backends.numba.numpy_kernels import kernel_source
 from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import computes_sizes
 from dualflow.schedule.call_reports import host_report
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 _GUARDS = '''
 def checked(name, value, shape, dtype):

@@ -15,9 +15,9 @@ import numpy as np
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.exported import exported
 from dualflow.core.records import dataclass
-from dualflow.core.symbolic_sizes import size_variables
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
+from dualflow.sizes.symbolic_sizes import size_variables
 
 _MAX_FUNCTIONS = 10
 """The largest number of functions of one kernel."""

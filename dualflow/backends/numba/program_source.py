@@ -28,9 +28,7 @@ from dualflow.backends.numba.parameters import dtype_name
 from dualflow.backends.numba.sizes import SourceSizes
 from dualflow.backends.numba.source_lines import type_name
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SymInt
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.scalars import bodies
@@ -57,6 +55,8 @@ from dualflow.schedule.program_statements import (
     walk_program,
 )
 from dualflow.schedule.size_text import size_message, size_names
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import SymInt
 
 CHUNKS = 8
 """The number of chunks of a kernel that threads share, for any number of threads."""

@@ -16,7 +16,6 @@ from dualflow.core.dtypes import float16, float32, float64
 from dualflow.core.errors import InternalError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes import Pass
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -33,6 +32,7 @@ from dualflow.ops.neural.windows import Geometry
 from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import REDUCE_MAX
+from dualflow.sizes.symbolic_sizes import is_static
 
 _KIND: Final = Opaque("an op of exported graphs")
 

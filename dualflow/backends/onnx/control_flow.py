@@ -13,12 +13,12 @@ from dualflow.backends.onnx.writer import GraphWriter, Rules
 from dualflow.core.dtypes import bool_
 from dualflow.core.shape import SCALAR
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import variable_of
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, is_argument_size
 from dualflow.ops.conversion import CAST
 from dualflow.ops.op_kinds import Check, Cond, Loop
+from dualflow.sizes.symbolic_sizes import variable_of
 
 
 def _cond(w: GraphWriter, node: Node) -> list[Operand]:

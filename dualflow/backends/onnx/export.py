@@ -13,9 +13,9 @@ from dualflow.backends.onnx import control_flow, elementwise, moving, products, 
 from dualflow.backends.onnx.element_types import element_type
 from dualflow.backends.onnx.scope import Operand, live_nodes, names_read
 from dualflow.backends.onnx.writer import GraphWriter, Rules
-from dualflow.core.symbolic_sizes import SizeFactor, SymInt, variable_of
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.symbolic_size_ops import argument_sizes
+from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, variable_of
 
 _IR_VERSIONS: Final = ((26, 13), (0, 9))
 """The version of the file format that came with a version of the ops, the newest first."""

@@ -9,7 +9,7 @@ from dualflow.backends.onnx.element_types import INT64
 from dualflow.backends.onnx.scope import OnnxScope, Operand
 from dualflow.core.dtypes import bool_
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables
+from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables
 
 
 class AxisOf(NamedTuple):

@@ -12,7 +12,6 @@ from dualflow.backends.onnx.refused import refuse
 from dualflow.backends.onnx.scope import Operand
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
 from dualflow.core.dtypes import bool_
-from dualflow.core.symbolic_sizes import SymInt
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_size_ops import WITH_SHAPE
 from dualflow.graph.views import row_major
@@ -22,6 +21,7 @@ from dualflow.ops.indexing import GETITEM
 from dualflow.ops.neural.windows import WINDOWS
 from dualflow.ops.op_kinds import View
 from dualflow.ops.shapes import ENSURED
+from dualflow.sizes.symbolic_sizes import SymInt
 
 _END: Final = np.iinfo(np.int64).max
 

@@ -13,10 +13,10 @@ from dualflow.backends.onnx.refused import refuse
 from dualflow.backends.onnx.scope import OnnxScope, Operand
 from dualflow.backends.onnx.sizes import AxisOf, OnnxSizes
 from dualflow.core.dtypes import DType
-from dualflow.core.symbolic_sizes import SymInt, variable_of
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op
+from dualflow.sizes.symbolic_sizes import SymInt, variable_of
 
 Rule = Callable[["GraphWriter", Node], "Operand | Sequence[Operand]"]
 Rules = Mapping["Op | type", Rule]

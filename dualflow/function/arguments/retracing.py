@@ -10,7 +10,6 @@ from typing import Final
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import logger
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeVariable
 from dualflow.core.tree import Structure
 from dualflow.core.warning import warn_user
 from dualflow.function.arguments.open_sizes import Axis, input_leaves
@@ -19,6 +18,7 @@ from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, 
 from dualflow.function.errors import RetracingWarning
 from dualflow.graph.ir import Origin
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
+from dualflow.sizes.symbolic_sizes import SizeVariable
 
 _TRACES: Final = 5
 _CALLS: Final = 10

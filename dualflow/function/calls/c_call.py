@@ -25,7 +25,6 @@ from dualflow.backends.llvm.runtime.fastcall import (
     variable_slots,
 )
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import borrowable
 from dualflow.eager.variable import Variable
@@ -33,6 +32,7 @@ from dualflow.function.arguments.results import Packer
 from dualflow.function.calls.call_form import CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Node
+from dualflow.sizes.symbolic_sizes import is_static
 
 MAX_PARAMS = 1 << 13
 """The largest number of launch parameters of a program that are stored on the stack of each call."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.array_ownership import call_arrays
 from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph
+from dualflow.sizes.symbolic_sizes import is_static
 
 
 def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -> Callable[..., Any]:

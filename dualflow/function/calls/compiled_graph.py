@@ -14,7 +14,6 @@ from dualflow.core.garbage_collection import collection_paused
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, logger, span
-from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
 from dualflow.function.calls.call_form import REFUSED, CallForm
@@ -37,6 +36,7 @@ from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.string_graphs import holds_strings
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, has_symbolic_sizes
 from dualflow.graph.user_rewrites import REWRITES, Match, Rewrite
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 if TYPE_CHECKING:
     from dualflow.function.arguments.results import Packer

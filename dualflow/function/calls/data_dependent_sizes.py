@@ -9,12 +9,12 @@ import numpy as np
 
 from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import SizeVariable, size_variables
 from dualflow.graph.control_spec import effect_of, loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import BodySpec, Graph, Node, Update, Value
 from dualflow.ops.op_kinds import Decompose, Elementwise, Loop, Opaque
 from dualflow.ops.record import Effect, Op
+from dualflow.sizes.symbolic_sizes import SizeVariable, size_variables
 
 Array = np.ndarray[Any, Any]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import replace
-from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
 from dualflow.function.calls.lazy_backends import capabilities_of, onnx_composites
 from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
@@ -12,6 +11,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.string_graphs import holds_strings
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 
 def exported_graph(graph: Graph, options: CompileOptions, target: str) -> Graph:

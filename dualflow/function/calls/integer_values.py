@@ -10,8 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.dtypes import DType
-from dualflow.core.size_functions import largest, smallest, substitute
-from dualflow.core.symbolic_sizes import (
+from dualflow.graph.ir import Node, Value
+from dualflow.graph.scalar_functions import function_of, reduction_of
+from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Reduce, SizeVector, View
+from dualflow.scalar import evaluate
+from dualflow.sizes.size_functions import largest, smallest, substitute
+from dualflow.sizes.symbolic_sizes import (
     SizeVariable,
     SymInt,
     UndecidedSize,
@@ -20,10 +24,6 @@ from dualflow.core.symbolic_sizes import (
     size_variables,
     variable_of,
 )
-from dualflow.graph.ir import Node, Value
-from dualflow.graph.scalar_functions import function_of, reduction_of
-from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Reduce, SizeVector, View
-from dualflow.scalar import evaluate
 
 Array = np.ndarray[Any, Any]
 _OBJECT: Any = object

@@ -6,12 +6,12 @@ from functools import partial
 
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
 from dualflow.core.records import dataclass
-from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.compiled import Backend, Footprint
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.schedule.rematerialisation import SmallestPossible, WithinBudget, within_budget
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import broadcast_size
-from dualflow.core.symbolic_sizes import UndecidedSize, is_static
 from dualflow.graph.ir import GraphBuilder, Node, Value
 from dualflow.graph.symbolic_size_ops import WITH_SHAPE
+from dualflow.sizes.size_functions import broadcast_size
+from dualflow.sizes.symbolic_sizes import UndecidedSize, is_static
 
 _MESSAGE: Final = "an argument of shape {0} should have shape {1}"
 

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from dualflow.core.errors import InternalError
-from dualflow.core.symbolic_sizes import (
+from dualflow.graph.size_guards import SizeGuard, SizeGuards
+from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.sizes.symbolic_sizes import (
     SIZE_DECISIONS,
     SizeVariable,
     SymInt,
@@ -21,8 +23,6 @@ from dualflow.core.symbolic_sizes import (
     evaluate_size,
     size_variables,
 )
-from dualflow.graph.size_guards import SizeGuard, SizeGuards
-from dualflow.graph.symbolic_size_ops import Axis
 
 
 class CallSizes:

@@ -15,18 +15,7 @@ from typing import Any, Final
 from dualflow.core.errors import DualflowError, InvalidArgumentError
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import substitute
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import (
-    SizeVariable,
-    SymInt,
-    UndecidedSize,
-    bounds,
-    is_static,
-    size_variable,
-    size_variables,
-    variable_of,
-)
 from dualflow.function.calls.data_dependent_sizes import changed_sizes
 from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
@@ -46,6 +35,17 @@ from dualflow.ops.indexing import REPLACE, part_shape
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED
 from dualflow.schedule.call_reports import user_line
+from dualflow.sizes.size_functions import substitute
+from dualflow.sizes.symbolic_sizes import (
+    SizeVariable,
+    SymInt,
+    UndecidedSize,
+    bounds,
+    is_static,
+    size_variable,
+    size_variables,
+    variable_of,
+)
 
 EqualAxes = tuple[tuple[Axis, ...], ...]
 """Groups of axes of arguments that have one size."""

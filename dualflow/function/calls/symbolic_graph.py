@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from dualflow.core.records import replace
-from dualflow.core.size_functions import substitute
-from dualflow.core.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, variable_of
 from dualflow.function.calls.size_decisions import CallSizes, GuardedDecisions
 from dualflow.function.calls.size_inference import EqualAxes, SizeInference
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -18,6 +16,8 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis
+from dualflow.sizes.size_functions import substitute
+from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, variable_of
 
 _NO_INPUTS: Final[Mapping[int, int]] = {}
 

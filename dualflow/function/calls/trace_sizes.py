@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextvars import Context
 
 from dualflow.core.errors import DualflowError
-from dualflow.core.size_functions import substitute
-from dualflow.core.symbolic_sizes import SizeVariable, UndecidedSize, size_variables, variable_of
 from dualflow.function.calls.size_inference import SizeInference
 from dualflow.function.tracing.size_scope import ExactSizesRequired, SizeScope
 from dualflow.function.tracing.symbolic_tensor import SymbolicEngine, SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, Axis
+from dualflow.sizes.size_functions import substitute
+from dualflow.sizes.symbolic_sizes import SizeVariable, UndecidedSize, size_variables, variable_of
 
 
 class TraceSizes:

@@ -17,7 +17,6 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
@@ -42,6 +41,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.random_streams import with_streams_of
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.user_rewrites import REWRITES, descriptions
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 _NONE: Final[Mapping[int, int]] = {}
 

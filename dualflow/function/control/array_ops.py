@@ -11,7 +11,6 @@ from dualflow.core.convert import zero_array
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import OutOfRangeError
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import largest, smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.graph_exceptions import require
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -29,6 +28,7 @@ from dualflow.ops.scattering import UPDATE_ND
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
+from dualflow.sizes.size_functions import largest, smallest
 
 Array = np.ndarray[Any, Any]
 

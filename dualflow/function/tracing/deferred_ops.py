@@ -15,7 +15,6 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, DualflowError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
@@ -25,6 +24,7 @@ from dualflow.ops.conversion import identity
 from dualflow.ops.late_sizes import as_ints, drawing_from
 from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Effect, Op
+from dualflow.sizes.symbolic_sizes import UndecidedSize, is_static, size_variables
 
 Array = np.ndarray[Any, Any]
 Compute = Callable[..., Any]

@@ -6,12 +6,12 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from dualflow.core.abstract_size import AbstractSize, AbstractSizeScope
 from dualflow.core.dtypes import DType, float32, float64
 from dualflow.function.tracing.guarded_number import GuardedNumber
 from dualflow.ops.arithmetic import add, divide, multiply, subtract
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
+from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
 
 ARITHMETIC: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     operator.add: add,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize, AbstractSizeScope
 from dualflow.core.convert import as_array
 from dualflow.core.dtypes import DType
 from dualflow.core.shape import SCALAR, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
 
 if TYPE_CHECKING:
     from dualflow.graph.ir import Value

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 from numbers import Number
 from typing import Any, Final
 
-from dualflow.core.abstract_size import AbstractSize, AbstractSizeScope
 from dualflow.core.dtypes import DType
 from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
-from dualflow.core.symbolic_sizes import SymInt
 from dualflow.function.tracing.guarded_float import ARITHMETIC, GuardedFloat
 from dualflow.function.tracing.guarded_number import GuardedNumber
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
+from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
+from dualflow.sizes.symbolic_sizes import SymInt
 
 _LARGEST_POWER: Final = 4
 _STRICT: Final = (operator.lt, operator.gt)

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from dualflow.core.abstract_size import AbstractSizeScope, sizes_in_use
 from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.errors import DualflowError
-from dualflow.core.symbolic_sizes import SizeVariable, SymInt, bounds, evaluate_size, size_variables
 from dualflow.function.tracing.guarded_size import GuardedShape, guarded
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.origin import caller
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.ops.size_formulas import SIZE_FORMULA, SizeFormula
+from dualflow.sizes.abstract_size import AbstractSizeScope, sizes_in_use
+from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, bounds, evaluate_size, size_variables
 
 _INT32_END: Final = 1 << 31
 

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSizeScope
 from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import (
@@ -35,6 +34,7 @@ from dualflow.graph.origin import caller, is_inside
 from dualflow.ops.record import Op
 from dualflow.ops.shapes import ENSURED
 from dualflow.ops.tensor import Tensor
+from dualflow.sizes.abstract_size import AbstractSizeScope
 
 
 class MaybeUnassigned(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.abstract_size import AbstractSize, AbstractSizeScope
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
@@ -33,6 +32,7 @@ from dualflow.ops.checks import ASSIGNED
 from dualflow.ops.conversion import identity
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY, Op
+from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
 
 Array = np.ndarray[Any, Any]
 _MAX_INLINED_ELEMENTS = 16

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple, dataclass, field
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.column_reductions import MIN_ELEMENTS
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
@@ -15,6 +14,7 @@ from dualflow.graph.fused import FUSED, Axes, IterationSpace, input_axes, output
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.views import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
+from dualflow.sizes.symbolic_sizes import typical
 
 
 class Stages(NamedTuple):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.symbolic_sizes import is_static, size_variables
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Make, Replacement, rewrite
@@ -14,6 +13,7 @@ from dualflow.graph.views import base_of, is_scalar_literal, is_view
 from dualflow.ops.broadcasting import BROADCAST_TO
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal, View
+from dualflow.sizes.symbolic_sizes import is_static, size_variables
 
 Array = np.ndarray[Any, Any]
 

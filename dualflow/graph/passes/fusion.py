@@ -13,7 +13,6 @@ import math
 from bisect import bisect
 from collections.abc import Mapping, Sequence
 
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
@@ -25,6 +24,7 @@ from dualflow.graph.scalars import is_scalar_control
 from dualflow.graph.symbolic_size_ops import binds_sizes
 from dualflow.graph.views import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
+from dualflow.sizes.symbolic_sizes import typical
 
 
 def fuse(graph: Graph, costs: CostModel = CPU) -> Graph:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple, replace
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.extract import ancestors
@@ -18,6 +17,7 @@ from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
 from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 from dualflow.graph.views import base_of, is_generated
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul, Reduce, View
+from dualflow.sizes.symbolic_sizes import typical
 
 
 @inside_out

@@ -6,12 +6,12 @@ The gradient of ``concat([x, h]) @ w`` by ``h`` alone is such a slice, in each i
 from __future__ import annotations
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, without
 from dualflow.graph.views import sizes
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.indexing import GETITEM
+from dualflow.sizes.symbolic_sizes import is_static
 
 _DTYPES = "fd"
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
@@ -20,6 +19,7 @@ from dualflow.ops.arrangement import RESHAPE
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal, Loop
 from dualflow.ops.record import Op
+from dualflow.sizes.symbolic_sizes import typical
 
 MAX_PREALLOCATED_STACKS: Final = 1 << 28
 """The most bytes of stacks of a loop with a condition that are allocated at once; others stay growable."""

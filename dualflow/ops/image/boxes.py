@@ -12,7 +12,6 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -29,6 +28,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
+from dualflow.sizes.size_functions import common_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, IntsLike, TensorLike

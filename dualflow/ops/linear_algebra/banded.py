@@ -15,7 +15,6 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
-from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
@@ -26,6 +25,7 @@ from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
+from dualflow.sizes.size_functions import common_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

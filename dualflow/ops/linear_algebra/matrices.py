@@ -13,8 +13,8 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, broadcast
-from dualflow.core.size_functions import common_size
 from dualflow.core.spec import TensorSpec
+from dualflow.sizes.size_functions import common_size
 
 _DTYPES: Final = ("float32", "float64", "complex64", "complex128")
 

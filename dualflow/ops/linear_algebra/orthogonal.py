@@ -8,7 +8,6 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.batching_rules import LEADING
@@ -23,6 +22,7 @@ from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.sizes.size_functions import smallest
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

@@ -10,7 +10,6 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int32
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
 from dualflow.ops.batching_rules import LEADING
@@ -29,6 +28,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.statistics import as_float
+from dualflow.sizes.size_functions import smallest
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

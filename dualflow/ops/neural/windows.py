@@ -12,7 +12,6 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Dim, Shape
-from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.arrangement import reshape, transpose
@@ -24,6 +23,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_sizes
+from dualflow.sizes.size_functions import largest
 
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]

@@ -16,7 +16,6 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import complex64, complex128, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
-from dualflow.core.size_functions import largest, smallest
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.complex_numbers import conj
@@ -29,6 +28,7 @@ from dualflow.ops.repetition import pad, roll
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.fourier_sections import ANY_AXES, COMPLEX, FFT, FULL, ONE, REAL, RFFT, THREE, TWO
 from dualflow.ops.static import ints, known_sizes, static_int
+from dualflow.sizes.size_functions import largest, smallest
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, IntsLike, TensorLike

@@ -18,9 +18,9 @@ import dualflow as df
 from dualflow.backends.llvm.product.gemm import Gemm, MatrixStrides, gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.runtime import jit
-from dualflow.core.symbolic_sizes import SizeVariable, evaluate_size, size_variable, size_variables
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import WINDOW_PRODUCT, SlidingAxis, SlidingWindows
+from dualflow.sizes.symbolic_sizes import SizeVariable, evaluate_size, size_variable, size_variables
 
 Array = np.ndarray[Any, Any]
 

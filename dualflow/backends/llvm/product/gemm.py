@@ -36,9 +36,9 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, I32, LlvmModule, Type
 from dualflow.core.records import NamedTuple
-from dualflow.core.size_functions import largest
-from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.sliding import SlidingWindows
+from dualflow.sizes.size_functions import largest
+from dualflow.sizes.symbolic_sizes import typical
 
 ELEMENTS = {"f": F32, "d": F64, "i": I32}
 """Element types by the character of the result's dtype; an integer is a group of four bytes of A and of B."""

@@ -24,10 +24,10 @@ from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
 from dualflow.core import blas
 from dualflow.core.records import NamedTuple
-from dualflow.core.size_functions import largest, smallest
-from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.sliding import SlidingWindows
+from dualflow.sizes.size_functions import largest, smallest
+from dualflow.sizes.symbolic_sizes import typical
 
 ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED = 101, 111, 112
 """The values of CBLAS_LAYOUT and CBLAS_TRANSPOSE."""

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 
 from dualflow.core.records import NamedTuple
-from dualflow.core.size_functions import largest, smallest
 from dualflow.schedule.sliding import MAX_AXES, SlidingAxis, SlidingWindows
+from dualflow.sizes.size_functions import largest, smallest
 
 UNBOUNDED = 1 << 40
 """The length of a run that never ends: all elements have one stride."""

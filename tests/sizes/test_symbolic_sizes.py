@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualflow.core.size_functions import (
+from dualflow.sizes.size_functions import (
     broadcast_size,
     inferred_size,
     largest,
@@ -17,7 +17,7 @@ from dualflow.core.size_functions import (
     smallest,
     substitute,
 )
-from dualflow.core.symbolic_sizes import (
+from dualflow.sizes.symbolic_sizes import (
     SymInt,
     UndecidedSize,
     bind_sizes,

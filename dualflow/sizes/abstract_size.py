@@ -8,7 +8,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.shape import Shape
-from dualflow.core.symbolic_sizes import SymInt
+from dualflow.sizes.symbolic_sizes import SymInt
 
 
 class AbstractSize(AbstractTensor):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dualflow.core.symbolic_sizes import SizeFactor, SymInt, UndecidedSize, bounds, is_less, size_function
+from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, UndecidedSize, bounds, is_less, size_function
 
 
 class _Symbolic:
-    """The arithmetic of :class:`~dualflow.core.symbolic_sizes.SizeMaths` on symbolic sizes."""
+    """The arithmetic of :class:`~dualflow.sizes.symbolic_sizes.SizeMaths` on symbolic sizes."""
 
     quotient = staticmethod(lambda x, y: x // y)
     remainder = staticmethod(lambda x, y: x % y)

@@ -1,0 +1,1 @@
+"""Sizes of tensors: integers, and symbolic expressions in place of integers."""
