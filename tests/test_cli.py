@@ -1,4 +1,4 @@
-"""The command line, as processes of its own."""
+"""The command line, each command in a process of its own."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def run(tmp_path: Path) -> Run:
     (tmp_path / "examples_of_its_own.py").write_text(EXAMPLES)
     (tmp_path / "broken.py").write_text("import dualflow\nraise OSError('no such disk')\n")
     (tmp_path / "needy.py").write_text("import a_module_that_nobody_wrote\n")
-    found = os.path.dirname(os.path.dirname(df.__file__))
-    environment = {**os.environ, "PYTHONPATH": found, "DUALFLOW_CACHE_DIR": str(tmp_path / "cache")}
+    folder = os.path.dirname(os.path.dirname(df.__file__))
+    environment = {**os.environ, "PYTHONPATH": folder, "DUALFLOW_CACHE_DIR": str(tmp_path / "cache")}
 
     def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return run_forked(["-m", "dualflow", *words], cwd=tmp_path, env=environment | variables)
@@ -191,11 +191,11 @@ def test_an_error_names_the_users_line(run: Run, command: str, name: str) -> Non
 def test_compare_prints_json(run: Run) -> None:
     done = run("compare", "model:pair", "--json", "--args", "df.ones([4])", "y=np.float32(2)")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["name"] == "pair"
-    assert found["agrees"] is True
-    assert found["eager_ops"] == {"exp": 1, "multiply": 1}
-    assert found["workload"]["steps"] == found["workload"]["parallelism"] == 1
+    report = json.loads(done.stdout)
+    assert report["name"] == "pair"
+    assert report["agrees"] is True
+    assert report["eager_ops"] == {"exp": 1, "multiply": 1}
+    assert report["workload"]["steps"] == report["workload"]["parallelism"] == 1
 
 
 @pytest.mark.parametrize("function", ["model:grown", "model.py:grown"])
@@ -251,7 +251,7 @@ def test_dots_lead_into_classes(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["model"], "'model' is not MODULE:FUNCTION"),
         (["nowhere:f"], "there is no module 'nowhere'"),
@@ -270,12 +270,12 @@ def test_dots_lead_into_classes(run: Run) -> None:
         (["model:pair", "--args", "df.ones([2]), df.ones([3])"], "do not broadcast"),
     ],
 )
-def test_what_cannot_be_compared_is_reported_in_words(run: Run, words: list[str], told: str) -> None:
+def test_compare_reports_unsupported_functions(run: Run, words: list[str], message: str) -> None:
     done = run("compare", *words)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("python -m dualflow compare: ")
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -321,9 +321,9 @@ def test_info_prints_what_show_config_prints(run: Run) -> None:
 
 
 def test_info_as_json_is_plain_data(run: Run) -> None:
-    found = json.loads(run("info", "--json").stdout)
-    assert found["versions"]["dualflow"] == df.version.DUALFLOW
-    assert found["cache"]["objects"] == 0
+    report = json.loads(run("info", "--json").stdout)
+    assert report["versions"]["dualflow"] == df.version.DUALFLOW
+    assert report["cache"]["objects"] == 0
 
 
 @pytest.mark.llvm
@@ -410,7 +410,7 @@ def test_graph_draws_a_picture(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["model:square", "--draw", "square.gif"], "has no extension of a picture"),
         (
@@ -421,11 +421,11 @@ def test_graph_draws_a_picture(run: Run, tmp_path: Path) -> None:
         (["model"], "'model' is not MODULE:FUNCTION"),
     ],
 )
-def test_a_graph_that_cannot_be_shown_is_reported_in_words(run: Run, words: list[str], told: str) -> None:
+def test_a_graph_that_cannot_be_shown_is_reported_in_words(run: Run, words: list[str], message: str) -> None:
     done = run("graph", *words)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_export_replaces_only_what_it_has_written(run: Run, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_start_of_a_program_for_gpus_runs() -> None:
     assert not df.config.experimental_functions_run_eagerly()
 
 
-def test_what_is_requested_is_what_holds() -> None:
+def test_getters_report_the_fixed_behaviour() -> None:
     assert EXPERIMENTAL.get_synchronous_execution()
     assert not EXPERIMENTAL.tensor_float_32_execution_enabled()
     assert df.config.optimizer.get_jit() == "autoclustering"
@@ -67,11 +67,11 @@ class TestErrorMessages(ErrorCases):
 
 
 def test_the_configuration_is_plain_data() -> None:
-    found = df.show_config(mode="dicts")
-    assert json.loads(json.dumps(found)) == found
-    assert found["versions"]["numpy"] == np.__version__
-    assert found["backend"]["name"] == df.config.get_backend()
-    assert all(part["detail"] for part in found["parts"].values() if not part["on"])
+    configuration = df.show_config(mode="dicts")
+    assert json.loads(json.dumps(configuration)) == configuration
+    assert configuration["versions"]["numpy"] == np.__version__
+    assert configuration["backend"]["name"] == df.config.get_backend()
+    assert all(part["detail"] for part in configuration["parts"].values() if not part["on"])
 
 
 def test_the_configuration_reports_who_chose_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +106,8 @@ def test_the_cache_of_the_configuration_is_the_folder_and_what_it_holds(
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir(mode=0o700)
     (tmp_path / "cache" / "entry.dfo").write_bytes(bytes(1000))
-    found = df.show_config(mode="dicts")["cache"]
-    assert found == {"folder": str(tmp_path / "cache"), "trusted": True, "objects": 1, "bytes": 1000}
+    cache = df.show_config(mode="dicts")["cache"]
+    assert cache == {"folder": str(tmp_path / "cache"), "trusted": True, "objects": 1, "bytes": 1000}
 
 
 def test_the_version_is_of_the_tensorflow_that_programs_find() -> None:

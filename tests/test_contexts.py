@@ -1,4 +1,4 @@
-"""Functions about the present context: eager, traced, or an explicit graph."""
+"""Functions that report the current context: eager, traced, or an explicit graph."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ def test_tensors_variables_and_composites_are_tensors() -> None:
         assert not df.is_tensor(y)
 
 
-def test_what_has_no_value_yet_is_symbolic() -> None:
-    seen: list[bool] = []
-    df.function(lambda x: seen.append(df.is_symbolic_tensor(x)))(df.constant(1.0))
+def test_tensors_without_a_value_are_symbolic() -> None:
+    answers: list[bool] = []
+    df.function(lambda x: answers.append(df.is_symbolic_tensor(x)))(df.constant(1.0))
     with v1.Graph().as_default():
-        seen.append(df.is_symbolic_tensor(v1.placeholder(df.float32)))
-    assert seen == [True, True]
+        answers.append(df.is_symbolic_tensor(v1.placeholder(df.float32)))
+    assert answers == [True, True]
     assert not df.is_symbolic_tensor(df.constant(1))
     assert not df.is_symbolic_tensor(1.0)
 
 
 def test_inside_function() -> None:
-    seen = []
-    df.function(lambda: seen.append(df.inside_function()))()
+    answers = []
+    df.function(lambda: answers.append(df.inside_function()))()
     with v1.Graph().as_default():
-        seen.append(df.inside_function())
-    assert [*seen, df.inside_function()] == [True, False, False]
+        answers.append(df.inside_function())
+    assert [*answers, df.inside_function()] == [True, False, False]
 
 
 def test_an_init_scope_runs_at_once() -> None:
-    made: list[Any] = []
+    created: list[Any] = []
 
     @df.function
     def f(x: Any) -> Any:
         with df.init_scope():
             assert df.executing_eagerly()
-            made.append(df.constant(2.0) * 3.0)
-            made.append(df.Variable(5.0))
+            created.append(df.constant(2.0) * 3.0)
+            created.append(df.Variable(5.0))
         assert not df.executing_eagerly()
-        return x * made[0]
+        return x * created[0]
 
     assert f(df.constant(2.0)).numpy() == 12.0
-    assert made[0].numpy() == 6.0
-    assert made[1].numpy() == 5.0
+    assert created[0].numpy() == 6.0
+    assert created[1].numpy() == 5.0
 
 
 def test_no_tape_records_an_init_scope() -> None:
@@ -79,16 +79,16 @@ def test_an_init_scope_ends_where_it_fails() -> None:
 
 
 def test_a_static_value_is_known_before_the_run() -> None:
-    seen: list[Any] = []
+    static: list[Any] = []
 
     @df.function
     def f(x: Any) -> Any:
-        seen.extend([df.get_static_value(x), df.get_static_value(df.constant([1, 2]))])
+        static.extend([df.get_static_value(x), df.get_static_value(df.constant([1, 2]))])
         return x
 
     f(df.constant(1.0))
-    assert seen[0] is None
-    assert seen[1].tolist() == [1, 2]
+    assert static[0] is None
+    assert static[1].tolist() == [1, 2]
     assert df.get_static_value(df.constant(3)) == 3
     assert df.get_static_value([1, 2]) == [1, 2]
     assert df.get_static_value(df.Variable(1)) is None

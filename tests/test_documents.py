@@ -144,7 +144,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_what_a_page_names_exists(page: Path) -> None:
+def test_names_on_pages_exist(page: Path) -> None:
     paths = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|ll|md))?)`", page.read_text(encoding="utf-8"))
     folders = (ROOT, ROOT / "dualflow", page.parent)
     assert [path for path in paths if not any((folder / path).exists() for folder in folders)] == []

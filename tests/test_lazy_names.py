@@ -70,7 +70,7 @@ def test_lazy_names_are_those_that_type_checkers_see(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", TREES)
-def test_each_lazy_name_stands_once_in_its_tables(file: str) -> None:
+def test_each_lazy_name_is_once_in_its_tables(file: str) -> None:
     arguments = published(TREES[file])
     tables = [ast.literal_eval(arguments[key]) for key in ("lazy", "later") if key in arguments]
     names = [entry.partition("=")[0] for table in tables for text in table.values() for entry in text.split()]

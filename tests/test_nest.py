@@ -41,7 +41,7 @@ structures = st.recursive(
 
 
 @given(structures)
-def test_what_is_flattened_is_packed_again(x: Any) -> None:
+def test_packing_is_the_inverse_of_flattening(x: Any) -> None:
     flat = nest.flatten(x)
     assert not any(map(nest.is_nested, flat))
     assert nest.pack_sequence_as(x, flat) == x
@@ -67,10 +67,10 @@ def test_a_structure_may_be_empty(value: Any) -> None:
 
 
 def test_composites_are_opened_where_that_is_requested() -> None:
-    found = nest.flatten([SPARSE, 3], expand_composites=True)
-    assert found[0] is SPARSE.indices
-    assert found[1] is SPARSE.values
-    assert found[-1] == 3
+    flat = nest.flatten([SPARSE, 3], expand_composites=True)
+    assert flat[0] is SPARSE.indices
+    assert flat[1] is SPARSE.values
+    assert flat[-1] == 3
     doubled = nest.map_structure(lambda x: x * 2, [SPARSE], expand_composites=True)
     assert doubled[0].values.numpy().tolist() == [2.0]
 

@@ -154,7 +154,7 @@ def test_a_method_of_a_first_class_documents_arguments_result_errors_and_an_exam
 
 
 @pytest.mark.parametrize("value", [*READ_FIRST[2:], df.function], ids=lambda value: value.__name__)
-def test_what_users_meet_first_documents_its_arguments_and_an_example(value: Callable[..., Any]) -> None:
+def test_frequent_functions_document_arguments_and_an_example(value: Callable[..., Any]) -> None:
     text = inspect.cleandoc(value.__doc__ or "")
     assert ">>> " in text
     assert missing_arguments(value, text) == []

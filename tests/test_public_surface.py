@@ -148,7 +148,7 @@ def test_help_shows_every_function(namespace: Any) -> None:
         assert inspect.getdoc(getattr(namespace, functions[0])).splitlines()[0] in text  # type: ignore[union-attr]
 
 
-def test_what_a_namespace_writes_as_public_is_shown() -> None:
+def test_dir_shows_names_of_all() -> None:
     assert {"add", "compat", "float32", "estimator"} & set(dir(df)) == {"add", "compat", "float32"}
     assert {"Session", "placeholder", "float32", "matmul"} <= set(dir(v1))
 
@@ -225,10 +225,10 @@ def test_a_missing_name_points_at_the_users_line() -> None:
 
 
 def test_a_missing_names_error_has_the_name() -> None:
-    with pytest.raises(AttributeError) as found:
+    with pytest.raises(AttributeError) as caught:
         _ = df.estimator
-    assert found.value.name == "estimator"
-    assert found.value.obj is None
+    assert caught.value.name == "estimator"
+    assert caught.value.obj is None
 
 
 def test_importing_a_missing_name_reports_what_to_use() -> None:

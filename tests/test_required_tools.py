@@ -11,7 +11,7 @@ import required_tools
 from required_tools import DEBIAN, MUST_EXIST, require_module, require_sanitizer, require_tool
 
 
-def test_what_is_installed_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_values_are_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clang = tmp_path / "clang"
     clang.write_text("#!/bin/sh\necho /library.a\n")
     clang.chmod(0o755)

@@ -28,7 +28,7 @@ import tensorflow.experimental.numpy as tnp
 import tensorflow.math
 from tensorflow import linalg, nn
 from tensorflow.data import Dataset
-import beside
+import neighbour
 
 child = "import sys; print('dualflow' in sys.modules, [type(f).__name__ for f in sys.meta_path])"
 print(json.dumps({
@@ -120,8 +120,8 @@ if __name__ == "__main__":
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Runs Python with these words in a folder of its own."""
-    found = os.path.dirname(os.path.dirname(df.__file__))
-    environment = {**os.environ, "PYTHONPATH": found, "DUALFLOW_CACHE_DIR": str(tmp_path / "cache")}
+    folder = os.path.dirname(os.path.dirname(df.__file__))
+    environment = {**os.environ, "PYTHONPATH": folder, "DUALFLOW_CACHE_DIR": str(tmp_path / "cache")}
 
     def run(*words: str, stdin: str = "") -> Done:
         return subprocess.run(
@@ -141,50 +141,50 @@ def test_tensorflow_s_modules_are_dualflow_s_namespaces(run: Run, tmp_path: Path
     folder = tmp_path / "programs"
     folder.mkdir()
     (folder / "program.py").write_text(IMPORTS)
-    (folder / "beside.py").write_text("import tensorflow")
+    (folder / "neighbour.py").write_text("import tensorflow")
     done = run("-m", "dualflow", "run", "programs/program.py", "--epochs", "-m", "run")
     assert done.returncode == 3, done.stderr
     assert done.stderr == f"dualflow {df.version.DUALFLOW} stands in for tensorflow in this process.\n"
-    found = json.loads(done.stdout)
-    assert found["argv"] == ["programs/program.py", "--epochs", "-m", "run"]
-    assert (found["name"], found["main"]) == ("__main__", True)
-    assert found["names"] == [str(folder / "program.py"), None, None, None]
-    assert found["path"] == str(folder)
+    modules = json.loads(done.stdout)
+    assert modules["argv"] == ["programs/program.py", "--epochs", "-m", "run"]
+    assert (modules["name"], modules["main"]) == ("__main__", True)
+    assert modules["names"] == [str(folder / "program.py"), None, None, None]
+    assert modules["path"] == str(folder)
     names = ["", ".compat.v1", ".math", ".linalg", ".nn"]
-    assert found["modules"] == [f"dualflow{name}" for name in names]
-    assert found["spec"] == "dualflow"
-    assert found["dataset"] is True
-    assert found["numpy"] is True
-    assert found["sum"] == 3.0
-    assert found["child"].startswith("False ")
-    assert "StandIn" not in found["child"]
+    assert modules["modules"] == [f"dualflow{name}" for name in names]
+    assert modules["spec"] == "dualflow"
+    assert modules["dataset"] is True
+    assert modules["numpy"] is True
+    assert modules["sum"] == 3.0
+    assert modules["child"].startswith("False ")
+    assert "StandIn" not in modules["child"]
 
 
 def test_a_module_that_is_not_there_reports_what_to_use(run: Run, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(MISSING)
     done = run("-m", "dualflow", "run", "program.py")
-    found = dict(line.split(" | ", 1) for line in done.stdout.splitlines())
-    assert found.keys() == TOLD.keys()
-    for name, told in TOLD.items():
-        assert told in found[name]
+    messages = dict(line.split(" | ", 1) for line in done.stdout.splitlines())
+    assert messages.keys() == TOLD.keys()
+    for name, message in TOLD.items():
+        assert message in messages[name]
 
 
 @pytest.mark.parametrize("error", ["KeyError(x)", "SystemExit(7)", "KeyboardInterrupt"])
 def test_a_program_ends_as_python_ends_it(run: Run, tmp_path: Path, error: str) -> None:
     (tmp_path / "program.py").write_text(FAILING.format(error=error))
-    expected, found = run("program.py"), run("-m", "dualflow", "run", "program.py")
-    assert (found.returncode, found.stdout, found.stderr) == (
+    expected, ended = run("program.py"), run("-m", "dualflow", "run", "program.py")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
         expected.returncode,
         expected.stdout,
         expected.stderr,
     )
-    assert found.returncode in (1, 7, -signal.SIGINT)
+    assert ended.returncode in (1, 7, -signal.SIGINT)
 
 
 def test_a_syntax_error_is_shown_as_python_shows_it(run: Run, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("def f(:\n    pass\n")
-    expected, found = run("program.py"), run("-m", "dualflow", "run", "program.py")
-    assert (found.returncode, found.stderr) == (1, expected.stderr)
+    expected, ended = run("program.py"), run("-m", "dualflow", "run", "program.py")
+    assert (ended.returncode, ended.stderr) == (1, expected.stderr)
 
 
 def test_the_traceback_of_an_error_of_dualflow_has_the_program_s_frames(run: Run, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_an_archive_is_a_program(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["nowhere.py"], "there is no file 'nowhere.py'"),
         (["."], ". has no __main__.py"),
@@ -237,9 +237,9 @@ def test_an_archive_is_a_program(run: Run, tmp_path: Path) -> None:
         (["-m", "json.nowhere"], "there is no module 'json.nowhere' that can be run"),
     ],
 )
-def test_what_is_no_program_is_reported_in_words(
+def test_an_unusable_program_path_is_reported(
     words: list[str],
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -249,7 +249,7 @@ def test_what_is_no_program_is_reported_in_words(
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "argv", [*sys.argv])
     assert main(["run", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_process_that_has_tensorflow_itself_is_refused(

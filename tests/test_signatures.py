@@ -349,11 +349,11 @@ CASES = {path: arguments for arguments, paths in ARGUMENTS.items() for path in p
 
 
 def parameters(path: str) -> list[inspect.Parameter]:
-    found: Any = reduce(getattr, path.split("."), df)
-    return [p for p in inspect.signature(found).parameters.values() if p.name != "self"]
+    function: Any = reduce(getattr, path.split("."), df)
+    return [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
 
 
-def test_no_function_stands_twice_in_the_table() -> None:
+def test_no_function_is_twice_in_the_table() -> None:
     assert len(CASES) == sum(len(paths.split()) for paths in ARGUMENTS.values())
 
 

@@ -47,13 +47,13 @@ def outcome(case: ElementTree.Element) -> str:
     return "failed" if tags & {"failure", "error"} else SKIPPED if SKIPPED in tags else "passed"
 
 
-def table(found: dict[str, Results]) -> str:
+def table(columns: dict[str, Results]) -> str:
     """The numbers of passes by file, a column for each module, in Markdown."""
     passes = {
         module: Counter(name.split("::")[0] for name, how in ends.items() if how == "passed")
-        for module, ends in found.items()
+        for module, ends in columns.items()
     }
-    checks = Counter(name.split("::")[0] for name in found[MODULES[0]])
+    checks = Counter(name.split("::")[0] for name in columns[MODULES[0]])
     lines = ["| checks | number | " + " | ".join(MODULES) + " |", "| :--- " + "| ---: " * 3 + "|"]
     for file in sorted(checks):
         row = [str(checks[file]), *[str(passes[module][file]) for module in MODULES]]
@@ -75,11 +75,11 @@ def main() -> int:
     parser.add_argument("suite", type=Path, help="the folder of the suite")
     parser.add_argument("--max-examples", type=int, default=20, help="examples for each check")
     options = parser.parse_args()
-    found = {module: results(options.suite, module, options.max_examples) for module in MODULES}
-    print(table(found))
-    for module, ends in found.items():
+    tables = {module: results(options.suite, module, options.max_examples) for module in MODULES}
+    print(table(tables))
+    for module, ends in tables.items():
         print(f"\nFailing with {module}:\n\n{failures(ends)}")
-    ours, numpys = (Counter(found[module].values())["passed"] for module in MODULES)
+    ours, numpys = (Counter(tables[module].values())["passed"] for module in MODULES)
     return int(ours < numpys)
 
 

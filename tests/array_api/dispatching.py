@@ -1,4 +1,4 @@
-"""SciPy and scikit-learn with tensors: what they compute, by the namespace, and gradients through it.
+"""SciPy and scikit-learn on tensors, through the Array API namespace: results, and gradients through them.
 
 Both read ``SCIPY_ARRAY_API`` when they are imported, so ``test_libraries.py`` runs this file in a process of
 its own.
@@ -78,20 +78,20 @@ CALLED: dict[str, Callable[[Any], Any]] = {
 
 def slopes(function: Callable[[Any], float], x: Any) -> Any:
     """The gradient by central differences."""
-    found = np.zeros_like(x)
+    result = np.zeros_like(x)
     for place in np.ndindex(*x.shape):
         step = np.zeros_like(x)
         step[place] = 1e-6
-        found[place] = (function(x + step) - function(x - step)) / 2e-6
-    return found
+        result[place] = (function(x + step) - function(x - step)) / 2e-6
+    return result
 
 
 @pytest.mark.parametrize("name", [*COMPILED, *DIFFERENTIATED, *CALLED])
 def test_a_function_takes_tensors(name: str) -> None:
     function = (COMPILED | DIFFERENTIATED | CALLED)[name]
-    found = function(df.constant(X))
-    assert isinstance(found, xp.Array)
-    np.testing.assert_allclose(found, function(X), rtol=1e-9, atol=1e-12)
+    result = function(df.constant(X))
+    assert isinstance(result, xp.Array)
+    np.testing.assert_allclose(result, function(X), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", [*COMPILED, *DIFFERENTIATED])
@@ -116,8 +116,8 @@ def test_it_compiles_to_machine_code(name: str) -> None:
 
 
 def test_iterative_methods_run_on_arrays() -> None:
-    found = elementwise.find_root(lambda x: x**2 - 2.0, (xp.asarray(0.0), xp.asarray(2.0)))
-    assert float(found.x) == pytest.approx(2**0.5)
+    result = elementwise.find_root(lambda x: x**2 - 2.0, (xp.asarray(0.0), xp.asarray(2.0)))
+    assert float(result.x) == pytest.approx(2**0.5)
     area = integrate.tanhsinh(lambda x: x**2, xp.asarray(0.0), xp.asarray(3.0))
     assert float(area.integral) == pytest.approx(9.0)
 
@@ -149,6 +149,6 @@ def test_scikit_learn_dispatches_to_the_namespace(name: str) -> None:
     estimate = ESTIMATORS[name]
     expected = estimate(ROWS, TARGET, LABELS)
     with sklearn.config_context(array_api_dispatch=True):
-        found = estimate(*map(df.constant, (ROWS, TARGET, LABELS)))
-    assert isinstance(found, xp.Array) is isinstance(expected, np.ndarray)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        result = estimate(*map(df.constant, (ROWS, TARGET, LABELS)))
+    assert isinstance(result, xp.Array) is isinstance(expected, np.ndarray)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)

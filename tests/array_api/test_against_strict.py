@@ -107,19 +107,19 @@ def in_numpy(value: Any) -> Any:
     return value
 
 
-def assert_same(found: Any, expected: Any) -> None:
+def assert_same(result: Any, expected: Any) -> None:
     if isinstance(expected, list):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
+        assert len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
             assert_same(one, other)
     elif isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype
-        assert found.shape == expected.shape
+        assert result.dtype == expected.dtype
+        assert result.shape == expected.shape
         rtol = RTOL.get(expected.dtype.name, 0)
         with np.errstate(all="ignore"):
-            np.testing.assert_allclose(found, expected, rtol=rtol, atol=8 * rtol)
+            np.testing.assert_allclose(result, expected, rtol=rtol, atol=8 * rtol)
     else:
-        assert found == expected
+        assert result == expected
 
 
 @dataclass(frozen=True)
@@ -553,18 +553,18 @@ CASES: dict[str, Case] = {
     # Decompositions are not unique: what they multiply to is compared
     "linalg.eigh": Case(
         lambda data: ((positive(data),), {}),
-        lambda found, x: [
-            found.eigenvalues,
-            x @ found.eigenvectors - found.eigenvectors * found.eigenvalues[..., None, :],
+        lambda result, x: [
+            result.eigenvalues,
+            x @ result.eigenvectors - result.eigenvectors * result.eigenvalues[..., None, :],
         ],
     ),
     "linalg.qr": Case(
         lambda data: ((tall(data),), {"mode": data.draw(st.sampled_from(["reduced", "complete"]))}),
-        lambda found, x: [found.Q @ found.R, tuple(found.Q.shape), tuple(found.R.shape)],
+        lambda result, x: [result.Q @ result.R, tuple(result.Q.shape), tuple(result.R.shape)],
     ),
     "linalg.svd": Case(
         lambda data: ((tall(data),), {"full_matrices": data.draw(st.booleans())}),
-        lambda found, x: [found.S, tuple(found.U.shape), tuple(found.Vh.shape)],
+        lambda result, x: [result.S, tuple(result.U.shape), tuple(result.Vh.shape)],
     ),
     # Fourier transforms
     **{f"fft.{name}": signal(COMPLEX) for name in ("fft", "ifft", "irfft", "hfft")},
@@ -612,13 +612,13 @@ def test_every_function_has_a_case() -> None:
 @given(data=st.data())
 def test_function(name: str, data: st.DataObject) -> None:
     args, kwargs = CASES[name].draw(data)
-    given = in_strict(list(args))
+    inputs = in_strict(list(args))
     with np.errstate(all="ignore"):
-        expected = found_in(strict, name)(*given, **{k: in_strict(v) for k, v in kwargs.items()})
-        expected = in_numpy(CASES[name].shown(expected, *given))
-    given = in_ours(list(args))
-    found = found_in(xp, name)(*given, **{k: in_ours(v) for k, v in kwargs.items()})
-    assert_same(in_numpy(CASES[name].shown(found, *given)), expected)
+        expected = found_in(strict, name)(*inputs, **{k: in_strict(v) for k, v in kwargs.items()})
+        expected = in_numpy(CASES[name].shown(expected, *inputs))
+    inputs = in_ours(list(args))
+    result = found_in(xp, name)(*inputs, **{k: in_ours(v) for k, v in kwargs.items()})
+    assert_same(in_numpy(CASES[name].shown(result, *inputs)), expected)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.compiles])
@@ -633,9 +633,9 @@ def test_function_compiled(name: str, data: st.DataObject) -> None:
         full = list(args)
         for i, x in zip(where, arrays, strict=True):
             full[i] = x
-        given = in_ours(full)
-        return CASES[name].shown(found_in(xp, name)(*given, **kwargs), *given)
+        inputs = in_ours(full)
+        return CASES[name].shown(found_in(xp, name)(*inputs, **kwargs), *inputs)
 
-    given = [in_ours(args[i]) for i in where]
-    expected = in_numpy(call(*given))
-    assert_same(in_numpy(df.function(call)(*given)), expected)
+    inputs = [in_ours(args[i]) for i in where]
+    expected = in_numpy(call(*inputs))
+    assert_same(in_numpy(df.function(call)(*inputs)), expected)

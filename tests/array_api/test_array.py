@@ -1,4 +1,4 @@
-"""The array class: what it holds, how it meets tensors, and how it goes through tapes and traces."""
+"""The array class: its attributes, operators with tensors, and its passage through tapes and traces."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ BITS = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rsh
 )
 def test_an_operator_with_anything_gives_an_array(function: Any, other: Any) -> None:
     x = xp.asarray(A)
-    for found, expected in (
+    for result, expected in (
         (function(x, other), function(A, np.asarray(other))),
         (function(xp.asarray(other), A), function(np.asarray(other), A)),
     ):
-        assert isinstance(found, xp.Array)
-        np.testing.assert_array_equal(found, expected)
+        assert isinstance(result, xp.Array)
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("function", BINARY)
-def test_a_number_stands_on_the_left(function: Any) -> None:
+def test_a_python_number_as_left_operand(function: Any) -> None:
     np.testing.assert_array_equal(function(2.0, xp.asarray(A)), function(2.0, A))
 
 
@@ -72,9 +72,9 @@ def test_other_objects_may_answer_for_an_operator() -> None:
 
 
 def test_a_division_by_infinity_is_the_standards() -> None:
-    found = xp.asarray([xp.inf, -xp.inf, 1.0, -1.0, xp.nan]) // xp.asarray([2.0, 2.0, -xp.inf, xp.inf, 1.0])
-    np.testing.assert_array_equal(found, [np.inf, -np.inf, -0.0, -0.0, np.nan])
-    assert xp.signbit(found).tolist()[2:4] == [True, True]
+    result = xp.asarray([xp.inf, -xp.inf, 1.0, -1.0, xp.nan]) // xp.asarray([2.0, 2.0, -xp.inf, xp.inf, 1.0])
+    np.testing.assert_array_equal(result, [np.inf, -np.inf, -0.0, -0.0, np.nan])
+    assert xp.signbit(result).tolist()[2:4] == [True, True]
 
 
 def test_python_numbers_have_the_default_dtypes() -> None:
@@ -86,7 +86,7 @@ def test_python_numbers_have_the_default_dtypes() -> None:
     assert xp.sqrt(xp.asarray([4])).dtype == xp.float64
 
 
-def test_what_it_is() -> None:
+def test_attributes_of_an_array() -> None:
     x = xp.asarray(A)
     assert (x.shape, x.ndim, x.size, x.dtype, len(x)) == ((2, 3), 2, 6, xp.float64, 2)
     assert x.device == df.constant(1).device
@@ -124,7 +124,7 @@ def test_tensors_and_variables_have_the_namespace(make: Any) -> None:
 
 def test_functions_of_dualflow_take_arrays() -> None:
     x, t = xp.asarray([1.0, 4.0]), df.constant([1.0, 2.0], df.float64)
-    for found, expected in (
+    for result, expected in (
         (df.sqrt(x), [1, 2]),
         (df.add(t, x), [2, 6]),
         (t * x, [1, 8]),
@@ -138,8 +138,8 @@ def test_functions_of_dualflow_take_arrays() -> None:
         (df.convert_to_tensor(x), [1, 4]),
         (df.cast(x, df.int32), [1, 4]),
     ):
-        assert isinstance(found, df.Tensor)
-        np.testing.assert_array_equal(found, expected)
+        assert isinstance(result, df.Tensor)
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_dtypes_are_equal_by_any_name() -> None:
@@ -156,9 +156,9 @@ def test_an_array_is_a_source_and_a_target() -> None:
         tape.watch(x)
         y = x * x
         loss = xp.sum(y)
-    found = tape.gradient(loss, {"x": x})["x"]
-    assert isinstance(found, xp.Array)
-    assert found.tolist() == [2.0, 4.0, 6.0]
+    gradient = tape.gradient(loss, {"x": x})["x"]
+    assert isinstance(gradient, xp.Array)
+    assert gradient.tolist() == [2.0, 4.0, 6.0]
     assert tape.gradient(loss, xp.ones(3)) is None
     np.testing.assert_array_equal(tape.jacobian(y, x), np.diag([2.0, 4.0, 6.0]))
 
@@ -180,11 +180,11 @@ def test_an_array_comes_out_of_a_function_as_it_goes_in() -> None:
     def both(x: Any) -> Any:
         return {"array": xp.asarray(x) + 1, "tensor": df.convert_to_tensor(x) + 1}
 
-    for given in (xp.ones(2), df.ones([2])):
-        found = both(given)
-        assert isinstance(found["array"], xp.Array)
-        assert isinstance(found["tensor"], df.Tensor)
-        assert found["array"].tolist() == found["tensor"].numpy().tolist() == [2.0, 2.0]
+    for value in (xp.ones(2), df.ones([2])):
+        result = both(value)
+        assert isinstance(result["array"], xp.Array)
+        assert isinstance(result["tensor"], df.Tensor)
+        assert result["array"].tolist() == result["tensor"].numpy().tolist() == [2.0, 2.0]
 
 
 def test_a_function_is_machine_code_and_traced_once() -> None:
@@ -200,8 +200,8 @@ def test_a_function_is_machine_code_and_traced_once() -> None:
     expected = (x - x.mean(0)) / x.std(0, ddof=1)
     expected = np.minimum(expected, 1)
     expected = np.concatenate([expected, expected[:, ::-1].max(0, keepdims=True)])
-    for given in (df.constant(x), df.constant(x + 1)):
-        np.testing.assert_allclose(standardised(given), expected, atol=1e-13)
+    for value in (df.constant(x), df.constant(x + 1)):
+        np.testing.assert_allclose(standardised(value), expected, atol=1e-13)
     assert standardised.experimental_get_tracing_count() == 1
     assert "numpy:" not in str(standardised.status())
 
@@ -223,14 +223,14 @@ def test_a_condition_requests_an_array() -> None:
 
 def test_sizes_that_depend_on_data() -> None:
     @df.function
-    def found(x: Any, n: Any) -> Any:
+    def selected(x: Any, n: Any) -> Any:
         x = xp.asarray(x)
         return x[x > 1], xp.unique_values(x), xp.nonzero(x), xp.arange(n), xp.arange(1, n, 2)
 
     x = np.array([3, 0, 1, 3, 2])
-    assert [y.tolist() for y in found(x, df.constant(4))[:2]] == [[3, 3, 2], [0, 1, 2, 3]]
-    assert found(x, df.constant(4))[2][0].tolist() == [0, 2, 3, 4]
-    assert [y.tolist() for y in found(x, df.constant(4))[3:]] == [[0, 1, 2, 3], [1, 3]]
+    assert [y.tolist() for y in selected(x, df.constant(4))[:2]] == [[3, 3, 2], [0, 1, 2, 3]]
+    assert selected(x, df.constant(4))[2][0].tolist() == [0, 2, 3, 4]
+    assert [y.tolist() for y in selected(x, df.constant(4))[3:]] == [[0, 1, 2, 3], [1, 3]]
 
 
 def test_a_mask_known_only_at_run_time_takes_several_values() -> None:
@@ -262,16 +262,16 @@ def test_a_loop_carries_arrays() -> None:
 
 
 def test_an_open_size_is_none() -> None:
-    seen = []
+    sizes = []
 
     @df.function(input_signature=[df.TensorSpec([None, 2])])
     def total(x: Any) -> Any:
         y = xp.asarray(x)
-        seen.append((y.shape, y.size))
+        sizes.append((y.shape, y.size))
         return xp.sum(y, axis=0) + xp.var(y, axis=0) * 0.0
 
     assert total(df.ones([3, 2])).tolist() == [3.0, 3.0]
-    assert seen == [((None, 2), None)]
+    assert sizes == [((None, 2), None)]
 
 
 def test_functions_that_need_sizes_wait_for_them_in_a_trace() -> None:
@@ -290,9 +290,9 @@ def test_functions_that_need_sizes_wait_for_them_in_a_trace() -> None:
 def test_numpy_takes_arrays() -> None:
     x = xp.asarray(A)
     np.testing.assert_array_equal(np.asarray(x), A)
-    found = A + x
-    assert isinstance(found, xp.Array)
-    np.testing.assert_array_equal(found, A + A)
+    result = A + x
+    assert isinstance(result, xp.Array)
+    np.testing.assert_array_equal(result, A + A)
     np.testing.assert_array_equal(np.from_dlpack(x), A)
     assert not np.asarray(x).flags.writeable
 

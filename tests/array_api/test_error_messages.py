@@ -1,4 +1,4 @@
-"""What the namespace refuses: what was wrong, and what to do about it."""
+"""Errors of the Array API namespace: each states what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ CASES = {
     "frequencies of nothing": (lambda: xp.fft.fftfreq(0), Invalid, "not of 0", "1 element or more"),
     "differences undone": (lambda: xp.diff(V, n=-1), Invalid, "not -1", "0 times or more"),
 }
-"""For each kind of mistake: a call that makes it, the error, what it says, and what to do."""
+"""For each kind of mistake: a call that makes it, the error, its text, and what to do."""
 
 
 class TestErrorMessages(ErrorCases):

@@ -1,4 +1,4 @@
-"""``x[key] = value`` on arrays: NumPy's result, seen by this array alone; and the gradient through it."""
+"""``x[key] = value`` on arrays: NumPy's result, no effect on other arrays, and its gradient."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_a_part_is_assigned_as_numpy_assigns_it(shape: tuple[int, ...], data: st
     sizes = tuple(1 if data.draw(st.booleans()) else n for n in part)
     value = data.draw(st.just(-1.5) | st.just(-np.arange(1, np.prod(sizes) + 1).reshape(sizes)))
     before = xp.asarray(expected)
-    found = put(before, in_arrays(key), in_arrays(value))
+    result = put(before, in_arrays(key), in_arrays(value))
     np.testing.assert_array_equal(np.asarray(before), expected)
     expected[key] = value
-    np.testing.assert_array_equal(np.asarray(found), expected)
+    np.testing.assert_array_equal(np.asarray(result), expected)
 
 
 KEYS = {

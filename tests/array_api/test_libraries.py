@@ -57,9 +57,9 @@ RESULT = {"tensor": df.Tensor, "array": xp.Array, "variable": df.Tensor}
 @pytest.mark.parametrize("name", EINOPS)
 def test_einops_takes_tensors(name: str, kind: str) -> None:
     einops = pytest.importorskip("einops")
-    found = EINOPS[name](einops, MAKE[kind](X))
-    assert isinstance(found, RESULT[kind])
-    np.testing.assert_allclose(found, EINOPS[name](einops, X))
+    result = EINOPS[name](einops, MAKE[kind](X))
+    assert isinstance(result, RESULT[kind])
+    np.testing.assert_allclose(result, EINOPS[name](einops, X))
 
 
 @pytest.mark.parametrize("name", EINOPS)
@@ -100,15 +100,15 @@ def test_einops_takes_open_sizes() -> None:
 def test_einops_takes_tensors_whichever_is_imported_first(order: list[str]) -> None:
     pytest.importorskip("einops")
     imports = "\n".join(f"import {name}" for name in order)
-    rest = "print(einops.rearrange(dualflow.ones([2, 3]), 'a b -> b a').shape, einops._backends.__loader__)"
-    found = run(f"{imports}\n{rest}").stdout
-    assert found.startswith("(3, 2)")
-    assert "dualflow" not in found.splitlines()[0].split(")", 1)[1].split("object")[0]
+    use = "print(einops.rearrange(dualflow.ones([2, 3]), 'a b -> b a').shape, einops._backends.__loader__)"
+    output = run(f"{imports}\n{use}").stdout
+    assert output.startswith("(3, 2)")
+    assert "dualflow" not in output.splitlines()[0].split(")", 1)[1].split("object")[0]
 
 
 def test_dualflow_alone_imports_no_einops() -> None:
-    found = run("import sys, dualflow; dualflow.ones(2); print('einops' in sys.modules)")
-    assert found.stdout.strip() == "False"
+    output = run("import sys, dualflow; dualflow.ones(2); print('einops' in sys.modules)")
+    assert output.stdout.strip() == "False"
 
 
 def test_a_library_that_is_not_there_is_still_not_found() -> None:
@@ -131,8 +131,8 @@ except ModuleNotFoundError as error:
 def test_opt_einsum_contracts_tensors(make: Any) -> None:
     opt_einsum = pytest.importorskip("opt_einsum")
     a, b, c = (np.random.default_rng(i).normal(size=s) for i, s in enumerate([(3, 4), (4, 5), (5, 2)]))
-    found = opt_einsum.contract("ij,jk,kl->il", make(a), make(b), make(c))
-    np.testing.assert_allclose(found, a @ b @ c)
+    result = opt_einsum.contract("ij,jk,kl->il", make(a), make(b), make(c))
+    np.testing.assert_allclose(result, a @ b @ c)
 
 
 def test_opt_einsum_has_gradients_and_compiles() -> None:
@@ -171,9 +171,9 @@ def test_xarray_holds_tensors(make: Any) -> None:
         lambda d: d.mean("a"),
         lambda d: d.sum(),
     ):
-        found, expected = function(held), function(plain)
-        assert found.dims == expected.dims
-        np.testing.assert_allclose(np.asarray(found.data), expected.data)
+        result, expected = function(held), function(plain)
+        assert result.dims == expected.dims
+        np.testing.assert_allclose(np.asarray(result.data), expected.data)
 
 
 def test_a_gradient_flows_through_xarray() -> None:

@@ -44,10 +44,10 @@ def test_a_loop_pads_what_it_carries() -> None:
         return x
 
     x = numbers(150, 160)
-    found = iterations(df.constant(x)).numpy()
+    result = iterations(df.constant(x)).numpy()
     for _ in range(3):
         x = np.pad(x[1:-1, 1:-1] + x[:-2, 1:-1], 1)
-    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(result, x)
 
 
 def test_a_variable_that_pieces_are_read_from_keeps_them_until_then() -> None:
@@ -66,7 +66,7 @@ def test_a_variable_that_pieces_are_read_from_keeps_them_until_then() -> None:
         np.testing.assert_array_equal(v.numpy(), start)
 
 
-def test_a_variable_put_together_anew_is_read_before() -> None:
+def test_a_reassembled_variable_is_read_before_it_is_written() -> None:
     first, x = numbers(4, 3), numbers(2, 3)
     v = df.Variable(first)
 
@@ -88,9 +88,9 @@ def test_a_failed_call_keeps_what_was_assigned_before_it(first: str) -> None:
 
     @df.function
     def failing(x: Any, at: Any) -> Any:
-        found = df.gather(x, at) if first == "fail" else x
+        rows = df.gather(x, at) if first == "fail" else x
         v.assign(df.concat([x, x], 0))
-        return found + df.gather(x, at)
+        return rows + df.gather(x, at)
 
     x = df.constant(numbers(2, 3))
     assigned = np.concatenate([x.numpy()] * 2)
@@ -125,8 +125,8 @@ def test_a_loop_may_put_together_what_it_has_read() -> None:
         return x, y
 
     x, y = numbers(50), numbers(50) + np.float32(3)
-    found = turned(df.constant(x), df.constant(y))
+    result = turned(df.constant(x), df.constant(y))
     for _ in range(3):
         x, y = np.roll(y, -1), np.roll(x, -2)
-    np.testing.assert_array_equal(found[0].numpy(), x)
-    np.testing.assert_array_equal(found[1].numpy(), y)
+    np.testing.assert_array_equal(result[0].numpy(), x)
+    np.testing.assert_array_equal(result[1].numpy(), y)

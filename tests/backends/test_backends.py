@@ -230,9 +230,9 @@ def test_an_exported_file_needs_numpy_and_numba_only(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", array)
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, check=True, timeout=240)
     loss = step(df.constant(x), df.constant(y))
-    found = np.load(tmp_path / "out.npz")
-    np.testing.assert_allclose(found["loss"], loss, rtol=1e-6)
-    np.testing.assert_allclose(found["w"], w, rtol=1e-5, atol=1e-6)
+    arrays = np.load(tmp_path / "out.npz")
+    np.testing.assert_allclose(arrays["loss"], loss, rtol=1e-6)
+    np.testing.assert_allclose(arrays["w"], w, rtol=1e-5, atol=1e-6)
 
 
 def sorted_by_iterations(x: Any) -> Any:
@@ -250,7 +250,7 @@ def sorted_by_iterations(x: Any) -> Any:
     ],
     ids=["random", "python", "loop"],
 )
-def test_what_runs_through_code_of_ours_is_not_exported(f: Callable[..., Any], reason: str) -> None:
+def test_ops_that_need_dualflows_own_code_are_not_exported(f: Callable[..., Any], reason: str) -> None:
     concrete = df.function(f).get_concrete_function(df.TensorSpec([3]))
     with pytest.raises(ValueError, match=f"can't be exported.*{reason}"):
         concrete.source()

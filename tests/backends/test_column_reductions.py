@@ -1,4 +1,4 @@
-"""Folds over the first axes, by stretches of rows: right for any layout, and on any number of threads."""
+"""Reductions over the first axes, split by chunks of rows: right for any layout and number of threads."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SHAPES = [(4100, 70), (1000, 600), (9, 37, 20, 48), (10, 70, 9, 60)]
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
-    made = np.random.default_rng(len(shape)).normal(size=shape)
-    return (made * 20).astype(dtype)
+    normal = np.random.default_rng(len(shape)).normal(size=shape)
+    return (normal * 20).astype(dtype)
 
 
 def rows(x: Any) -> tuple[int, ...]:
@@ -56,15 +56,15 @@ def test_of_equal_largest_elements_the_first_is_found() -> None:
     x = np.zeros((4100, 70), np.float32)
     x[5:, ::2] = 7.0
     x[4000:, 1::2] = 7.0
-    found = df.function(lambda x: df.argmax(x, 0))(x)
-    np.testing.assert_array_equal(found, x.argmax(0))
+    result = df.function(lambda x: df.argmax(x, 0))(x)
+    np.testing.assert_array_equal(result, x.argmax(0))
 
 
 def test_nan_in_one_span_is_the_largest_of_its_column() -> None:
     x = numbers((4100, 70))
     x[3000, 7] = np.nan
-    found = df.function(lambda x: df.reduce_max(x, 0))(x)
-    np.testing.assert_array_equal(found, x.max(0))
+    result = df.function(lambda x: df.reduce_max(x, 0))(x)
+    np.testing.assert_array_equal(result, x.max(0))
 
 
 def test_no_rows_are_a_sum_of_zeros() -> None:
@@ -78,22 +78,22 @@ def test_no_rows_are_a_sum_of_zeros() -> None:
 
 
 def test_the_bits_do_not_depend_on_threads() -> None:
-    x, found = numbers((20_000, 30)), []
+    x, results = numbers((20_000, 30)), []
     before = threads.num_threads()
     for count in (1, threads.max_threads()):
         threads.set_num_threads(count)
-        found.append(df.function(lambda x: df.reduce_sum(x, 0))(x).numpy())
+        results.append(df.function(lambda x: df.reduce_sum(x, 0))(x).numpy())
     threads.set_num_threads(before)
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*results)
 
 
 def kernels(f: Callable[..., Any], *shapes: tuple[int, ...]) -> list[Any]:
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
-    found: list[Any] = list(concrete.compiled.executable.plan.calls)
-    return found
+    calls: list[Any] = list(concrete.compiled.executable.plan.calls)
+    return calls
 
 
-def test_what_waits_for_the_columns_is_another_kernel_that_repeats_what_is_cheap() -> None:
+def test_readers_of_column_sums_are_another_kernel_that_recomputes_cheap_values() -> None:
     """The distance from the mean is computed by both that read it, and written by neither."""
 
     def normalised(x: Any) -> Any:

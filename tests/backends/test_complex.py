@@ -29,20 +29,20 @@ def compiled(function: Callable[..., Any], *arrays: Any) -> Any:
     return df.function(function)(*map(df.constant, arrays))
 
 
-def assert_same(found: Any, expected: np.ndarray) -> None:
+def assert_same(result: Any, expected: np.ndarray) -> None:
     """Equal part by part, nan where nan is."""
-    array = found.numpy()
+    array = result.numpy()
     assert array.dtype == expected.dtype
     np.testing.assert_array_equal(array.real, expected.real)
     np.testing.assert_array_equal(array.imag, expected.imag)
 
 
-def in_ulps(found: np.ndarray, exact: np.ndarray) -> Any:
+def in_ulps(result: np.ndarray, exact: np.ndarray) -> Any:
     """How far parts are from exact ones, in units in their last places."""
-    unit = found.real.dtype.type
+    unit = result.real.dtype.type
     return [
         np.max(np.abs(a - b) / np.spacing(np.abs(b).astype(unit)))
-        for a, b in ((found.real, exact.real), (found.imag, exact.imag))
+        for a, b in ((result.real, exact.real), (result.imag, exact.imag))
     ]
 
 
@@ -53,9 +53,9 @@ def test_arithmetic_is_numpys_to_the_bit(dtype: Any) -> None:
         return x + y, x - y, x * y, x / y, -x, df.math.conj(x), df.square(x), (x * y + x) / (y - 2j)
 
     x, y = drawn(dtype), drawn(dtype, seed=1)
-    wanted = [x + y, x - y, x * y, x / y, -x, x.conj(), x * x, (x * y + x) / (y - dtype(2j))]
-    for found, expected in zip(compiled(ops, x, y), wanted, strict=True):
-        assert_same(found, expected)
+    desired = [x + y, x - y, x * y, x / y, -x, x.conj(), x * x, (x * y + x) / (y - dtype(2j))]
+    for actual, expected in zip(compiled(ops, x, y), desired, strict=True):
+        assert_same(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -69,11 +69,11 @@ def test_comparisons_choices_and_parts(dtype: Any) -> None:
     x, y = (a.ravel().astype(dtype) for a in np.meshgrid(POINTS, POINTS))
     swapped = np.empty_like(x)
     swapped.real, swapped.imag = x.imag, y.real
-    wanted = [x.real, y.imag, swapped, x == y, x != y, np.isnan(x), np.isinf(x), np.isfinite(x)]
+    desired = [x.real, y.imag, swapped, x == y, x != y, np.isnan(x), np.isinf(x), np.isfinite(x)]
     with np.errstate(invalid="ignore"):
-        wanted += [x < y, x <= y, x > y, x >= y, np.where(x < y, x, y), np.maximum(x, y), np.minimum(x, y)]
-    for found, expected in zip(compiled(ops, x, y), wanted, strict=True):
-        assert_same(found, expected)
+        desired += [x < y, x <= y, x > y, x >= y, np.where(x < y, x, y), np.maximum(x, y), np.minimum(x, y)]
+    for actual, expected in zip(compiled(ops, x, y), desired, strict=True):
+        assert_same(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -84,8 +84,8 @@ def test_special_values_are_numpys(name: str, dtype: Any) -> None:
     op = {"log": df.math.log, "reciprocal": df.math.reciprocal}.get(name) or getattr(df, name)
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(*((x, y) if name == "divide" else (x,)))
-    found = compiled(op, x, y).numpy() if name == "divide" else compiled(op, x).numpy()
-    for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
+    result = compiled(op, x, y).numpy() if name == "divide" else compiled(op, x).numpy()
+    for a, b in ((result.real, expected.real), (result.imag, expected.imag)):
         far = ~np.isfinite(b) | (b == 0)
         np.testing.assert_array_equal(a[far], b[far])
         np.testing.assert_allclose(a[~far], b[~far], rtol=4 * np.finfo(dtype).eps)
@@ -116,8 +116,8 @@ def test_sizes_that_squares_do_not_hold(dtype: Any) -> None:
     with np.errstate(over="ignore"):
         sizes, roots = np.abs(x), np.sqrt(x)
     np.testing.assert_allclose(compiled(df.abs, x).numpy(), sizes, rtol=4 * np.finfo(dtype).eps)
-    found = compiled(df.sqrt, x).numpy()
-    for a, b in ((found.real, roots.real), (found.imag, roots.imag)):
+    result = compiled(df.sqrt, x).numpy()
+    for a, b in ((result.real, roots.real), (result.imag, roots.imag)):
         np.testing.assert_allclose(
             a, b, rtol=4 * np.finfo(dtype).eps, atol=float(np.finfo(dtype).smallest_subnormal)
         )
@@ -145,8 +145,8 @@ def test_any_shape_and_layout(shape: tuple[int, ...], dtype: Any) -> None:
     x = drawn(dtype, shape)
     double = df.function(lambda x: (x * x + x, df.transpose(x)))
     for array in (x, x.T, x[..., ::-2] if shape else x):
-        found, turned = double(df.constant(array))
-        assert_same(found, array * array + array)
+        result, turned = double(df.constant(array))
+        assert_same(result, array * array + array)
         assert_same(turned, array.T)
 
 
@@ -157,17 +157,17 @@ def test_moved_elements_are_the_same(dtype: Any) -> None:
     def moved(x: Any) -> Any:
         return df.concat([x[1:], x[:, ::-1]], 0), df.pad(x, [[1, 2], [0, 3]]), df.gather(x, [3, 0, 3], axis=1)
 
-    wanted = np.concatenate([x[1:], x[:, ::-1]]), np.pad(x, [[1, 2], [0, 3]]), x[:, [3, 0, 3]]
-    for found, expected in zip(compiled(moved, x), wanted, strict=True):
-        assert_same(found, expected)
+    desired = np.concatenate([x[1:], x[:, ::-1]]), np.pad(x, [[1, 2], [0, 3]]), x[:, [3, 0, 3]]
+    for actual, expected in zip(compiled(moved, x), desired, strict=True):
+        assert_same(actual, expected)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_sums_of_many_rows(axis: int | None) -> None:
     x = np.asarray(np.random.default_rng(3).integers(-50, 50, (2, 3000, 20)), np.float32)
     numbers = x[0] + 1j * x[1]
-    found = compiled(lambda x: df.reduce_sum(x * 2.0, axis), numbers.astype(np.complex64)).numpy()
-    np.testing.assert_array_equal(found, (numbers.astype(complex) * 2).sum(axis))
+    result = compiled(lambda x: df.reduce_sum(x * 2.0, axis), numbers.astype(np.complex64)).numpy()
+    np.testing.assert_array_equal(result, (numbers.astype(complex) * 2).sum(axis))
 
 
 def test_loops_carry_complex_numbers() -> None:
@@ -197,8 +197,8 @@ def test_gradients_are_those_of_the_eager_tape() -> None:
 
     random = np.random.default_rng(4)
     x, y = (df.constant(random.uniform(1, 2, 300) + 1j * random.uniform(-1, 1, 300)) for _ in range(2))
-    for found, expected in zip(df.function(gradient)(x, y), gradient(x, y), strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-13)
+    for result, expected in zip(df.function(gradient)(x, y), gradient(x, y), strict=True):
+        np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=1e-13)
 
 
 def test_parts_have_the_shape_that_another_input_gives() -> None:
@@ -206,5 +206,5 @@ def test_parts_have_the_shape_that_another_input_gives() -> None:
         return df.autodiff.jvp(lambda x: df.roll(df.complex(x, x * 2.0), 0, 0), [x], [df.ones_like(x)])
 
     f = df.function(along, input_signature=[df.TensorSpec([None, 1])])
-    for found in f(df.ones([1, 1])):
-        np.testing.assert_array_equal(found.numpy(), [[1 + 2j]])
+    for result in f(df.ones([1, 1])):
+        np.testing.assert_array_equal(result.numpy(), [[1 + 2j]])

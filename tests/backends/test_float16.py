@@ -31,8 +31,8 @@ def test_each_op_of_all_halves_is_the_exact_result_rounded_once() -> None:
     x, y = HALVES.astype(np.float64), OTHERS.astype(np.float64)
     with np.errstate(all="ignore"):
         exact = [x + y, x - y, x * y, x / y, np.sqrt(x), -x, np.abs(x), x * x, np.maximum(x, y)]
-    for found, wanted in zip(compiled(ops, HALVES, OTHERS), exact, strict=True):
-        np.testing.assert_array_equal(found.numpy(), rounded(wanted), strict=True)
+    for result, expected in zip(compiled(ops, HALVES, OTHERS), exact, strict=True):
+        np.testing.assert_array_equal(result.numpy(), rounded(expected), strict=True)
 
 
 def test_comparisons_and_choices_of_all_halves() -> None:
@@ -41,14 +41,14 @@ def test_comparisons_and_choices_of_all_halves() -> None:
 
     with np.errstate(all="ignore"):
         larger = np.where(HALVES > OTHERS, HALVES, OTHERS)
-        wanted = [HALVES < OTHERS, HALVES >= OTHERS, HALVES == OTHERS, np.isnan(HALVES), larger]
-    for found, expected in zip(compiled(ops, HALVES, OTHERS), wanted, strict=True):
-        np.testing.assert_array_equal(found.numpy(), expected, strict=True)
+        desired = [HALVES < OTHERS, HALVES >= OTHERS, HALVES == OTHERS, np.isnan(HALVES), larger]
+    for actual, expected in zip(compiled(ops, HALVES, OTHERS), desired, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected, strict=True)
 
 
 def test_neighbours_of_all_halves() -> None:
-    found = compiled(df.math.nextafter, HALVES, OTHERS).numpy()
-    np.testing.assert_array_equal(found, np.nextafter(HALVES, OTHERS), strict=True)
+    result = compiled(df.math.nextafter, HALVES, OTHERS).numpy()
+    np.testing.assert_array_equal(result, np.nextafter(HALVES, OTHERS), strict=True)
 
 
 def test_ops_in_one_loop_round_as_ops_one_by_one() -> None:
@@ -57,8 +57,8 @@ def test_ops_in_one_loop_round_as_ops_one_by_one() -> None:
 
     with np.errstate(all="ignore"):
         expected = ((HALVES * OTHERS + SHUFFLED) * np.float16(0.1) - HALVES) / OTHERS
-    found = compiled(chain, HALVES, OTHERS, SHUFFLED)
-    np.testing.assert_array_equal(found.numpy(), expected, strict=True)
+    result = compiled(chain, HALVES, OTHERS, SHUFFLED)
+    np.testing.assert_array_equal(result.numpy(), expected, strict=True)
 
 
 @pytest.mark.llvm
@@ -72,10 +72,10 @@ def test_elements_sums_and_products_are_machine_code() -> None:
 def test_any_shape_and_layout(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(2).uniform(-4, 4, shape).astype(np.float16)
     for array in (x, x.T, x[..., ::-2] if shape else x):
-        found, highest = compiled(
+        result, highest = compiled(
             lambda x: (x * x + x, df.reduce_min(x) if x.shape.num_elements() else x), array
         )
-        np.testing.assert_array_equal(found.numpy(), array * array + array, strict=True)
+        np.testing.assert_array_equal(result.numpy(), array * array + array, strict=True)
         np.testing.assert_array_equal(highest.numpy(), array.min() if array.size else array)
 
 
@@ -91,9 +91,9 @@ def test_products_of_elements_pass_what_float16_holds(mode: str) -> None:
 
 def test_matrix_products_are_rounded_once() -> None:
     a, b = np.random.default_rng(3).integers(-8, 9, (2, 3, 40, 40)).astype(np.float16) / 8
-    found = compiled(lambda a, b: df.matmul(a, b, transpose_b=True), a, b)
+    result = compiled(lambda a, b: df.matmul(a, b, transpose_b=True), a, b)
     exact = a.astype(np.float64) @ b.astype(np.float64).swapaxes(1, 2)
-    np.testing.assert_array_equal(found.numpy(), rounded(exact), strict=True)
+    np.testing.assert_array_equal(result.numpy(), rounded(exact), strict=True)
 
 
 def test_rows_are_added_in_order() -> None:
@@ -102,8 +102,10 @@ def test_rows_are_added_in_order() -> None:
     expected = np.zeros((4, 5), np.float16)
     np.add.at(expected, where, rows)
     indices = df.constant(where[:, None])
-    found = compiled(lambda rows: df.tensor_scatter_nd_add(df.zeros([4, 5], df.float16), indices, rows), rows)
-    np.testing.assert_array_equal(found.numpy(), expected, strict=True)
+    result = compiled(
+        lambda rows: df.tensor_scatter_nd_add(df.zeros([4, 5], df.float16), indices, rows), rows
+    )
+    np.testing.assert_array_equal(result.numpy(), expected, strict=True)
 
 
 def test_loops_carry_halves() -> None:
@@ -125,8 +127,10 @@ def test_weights_are_cast_before_a_loop_and_not_in_it() -> None:
     def iterations(x: Any, w: Any) -> Any:
         return df.while_loop(lambda i, x: i < 9, lambda i, x: (i + 1, df.tanh(x @ w)), (0, x))[1]
 
-    given = df.ones([2, 3], df.float16), df.ones([3, 3], df.float16)
-    (loop,) = [n for n in iterations.get_concrete_function(*given).optimised_graph.nodes if "loop" in n.attrs]
+    inputs = df.ones([2, 3], df.float16), df.ones([3, 3], df.float16)
+    (loop,) = [
+        n for n in iterations.get_concrete_function(*inputs).optimised_graph.nodes if "loop" in n.attrs
+    ]
     assert [v.spec.dtype for v in loop.inputs if v.spec.shape == [3, 3]] == [df.float32]
 
 
@@ -138,5 +142,5 @@ def test_gradients_are_those_of_the_eager_tape() -> None:
         return tape.gradient(loss, [x, y])
 
     x, y = (df.constant(np.random.default_rng(s).uniform(-1, 1, 300).astype(np.float16)) for s in (6, 7))
-    for found, expected in zip(df.function(gradient)(x, y), gradient(x, y), strict=True):
-        np.testing.assert_array_equal(found.numpy(), expected.numpy(), strict=True)
+    for result, expected in zip(df.function(gradient)(x, y), gradient(x, y), strict=True):
+        np.testing.assert_array_equal(result.numpy(), expected.numpy(), strict=True)

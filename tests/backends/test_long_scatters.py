@@ -33,13 +33,13 @@ def test_rows_of_any_length(join: str, length: int, dtype: str) -> None:
     onto, rows = (rng.integers(-60, 60, (n, length)).astype(dtype) for n in (5, 9))
     at = rng.integers(0, 5, 9).astype(np.int32)
     op, expected = JOINS[join]
-    found = df.function(op)(df.constant(onto), df.constant(at[:, None]), df.constant(rows))
-    np.testing.assert_array_equal(found.numpy(), one_by_one(expected, onto, at, rows))
+    result = df.function(op)(df.constant(onto), df.constant(at[:, None]), df.constant(rows))
+    np.testing.assert_array_equal(result.numpy(), one_by_one(expected, onto, at, rows))
 
 
 def test_much_is_added_to_a_few_zeros_in_order() -> None:
     rng = np.random.default_rng(0)
     at, rows = rng.integers(0, 5, 3000).astype(np.int32), rng.standard_normal((3000, 16)).astype(np.float32)
-    found = df.tensor_scatter_nd_add(df.zeros([5, 16]), at[:, None], rows).numpy()
+    result = df.tensor_scatter_nd_add(df.zeros([5, 16]), at[:, None], rows).numpy()
     expected = one_by_one(JOINS["add"][1], np.zeros((5, 16), np.float32), at, rows)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(result, expected)

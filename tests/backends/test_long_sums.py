@@ -60,9 +60,9 @@ def test_errors_hardly_grow_with_the_number_of_elements(
     x = (np.random.default_rng(seed).standard_normal(shape) * width + offset).astype(np.float32)
     x = {"as it is": x, "reversed axes": x.T, "every other": x[..., ::2] if x.ndim else x}[layout]
     axis = tuple(sorted(a for a in axes if a < x.ndim))
-    found = MODES[mode](lambda t: df.reduce_sum(t, axis))(df.constant(x))
-    assert found.dtype is df.float32
-    assert np.all(np.abs(found.numpy() - x.astype(np.float64).sum(axis)) <= bound(x, axis))
+    result = MODES[mode](lambda t: df.reduce_sum(t, axis))(df.constant(x))
+    assert result.dtype is df.float32
+    assert np.all(np.abs(result.numpy() - x.astype(np.float64).sum(axis)) <= bound(x, axis))
 
 
 @given(shapes(), st.sets(st.integers(0, 3), min_size=1), st.booleans())
@@ -71,12 +71,12 @@ def test_errors_hardly_grow_with_the_number_of_elements(
 def test_float16_is_rounded_once(mode: str, shape: tuple[int, ...], axes: set[int], keepdims: bool) -> None:
     axis = tuple(sorted(a for a in axes if a < len(shape)))
     x = np.random.default_rng(1).uniform(0, 60_000 / max(math.prod(shape), 1), shape).astype(np.float16)
-    found = MODES[mode](lambda t: df.reduce_sum(t, axis, keepdims))(df.constant(x)).numpy()
+    result = MODES[mode](lambda t: df.reduce_sum(t, axis, keepdims))(df.constant(x)).numpy()
     expected = x.astype(np.float64).sum(axis, keepdims=keepdims)
     near = np.spacing(np.abs(expected).astype(np.float16)).astype(np.float64) * 0.5
-    assert found.dtype == np.float16
-    assert found.shape == expected.shape
-    assert np.all(np.abs(found - expected) <= near + bound(x, axis).reshape(expected.shape))
+    assert result.dtype == np.float16
+    assert result.shape == expected.shape
+    assert np.all(np.abs(result - expected) <= near + bound(x, axis).reshape(expected.shape))
 
 
 @modes
@@ -98,8 +98,8 @@ def test_the_mean_of_few_long_columns(mode: str) -> None:
 def test_means_of_more_float16_than_it_can_count(mode: str) -> None:
     x = df.constant(np.full((100_000, 2), 3, np.float16))
     for function, expected in ((df.reduce_mean, 3.0), (df.reduce_variance, 0.0)):
-        found = MODES[mode](lambda t, function=function: function(t, 0))(x).numpy()
-        np.testing.assert_array_equal(found, np.full(2, expected, np.float16), strict=True)
+        result = MODES[mode](lambda t, function=function: function(t, 0))(x).numpy()
+        np.testing.assert_array_equal(result, np.full(2, expected, np.float16), strict=True)
     mean, variance = MODES[mode](lambda t: df.nn.moments(t, [0]))(x)
     assert mean.dtype is variance.dtype is df.float16
     assert (mean.numpy().tolist(), variance.numpy().tolist()) == ([3.0, 3.0], [0.0, 0.0])
@@ -115,15 +115,15 @@ def test_the_gradient_of_a_bias_over_a_long_batch(mode: str) -> None:
             loss = df.reduce_sum((x + bias) * x)
         return tape.gradient(loss, bias)
 
-    found = MODES[mode](gradient)(df.constant(x), df.zeros([5])).numpy()
-    np.testing.assert_allclose(found, x.astype(np.float64).sum(0), rtol=1e-6)
+    result = MODES[mode](gradient)(df.constant(x), df.zeros([5])).numpy()
+    np.testing.assert_allclose(result, x.astype(np.float64).sum(0), rtol=1e-6)
 
 
 @modes
 def test_a_softmax_over_a_long_leading_axis_sums_to_one(mode: str) -> None:
     x = np.random.default_rng(0).normal(0, 0.1, (300_000, 4)).astype(np.float32)
-    found = MODES[mode](lambda t: df.nn.softmax(t, 0))(df.constant(x)).numpy()
-    np.testing.assert_allclose(found.astype(np.float64).sum(0), 1, rtol=2e-6)
+    result = MODES[mode](lambda t: df.nn.softmax(t, 0))(df.constant(x)).numpy()
+    np.testing.assert_allclose(result.astype(np.float64).sum(0), 1, rtol=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -133,20 +133,20 @@ def test_the_bits_do_not_depend_on_threads(shape: tuple[int, ...], axis: Any) ->
     x = df.constant(np.random.default_rng(0).normal(1e3, 1, shape).astype(np.float32))
     compiled = df.function(lambda t: df.reduce_sum(t, axis))
     before = threads.num_threads()
-    found = []
+    results = []
     for count in (1, threads.max_threads()):
         threads.set_num_threads(count)
-        found.append(compiled(x).numpy())
+        results.append(compiled(x).numpy())
     threads.set_num_threads(before)
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*results)
 
 
 @modes
 def test_infinities_and_nan_pass_through_blocks(mode: str) -> None:
     x = np.ones((5000, 4), np.float32)
     x[4000, 1], x[10, 2], x[3000, 2], x[77, 3] = np.inf, np.inf, -np.inf, np.nan
-    found = MODES[mode](lambda t: df.reduce_sum(t, 0))(df.constant(x)).numpy()
-    np.testing.assert_array_equal(found, [5000, np.inf, np.nan, np.nan])
+    result = MODES[mode](lambda t: df.reduce_sum(t, 0))(df.constant(x)).numpy()
+    np.testing.assert_array_equal(result, [5000, np.inf, np.nan, np.nan])
 
 
 @given(
@@ -161,12 +161,12 @@ def test_shape_and_dtype_are_those_of_numpys_sum(
 ) -> None:
     x = np.ones(shape, dtype).T
     axis = tuple(sorted(a for a in axes if a < x.ndim))
-    found, expected = total(x, axis, keepdims), np.add.reduce(x, axis, dtype, None, keepdims)
-    np.testing.assert_array_equal(found, expected, strict=True)
+    result, expected = total(x, axis, keepdims), np.add.reduce(x, axis, dtype, None, keepdims)
+    np.testing.assert_array_equal(result, expected, strict=True)
 
 
 @modes
 @pytest.mark.parametrize("shape", [(0, 5, 400), (400, 5, 0), (0, 0, 0)])
 def test_an_axis_of_no_elements_next_to_a_long_one(mode: str, shape: tuple[int, ...]) -> None:
-    found = MODES[mode](lambda t: df.reduce_sum(t, (0, 2)))(df.zeros(shape)).numpy()
-    np.testing.assert_array_equal(found, np.zeros(shape[1], np.float32), strict=True)
+    result = MODES[mode](lambda t: df.reduce_sum(t, (0, 2)))(df.zeros(shape)).numpy()
+    np.testing.assert_array_equal(result, np.zeros(shape[1], np.float32), strict=True)

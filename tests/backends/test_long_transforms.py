@@ -62,8 +62,8 @@ def test_a_wave_has_one_frequency_and_an_impulse_all(place: int) -> None:
     wave = np.exp(2j * np.pi * (place * np.arange(SHORTEST) % SHORTEST) / SHORTEST)
     impulse = np.zeros(SHORTEST)
     impulse[place] = 1
-    found = df.signal.fft(wave / SHORTEST).numpy()
-    np.testing.assert_allclose(found, impulse, rtol=0, atol=4e-15)
+    result = df.signal.fft(wave / SHORTEST).numpy()
+    np.testing.assert_allclose(result, impulse, rtol=0, atol=4e-15)
     np.testing.assert_allclose(df.signal.fft(impulse + 0j).numpy(), wave.conj(), rtol=0, atol=4e-15)
 
 
@@ -91,12 +91,12 @@ def test_an_array_of_any_layout_is_transformed() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_not_finite_spoils_its_row_alone(bad: float) -> None:
+def test_nonfinite_elements_affect_only_their_row(bad: float) -> None:
     x = signal(2, SHORTEST)
     x[1, 77] = bad
-    found = df.signal.fft(x).numpy()
-    assert np.isfinite(found[0]).all()
-    assert not np.isfinite(found[1]).any()
+    result = df.signal.fft(x).numpy()
+    assert np.isfinite(result[0]).all()
+    assert not np.isfinite(result[1]).any()
 
 
 @pytest.mark.llvm  # Numba leaves Fourier transforms to SciPy
@@ -135,7 +135,7 @@ def test_the_gradient_is_a_transform() -> None:
 
 
 @pytest.mark.llvm  # Numba leaves Fourier transforms to SciPy
-def test_loops_and_what_stands_around_see_the_results() -> None:
+def test_loops_and_surrounding_code_see_the_results() -> None:
     @df.function
     def smoothed(x: Any) -> Any:
         for _ in df.range(2):
@@ -164,5 +164,5 @@ def test_other_backends_give_scipys_results(backend: str) -> None:
     if backend == "numba":
         pytest.importorskip("numba")
     x = signal(SHORTEST)
-    found = df.function(df.signal.fft, backend=backend)(df.constant(x)).numpy()
-    np.testing.assert_array_equal(found, scipy.fft.fft(x))
+    result = df.function(df.signal.fft, backend=backend)(df.constant(x)).numpy()
+    np.testing.assert_array_equal(result, scipy.fft.fft(x))

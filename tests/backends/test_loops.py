@@ -20,12 +20,12 @@ COUNT = df.TensorSpec((), df.int32)
 
 
 def executable(function: Callable[..., Any], *specs: df.TensorSpec) -> Executable:
-    found: Executable = df.function(function).get_concrete_function(*specs).compiled.executable
-    return found
+    compiled: Executable = df.function(function).get_concrete_function(*specs).compiled.executable
+    return compiled
 
 
-def calls_of(found: Executable) -> Iterator[PlannedCall]:
-    return found.plan.walk()
+def calls_of(compiled: Executable) -> Iterator[PlannedCall]:
+    return compiled.plan.walk()
 
 
 def repeated(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,13 +41,13 @@ def repeated(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_a_loop_over_tensors_is_one_native_part() -> None:
-    found = executable(repeated(lambda i, h: df.tanh(h @ h) + 1.0), SPEC, COUNT)
-    assert [part.kind for part in found.parts] == ["native"]
+    result = executable(repeated(lambda i, h: df.tanh(h @ h) + 1.0), SPEC, COUNT)
+    assert [part.kind for part in result.parts] == ["native"]
 
 
-def test_what_is_carried_element_by_element_is_updated_in_place() -> None:
-    found = executable(repeated(lambda i, h: df.tanh(h) + 1.0), SPEC, COUNT)
-    (loop,) = [c for c in calls_of(found) if c.iterations]
+def test_elementwise_loop_variables_are_updated_in_place() -> None:
+    result = executable(repeated(lambda i, h: df.tanh(h) + 1.0), SPEC, COUNT)
+    (loop,) = [c for c in calls_of(result) if c.iterations]
     (step,) = [c for c in loop.blocks[-1].calls if c.node.output.spec.rank == 2]
     assert step.inputs[0] == step.outputs[0] == loop.outputs[1]
 
@@ -61,7 +61,7 @@ def test_values_that_change_places_are_copied() -> None:
     assert (a.numpy().tolist(), b.numpy().tolist()) == ([3.0, 4.0], [1.0, 2.0])
 
 
-def test_the_bodies_of_a_cond_take_turns_in_the_arena() -> None:
+def test_the_branches_of_a_cond_share_arena_memory() -> None:
     def both(x: Any, n: Any) -> Any:
         return df.cond(n > 0, lambda: (x @ x) @ x, lambda: (x + x @ x) @ x)
 
@@ -81,8 +81,8 @@ def test_any_number_of_iterations(n: int) -> None:
 
 
 def test_a_loop_with_a_host_call_inside_is_reported() -> None:
-    found = executable(repeated(lambda i, h: df.sort(h)), SPEC, COUNT)
-    (part,) = [part for part in found.parts if part.kind != "native"]
+    result = executable(repeated(lambda i, h: df.sort(h)), SPEC, COUNT)
+    (part,) = [part for part in result.parts if part.kind != "native"]
     assert part.what == "loop"
     assert part.reason.startswith("it runs sort: ")
 
@@ -182,8 +182,8 @@ def test_an_array_in_a_loop_is_written_in_place() -> None:
         body = lambda i, array: (i + 1, array.write(i, df.fill([8], df.cast(i, df.float32))))  # noqa: E731
         return df.while_loop(lambda i, array: i < n, body, start)[1].stack()
 
-    found = executable(f, COUNT)
-    (loop,) = [c for c in calls_of(found) if c.iterations]
+    result = executable(f, COUNT)
+    (loop,) = [c for c in calls_of(result) if c.iterations]
     (put,) = [c for c in loop.blocks[-1].calls if c.kind == "scatter"]
     assert put.inputs[0] == put.outputs[0] == loop.outputs[1]
     expected = np.repeat(np.arange(50.0), 8).reshape(50, 8)

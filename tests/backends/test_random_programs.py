@@ -246,12 +246,12 @@ class Program:
     results: tuple[int, ...]
 
     def run(self, table: Table, inputs: Sequence[Any]) -> list[Any]:
-        known = list(inputs)
+        values = list(inputs)
         for step in self.steps:
-            x, y, z = (known[-1 - i % len(known)] for i in step.reads)
-            made = table[step.name](x, y, z, step.k)
-            known.append(made if len(made.shape) <= 4 else df.reshape(made, (-1,)))
-        return [known[-1 - i % len(known)] for i in self.results]
+            x, y, z = (values[-1 - i % len(values)] for i in step.reads)
+            value = table[step.name](x, y, z, step.k)
+            values.append(value if len(value.shape) <= 4 else df.reshape(value, (-1,)))
+        return [values[-1 - i % len(values)] for i in self.results]
 
     def __str__(self) -> str:
         lines = [f"{s.name} of values {s.reads} with {s.k}" for s in self.steps]
@@ -269,8 +269,8 @@ def programs(names: Sequence[str], most: int = 10) -> st.SearchStrategy[Program]
 def shapes(draw: st.DrawFn) -> list[tuple[int, ...]]:
     """Shapes that mostly broadcast with each other."""
     n, m, k = (draw(st.sampled_from([1, 2, 3, 5, 17, 40, 0])) for _ in range(3))
-    known = [(n, m), (m,), (n, 1), (1, m), (), (m, n), (k, n, m), (k, 1, m), (n,), (n, n), (m, k)]
-    return draw(st.lists(st.sampled_from(known), min_size=1, max_size=4))
+    choices = [(n, m), (m,), (n, 1), (1, m), (), (m, n), (k, n, m), (k, 1, m), (n,), (n, n), (m, k)]
+    return draw(st.lists(st.sampled_from(choices), min_size=1, max_size=4))
 
 
 SEEDS = st.integers(0, 1000)
@@ -289,7 +289,7 @@ def fractions(shape: tuple[int, ...], seed: int) -> Array:
 
 
 def outcomes(function: Callable[..., Any], arrays: Sequence[Array]) -> list[list[Array]]:
-    """The results of ``function``: eager, compiled, compiled by the short way, and interpreted."""
+    """The results of ``function``: eager, compiled, compiled through the fast path, and interpreted."""
     tensors = [df.constant(a) for a in arrays]
     compiled = df.function(function)
     ways = [function(*tensors), *(compiled(*tensors) for _ in range(3))]
@@ -308,9 +308,9 @@ def check_whole_numbers(program: Program, sizes: Sequence[tuple[int, ...]], seed
 def check_to_the_bit(program: Program, table: Table, arrays: Sequence[Array]) -> None:
     expected, *others = outcomes(lambda *xs: program.run(table, xs), arrays)
     for results in others:
-        for found, wanted in zip(results, expected, strict=True):
-            assert found.dtype == wanted.dtype
-            np.testing.assert_array_equal(found, wanted, strict=True)
+        for actual, desired in zip(results, expected, strict=True):
+            assert actual.dtype == desired.dtype
+            np.testing.assert_array_equal(actual, desired, strict=True)
 
 
 @given(programs(list(WHOLE_NUMBERS)), shapes(), SEEDS)
@@ -356,9 +356,9 @@ def test_programs_over_fractions_agree_but_for_rounding(
     arrays = [fractions(shape, seed + i) for i, shape in enumerate(sizes)]
     expected, *others = outcomes(lambda *xs: program.run(FRACTIONS, xs), arrays)
     for results in others:
-        for found, wanted in zip(results, expected, strict=True):
-            assert found.dtype == wanted.dtype
-            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, strict=True)
+        for actual, desired in zip(results, expected, strict=True):
+            assert actual.dtype == desired.dtype
+            np.testing.assert_allclose(actual, desired, rtol=1e-9, atol=1e-9, strict=True)
 
 
 # Programs that change variables
@@ -366,7 +366,7 @@ def test_programs_over_fractions_agree_but_for_rounding(
 
 @dataclass(frozen=True)
 class Assignment:
-    """After so many steps: which variable gets which value, counted back from the last."""
+    """An assignment after the step `after`: the variable, and the index of its value from the last."""
 
     after: int
     variable: int
@@ -384,16 +384,16 @@ def run_with_state(
     program: Program, assignments: Sequence[Assignment], variables: Sequence[Any], inputs: Sequence[Any]
 ) -> list[Any]:
     """The program's results; it reads the variables as they are then, and changes them on its way."""
-    known = [*inputs, *(v.value() for v in variables)]
+    values = [*inputs, *(v.value() for v in variables)]
     for at in range(len(program.steps) + 1):
         for assignment in (a for a in assignments if a.after == at):
             variable = variables[assignment.variable % len(variables)]
-            variable.assign(fitted(known[-1 - assignment.value % len(known)], variable.shape))
-            known.append(variable.value())
-        known += Program(program.steps[at : at + 1], (0,)).run(WHOLE_NUMBERS, known)[
+            variable.assign(fitted(values[-1 - assignment.value % len(values)], variable.shape))
+            values.append(variable.value())
+        values += Program(program.steps[at : at + 1], (0,)).run(WHOLE_NUMBERS, values)[
             : at < len(program.steps)
         ]
-    return [known[-1 - i % len(known)] for i in program.results]
+    return [values[-1 - i % len(values)] for i in program.results]
 
 
 ASSIGNMENTS = st.lists(
@@ -415,13 +415,13 @@ def test_variables_change_alike_over_several_calls(
     compiled = df.function(lambda x: run_with_state(program, assignments, ours, [x]))
     handed_back: list[tuple[Any, Array]] = []
     for _ in range(4):
-        seen = [(v.value(), v.numpy().copy()) for v in ours[:2]]
+        reads = [(v.value(), v.numpy().copy()) for v in ours[:2]]
         expected = run_with_state(program, assignments, theirs, [x])
-        found = compiled(x)
-        for tensor, wanted in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(tensor.numpy(), wanted.numpy(), strict=True)
+        actual = compiled(x)
+        for tensor, desired in zip(actual, expected, strict=True):
+            np.testing.assert_array_equal(tensor.numpy(), desired.numpy(), strict=True)
         for v, w in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(v.numpy(), w.numpy(), strict=True)
-        handed_back += [*seen, *((t, t.numpy().copy()) for t in found)]
+        handed_back += [*reads, *((t, t.numpy().copy()) for t in actual)]
     for tensor, then in handed_back:
         np.testing.assert_array_equal(tensor.numpy(), then, strict=True)

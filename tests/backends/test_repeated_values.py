@@ -65,7 +65,7 @@ def test_many_steps_are_not_taken_again() -> None:
 
 
 @pytest.mark.parametrize("read", [lambda y: y, lambda y: df.transpose(y), lambda y: y[::-1]])
-def test_what_is_repeated_lies_as_each_reader_requests(read: Any) -> None:
+def test_recomputed_values_have_the_layout_that_each_reader_requests(read: Any) -> None:
     """The bits of NumPy's sums and products, each rounded alike."""
 
     def f(x: Any, b: Any) -> Any:

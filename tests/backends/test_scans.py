@@ -1,4 +1,4 @@
-"""Kernels of running sums and products: the bits of NumPy's, one element after another."""
+"""Kernels of running sums and products have the bits of NumPy's sequential results."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ON_NUMBA = [("numba", np.float32, False, False), ("numba", np.int8, True, True)]
 
 
 def numbers(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    found = (np.random.default_rng(len(shape)).normal(size=shape) * 3).astype(dtype)
-    found[..., :1] *= -0.0 if found.dtype.kind == "f" else 1
-    return found
+    x = (np.random.default_rng(len(shape)).normal(size=shape) * 3).astype(dtype)
+    x[..., :1] *= -0.0 if x.dtype.kind == "f" else 1
+    return x
 
 
 def expected(x: np.ndarray, function: Any, axis: int, exclusive: bool, reverse: bool) -> np.ndarray:
@@ -30,13 +30,13 @@ def expected(x: np.ndarray, function: Any, axis: int, exclusive: bool, reverse: 
     rows = rows[::-1] if reverse else rows
     if exclusive and len(rows):
         rows = np.concatenate([np.full_like(rows[:1], first), rows[:-1]])
-    found = ufunc.accumulate(rows, 0, x.dtype)
-    return np.moveaxis(found[::-1] if reverse else found, 0, axis)
+    sums = ufunc.accumulate(rows, 0, x.dtype)
+    return np.moveaxis(sums[::-1] if reverse else sums, 0, axis)
 
 
-def same_bits(found: Any, wanted: np.ndarray) -> None:
-    assert found.numpy().dtype == wanted.dtype
-    assert found.numpy().tobytes() == np.ascontiguousarray(wanted).tobytes()
+def same_bits(actual: Any, desired: np.ndarray) -> None:
+    assert actual.numpy().dtype == desired.dtype
+    assert actual.numpy().tobytes() == np.ascontiguousarray(desired).tobytes()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16, np.int64])
@@ -45,8 +45,8 @@ def test_kernels_give_numpys_bits_along_every_axis(function: Any, dtype: Any) ->
     calls = [(i, axis, *way) for i, s in enumerate(SHAPES) for axis in range(len(s)) for way in WAYS]
     xs = [numbers(shape, dtype) for shape in SHAPES]
     f = df.function(lambda xs: [function(xs[i], axis, *way) for i, axis, *way in calls])
-    for (i, axis, exclusive, reverse), found in zip(calls, f(xs), strict=True):
-        same_bits(found, expected(xs[i], function, axis, exclusive, reverse))
+    for (i, axis, exclusive, reverse), result in zip(calls, f(xs), strict=True):
+        same_bits(result, expected(xs[i], function, axis, exclusive, reverse))
 
 
 def test_they_are_machine_code() -> None:
@@ -58,8 +58,8 @@ def test_they_are_machine_code() -> None:
 def test_other_backends_give_them_too(backend: str, dtype: Any, exclusive: bool, reverse: bool) -> None:
     x = numbers((20, 37, 3), dtype)
     f = df.function(lambda x: [df.cumsum(x, a, exclusive, reverse) for a in range(3)], backend=backend)
-    for axis, found in enumerate(f(x)):
-        same_bits(found, expected(x, df.cumsum, axis, exclusive, reverse))
+    for axis, result in enumerate(f(x)):
+        same_bits(result, expected(x, df.cumsum, axis, exclusive, reverse))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.complex64])
@@ -69,7 +69,7 @@ def test_numbers_that_loops_do_not_add_up_are_numpys(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(("exclusive", "reverse"), WAYS)
-def test_views_are_summed_where_they_lie(exclusive: bool, reverse: bool) -> None:
+def test_views_are_summed_without_a_copy(exclusive: bool, reverse: bool) -> None:
     x = numbers((9, 40, 3), np.float32)
     f = df.function(lambda x: df.cumsum(df.transpose(x[:, ::-2])[:, 1:], 1, exclusive, reverse))
     view = x[:, ::-2].transpose()[:, 1:]
@@ -80,8 +80,8 @@ def test_views_are_summed_where_they_lie(exclusive: bool, reverse: bool) -> None
 def test_large_eager_tensors_have_the_same_bits(shape: tuple[int, ...]) -> None:
     x = numbers(shape, np.float32)
     for axis, (exclusive, reverse) in itertools.product(range(len(shape)), WAYS):
-        found = df.cumsum(df.constant(x), axis, exclusive, reverse)
-        same_bits(found, expected(x, df.cumsum, axis, exclusive, reverse))
+        result = df.cumsum(df.constant(x), axis, exclusive, reverse)
+        same_bits(result, expected(x, df.cumsum, axis, exclusive, reverse))
 
 
 def test_sizes_known_only_at_run_time() -> None:
@@ -91,8 +91,8 @@ def test_sizes_known_only_at_run_time() -> None:
     )
     for shape in ((5, 40), (1, 3), (0, 4)):
         x = numbers(shape, np.float32)
-        for (axis, way), found in zip(itertools.product((0, 1), WAYS), f(x), strict=True):
-            same_bits(found, expected(x, df.cumsum, axis, *way))
+        for (axis, way), result in zip(itertools.product((0, 1), WAYS), f(x), strict=True):
+            same_bits(result, expected(x, df.cumsum, axis, *way))
 
 
 def test_a_variable_becomes_its_own_running_sums() -> None:
@@ -108,7 +108,7 @@ def test_any_number_of_threads_gives_the_same() -> None:
     try:
         for count in range(1, threads.max_threads() + 1):
             threads.set_num_threads(count)
-            for axis, found in enumerate(f(x)):
-                same_bits(found, expected(x, df.cumsum, axis, False, False))
+            for axis, result in enumerate(f(x)):
+                same_bits(result, expected(x, df.cumsum, axis, False, False))
     finally:
         threads.set_num_threads(before)

@@ -1,4 +1,4 @@
-"""Kernels that read tensors across their rows, by tiles: any sizes, dtypes and layouts give the same."""
+"""Kernels that read tensors across their rows, tile by tile: right for all sizes, dtypes and layouts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_tiles_that_are_cut_short(shape: tuple[int, ...]) -> None:
 
 
 READERS: dict[str, Callable[..., Any]] = {
-    "beside rows": lambda iteration, x, y, row: iteration(x) * 2.0 + y - row,
+    "with rows": lambda iteration, x, y, row: iteration(x) * 2.0 + y - row,
     "two across": lambda iteration, x, y, row: iteration(x) * iteration(x[::-1]) + y,
     "backwards": lambda iteration, x, y, row: iteration(x)[::-1, ::-1] + y,
     "of a part": lambda iteration, x, y, row: iteration(x[2:, 3:]) + y[3:, 2:],
-    "beside a number": lambda iteration, x, y, row: iteration(x) * row[0] + iteration(x),
+    "with a number": lambda iteration, x, y, row: iteration(x) * row[0] + iteration(x),
     "two results": lambda iteration, x, y, row: (iteration(x) + y, iteration(x) - y),
 }
 
@@ -47,7 +47,7 @@ ON_NUMBA = [("two across", "numba"), ("backwards", "numba")]
 
 
 @pytest.mark.parametrize(("name", "backend"), [*((name, "llvm") for name in READERS), *ON_NUMBA])
-def test_what_is_fused_with_reads_across_rows(name: str, backend: str) -> None:
+def test_nodes_fused_with_transposed_reads(name: str, backend: str) -> None:
     reader = READERS[name]
     x, y, row = numbers((90, 70)), numbers((70, 90)), numbers((90,))
     f = df.function(lambda x, y, row: reader(df.transpose, x, y, row), backend=backend)

@@ -18,7 +18,7 @@ def test_every_row_is_computed_and_timed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.derivative_peers", *options]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    found = json.loads(path.read_text(encoding="utf-8"))
-    assert found["dualflow"].keys() == set(ROWS)
-    assert min(found["dualflow"].values()) > 0
-    assert ended.stdout.strip() == table(found).strip()
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert report["dualflow"].keys() == set(ROWS)
+    assert min(report["dualflow"].values()) > 0
+    assert ended.stdout.strip() == table(report).strip()

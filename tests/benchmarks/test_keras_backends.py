@@ -21,9 +21,9 @@ def test_a_model_is_trained_and_timed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.keras_backends", *options]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    found = json.loads(path.read_text(encoding="utf-8"))
-    assert found.keys() == {"mlp"}
-    figures = found["mlp"]["dualflow"]
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert report.keys() == {"mlp"}
+    figures = report["mlp"]["dualflow"]
     assert figures.keys() == FIGURES.keys()
     assert figures["first_epoch"] > figures["import_keras"] > 0
-    assert ended.stdout.strip() == table(found, ["dualflow"]).strip()
+    assert ended.stdout.strip() == table(report, ["dualflow"]).strip()

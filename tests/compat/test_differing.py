@@ -1,4 +1,4 @@
-"""What TensorFlow 1 named or meant otherwise than version 2."""
+"""Functions whose name, argument order or meaning differs between TensorFlow 1 and 2."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRANSPOSED = [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("result", "expected"),
     [
         (lambda: v1.argmax(X, 1, "n", None, v1.int32), [2, 2]),
         (lambda: v1.argmin(X, 1, None, None, v1.int32), [0, 0]),
@@ -67,8 +67,8 @@ TRANSPOSED = [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
         (lambda: v1.nn.max_pool(value=IMAGES, ksize=2, strides=2, padding="VALID")[0, 0], [[1.0]] * 2),
     ],
 )
-def test_arguments_have_their_older_places(found, expected):
-    assert found().numpy().tolist() == expected
+def test_arguments_have_their_older_places(result, expected):
+    assert result().numpy().tolist() == expected
 
 
 def test_arguments_by_place_are_counted():
@@ -101,23 +101,23 @@ def test_division_of_integers_is_rounded_down():
 
 
 def test_casts_by_name():
-    found = [f(2.7).dtype for f in (v1.to_float, v1.to_double, v1.to_int32, v1.to_int64)]
-    assert found == [v1.float32, v1.float64, v1.int32, v1.int64]
+    dtypes = [f(2.7).dtype for f in (v1.to_float, v1.to_double, v1.to_int32, v1.to_int64)]
+    assert dtypes == [v1.float32, v1.float64, v1.int32, v1.int64]
 
 
-def test_dropout_takes_the_chance_to_keep():
-    found = v1.nn.dropout(v1.ones([10_000]), 0.8).numpy()
-    assert set(found.tolist()) == {0.0, 1.25}
-    assert abs((found > 0).mean() - 0.8) < 0.03
+def test_dropout_takes_keep_prob():
+    result = v1.nn.dropout(v1.ones([10_000]), 0.8).numpy()
+    assert set(result.tolist()) == {0.0, 1.25}
+    assert abs((result > 0).mean() - 0.8) < 0.03
 
 
-@pytest.mark.parametrize("given", [{}, {"keep_prob": 0.5, "rate": 0.5}])
-def test_dropout_takes_one_chance(given):
+@pytest.mark.parametrize("options", [{}, {"keep_prob": 0.5, "rate": 0.5}])
+def test_dropout_takes_one_probability(options):
     with pytest.raises(ValueError, match="either keep_prob or rate"):
-        v1.nn.dropout(v1.ones([3]), **given)
+        v1.nn.dropout(v1.ones([3]), **options)
 
 
-def test_dropout_takes_open_sizes_and_a_chance_that_is_fed():
+def test_dropout_takes_dynamic_sizes_and_a_fed_probability():
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.float32, [None, 3])
         keep = v1.placeholder_with_default(1.0, [])
@@ -126,11 +126,11 @@ def test_dropout_takes_open_sizes_and_a_chance_that_is_fed():
         ones = np.ones([1000, 3], np.float32)
         assert y.name == "dropped:0"
         assert session.run(y, {x: ones}).min() == 1.0
-        found, back = session.run([y, slope], {x: ones, keep: 0.5})
-        np.testing.assert_array_equal(found, back)
-        assert set(found.ravel().tolist()) == {0.0, 2.0}
-        assert abs((found > 0).mean() - 0.5) < 0.05
-        assert not np.array_equal(found, session.run(y, {x: ones, keep: 0.5}))
+        result, back = session.run([y, slope], {x: ones, keep: 0.5})
+        np.testing.assert_array_equal(result, back)
+        assert set(result.ravel().tolist()) == {0.0, 2.0}
+        assert abs((result > 0).mean() - 0.5) < 0.05
+        assert not np.array_equal(result, session.run(y, {x: ones, keep: 0.5}))
 
 
 @pytest.mark.parametrize(
@@ -143,20 +143,20 @@ def test_dropout_takes_open_sizes_and_a_chance_that_is_fed():
         (lambda shape: v1.random.uniform(shape), 0.0, 1.0, 0.5),
     ],
 )
-def test_what_is_new_may_have_the_sizes_of_what_is_fed(make, low, high, mean):
+def test_new_tensors_may_have_the_sizes_of_feeds(make, low, high, mean):
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.int32, [None, 3])
         y = make(v1.shape(x))
         assert y.shape == (None, 3)
         assert y.dtype is v1.float32
         for rows in (400, 900):
-            found = session.run(y, {x: np.zeros([rows, 3], np.int32)})
-            assert found.shape == (rows, 3)
-            assert low <= found.min() <= found.max() <= high
-            assert abs(found.mean() - mean) < 0.1
+            result = session.run(y, {x: np.zeros([rows, 3], np.int32)})
+            assert result.shape == (rows, 3)
+            assert low <= result.min() <= result.max() <= high
+            assert abs(result.mean() - mean) < 0.1
 
 
-def test_what_is_drawn_for_open_sizes_is_new_in_each_run():
+def test_draws_of_dynamic_shapes_are_new_in_each_run():
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.float32, [None])
         y = v1.random_normal(v1.shape(x))
@@ -182,8 +182,8 @@ def test_where_chooses_rows_by_a_vector(kind: str) -> None:
     def choose() -> Any:
         return v1.where(v1.constant([True, False]), v1.constant(ROWS), v1.constant(-ROWS))
 
-    found = {"eager": choose, "function": df.function(choose), "graph": lambda: run(choose)}[kind]()
-    np.testing.assert_array_equal(found, [ROWS[0], -ROWS[1]])
+    results = {"eager": choose, "function": df.function(choose), "graph": lambda: run(choose)}[kind]()
+    np.testing.assert_array_equal(results, [ROWS[0], -ROWS[1]])
 
 
 def test_where_chooses_rows_of_open_sizes() -> None:
@@ -204,15 +204,15 @@ def test_where_without_values_gives_indices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "x", "y", "told"),
+    ("condition", "x", "y", "message"),
     [
         ([True, False, True], ROWS, ROWS, r"neither the shape \(2, 3\)"),
         ([True, False], ROWS, [1.0, 2.0, 3.0], "two tensors of one shape"),
         ([[True], [False]], ROWS, ROWS, "neither the shape"),
     ],
 )
-def test_where_broadcasts_nothing(condition: Any, x: Any, y: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_where_broadcasts_nothing(condition: Any, x: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         v1.where(condition, x, y)
 
 
@@ -253,8 +253,8 @@ def test_initializers_have_short_names(initializer: Any, values: list[float]) ->
 
 
 def test_the_namespace_of_initializers_shows_nothing_else() -> None:
-    made = [getattr(v1.initializers, name) for name in dir(v1.initializers)]
-    assert all(issubclass(x, df.initializers.Initializer) for x in made)
+    initializers = [getattr(v1.initializers, name) for name in dir(v1.initializers)]
+    assert all(issubclass(x, df.initializers.Initializer) for x in initializers)
 
 
 def test_older_names_of_argmax_and_argmin():

@@ -67,10 +67,10 @@ def test_sizes_of_shapes() -> None:
 
 
 def test_compatible_sizes_merge() -> None:
-    known, unknown = v1.Dimension(3), v1.Dimension(None)
-    assert known.is_compatible_with(unknown)
-    assert not known.is_compatible_with(4)
-    assert [known.merge_with(unknown).value, unknown.merge_with(3).value] == [3, 3]
+    three, unknown = v1.Dimension(3), v1.Dimension(None)
+    assert three.is_compatible_with(unknown)
+    assert not three.is_compatible_with(4)
+    assert [three.merge_with(unknown).value, unknown.merge_with(3).value] == [3, 3]
 
 
 CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {

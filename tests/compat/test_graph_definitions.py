@@ -252,7 +252,9 @@ VARIABLE = df.Variable(1.0, name="outside")
         (eager_variable, "outside.*created outside of it"),
     ],
 )
-def test_what_has_no_text_is_refused_with_the_line(program: Callable[[], None], message: str) -> None:
+def test_a_graph_without_a_text_form_is_refused_with_the_line(
+    program: Callable[[], None], message: str
+) -> None:
     graph = built(program)
     with pytest.raises(ValueError, match=rf"(?s){message}.*{Path(__file__).name}"):
         graph.as_graph_def()

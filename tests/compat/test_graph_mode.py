@@ -1,4 +1,4 @@
-"""TensorFlow 1's way: a graph is built once, and sessions run the parts of it that are asked for."""
+"""TensorFlow 1's graph mode: a graph is built once, and sessions run the fetched part of it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from dualflow.core.errors import (
 
 @pytest.fixture
 def graph() -> Iterator[v1.Graph]:
-    with v1.Graph().as_default() as found:
-        yield found
+    with v1.Graph().as_default() as default:
+        yield default
 
 
 @pytest.fixture
@@ -34,15 +34,15 @@ def session(graph: v1.Graph) -> v1.Session:
 
 
 def test_a_run_gives_numpy_arrays(graph: v1.Graph, session: v1.Session) -> None:
-    found = session.run(df.constant([1.0, 2.0]) + 1.0)
-    assert type(found) is np.ndarray
-    assert found.tolist() == [2.0, 3.0]
+    result = session.run(df.constant([1.0, 2.0]) + 1.0)
+    assert type(result) is np.ndarray
+    assert result.tolist() == [2.0, 3.0]
 
 
 def test_fetches_keep_their_structure(graph: v1.Graph, session: v1.Session) -> None:
     x = df.constant(2.0)
-    found = session.run({"a": [x, x * 2.0], "b": (x * 3.0,)})
-    assert found == {"a": [2.0, 4.0], "b": (6.0,)}
+    result = session.run({"a": [x, x * 2.0], "b": (x * 3.0,)})
+    assert result == {"a": [2.0, 4.0], "b": (6.0,)}
 
 
 def test_a_tensor_is_fetched_by_its_name(graph: v1.Graph, session: v1.Session) -> None:
@@ -64,7 +64,7 @@ def test_a_name_without_a_tensor_is_an_error(graph: v1.Graph) -> None:
 
 
 @pytest.mark.parametrize("fetch", [3, None, 1.5, [2], [None], object()])
-def test_what_is_no_tensor_can_not_be_fetched(session: v1.Session, fetch: Any) -> None:
+def test_only_tensors_can_be_fetched(session: v1.Session, fetch: Any) -> None:
     with pytest.raises(TypeError, match="invalid type"):
         session.run(fetch)
 
@@ -76,7 +76,7 @@ def test_a_tensor_of_another_graph_can_not_be_fetched(session: v1.Session) -> No
         session.run(strange)
 
 
-def test_what_a_run_gives_may_be_written_to(graph: v1.Graph, session: v1.Session) -> None:
+def test_results_of_a_run_are_writable(graph: v1.Graph, session: v1.Session) -> None:
     x = df.constant([1.0, 2.0])
     session.run(x)[:] = 7.0
     assert session.run(x).tolist() == [1.0, 2.0]
@@ -138,19 +138,19 @@ def test_sizes_left_open_are_those_of_each_feed(graph: v1.Graph, session: v1.Ses
     x = v1.placeholder(df.float32, [None, 2])
     y = df.reduce_mean(x @ df.ones([2, 3]), axis=0)
     for rows in (1, 4, 7):
-        given = np.arange(rows * 2, dtype=np.float32).reshape(rows, 2)
-        np.testing.assert_allclose(session.run(y, {x: given}), (given @ np.ones((2, 3))).mean(0), rtol=1e-6)
+        fed = np.arange(rows * 2, dtype=np.float32).reshape(rows, 2)
+        np.testing.assert_allclose(session.run(y, {x: fed}), (fed @ np.ones((2, 3))).mean(0), rtol=1e-6)
 
 
 def test_a_fed_array_is_left_as_it_is(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [2])
     w = v1.Variable([0.0, 0.0])
-    given = np.ones(2, np.float32)
+    fed = np.ones(2, np.float32)
     session.run(w.initializer)
     step = v1.assign(w, x)
-    session.run(step, {x: given})
-    session.run(v1.assign_add(w, x), {x: given})
-    assert given.tolist() == [1.0, 1.0]
+    session.run(step, {x: fed})
+    session.run(v1.assign_add(w, x), {x: fed})
+    assert fed.tolist() == [1.0, 1.0]
 
 
 # Gradients
@@ -367,7 +367,7 @@ def test_a_run_draws_once_for_all_fetches(graph: v1.Graph, session: v1.Session) 
     assert np.array_equal(one, two)
 
 
-def test_each_run_draws_anew(graph: v1.Graph, session: v1.Session) -> None:
+def test_each_run_draws_new_numbers(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.random_uniform([8])
     assert not np.array_equal(session.run(x), session.run(x))
 
@@ -402,7 +402,7 @@ def test_a_session_makes_its_graph_the_default() -> None:
         assert v1.get_default_graph() is graph
 
 
-def test_the_shared_default_graph_begins_anew() -> None:
+def test_the_shared_default_graph_is_reset() -> None:
     before = v1.get_default_graph()
     v1.reset_default_graph()
     assert v1.get_default_graph() is not before

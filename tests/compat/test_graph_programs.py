@@ -1,4 +1,4 @@
-"""Explicit graphs with everything else: functions, control flow, training, and any part of any graph."""
+"""Explicit graphs with functions, control flow and training: sessions run any part of any graph."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dualflow.core.errors import FailedPreconditionError
 
 @pytest.fixture
 def graph() -> Iterator[v1.Graph]:
-    with v1.Graph().as_default() as found:
-        yield found
+    with v1.Graph().as_default() as default:
+        yield default
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_branches_run_on_sizes_left_open(graph: v1.Graph, session: v1.Session) -
         assert (doubled.tolist(), two.tolist()) == ([2.0] * n, [2.0] * n)
 
 
-def test_what_a_function_assigns_goes_with_its_result(graph: v1.Graph, session: v1.Session) -> None:
+def test_assignments_in_a_function_belong_to_its_result(graph: v1.Graph, session: v1.Session) -> None:
     w = v1.Variable(1.0)
     result = df.function(lambda: w.assign_add(1.0) * 10.0)()
     session.run(v1.global_variables_initializer())
@@ -71,7 +71,7 @@ def test_what_a_function_assigns_goes_with_its_result(graph: v1.Graph, session: 
     assert session.run(w) == 3.0
 
 
-def test_what_a_branch_assigns_goes_with_its_result(graph: v1.Graph, session: v1.Session) -> None:
+def test_assignments_in_a_branch_belong_to_its_result(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [])
     w = v1.Variable(1.0)
     sign = df.cond(x > 0.0, lambda: w.assign(5.0) * 0.0 + 1.0, lambda: w.assign(7.0) * 0.0 - 1.0)
@@ -178,17 +178,17 @@ def test_a_run_computes_any_values_from_any_others(data: st.DataObject) -> None:
             full = [i for i, x in enumerate(tensors) if i and x.shape in ((None,), (3,))]
             fed = data.draw(st.sets(st.sampled_from(full)))
             feeds = {0: np.float32([3.0, -1.0, 0.5])} | {i: np.float32([i, 0.0, -i]) for i in fed}
-            known: list[Any] = []
+            expected: list[Any] = []
             for k in range(len(tensors)):
                 if k in feeds or k == 1:
-                    known.append(feeds.get(k, np.float32([1.0, 2.0, 4.0])))
+                    expected.append(feeds.get(k, np.float32([1.0, 2.0, 4.0])))
                 else:
                     (_, compute), i, j = steps[k - 2]
-                    known.append(compute(known[i % k], known[j % k]))
-            wanted = data.draw(st.lists(st.integers(0, len(tensors) - 1), max_size=4))
-            found = session.run([tensors[k] for k in wanted], {tensors[k]: v for k, v in feeds.items()})
-            for k, value in zip(wanted, found, strict=True):
-                np.testing.assert_allclose(value, known[k], rtol=1e-5, atol=1e-4)
+                    expected.append(compute(expected[i % k], expected[j % k]))
+            fetched = data.draw(st.lists(st.integers(0, len(tensors) - 1), max_size=4))
+            result = session.run([tensors[k] for k in fetched], {tensors[k]: v for k, v in feeds.items()})
+            for k, value in zip(fetched, result, strict=True):
+                np.testing.assert_allclose(value, expected[k], rtol=1e-5, atol=1e-4)
 
 
 def test_a_traced_function_takes_variables_of_the_graph() -> None:

@@ -24,8 +24,8 @@ def test_gradients_of_complex_numbers_are_conjugated(graph: v1.Graph) -> None:
     (plain,) = v1.gradients(z * z, z, grad_ys=df.constant(1 + 0j))
     (weighted,) = v1.gradients(z * z, z, grad_ys=df.constant(1 + 1j))
     (uphill,) = v1.gradients(df.abs(z), z)
-    found = v1.Session(graph=graph).run([plain, weighted, uphill], {z: 1 + 2j})
-    np.testing.assert_allclose(found, [2 - 4j, (1 + 1j) * (2 - 4j), (1 + 2j) / 5**0.5])
+    result = v1.Session(graph=graph).run([plain, weighted, uphill], {z: 1 + 2j})
+    np.testing.assert_allclose(result, [2 - 4j, (1 + 1j) * (2 - 4j), (1 + 2j) / 5**0.5])
 
 
 def test_integers_have_no_gradient(graph: v1.Graph) -> None:
@@ -59,11 +59,11 @@ def test_an_integer_that_the_dtype_has_is_fed(graph: v1.Graph, dtype: str, value
 
 def test_a_dict_of_predicates_and_functions(graph: v1.Graph) -> None:
     x = v1.placeholder(v1.float32, [])
-    found = v1.case({x > 2.0: lambda: x * 2.0, x < 3.0: lambda: -x}, exclusive=True)
+    result = v1.case({x > 2.0: lambda: x * 2.0, x < 3.0: lambda: -x}, exclusive=True)
     session = v1.Session(graph=graph)
-    assert [session.run(found, {x: at}) for at in (1.0, 5.0)] == [-1.0, 10.0]
+    assert [session.run(result, {x: at}) for at in (1.0, 5.0)] == [-1.0, 10.0]
     with pytest.raises(df.errors.InvalidArgumentError, match="several predicates"):
-        session.run(found, {x: 2.5})
+        session.run(result, {x: 2.5})
 
 
 # random numbers
@@ -148,7 +148,7 @@ def test_a_seed_inside_of_a_graph_leaves_the_shared_generator_alone() -> None:
     assert df.random.normal([2]).numpy().tolist() == expected
 
 
-def test_ops_in_loops_draw_anew_each_iteration(graph: v1.Graph) -> None:
+def test_random_ops_in_loops_draw_new_numbers_each_iteration(graph: v1.Graph) -> None:
     def iteration(i: Any, total: Any) -> tuple[Any, Any]:
         return i + 1, df.concat([total[1:], v1.random_uniform([1], seed=1)], 0)
 

@@ -50,12 +50,12 @@ def convolved(x: Any, kernel: Any, stride: int = 1) -> Any:
     """The convolution of images without padding, by its definition."""
     height, width = kernel.shape[:2]
     rows, columns = (x.shape[1] - height) // stride + 1, (x.shape[2] - width) // stride + 1
-    found = np.zeros([x.shape[0], rows, columns, kernel.shape[-1]])
+    out = np.zeros([x.shape[0], rows, columns, kernel.shape[-1]])
     for i in range(rows):
         for j in range(columns):
             window = x[:, i * stride : i * stride + height, j * stride : j * stride + width, :]
-            found[:, i, j] = np.tensordot(window, kernel, 3)
-    return found
+            out[:, i, j] = np.tensordot(window, kernel, 3)
+    return out
 
 
 @pytest.mark.parametrize("stride", [1, 2])
@@ -75,7 +75,7 @@ def test_conv2d_is_a_convolution_a_bias_and_an_activation(place: None, stride: i
 
 def test_channels_may_come_first(place: None) -> None:
     x, kernel = draw(2, 6, 5, 3), draw(3, 3, 3, 4)
-    found = v1.layers.conv2d(
+    result = v1.layers.conv2d(
         x.transpose(0, 3, 1, 2),
         4,
         3,
@@ -84,15 +84,15 @@ def test_channels_may_come_first(place: None) -> None:
         bias_initializer=constant(np.float32([1, 2, 3, 4])),
     )
     expected = (convolved(x, kernel) + np.float32([1, 2, 3, 4])).transpose(0, 3, 1, 2)
-    np.testing.assert_allclose(value(found), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(value(result), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_conv1d_and_conv3d_agree_with_conv2d(place: None) -> None:
     x, kernel = draw(2, 6, 3), draw(3, 3, 4)
     expected = convolved(x[:, :, None], kernel[:, None])[:, :, 0]
-    found = v1.layers.conv1d(x, 4, 3, use_bias=False, kernel_initializer=constant(kernel))
-    np.testing.assert_allclose(value(found), expected, rtol=1e-4, atol=1e-5)
-    found = v1.layers.conv3d(
+    result = v1.layers.conv1d(x, 4, 3, use_bias=False, kernel_initializer=constant(kernel))
+    np.testing.assert_allclose(value(result), expected, rtol=1e-4, atol=1e-5)
+    result = v1.layers.conv3d(
         x[:, :, None, None],
         4,
         [3, 1, 1],
@@ -100,7 +100,7 @@ def test_conv1d_and_conv3d_agree_with_conv2d(place: None) -> None:
         name="c",
         kernel_initializer=constant(kernel[:, None, None]),
     )
-    np.testing.assert_allclose(value(found)[:, :, 0, 0], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(value(result)[:, :, 0, 0], expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("axes", [1, 2])
@@ -114,8 +114,8 @@ def test_a_separable_convolution_is_one_of_each_channel_and_a_mix(
     each = [convolved(x[..., c : c + 1], deep[:, :, c : c + 1]) for c in range(3)]
     expected = np.concatenate(each, -1) @ point[0, 0]
     layer = v1.layers.SeparableConv1D if axes == 1 else v1.layers.SeparableConv2D
-    given, answer = (x[:, 0], expected[:, 0]) if axes == 1 else (x, expected)
-    made = layer(
+    inputs, answer = (x[:, 0], expected[:, 0]) if axes == 1 else (x, expected)
+    convolution = layer(
         4,
         2,
         depth_multiplier=2,
@@ -124,9 +124,12 @@ def test_a_separable_convolution_is_one_of_each_channel_and_a_mix(
         pointwise_initializer=constant(point[0] if axes == 1 else point),
         data_format="channels_first" if first else "channels_last",
     )
-    found = value(made(np.moveaxis(given, -1, 1) if first else given))
-    np.testing.assert_allclose(np.moveaxis(found, 1, -1) if first else found, answer, rtol=1e-4, atol=1e-5)
-    assert [v.name.rpartition("/")[2] for v in made.weights] == ["depthwise_kernel:0", "pointwise_kernel:0"]
+    result = value(convolution(np.moveaxis(inputs, -1, 1) if first else inputs))
+    np.testing.assert_allclose(np.moveaxis(result, 1, -1) if first else result, answer, rtol=1e-4, atol=1e-5)
+    assert [v.name.rpartition("/")[2] for v in convolution.weights] == [
+        "depthwise_kernel:0",
+        "pointwise_kernel:0",
+    ]
 
 
 @pytest.mark.parametrize(("padding", "size"), [("valid", 8), ("same", 6)])
@@ -138,7 +141,7 @@ def test_a_transposed_convolution_spreads_each_element(place: None, padding: str
             spread[:, 2 * i : 2 * i + 4, 2 * j : 2 * j + 4] += np.einsum("bc,hwoc->bhwo", x[:, i, j], kernel)
     cut = (8 - size) // 2
     expected = spread[:, cut : cut + size, cut : cut + size] + 0.5
-    found = v1.layers.conv2d_transpose(
+    result = v1.layers.conv2d_transpose(
         x,
         5,
         4,
@@ -147,7 +150,7 @@ def test_a_transposed_convolution_spreads_each_element(place: None, padding: str
         kernel_initializer=constant(kernel),
         bias_initializer=constant(0.5),
     )
-    np.testing.assert_allclose(value(found), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(value(result), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_transposed_convolution_takes_batches_of_any_size() -> None:
@@ -173,8 +176,8 @@ def test_pooling_reduces_windows(
     layer = getattr(v1.layers, f"{kind}Pooling{axes}D")(
         2, None, data_format="channels_first" if first else "channels_last"
     )
-    found = value(layer(np.moveaxis(x, -1, 1) if first else x))
-    np.testing.assert_allclose(np.moveaxis(found, 1, -1) if first else found, expected, rtol=1e-5)
+    result = value(layer(np.moveaxis(x, -1, 1) if first else x))
+    np.testing.assert_allclose(np.moveaxis(result, 1, -1) if first else result, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +189,8 @@ def test_flatten_keeps_the_batch(place: None, shape: list[int], expected: tuple[
 
 def test_flatten_puts_channels_last(place: None) -> None:
     x = draw(2, 3, 4, 5)
-    found = v1.layers.flatten(x, data_format="channels_first")
-    np.testing.assert_array_equal(value(found), x.transpose(0, 2, 3, 1).reshape(2, -1))
+    result = v1.layers.flatten(x, data_format="channels_first")
+    np.testing.assert_array_equal(value(result), x.transpose(0, 2, 3, 1).reshape(2, -1))
 
 
 @pytest.mark.parametrize("shape", [[None, 3, 4], [None, None, 4]])
@@ -239,11 +242,11 @@ def test_batch_normalization_takes_the_batchs_moments_in_training(shape: list[in
 
 def test_batch_normalization_of_several_axes_and_of_one_in_the_middle(place: None) -> None:
     x = draw(5, 2, 3)
-    found = v1.layers.batch_normalization(x, axis=[1, 2], training=True)
-    np.testing.assert_allclose(value(found), normalized(x, x.mean(0), x.var(0)), rtol=1e-3, atol=1e-4)
-    found = v1.layers.batch_normalization(x, axis=1, training=True, name="b")
+    result = v1.layers.batch_normalization(x, axis=[1, 2], training=True)
+    np.testing.assert_allclose(value(result), normalized(x, x.mean(0), x.var(0)), rtol=1e-3, atol=1e-4)
+    result = v1.layers.batch_normalization(x, axis=1, training=True, name="b")
     mean, variance = x.mean((0, 2))[:, None], x.var((0, 2))[:, None]
-    np.testing.assert_allclose(value(found), normalized(x, mean, variance), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(value(result), normalized(x, mean, variance), rtol=1e-3, atol=1e-4)
 
 
 def test_in_a_graph_the_averages_move_where_the_updates_run() -> None:
@@ -287,9 +290,9 @@ def test_the_averages_are_not_trained() -> None:
 
 def test_half_precision_is_normalized_in_float32() -> None:
     x = np.float16([[60000.0], [50000.0]])
-    found = v1.layers.batch_normalization(x, training=True)
-    assert found.dtype is df.float16
-    np.testing.assert_allclose(found.numpy(), [[1], [-1]], atol=1e-3)
+    result = v1.layers.batch_normalization(x, training=True)
+    assert result.dtype is df.float16
+    np.testing.assert_allclose(result.numpy(), [[1], [-1]], atol=1e-3)
 
 
 # The base

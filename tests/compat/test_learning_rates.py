@@ -174,10 +174,10 @@ def test_optimizers_step_alike_in_sessions(make: Callable[[], Any]) -> None:
         session.run(v1.global_variables_initializer())
         for gradient in GRADIENTS:
             session.run(step, {g: gradient})
-        found = session.run(w)
+        result = session.run(w)
     for gradient in GRADIENTS:
         optimizer.apply_gradients([(df.constant(gradient), v)])
-    np.testing.assert_allclose(found, v.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result, v.numpy(), rtol=1e-5, atol=1e-6)
 
 
 # Moving averages
@@ -212,8 +212,8 @@ def test_averages_move_as_tensorflows(options: Any, of_variable: Any, of_tensor:
         for expected in zip(of_variable, of_tensor, strict=True):
             session.run(change)
             session.run(move)
-            found = session.run([averages.average(v), averages.average(t)])
-            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            result = session.run([averages.average(v), averages.average(t)])
+            np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_averages_move_where_ops_run_now_and_in_a_traced_function() -> None:

@@ -99,31 +99,31 @@ def test_a_loss_is_the_mean_of_those_that_count(name: str, weights: Any) -> None
 @pytest.mark.parametrize("reduction", Reduction.all())
 @pytest.mark.parametrize("weights", WEIGHTS, ids=["all", "rows", "each", "none"])
 def test_reductions(reduction: str, weights: Any) -> None:
-    found = value(v1.losses.compute_weighted_loss(X, weights, reduction=reduction))
-    np.testing.assert_allclose(found, reduced(X, weights, reduction), rtol=1e-4, atol=1e-6)
+    result = value(v1.losses.compute_weighted_loss(X, weights, reduction=reduction))
+    np.testing.assert_allclose(result, reduced(X, weights, reduction), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("smoothing", [0, 0.2])
 def test_softmax_cross_entropy(smoothing: float) -> None:
     labels = np.eye(4)[[1, 3, 0]]
     weights = np.float32([1, 0, 2])
-    found = v1.losses.softmax_cross_entropy(labels, X, weights, smoothing)
+    result = v1.losses.softmax_cross_entropy(labels, X, weights, smoothing)
     expected = reduced(softmax_loss(labels * (1 - smoothing) + smoothing / 4), weights)
-    np.testing.assert_allclose(value(found), expected, rtol=1e-5)
+    np.testing.assert_allclose(value(result), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("column", [False, True])
 def test_sparse_softmax_cross_entropy(column: bool) -> None:
     labels, weights = np.array([1, 3, 0]), np.float32([1, 0, 2])
-    given = (labels[:, None], weights[:, None]) if column else (labels, weights)
-    found = v1.losses.sparse_softmax_cross_entropy(given[0], X, given[1])
-    np.testing.assert_allclose(value(found), reduced(softmax_loss(np.eye(4)[labels]), weights), rtol=1e-5)
+    arguments = (labels[:, None], weights[:, None]) if column else (labels, weights)
+    result = v1.losses.sparse_softmax_cross_entropy(arguments[0], X, arguments[1])
+    np.testing.assert_allclose(value(result), reduced(softmax_loss(np.eye(4)[labels]), weights), rtol=1e-5)
 
 
 def test_cosine_distance() -> None:
-    found = value(v1.losses.cosine_distance(Y, X, axis=1, weights=WEIGHTS[1]))
+    result = value(v1.losses.cosine_distance(Y, X, axis=1, weights=WEIGHTS[1]))
     expected = reduced(1 - (X * Y).sum(1, keepdims=True), WEIGHTS[1])
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     np.testing.assert_allclose(
         value(v1.losses.cosine_distance(Y, X, dim=1, weights=WEIGHTS[1])), expected, rtol=1e-5
     )
@@ -133,8 +133,8 @@ def test_mean_pairwise_squared_error_is_that_of_differences() -> None:
     d = (X - Y).astype(np.float64)
     pairs = d[:, :, None] - d[:, None, :]
     each = (pairs**2).sum((1, 2)) / (4 * 3)
-    found = value(v1.losses.mean_pairwise_squared_error(Y, X, np.float32([[1], [0], [2]])))
-    np.testing.assert_allclose(found, each @ [1, 0, 2], rtol=1e-5)
+    result = value(v1.losses.mean_pairwise_squared_error(Y, X, np.float32([[1], [0], [2]])))
+    np.testing.assert_allclose(result, each @ [1, 0, 2], rtol=1e-5)
     assert value(v1.losses.mean_pairwise_squared_error(Y, X, 0.0)) == 0
 
 

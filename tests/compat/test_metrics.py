@@ -22,7 +22,7 @@ WEIGHTS = {
 
 
 def run(make: Callable[[], tuple[Any, Any]], times: int = 1) -> tuple[Any, Any]:
-    """The value after so many updates, and what the last update gave."""
+    """The value after `times` updates, and the result of the last one."""
     with v1.Graph().as_default(), v1.Session() as session:
         result, update = make()
         session.run(v1.local_variables_initializer())
@@ -53,8 +53,8 @@ MEANS: dict[str, tuple[Callable[..., Any], Any]] = {
 def test_a_mean_is_that_of_all_updates(name: str, weights: str) -> None:
     make, values = MEANS[name]
     expected = mean(values, WEIGHTS[weights])
-    for found in run(lambda: make(WEIGHTS[weights]), 2):
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for result in run(lambda: make(WEIGHTS[weights]), 2):
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_means_of_other_kinds() -> None:
@@ -62,8 +62,8 @@ def test_means_of_other_kinds() -> None:
     np.testing.assert_allclose(run(lambda: v1.metrics.root_mean_squared_error(Y, X)), expected, rtol=1e-5)
     expected = 1 - (X * Y).sum(1).mean()
     np.testing.assert_allclose(run(lambda: v1.metrics.mean_cosine_distance(Y, X, 1)), expected, rtol=1e-5)
-    found = run(lambda: v1.metrics.mean_tensor(X, WEIGHTS["each"]), 2)
-    np.testing.assert_allclose(found, [np.where(WEIGHTS["each"] != 0, X, 0)] * 2, rtol=1e-5)
+    result = run(lambda: v1.metrics.mean_tensor(X, WEIGHTS["each"]), 2)
+    np.testing.assert_allclose(result, [np.where(WEIGHTS["each"] != 0, X, 0)] * 2, rtol=1e-5)
 
 
 COUNTS = {
@@ -90,10 +90,10 @@ def test_precision_and_recall_are_shares_of_true_positives(name: str, other: str
     w = WEIGHTS[weights]
     hits, misses = (COUNTS[n] * (1 if w is None else w) for n in ("true_positives", other))
     expected = hits.sum() / (hits.sum() + misses.sum())
-    found = run(lambda: getattr(v1.metrics, name)(HOLDS, SCORES > 0.5, w), 2)
-    np.testing.assert_allclose(found, [expected] * 2, rtol=1e-6)
-    found = run(lambda: getattr(v1.metrics, f"{name}_at_thresholds")(HOLDS, SCORES, [0.5], w), 2)
-    np.testing.assert_allclose(found, [[expected]] * 2, rtol=1e-5)
+    result = run(lambda: getattr(v1.metrics, name)(HOLDS, SCORES > 0.5, w), 2)
+    np.testing.assert_allclose(result, [expected] * 2, rtol=1e-6)
+    result = run(lambda: getattr(v1.metrics, f"{name}_at_thresholds")(HOLDS, SCORES, [0.5], w), 2)
+    np.testing.assert_allclose(result, [[expected]] * 2, rtol=1e-5)
 
 
 def test_nothing_seen_is_zero() -> None:
@@ -119,11 +119,11 @@ SPECIFICITY = 0.6
 
 @pytest.mark.parametrize(("curve", "method", "expected"), AREAS)
 def test_areas_are_tensorflows(curve: str, method: str, expected: float) -> None:
-    found = run(lambda: v1.metrics.auc(HOLDS, SCORES, None, 20, curve=curve, summation_method=method), 2)
-    np.testing.assert_allclose(found, [expected] * 2, rtol=2e-5)
+    result = run(lambda: v1.metrics.auc(HOLDS, SCORES, None, 20, curve=curve, summation_method=method), 2)
+    np.testing.assert_allclose(result, [expected] * 2, rtol=2e-5)
 
 
-def test_the_area_is_the_chance_that_a_score_of_a_true_label_is_higher() -> None:
+def test_the_auc_is_the_probability_that_a_true_label_scores_higher() -> None:
     high, low = SCORES[HOLDS == 1], SCORES[HOLDS == 0]
     chance = (high[:, None] > low).mean()
     np.testing.assert_allclose(run(lambda: v1.metrics.auc(HOLDS, SCORES))[0], chance, atol=1e-5)
@@ -133,10 +133,10 @@ def test_the_area_is_the_chance_that_a_score_of_a_true_label_is_higher() -> None
 
 
 def test_a_rate_at_another_rate() -> None:
-    found = run(lambda: v1.metrics.sensitivity_at_specificity(HOLDS, SCORES, 0.6))
-    np.testing.assert_allclose(found, SENSITIVITY, rtol=1e-5)
-    found = run(lambda: v1.metrics.specificity_at_sensitivity(HOLDS, SCORES, 0.6))
-    np.testing.assert_allclose(found, SPECIFICITY, rtol=1e-5)
+    result = run(lambda: v1.metrics.sensitivity_at_specificity(HOLDS, SCORES, 0.6))
+    np.testing.assert_allclose(result, SENSITIVITY, rtol=1e-5)
+    result = run(lambda: v1.metrics.specificity_at_sensitivity(HOLDS, SCORES, 0.6))
+    np.testing.assert_allclose(result, SPECIFICITY, rtol=1e-5)
 
 
 GUESSED, RIGHT = np.array([[0, 2, 2], [2, 1, 0]]), np.array([[0, 1, 2], [2, 2, 0]])
@@ -155,8 +155,8 @@ def test_mean_per_class_accuracy() -> None:
 
 
 def test_a_last_axis_of_size_one_is_dropped() -> None:
-    found = run(lambda: v1.metrics.accuracy(np.array([[1], [2]]), np.array([1, 3]), np.float32([[1], [3]])))
-    assert found == (0.25, 0.25)
+    result = run(lambda: v1.metrics.accuracy(np.array([[1], [2]]), np.array([1, 3]), np.float32([[1], [3]])))
+    assert result == (0.25, 0.25)
 
 
 def test_variables_are_local_and_have_the_metrics_name() -> None:

@@ -1,4 +1,4 @@
-"""Names of an explicit graph: unique, scoped, and good for finding things again."""
+"""Names in an explicit graph: unique, scoped, and usable to look elements up."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dualflow.graph_mode.names import UniqueNames
 
 @pytest.fixture
 def graph() -> Iterator[v1.Graph]:
-    with v1.Graph().as_default() as found:
-        yield found
+    with v1.Graph().as_default() as default:
+        yield default
 
 
 def scalar(name: str | None = None) -> v1.Tensor:
@@ -27,14 +27,14 @@ def scalar(name: str | None = None) -> v1.Tensor:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "A", "a_1", "b"]), st.sampled_from(["", "s", "S", "a"]))))
-def test_names_differ_in_more_than_case_and_find_their_elements(wanted: list[tuple[str, str]]) -> None:
+def test_names_differ_in_more_than_case_and_find_their_elements(requested: list[tuple[str, str]]) -> None:
     names: UniqueNames[int] = UniqueNames()
-    for element, (base, scope) in enumerate(wanted):
+    for element, (base, scope) in enumerate(requested):
         with names.within(scope):
             names.add(element, base)
-    found = [names.of(i) for i in range(len(wanted))]
-    assert len({name.lower() for name in found}) == len(wanted)
-    assert [names.find(name) for name in found] == list(range(len(wanted)))
+    assigned = [names.of(i) for i in range(len(requested))]
+    assert len({name.lower() for name in assigned}) == len(requested)
+    assert [names.find(name) for name in assigned] == list(range(len(requested)))
 
 
 def test_a_name_that_is_taken_gets_a_number(graph: v1.Graph) -> None:
@@ -45,7 +45,7 @@ def test_a_number_that_is_taken_is_left_out(graph: v1.Graph) -> None:
     assert [scalar(n).name for n in ("x", "x_1", "x")] == ["x:0", "x_1:0", "x_2:0"]
 
 
-def test_what_has_no_name_is_called_after_its_op(graph: v1.Graph) -> None:
+def test_unnamed_results_are_named_after_their_op(graph: v1.Graph) -> None:
     x = scalar()
     assert [x.name, (x + 1.0).name, (x + 2.0).name] == ["Placeholder:0", "add:0", "add_1:0"]
 
@@ -100,7 +100,7 @@ def test_the_name_of_a_device_is_no_ops(graph: v1.Graph) -> None:
 
 
 def test_names_are_ignored_where_ops_run() -> None:
-    assert float(v1.add(1.0, 2.0, name="nobody asks")) == 3.0
+    assert float(v1.add(1.0, 2.0, name="unrequested")) == 3.0
 
 
 # Scopes
@@ -113,11 +113,11 @@ def test_scopes_are_prefixes(graph: v1.Graph) -> None:
 
 
 def test_a_scope_of_a_taken_name_gets_a_number(graph: v1.Graph) -> None:
-    found = []
+    created = []
     for _ in range(2):
         with v1.name_scope("a") as scope:
-            found += [scope, scalar("x").name]
-    assert found == ["a/", "a/x:0", "a_1/", "a_1/x:0"]
+            created += [scope, scalar("x").name]
+    assert created == ["a/", "a/x:0", "a_1/", "a_1/x:0"]
 
 
 def test_a_scope_is_entered_again_by_its_full_name(graph: v1.Graph) -> None:
@@ -196,10 +196,10 @@ def test_every_operation_and_every_result_is_found_by_its_name(graph: v1.Graph) 
 def test_operations_come_in_an_order_in_which_they_can_run(graph: v1.Graph) -> None:
     x = v1.placeholder(v1.float32, [3])
     v1.gradients(v1.reduce_sum(v1.nn.softmax(x, name="p") * v1.Variable(2.0)), [x])
-    seen = set()
+    visited = set()
     for op in graph.get_operations():
-        assert all(tensor.op in seen for tensor in op.inputs)
-        seen.add(op)
+        assert all(tensor.op in visited for tensor in op.inputs)
+        visited.add(op)
 
 
 def test_an_operation_has_what_it_reads_and_makes(graph: v1.Graph) -> None:
@@ -241,7 +241,7 @@ def test_a_graph_element_is_found_by_itself_or_by_name(graph: v1.Graph) -> None:
         ("image:1", {}, KeyError, "exists but only has 1 outputs"),
     ],
 )
-def test_what_is_not_in_the_graph_is_an_error(
+def test_elements_outside_of_the_graph_are_an_error(
     graph: v1.Graph, element: object, allowed: dict[str, bool], error: type[Exception], message: str
 ) -> None:
     scalar("image")

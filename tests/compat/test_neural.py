@@ -1,4 +1,4 @@
-"""``v1.nn``: TensorFlow 1's order of arguments, and the names that version 2 has no more."""
+"""``v1.nn``: TensorFlow 1's order of arguments, and names that TensorFlow 2 dropped."""
 
 import numpy as np
 import pytest
@@ -88,8 +88,8 @@ def test_the_gradient_of_a_convolution_over_three_axes_has_a_name():
         tape.watch(w)
         y = df.nn.conv3d(x, w)
     expected = tape.gradient(y, w)
-    found = v1.nn.conv3d_backprop_filter_v2(x, w.shape, df.ones_like(y), [1] * 5, "VALID")
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    result = v1.nn.conv3d_backprop_filter_v2(x, w.shape, df.ones_like(y), [1] * 5, "VALID")
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 def test_a_layer_is_a_product_and_a_bias():
@@ -98,7 +98,7 @@ def test_a_layer_is_a_product_and_a_bias():
     np.testing.assert_allclose(v1.nn.relu_layer(x, w, b), np.maximum(x @ w + b, 0), rtol=1e-12)
 
 
-def test_what_is_added_to_a_graph_has_its_name():
+def test_ops_in_a_graph_have_the_requested_names():
     expected = df.nn.max_pool(X, 2, 2, "SAME")
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.float64, X.shape)

@@ -16,8 +16,8 @@ from dualflow.compat import v1
 
 @pytest.fixture
 def graph() -> Iterator[v1.Graph]:
-    with v1.Graph().as_default() as found:
-        yield found
+    with v1.Graph().as_default() as default:
+        yield default
 
 
 # get_variable
@@ -75,24 +75,24 @@ def test_a_variable_to_be_found_must_be_there(graph: v1.Graph) -> None:
 
 
 def test_auto_reuse_creates_and_finds(graph: v1.Graph) -> None:
-    found = []
+    variables = []
     for _ in range(2):
         with v1.variable_scope("a", reuse=v1.AUTO_REUSE):
-            found.append(v1.get_variable("w", [2]))
-    assert found[0] is found[1]
+            variables.append(v1.get_variable("w", [2]))
+    assert variables[0] is variables[1]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "message"),
+    ("properties", "message"),
     [
         ({"shape": [3]}, r"specified shape \(3\,?\) and found shape \(2\,?\)"),
         ({"dtype": v1.float64}, "specified dtype float64 and found dtype float32"),
     ],
 )
-def test_a_variable_is_shared_as_it_is(graph: v1.Graph, wanted: dict[str, Any], message: str) -> None:
+def test_a_variable_is_shared_as_it_is(graph: v1.Graph, properties: dict[str, Any], message: str) -> None:
     v1.get_variable("w", [2])
     with v1.variable_scope(v1.get_variable_scope(), reuse=True), pytest.raises(ValueError, match=message):
-        v1.get_variable("w", **wanted)
+        v1.get_variable("w", **properties)
 
 
 def test_a_scope_is_entered_again_from_anywhere(graph: v1.Graph) -> None:
@@ -103,11 +103,11 @@ def test_a_scope_is_entered_again_from_anywhere(graph: v1.Graph) -> None:
 
 
 def test_default_names_of_scopes_are_numbered(graph: v1.Graph) -> None:
-    found = []
+    scopes = []
     for _ in range(3):
         with v1.variable_scope(None, "layer") as scope:
-            found.append(scope.name)
-    assert found == ["layer", "layer_1", "layer_2"]
+            scopes.append(scope.name)
+    assert scopes == ["layer", "layer_1", "layer_2"]
 
 
 def test_graphs_do_not_share_variables() -> None:
@@ -153,7 +153,7 @@ def test_a_new_variable_needs_its_shape(graph: v1.Graph, shape: Any) -> None:
         v1.get_variable("w", shape)
 
 
-def test_what_a_regularizer_answers_is_collected(graph: v1.Graph) -> None:
+def test_results_of_a_regularizer_are_collected(graph: v1.Graph) -> None:
     with v1.variable_scope("a", regularizer=lambda v: 0.5 * v1.reduce_sum(v * v)):
         v1.get_variable("w", initializer=[2.0, 4.0])
     (loss,) = v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES)
@@ -228,8 +228,8 @@ def test_a_dense_layer_has_an_activation_and_may_do_without_a_bias(place: None) 
 
 @pytest.mark.parametrize(("name", "slope"), [("relu", 0.0), ("linear", -3.0), ("elu", math.expm1(-3.0))])
 def test_an_activation_has_a_name(place: None, name: str, slope: float) -> None:
-    found = v1.layers.dense(v1.ones([1, 3]), 1, name, kernel_initializer=v1.constant_initializer(-1.0))
-    assert value(found).item() == pytest.approx(slope)
+    result = v1.layers.dense(v1.ones([1, 3]), 1, name, kernel_initializer=v1.constant_initializer(-1.0))
+    assert value(result).item() == pytest.approx(slope)
 
 
 def test_an_unknown_activation_is_an_error() -> None:
@@ -238,13 +238,13 @@ def test_an_unknown_activation_is_an_error() -> None:
 
 
 def test_a_dense_layer_maps_the_last_of_several_axes(place: None) -> None:
-    found = v1.layers.dense(v1.ones([2, 5, 3]), 4, kernel_initializer=v1.ones_initializer())
-    assert value(found).tolist() == np.full([2, 5, 4], 3.0).tolist()
+    result = v1.layers.dense(v1.ones([2, 5, 3]), 4, kernel_initializer=v1.ones_initializer())
+    assert value(result).tolist() == np.full([2, 5, 4], 3.0).tolist()
 
 
 def test_dense_takes_integers(place: None) -> None:
-    found = v1.layers.dense(v1.ones([1, 3], v1.int32), 1, kernel_initializer=v1.ones_initializer())
-    assert value(found).tolist() == [[3.0]]
+    result = v1.layers.dense(v1.ones([1, 3], v1.int32), 1, kernel_initializer=v1.ones_initializer())
+    assert value(result).tolist() == [[3.0]]
 
 
 @pytest.mark.parametrize(
@@ -386,16 +386,16 @@ def test_names_in_nested_scopes_are_tensorflows(graph: v1.Graph) -> None:
     with v1.variable_scope("a"):
         w = v1.get_variable("w", [2])
         with v1.name_scope("n"):
-            found = [w, v1.constant(1.0, name="c"), v1.get_variable("v", [1]), v1.Variable(1.0, name="u")]
+            created = [w, v1.constant(1.0, name="c"), v1.get_variable("v", [1]), v1.Variable(1.0, name="u")]
     with v1.variable_scope("a", reuse=True) as scope:
-        found.append(v1.constant(1.0, name="c"))
+        created.append(v1.constant(1.0, name="c"))
     with v1.variable_scope(scope):
-        found.append(v1.constant(1.0, name="c"))
+        created.append(v1.constant(1.0, name="c"))
     with v1.variable_scope(scope, auxiliary_name_scope=False):
-        found.append(v1.constant(1.0, name="c"))
+        created.append(v1.constant(1.0, name="c"))
     with v1.variable_scope("x/y"):
-        found.append(v1.constant(1.0, name="c"))
-    names = [tensor.name.removesuffix(":0") for tensor in found]
+        created.append(v1.constant(1.0, name="c"))
+    names = [tensor.name.removesuffix(":0") for tensor in created]
     assert names == ["a/w", "a/n/c", "a/v", "a/n/u", "a_1/c", "a_2/c", "c", "x/y/c"]
 
 
@@ -404,14 +404,14 @@ def test_numbers_of_default_names_are_tensorflows(graph: v1.Graph) -> None:
         with v1.variable_scope(name, default) as scope:
             return scope.name
 
-    found = [opened(None, "layer") for _ in range(3)]
+    scopes = [opened(None, "layer") for _ in range(3)]
     with v1.variable_scope("o"):
-        found += [opened(None, "layer") for _ in range(2)]
+        scopes += [opened(None, "layer") for _ in range(2)]
     with v1.variable_scope("o"):
-        found.append(opened(None, "layer"))
+        scopes.append(opened(None, "layer"))
     opened("fresh")
-    found.append(opened(None, "fresh"))
-    assert found == ["layer", "layer_1", "layer_2", "o/layer", "o/layer_1", "o/layer", "fresh_1"]
+    scopes.append(opened(None, "fresh"))
+    assert scopes == ["layer", "layer_1", "layer_2", "o/layer", "o/layer_1", "o/layer", "fresh_1"]
 
 
 def test_names_in_templates_are_tensorflows(graph: v1.Graph) -> None:

@@ -15,8 +15,8 @@ from dualflow.compat import v1
 
 @pytest.fixture
 def graph() -> Iterator[v1.Graph]:
-    with v1.Graph().as_default() as found:
-        yield found
+    with v1.Graph().as_default() as default:
+        yield default
 
 
 @pytest.fixture

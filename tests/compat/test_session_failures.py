@@ -94,7 +94,7 @@ def test_a_variable_that_a_failed_run_has_begun_has_its_value(session: Session) 
         session.run(w)
 
 
-def test_what_is_fed_is_copied(session: Session) -> None:
+def test_feeds_are_copied(session: Session) -> None:
     """After a failed run, variables don't share memory with the caller's arrays."""
     v, x, i = v1.Variable([1.0, 1.0]), v1.placeholder(v1.float32, [2]), v1.placeholder(v1.int32, [])
     with v1.control_dependencies([v.assign(x)]):

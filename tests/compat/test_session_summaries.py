@@ -90,8 +90,8 @@ def test_a_training_program_writes_curves_distributions_images_and_its_graph(tmp
     nodes = {node.name: node for node in events.Graph().node}
     assert {"input/x-input", "layer/logits", "layer/weights", "layer/weights/Assign"} <= set(nodes)
     assert list(nodes["layer/logits"].input) == ["input/x-input", "layer/weights/read"]
-    known = {source.removeprefix("^").partition(":")[0] for node in nodes.values() for source in node.input}
-    assert known <= set(nodes)
+    sources = {source.removeprefix("^").partition(":")[0] for node in nodes.values() for source in node.input}
+    assert sources <= set(nodes)
 
 
 def test_summaries_leave_the_training_step_compiled_with_the_same_bits(

@@ -23,8 +23,8 @@ from dualflow.graph_mode import session as sessions
 
 @pytest.fixture
 def graph() -> Iterator[v1.Graph]:
-    with v1.Graph().as_default() as found:
-        yield found
+    with v1.Graph().as_default() as default:
+        yield default
 
 
 @pytest.fixture
@@ -65,10 +65,10 @@ def test_the_innermost_session_is_the_default(graph: v1.Graph, session: v1.Sessi
         assert v1.get_default_session() is inner
 
 
-@pytest.mark.parametrize("ask", [lambda x: x.eval(), lambda x: x.op.run()])
-def test_without_a_session_there_is_no_value(graph: v1.Graph, ask: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("evaluate", [lambda x: x.eval(), lambda x: x.op.run()])
+def test_without_a_session_there_is_no_value(graph: v1.Graph, evaluate: Callable[[Any], Any]) -> None:
     with pytest.raises(ValueError, match=r"No default session is registered\. Use `with sess\.as_default"):
-        ask(v1.constant(1.0))
+        evaluate(v1.constant(1.0))
 
 
 def test_a_session_of_another_graph_has_no_value(graph: v1.Graph) -> None:
@@ -139,7 +139,7 @@ def test_an_initial_value_is_read_before_there_is_a_value(graph: v1.Graph, sessi
     assert session.run(twice) == 6.0
 
 
-def test_what_prints_is_an_operation(graph: v1.Graph, session: v1.Session) -> None:
+def test_print_is_an_operation(graph: v1.Graph, session: v1.Session) -> None:
     printed: list[str] = []
     x = v1.placeholder(v1.float32, [])
     show = v1.print("x is", x, output_stream=printed.append, name="show")
@@ -156,18 +156,18 @@ def test_what_prints_is_an_operation(graph: v1.Graph, session: v1.Session) -> No
 def test_python_without_results_is_an_operation(
     graph: v1.Graph, session: v1.Session, call: Any, results: Any
 ) -> None:
-    seen: list[float] = []
+    calls: list[float] = []
     x = v1.placeholder(v1.float32, [])
-    look = call(lambda value: seen.append(float(value)), [x], results)
+    look = call(lambda value: calls.append(float(value)), [x], results)
     with v1.control_dependencies([look]):
         double = x * 2.0
-    assert (session.run(look, {x: 1.0}), seen) == (None, [1.0])
+    assert (session.run(look, {x: 1.0}), calls) == (None, [1.0])
     assert session.run([look, double, double], {x: 2.0}) == [None, 4.0, 4.0]
-    assert seen == [1.0, 2.0]
+    assert calls == [1.0, 2.0]
     assert "test_sessions.py" in str(look.origin)
 
 
-def test_what_prints_in_the_other_namespace_is_an_operation_too(graph: v1.Graph, session: v1.Session) -> None:
+def test_print_of_the_other_namespace_is_an_operation_too(graph: v1.Graph, session: v1.Session) -> None:
     printed: list[str] = []
     session.run(df.print("here", output_stream=printed.append))
     assert printed == ["here\n"]
@@ -194,9 +194,9 @@ def test_a_fed_array_may_change_after_the_run(graph: v1.Graph, session: v1.Sessi
     kept: list[Any] = []
     x = v1.placeholder(v1.float32, [2])
     y = v1.py_function(lambda t: (kept.append(t), t)[1], [x], v1.float32)
-    given = np.float32([1.0, 2.0])
-    out = session.run(y, {x: given})
-    given[:] = 0.0
+    fed = np.float32([1.0, 2.0])
+    out = session.run(y, {x: fed})
+    fed[:] = 0.0
     out[:] = 9.0
     assert kept[0].numpy().tolist() == [1.0, 2.0]
 
@@ -212,18 +212,18 @@ def test_a_run_gives_what_numpy_gives_for_any_form_of_feed(sizes: list[int], for
         y = x * 2.0 + 1.0
         for size, form in zip(sizes, forms, strict=False):
             array = np.arange(size * 3, dtype=np.float32).reshape(size, 3)
-            given: Any = {
+            value: Any = {
                 "C": array,
                 "F": np.asfortranarray(array),
                 "strided": np.repeat(array, 2, axis=0)[::2],
                 "list": array.tolist() if size else array,
                 "float64": array.astype(np.float64),
             }[form]
-            found, fed = session.run([y, x], {x: given})
-            np.testing.assert_array_equal(found, array * 2 + 1)
+            result, fed = session.run([y, x], {x: value})
+            np.testing.assert_array_equal(result, array * 2 + 1)
             np.testing.assert_array_equal(fed, array)
-            assert found.dtype == fed.dtype == np.float32
-            assert not np.shares_memory(fed, given) or isinstance(given, list)
+            assert result.dtype == fed.dtype == np.float32
+            assert not np.shares_memory(fed, value) or isinstance(value, list)
 
 
 # Fetches and what is kept between runs
@@ -258,12 +258,12 @@ def test_a_list_of_fetches_may_change_between_runs(graph: v1.Graph, session: v1.
 
 def test_many_different_fetches_are_run_right(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(v1.float32, [])
-    found = {i: x + float(i) for i in range(300)}
-    for i, tensor in found.items():
+    sums = {i: x + float(i) for i in range(300)}
+    for i, tensor in sums.items():
         assert session.run([tensor, x] if i % 2 else tensor, {x: 1.0}) == (
             [i + 1.0, 1.0] if i % 2 else i + 1.0
         )
-    assert session.run(found[0], {x: 5.0}) == 5.0
+    assert session.run(sums[0], {x: 5.0}) == 5.0
 
 
 def test_repeated_runs_neither_add_nor_plan(
@@ -297,20 +297,20 @@ def test_a_line_outside_of_loops_is_no_trap(graph: v1.Graph, session: v1.Session
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "evaluate",
     [
         lambda session, w: session.run(v1.assign_add(w, 1.0)),
         lambda session, w: session.run(v1.global_variables_initializer()),
         lambda session, w: (w * 2.0).eval(session=session),
     ],
 )
-def test_each_way_into_the_trap_is_named(session: v1.Session, ask: Callable[[Any, Any], Any]) -> None:
+def test_each_way_into_the_trap_is_named(session: v1.Session, evaluate: Callable[[Any, Any], Any]) -> None:
     w = v1.Variable(1.0)
     session.run(w.initializer)
 
     def loop() -> None:
         for _ in range(6):
-            ask(session, w)
+            evaluate(session, w)
 
     with pytest.warns(v1.GraphGrowthWarning, match=r"test_sessions\.py"):
         loop()
@@ -339,7 +339,7 @@ def in_threads(work: Callable[[int], None], count: int = 4) -> None:
 
 
 def test_threads_build_and_run_graphs_of_their_own() -> None:
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
 
     def work(i: int) -> None:
         with v1.Graph().as_default(), v1.Session() as session:
@@ -348,10 +348,10 @@ def test_threads_build_and_run_graphs_of_their_own() -> None:
             session.run(v1.global_variables_initializer())
             for _ in range(50):
                 session.run(step)
-            found[i] = session.run(w)
+            results[i] = session.run(w)
 
     in_threads(work)
-    assert found == {i: i + 50.0 for i in range(4)}
+    assert results == {i: i + 50.0 for i in range(4)}
 
 
 def test_threads_run_one_graph_in_sessions_of_their_own() -> None:
@@ -360,17 +360,17 @@ def test_threads_run_one_graph_in_sessions_of_their_own() -> None:
         total = v1.Variable(0.0)
         step = v1.assign_add(total, v1.reduce_sum(x))
         start = v1.global_variables_initializer()
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
 
     def work(i: int) -> None:
         session = v1.Session(graph=graph)
         session.run(start)
         for _ in range(20):
             session.run(step, {x: np.full(i + 1, 1.0, np.float32)})
-        found[i] = session.run(total)
+        results[i] = session.run(total)
 
     in_threads(work)
-    assert found == {i: 20.0 * (i + 1) for i in range(4)}
+    assert results == {i: 20.0 * (i + 1) for i in range(4)}
 
 
 def test_threads_that_share_a_session_lose_no_update(graph: v1.Graph, session: v1.Session) -> None:
@@ -382,10 +382,10 @@ def test_threads_that_share_a_session_lose_no_update(graph: v1.Graph, session: v
 
 
 def test_a_thread_begins_outside_of_its_starters_blocks(graph: v1.Graph) -> None:
-    seen = []
+    states = []
     with v1.Session():
-        in_threads(lambda i: seen.append((df.executing_eagerly(), v1.get_default_session())), 1)
-    assert seen == [(True, None)]
+        in_threads(lambda i: states.append((df.executing_eagerly(), v1.get_default_session())), 1)
+    assert states == [(True, None)]
 
 
 # Programs in which graphs are the rule
@@ -498,9 +498,9 @@ def test_fetches_keep_the_order_and_type_of_dicts(session: v1.Session) -> None:
     nested, swapped = [{"z": a, "a": [b]}], [{"a": [b], "z": a}]
     assert list(session.run(nested)[0]) == ["z", "a"]
     assert list(session.run(swapped)[0]) == ["a", "z"]
-    found = session.run(defaultdict(list, z=a))
-    assert found["z"] == 1.0
-    assert found["other"] == []
+    result = session.run(defaultdict(list, z=a))
+    assert result["z"] == 1.0
+    assert result["other"] == []
 
 
 def test_initial_values_do_not_wait_for_the_block_that_creates_the_variable(

@@ -35,21 +35,21 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.fixture(autouse=True)
 def session() -> Iterator[v1.Session]:
-    with v1.Graph().as_default(), v1.Session() as found:
-        yield found
+    with v1.Graph().as_default(), v1.Session() as opened:
+        yield opened
 
 
-def same(found: Any, wanted: Any) -> None:
-    if isinstance(wanted, dict):
-        assert found.keys() == wanted.keys()
-        found, wanted = list(found.values()), list(wanted.values())
-    if isinstance(wanted, list | tuple):
-        assert type(found) is type(wanted)
-        for x, y in zip(found, wanted, strict=True):
+def same(result: Any, expected: Any) -> None:
+    if isinstance(expected, dict):
+        assert result.keys() == expected.keys()
+        result, expected = list(result.values()), list(expected.values())
+    if isinstance(expected, list | tuple):
+        assert type(result) is type(expected)
+        for x, y in zip(result, expected, strict=True):
             same(x, y)
         return
-    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 # Values
@@ -57,11 +57,11 @@ def same(found: Any, wanted: Any) -> None:
 
 @pytest.mark.parametrize("fed", FED)
 @pytest.mark.parametrize("call", CALLS)
-def test_what_is_computed_is_what_a_known_shape_gives(session: v1.Session, call: str, fed: str) -> None:
+def test_results_equal_those_of_a_static_shape(session: v1.Session, call: str, fed: str) -> None:
     array = FED[fed]
-    unknown, known = v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)
-    wanted = session.run(CALLS[call](known), {known: array})
-    same(session.run(CALLS[call](unknown), {unknown: array}), wanted)
+    unknown, ranked = v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)
+    expected = session.run(CALLS[call](ranked), {ranked: array})
+    same(session.run(CALLS[call](unknown), {unknown: array}), expected)
 
 
 @pytest.mark.parametrize("fed", FED)
@@ -69,13 +69,13 @@ def test_what_is_computed_is_what_a_known_shape_gives(session: v1.Session, call:
 def test_gradients_are_those_of_a_known_shape(session: v1.Session, call: str, fed: str) -> None:
     array, scale = FED[fed], v1.Variable(1.5)
     session.run(scale.initializer)
-    found = []
+    gradients = []
     for x in (v1.placeholder("float"), v1.placeholder(v1.float32, array.shape)):
         y = CALLS[call](x * scale)
         slopes = v1.gradients(y, [x, scale, y])
         (second,) = v1.gradients(v1.reduce_sum(slopes[0] ** 2), [scale])
-        found.append(session.run([*slopes, second], {x: array}))
-    same(*found)
+        gradients.append(session.run([*slopes, second], {x: array}))
+    same(*gradients)
 
 
 def test_one_graph_is_fed_numbers_and_arrays(session: v1.Session) -> None:
@@ -107,7 +107,7 @@ def test_a_placeholder_may_be_the_learning_rate(session: v1.Session) -> None:
     assert session.run(w).tolist() == [0.5, 1.0]
 
 
-def test_the_chance_to_keep_may_be_fed(session: v1.Session) -> None:
+def test_keep_prob_may_be_fed(session: v1.Session) -> None:
     x, keep = v1.placeholder(v1.float32, [None, 3]), v1.placeholder(v1.float32)
     dropped = v1.nn.dropout(x, keep)
     assert dropped.shape == (None, 3)
@@ -218,7 +218,7 @@ def test_shapes_that_do_not_fit_are_an_error_of_the_run(session: v1.Session) -> 
     assert session.run(total, {x: [1.0, 2.0], y: 1.0}).tolist() == [2.0, 3.0]
 
 
-def test_what_is_not_fed_is_named(session: v1.Session) -> None:
+def test_an_unfed_placeholder_is_named(session: v1.Session) -> None:
     x = v1.placeholder("float", name="x")
     with pytest.raises(ValueError, match=r"feed a value for placeholder tensor 'x:0'.* <unknown>"):
         session.run(x * 2.0)

@@ -52,9 +52,9 @@ def test_a_call_returns_what_it_was_given() -> None:
 def test_an_accuracy_is_the_share_of_matches(
     metric: Any, labels: Any, predictions: Any, expected: float
 ) -> None:
-    made = metric()
-    made(labels, predictions)
-    assert float(made.result()) == pytest.approx(expected, rel=1e-15)
+    accuracy = metric()
+    accuracy(labels, predictions)
+    assert float(accuracy.result()) == pytest.approx(expected, rel=1e-15)
 
 
 def test_metrics_have_float64_sums_unless_requested_otherwise() -> None:

@@ -16,12 +16,12 @@ accumulators = require_module("tensorboard.backend.event_processing.event_accumu
 
 
 def steps(folder: Path, tag: str) -> list[int]:
-    found: Any = accumulators.EventAccumulator(str(folder))
-    found.Reload()
-    return [e.step for e in found.Scalars(tag)]
+    events: Any = accumulators.EventAccumulator(str(folder))
+    events.Reload()
+    return [e.step for e in events.Scalars(tag)]
 
 
-def test_a_loop_of_the_guides_writes_every_so_many_steps(tmp_path: Path) -> None:
+def test_a_loop_writes_a_summary_every_n_steps(tmp_path: Path) -> None:
     summary = df.contrib.summary
     writer = summary.create_file_writer(str(tmp_path))
     count = v1.train.get_or_create_global_step()

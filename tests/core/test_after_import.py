@@ -1,4 +1,4 @@
-"""Modules that are imported right after another library."""
+"""``import_after``: modules that are imported right after another library."""
 
 from __future__ import annotations
 

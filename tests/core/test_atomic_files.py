@@ -1,4 +1,4 @@
-"""Files that are replaced in one step, and what their writers leave."""
+"""Files that are replaced atomically, and what is left if their writer fails."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_leftovers_of_living_writers_and_other_files_stay(tmp_path: Path) -> Non
     assert (tmp_path / "letter").read_text() == "new"
 
 
-def test_writers_of_one_file_in_threads_do_not_meet(tmp_path: Path) -> None:
+def test_concurrent_writers_of_one_file_do_not_conflict(tmp_path: Path) -> None:
     path, failures = tmp_path / "letter", []
 
     def write(number: int) -> None:

@@ -1,4 +1,4 @@
-"""The number of threads of NumPy's BLAS: 1 while small matrices are factored, then what it was."""
+"""The thread count of NumPy's BLAS: 1 while small matrices are factored, then restored."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dualflow.core import blas, blas_threads
 @pytest.fixture
 def number() -> Iterator[Callable[[], int]]:
     """A function that returns the number of threads, which is 2 before the test."""
-    found = blas.find()
-    if found is None or not found.set_num_threads or not found.get_num_threads:
+    library = blas.find()
+    if library is None or not library.set_num_threads or not library.get_num_threads:
         pytest.skip("NumPy's BLAS has no number of threads to set")
-    get = ctypes.CFUNCTYPE(ctypes.c_int)(found.get_num_threads)
-    put = ctypes.CFUNCTYPE(None, ctypes.c_int)(found.set_num_threads)
+    get = ctypes.CFUNCTYPE(ctypes.c_int)(library.get_num_threads)
+    put = ctypes.CFUNCTYPE(None, ctypes.c_int)(library.set_num_threads)
     before = get()
     put(2)
     try:
@@ -68,11 +68,11 @@ def test_the_last_of_several_blocks_restores_the_number(number: Callable[[], int
 
 
 def test_a_number_that_other_code_sets_meanwhile_stays(number: Callable[[], int]) -> None:
-    found = blas.find()
-    assert found is not None
-    assert found.set_num_threads is not None
+    library = blas.find()
+    assert library is not None
+    assert library.set_num_threads is not None
     with blas_threads.for_matrices(SMALL):
-        ctypes.CFUNCTYPE(None, ctypes.c_int)(found.set_num_threads)(2)
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(library.set_num_threads)(2)
     assert number() == 2
 
 
@@ -89,7 +89,7 @@ def test_a_block_that_no_exit_has_ended_ends_with_its_object(number: Callable[[]
 def test_a_forked_child_has_the_number_from_before(number: Callable[[], int]) -> None:
     with blas_threads.for_matrices(SMALL):
         child = os.fork()
-        if child == 0:  # its status says whether all was well; if it hangs, a signal ends it
+        if child == 0:  # its status is 0 on success; if it hangs, a signal ends it
             signal.alarm(60)
             first = number()
             with blas_threads.for_matrices(SMALL):

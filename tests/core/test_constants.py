@@ -1,4 +1,4 @@
-"""The dtypes and values of what becomes a tensor."""
+"""The dtypes and values of tensors created from Python and NumPy values."""
 
 import array
 import collections
@@ -17,8 +17,8 @@ TOP = 2**64 - 1
 @modes
 @pytest.mark.parametrize("value", [TOP, [TOP, 1], [[2**63], [0]], [TOP, True]])
 def test_integers_beyond_int64_fit_uint64(way, value):
-    found = way(lambda: df.constant(value, df.uint64))().numpy()
-    np.testing.assert_array_equal(found, np.array(value, np.uint64), strict=True)
+    result = way(lambda: df.constant(value, df.uint64))().numpy()
+    np.testing.assert_array_equal(result, np.array(value, np.uint64), strict=True)
 
 
 @modes
@@ -44,10 +44,10 @@ def test_integers_beyond_int64_need_a_dtype(value):
     ("value", "dtype"),
     [([False, 3], df.int32), ([3, False], df.int32), ([True, 1.0], df.float32), ([[True], [2]], df.int32)],
 )
-def test_bools_among_numbers_are_numbers_wherever_they_stand(way, value, dtype):
-    found = way(lambda: df.constant(value))()
-    assert found.dtype is dtype
-    assert found.numpy().tolist() == np.array(value).tolist()
+def test_bools_among_numbers_are_numbers_at_any_position(way, value, dtype):
+    result = way(lambda: df.constant(value))()
+    assert result.dtype is dtype
+    assert result.numpy().tolist() == np.array(value).tolist()
 
 
 def test_bools_among_numbers_in_a_given_dtype():
@@ -66,7 +66,7 @@ def test_a_shape_is_a_tensor_of_integers_even_if_it_has_no_axes(way):
 
 @pytest.mark.parametrize("other", ["hello", None, 3.5, object, [1]])
 def test_a_dtype_equals_nothing_that_is_none(other):
-    assert not df.float32 == other  # noqa: SIM201  both operators are asked
+    assert not df.float32 == other  # noqa: SIM201  both operators are called
     assert df.float32 != other
     assert df.float32 not in [other]
 
@@ -87,17 +87,17 @@ def test_a_dtype_equals_nothing_that_is_none(other):
     ids=lambda x: type(x).__name__,
 )
 def test_sequences_are_lists_of_their_numbers(way, value, dtype):
-    found = way(lambda: df.constant(value))()
-    assert found.dtype is dtype
-    np.testing.assert_array_equal(found.numpy(), np.asarray(value))
-    assert way(lambda x: x + value)(found).numpy().tolist() == (found.numpy() * 2).tolist()
+    result = way(lambda: df.constant(value))()
+    assert result.dtype is dtype
+    np.testing.assert_array_equal(result.numpy(), np.asarray(value))
+    assert way(lambda x: x + value)(result).numpy().tolist() == (result.numpy() * 2).tolist()
 
 
-def test_what_shows_its_memory_to_numpy_is_an_array():
+def test_objects_with_the_array_interface_are_arrays():
     class Image:
         def __init__(self, pixels):
             self.__array_interface__ = pixels.__array_interface__
 
     pixels = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    found = df.constant(Image(pixels))
-    np.testing.assert_array_equal(found.numpy(), pixels, strict=True)
+    result = df.constant(Image(pixels))
+    np.testing.assert_array_equal(result.numpy(), pixels, strict=True)

@@ -1,4 +1,4 @@
-"""The dtypes that names, numbers and types are converted to."""
+"""Dtypes from names, numbers and types."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_name_means_what_it_means_to_tensorflow(name: Any, dtype: df.DType) ->
     ],
     ids=repr,
 )
-def test_what_names_no_dtype_is_refused_and_equal_to_none(name: Any) -> None:
+def test_an_invalid_dtype_is_refused_and_unequal_to_all(name: Any) -> None:
     with pytest.raises(TypeError, match="not a dtype that tensors can have; use one of bool, int8"):
         df.as_dtype(name)
     assert [t for t in ALL if t == name] == []

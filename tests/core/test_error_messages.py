@@ -1,4 +1,4 @@
-"""What core refuses: what was wrong, and what to do about it."""
+"""Errors of ``core``: each states what is wrong and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks that are given back however a block is left, by a signal's handler at any place too."""
+"""Locks are released however their block is left, also by a signal handler."""
 
 from __future__ import annotations
 
@@ -76,17 +76,17 @@ def test_a_shared_lock_is_reentrant() -> None:
 
 
 def free_for_another_thread(lock: Any) -> bool:
-    found: list[bool] = []
+    acquired: list[bool] = []
 
     def take() -> None:
-        found.append(lock.acquire(blocking=False))
-        if found[0]:
+        acquired.append(lock.acquire(blocking=False))
+        if acquired[0]:
             lock.release()
 
     thread = threading.Thread(target=take)
     thread.start()
     thread.join()
-    return found[0]
+    return acquired[0]
 
 
 class Slow:
@@ -116,7 +116,7 @@ def test_a_child_forked_while_an_attribute_is_computed_computes_it_too() -> None
     waiting.begun.wait()
     child = os.fork()
     if not child:
-        signal.alarm(20)  # ends a child that waits for a lock which nobody releases
+        signal.alarm(20)  # ends a child that waits for a lock that is never released
         os._exit(Slow(threading.Event(), allowed()).attribute)
     waiting.go_on.set()
     thread.join()

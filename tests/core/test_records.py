@@ -226,17 +226,17 @@ def test_dataclass_is_shown_with_its_fields(cls: Any) -> None:
 @BOTH_POINTS
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_dataclass_is_copied(cls: Any, copied: Callable[[Any], Any]) -> None:
-    made = copied(cls(1.0, 2.0, ["a"]))
-    assert (type(made), made.x, made.y, made.tags) == (cls, 1.0, 2.0, ["a"])
+    duplicate = copied(cls(1.0, 2.0, ["a"]))
+    assert (type(duplicate), duplicate.x, duplicate.y, duplicate.tags) == (cls, 1.0, 2.0, ["a"])
 
 
 @BOTH_POINTS
 @pytest.mark.parametrize("replace", [dataclasses.replace, records.replace])
 def test_dataclass_replaces_fields(cls: Any, replace: Callable[..., Any]) -> None:
-    made = replace(cls(1.0, 2.0), y=3.0)
-    assert (type(made), made.x, made.y) == (cls, 1.0, 3.0)
+    replaced = replace(cls(1.0, 2.0), y=3.0)
+    assert (type(replaced), replaced.x, replaced.y) == (cls, 1.0, 3.0)
     with pytest.raises(TypeError):
-        replace(made, z=1)
+        replace(replaced, z=1)
 
 
 @BOTH_POINTS

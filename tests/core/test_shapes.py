@@ -38,13 +38,13 @@ def test_nothing_is_known_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "use",
     [len, list, tuple, lambda s: s[0], lambda s: 1 in s, lambda s: s.as_list(), lambda s: s.__add__([1])],
     ids=["len", "list", "tuple", "item", "in", "as_list", "+"],
 )
-def test_what_requests_sizes_is_refused(ask: Callable[[Any], Any]) -> None:
+def test_ops_that_need_static_sizes_are_refused(use: Callable[[Any], Any]) -> None:
     with pytest.raises(ValueError, match="rank of a tensor is unknown where it is needed"):
-        ask(UNKNOWN)
+        use(UNKNOWN)
 
 
 @pytest.mark.parametrize("other", [df.TensorShape([]), (), [], (None,), [2], None, "<unknown>"], ids=repr)
@@ -129,16 +129,16 @@ def test_set_shape_refuses_another_shape() -> None:
 
 
 def test_set_shape_reports_open_sizes_while_tracing() -> None:
-    seen = []
+    shapes = []
 
     @df.function(input_signature=[df.TensorSpec([None, None, 3])])
     def f(x: Any) -> Any:
         x.set_shape([None, 4, None])
-        seen.append(x.shape)
+        shapes.append(x.shape)
         return 2.0 * x
 
     assert f(df.ones([2, 4, 3])).shape == (2, 4, 3)
-    assert seen == [(None, 4, 3)]
+    assert shapes == [(None, 4, 3)]
     with pytest.raises(ValueError, match=r"\(2, 5, 3\) and \(None, 4, 3\) are incompatible"):
         f(df.ones([2, 5, 3]))
 
@@ -146,9 +146,9 @@ def test_set_shape_reports_open_sizes_while_tracing() -> None:
 def test_ensure_shape_reports_sizes_that_data_decide() -> None:
     @df.function
     def f(x: Any) -> Any:
-        found = df.ensure_shape(df.boolean_mask(x, x > 0.0), [2])
-        assert found.shape == (2,)
-        return found + df.constant([1.0, 2.0])
+        result = df.ensure_shape(df.boolean_mask(x, x > 0.0), [2])
+        assert result.shape == (2,)
+        return result + df.constant([1.0, 2.0])
 
     assert f(df.constant([3.0, -1.0, 4.0])).numpy().tolist() == [4.0, 6.0]
     with pytest.raises(ValueError, match=r"\(2,\) are incompatible"):

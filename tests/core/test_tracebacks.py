@@ -141,8 +141,8 @@ ERRORS = {
 
 @pytest.mark.parametrize("how", ERRORS)
 def test_only_the_users_frames_are_shown(how):
-    found = files(raised_by(ERRORS[how]))
-    assert set(found) == {__file__}
+    frames = files(raised_by(ERRORS[how]))
+    assert set(frames) == {__file__}
 
 
 @pytest.mark.parametrize("how", ["a run", "a trace", "Python that a run calls"])
@@ -200,7 +200,7 @@ def test_the_users_own_chain_of_errors_stays():
     assert isinstance(error.__cause__, Mine)
 
 
-def test_what_an_operation_was_doing_stays_as_the_context_of_a_users_error():
+def test_an_error_keeps_the_handled_error_as_context():
     def handled():
         try:
             refuse()

@@ -1,4 +1,4 @@
-"""Structures: what is a branch and what a leaf, and that taking apart and putting together are inverse."""
+"""Nested structures: branches and leaves, and that packing is the inverse of flattening."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Point = collections.namedtuple("Point", "x y")
 class Pair:
     left: object
     right: object = None
-    made: object = dataclasses.field(init=False, default="by the class")
+    default: object = dataclasses.field(init=False, default="by the class")
 
 
 class Settings:
@@ -141,16 +141,16 @@ def test_dicts_in_another_order_have_equal_structures():
 
 def test_a_tree_consists_of_its_own_leaves_and_of_no_others():
     tree = {"b": [1.5, (2.5, None)], "a": Point(df.constant(1.0), [])}
-    found, structure = flatten(tree)
-    assert consists_of(tree, structure, iter(found))
-    assert not consists_of(tree, structure, iter([*found[:-1], object()]))
-    assert not consists_of(tree, structure, iter(found[:-1]))
+    flat, structure = flatten(tree)
+    assert consists_of(tree, structure, iter(flat))
+    assert not consists_of(tree, structure, iter([*flat[:-1], object()]))
+    assert not consists_of(tree, structure, iter(flat[:-1]))
     tree["b"].append(3.5)
-    assert not consists_of(tree, structure, iter(found))
+    assert not consists_of(tree, structure, iter(flat))
 
 
 def test_a_list_within_itself_consists_of_nothing_else():
     tree: list[object] = [1.5]
-    found, structure = flatten(tree)
+    flat, structure = flatten(tree)
     tree[0] = tree
-    assert not consists_of(tree, structure, iter(found))
+    assert not consists_of(tree, structure, iter(flat))

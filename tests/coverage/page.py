@@ -21,7 +21,7 @@ INTRODUCTION = """\
 # TensorFlow's names
 
 Every public name of TensorFlow 2.21's numerical namespaces: there, or out, with the reason and what to use,
-which is also what asking for the name says. `python tests/coverage/page.py > docs/coverage.md` writes this
+which is also the text of the name's error. `python tests/coverage/page.py > docs/coverage.md` writes this
 page, and a test compares it with the package. Under `df.numpy` are the names of NumPy 2.4, `jax.numpy` and
 `tf.experimental.numpy` together.
 """
@@ -38,15 +38,15 @@ class Found(NamedTuple):
 
 def listed() -> dict[str, list[str]]:
     """TensorFlow's names by namespace."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     namespace = ""
     for line in NAMES.read_text(encoding="utf-8").splitlines():
         if line.startswith(" "):
-            found[namespace] += line.split()
+            names[namespace] += line.split()
         else:
             namespace = line
-            found[namespace] = []
-    return found
+            names[namespace] = []
+    return names
 
 
 def look_up(namespace: str, name: str) -> Found:
@@ -66,14 +66,14 @@ def code(names: list[str]) -> str:
     return " ".join(f"`{name}`" for name in names)
 
 
-def section(namespace: str, found: list[Found]) -> Iterator[str]:
-    """The lines of one namespace: what is there, and the others by what is said of them."""
-    done = [row.name for row in found if row.there]
-    yield f"\n## {namespace}: {len(done)} of {len(found)}\n"
+def section(namespace: str, entries: list[Found]) -> Iterator[str]:
+    """The lines of one namespace: supported names, and the others grouped by their reason."""
+    done = [row.name for row in entries if row.there]
+    yield f"\n## {namespace}: {len(done)} of {len(entries)}\n"
     if done:
         yield wrapped(code(done)) + "\n"
     by_advice: dict[str, list[str]] = {}
-    for row in found:
+    for row in entries:
         if not row.there:
             by_advice.setdefault(row.advice, []).append(row.name)
     if not by_advice:
@@ -87,10 +87,10 @@ def section(namespace: str, found: list[Found]) -> Iterator[str]:
 
 
 def page() -> str:
-    found = {space: [look_up(space, name) for name in names] for space, names in listed().items()}
-    done = sum(row.there for rows in found.values() for row in rows)
-    lines = [INTRODUCTION, f"{done} of {sum(map(len, found.values()))} names are there."]
-    for namespace, rows in found.items():
+    entries = {space: [look_up(space, name) for name in names] for space, names in listed().items()}
+    done = sum(row.there for rows in entries.values() for row in rows)
+    lines = [INTRODUCTION, f"{done} of {sum(map(len, entries.values()))} names are there."]
+    for namespace, rows in entries.items():
         lines += section(namespace, rows)
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""What is said of TensorFlow's names: the page that lists them, and the error of each that is not there."""
+"""The coverage page lists every TensorFlow name, and each unsupported one raises an error with a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of elements, also those that run in Python, read variables when the dataset is made."""
+"""Python variables that element functions capture are read when the dataset is created."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_variables_of_the_module_are_read_when_the_dataset_is_made(transform: An
     assert [elements(d) for d in datasets] == [[10, 11, 12], [100, 101, 102]]
 
 
-def test_what_a_function_assigns_is_shared_with_the_program() -> None:
+def test_assignments_to_nonlocals_are_seen_by_the_program() -> None:
     calls = 0
 
     def counted(x: Any) -> Any:
@@ -73,7 +73,7 @@ def count_in_module(x: Any) -> Any:
     return Dataset.from_tensors(x)
 
 
-def test_what_a_function_assigns_in_the_module_is_shared_with_the_program() -> None:
+def test_assignments_to_globals_are_seen_by_the_program() -> None:
     dataset = Dataset.range(3).flat_map(lambda x: count_in_module(x))
     tried = shift
     elements(dataset)

@@ -1,4 +1,4 @@
-"""Datasets against what Python's own tools make of the same elements, and against TensorFlow's values."""
+"""Datasets, compared with Python's own tools on the same elements and with TensorFlow's values."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_slices_are_rows() -> None:
 
 
 def test_elements_keep_their_structure() -> None:
-    found = next(iter(Dataset.from_tensor_slices({"a": [1, 2], "b": ([3.0, 4.0], [True, False])})))
-    assert elements([found]) == [{"a": 1, "b": (3.0, True)}]
+    element = next(iter(Dataset.from_tensor_slices({"a": [1, 2], "b": ([3.0, 4.0], [True, False])})))
+    assert elements([element]) == [{"a": 1, "b": (3.0, True)}]
 
 
 def test_changing_an_array_later_changes_no_dataset() -> None:
@@ -100,8 +100,8 @@ def test_a_shuffle_loses_and_invents_nothing(n: int, size: int, seed: int) -> No
 
 @given(st.integers(1, 40), st.integers(1, 50), st.integers(0, 5))
 def test_a_shuffle_looks_as_far_as_its_buffer(n: int, size: int, seed: int) -> None:
-    found = elements(Dataset.range(n).shuffle(size, seed=seed))
-    assert all(x < place + size for place, x in enumerate(found))
+    result = elements(Dataset.range(n).shuffle(size, seed=seed))
+    assert all(x < place + size for place, x in enumerate(result))
 
 
 def test_every_order_of_a_full_buffer_is_about_as_likely() -> None:
@@ -112,7 +112,7 @@ def test_every_order_of_a_full_buffer_is_about_as_likely() -> None:
     assert min(counts) > 60  # of 100; fewer has a probability below 1e-5
 
 
-def test_each_run_is_shuffled_anew_unless_that_is_switched_off() -> None:
+def test_each_run_is_reshuffled_unless_that_is_off() -> None:
     again = Dataset.range(30).shuffle(30, seed=1)
     assert elements(again) != elements(again)
     once = Dataset.range(30).shuffle(30, seed=1, reshuffle_each_iteration=False)
@@ -183,14 +183,14 @@ def test_a_list_that_a_function_returns_is_a_tuple() -> None:
 
 
 def test_python_runs_for_each_element_in_py_function() -> None:
-    seen = []
+    received = []
 
     def note(x: Any) -> Any:
-        seen.append(int(x))
+        received.append(int(x))
         return x
 
     dataset = Dataset.range(3).map(lambda x: df.py_function(note, [x], df.int64))
-    assert elements(dataset) == seen == [0, 1, 2]
+    assert elements(dataset) == received == [0, 1, 2]
 
 
 def test_map_takes_elements_of_open_sizes() -> None:
@@ -301,8 +301,8 @@ def cardinalities() -> dict[str, tuple[Any, int]]:
 
 def test_cardinalities_are_those_of_tensorflow() -> None:
     cases = cardinalities()
-    found = {name: int(dataset.cardinality()) for name, (dataset, _) in cases.items()}
-    assert found == {name: expected for name, (_, expected) in cases.items()}
+    actual = {name: int(dataset.cardinality()) for name, (dataset, _) in cases.items()}
+    assert actual == {name: expected for name, (_, expected) in cases.items()}
 
 
 def test_specs_are_those_of_tensorflow() -> None:
@@ -311,7 +311,7 @@ def test_specs_are_those_of_tensorflow() -> None:
 
     r = Dataset.range
     ragged_pair = Dataset.from_tensors([1, 2]).concatenate(Dataset.from_tensors([1, 2, 3]))
-    found = {
+    specs = {
         "batch": (r(10).batch(3).element_spec, spec([None])),
         "whole batches": (r(10).batch(5, drop_remainder=True).element_spec, spec([5])),
         "padded_batch": (
@@ -329,7 +329,7 @@ def test_specs_are_those_of_tensorflow() -> None:
         "concatenate": (ragged_pair.element_spec, spec([None], df.int32)),
         "mixed list": (Dataset.from_tensors([1, 2.5]).element_spec, spec([2], df.float32)),
     }
-    assert {k: a for k, (a, _) in found.items()} == {k: b for k, (_, b) in found.items()}
+    assert {k: a for k, (a, _) in specs.items()} == {k: b for k, (_, b) in specs.items()}
 
 
 def test_len_is_the_cardinality() -> None:
@@ -338,8 +338,8 @@ def test_len_is_the_cardinality() -> None:
 
 
 def test_numpy_iterators_give_numpys_own() -> None:
-    found = list(Dataset.range(3).batch(2).as_numpy_iterator())
-    assert [type(x) for x in found] == [np.ndarray, np.ndarray]
+    batches = list(Dataset.range(3).batch(2).as_numpy_iterator())
+    assert [type(x) for x in batches] == [np.ndarray, np.ndarray]
     assert type(next(Dataset.range(3).as_numpy_iterator())) is np.int64
 
 

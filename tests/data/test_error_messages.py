@@ -261,10 +261,10 @@ def test_no_gradient_flows_through_a_loop_over_a_dataset() -> None:
     def slope(x: Any, dataset: Any) -> Any:
         with df.GradientTape() as tape:
             tape.watch(x)
-            found = x
+            product = x
             for y in dataset:
-                found = found * df.cast(y, df.float32)
-        return tape.gradient(found, x)
+                product = product * df.cast(y, df.float32)
+        return tape.gradient(product, x)
 
     with pytest.raises(errors.InvalidArgumentError, match="inside of the loop"):
         slope(df.constant(1.0), r(3))

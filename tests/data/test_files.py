@@ -1,4 +1,4 @@
-"""Datasets that keep elements in files, and those that read other files."""
+"""Datasets that store elements in files, and those that read other files."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def test_saved_elements_keep_their_dtype(tmp_path: Path, dtype: str) -> None:
     path = tmp_path / "rows"
     rows = df.cast(df.reshape(df.range(6), [3, 2]), dtype)
     Dataset.from_tensor_slices(rows).save(path)
-    found = next(iter(Dataset.load(path).batch(3)))
-    assert found.dtype.name == dtype
-    assert bool(df.reduce_all(found == rows))
+    batch = next(iter(Dataset.load(path).batch(3)))
+    assert batch.dtype.name == dtype
+    assert bool(df.reduce_all(batch == rows))
 
 
 def test_an_empty_dataset_is_saved(tmp_path: Path) -> None:
@@ -187,21 +187,21 @@ def test_columns_are_left_out_by_their_numbers(tmp_path: Path) -> None:
     path = tmp_path / "four.csv"
     path.write_text("0,1,2,3\n4,5,6,7\n")
     for excluded, kept in (([1], [0, 2, 3]), ([0, 3], [1, 2]), ([], [0, 1, 2, 3])):
-        found = experimental.CsvDataset(path, [df.int32] * len(kept), exclude_cols=excluded)
-        assert elements(found) == [tuple(kept), tuple(k + 4 for k in kept)]
+        result = experimental.CsvDataset(path, [df.int32] * len(kept), exclude_cols=excluded)
+        assert elements(result) == [tuple(kept), tuple(k + 4 for k in kept)]
 
 
 def test_compressed_tables_are_those_that_were_compressed(table: Path, tmp_path: Path) -> None:
     packed = tmp_path / "table.csv.gz"
     packed.write_bytes(gzip.compress(table.read_bytes()))
-    made = [
+    tables = [
         (
             elements(experimental.CsvDataset(path, [0.0], header=True, select_cols=[0], **options)),
             elements(experimental.make_csv_dataset(str(path), 2, num_epochs=1, shuffle=False, **options)),
         )
         for path, options in ((table, {}), (packed, {"compression_type": "GZIP"}))
     ]
-    assert made[0] == made[1]
+    assert tables[0] == tables[1]
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(errors.DataLossError, match="is damaged"):
         elements(experimental.CsvDataset(packed, [0.0], "GZIP", header=True, select_cols=[0]))
@@ -321,8 +321,8 @@ def test_lines_of_files_come_without_their_ends(poems: Path) -> None:
 def test_files_are_listed_and_interleaved(poems: Path) -> None:
     files = Dataset.list_files(str(poems / "*.txt"), shuffle=False)
     assert [os.path.basename(name) for name in files.as_numpy_iterator()] == [b"a.txt", b"b.txt"]
-    found = files.interleave(df.data.TextLineDataset, cycle_length=2)
-    assert lines(found) == [b"one", b"three", b"two", b"", b"four"]
+    result = files.interleave(df.data.TextLineDataset, cycle_length=2)
+    assert lines(result) == [b"one", b"three", b"two", b"", b"four"]
     shuffled = Dataset.list_files([str(poems / "*.txt"), str(poems / "*.gz")], seed=1)
     assert sorted(os.path.basename(name) for name in shuffled.as_numpy_iterator()) == [
         b"a.txt",

@@ -1,4 +1,4 @@
-"""Batches of rows that are taken at once, against the same stages over elements one by one."""
+"""Batches gathered by one index read, compared with the same transformations element by element."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_a_shuffle_in_front_of_a_sequence_reads_what_is_needed() -> None:
 
     source = Recorded()
     dataset = Dataset.from_source(source, df.TensorSpec([], df.int64)).shuffle(1000, seed=1).take(5)
-    found = [int(x) for x in dataset]
-    assert found == [2 * i for i in source.read]
+    results = [int(x) for x in dataset]
+    assert results == [2 * i for i in source.read]
     assert len(source.read) == 5
 
 
@@ -83,8 +83,8 @@ def test_columns_of_a_frame_are_sources() -> None:
 def test_torchs_datasets_are_sources() -> None:
     torch = pytest.importorskip("torch")
     data = torch.utils.data.TensorDataset(torch.arange(4.0), torch.arange(4))
-    found = [(float(x), int(y)) for x, y in Dataset.from_source(data).shuffle(4, seed=1)]
-    assert sorted(found) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    results = [(float(x), int(y)) for x, y in Dataset.from_source(data).shuffle(4, seed=1)]
+    assert sorted(results) == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
 def test_grains_datasets_are_sources() -> None:
@@ -94,7 +94,7 @@ def test_grains_datasets_are_sources() -> None:
     assert [int(x) for x in Dataset.from_source(data.to_iter_dataset())] == [0, 1, 4, 9, 16]
 
 
-def test_an_iterable_is_iterated_anew() -> None:
+def test_an_iterable_is_iterated_again() -> None:
     class Twice:
         def __iter__(self) -> Any:
             return iter([(1, 2.0), (3, 4.0)])
@@ -107,13 +107,13 @@ def test_an_iterable_is_iterated_anew() -> None:
 def test_debug_mode_runs_functions_in_python() -> None:
     df.data.experimental.enable_debug_mode()
     try:
-        seen: list[int] = []
+        received: list[int] = []
 
         def note(x: Any) -> Any:
-            seen.append(int(x))
+            received.append(int(x))
             return x + 1
 
         assert [int(x) for x in Dataset.range(3).map(note)] == [1, 2, 3]
-        assert seen == [0, 1, 2]
+        assert received == [0, 1, 2]
     finally:
         DebugMode.on = False

@@ -1,4 +1,4 @@
-"""Datasets of datasets and of groups, in the order that TensorFlow 2.21 gives."""
+"""Datasets of datasets, windows and groups, in the order of TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -28,8 +28,39 @@ def constants(count: int) -> Any:
 
 
 def test_interleave_reads_blocks_cyclically() -> None:
-    found = elements(Dataset.range(1, 6).interleave(constants(6), cycle_length=2, block_length=4))
-    assert found == [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5]
+    result = elements(Dataset.range(1, 6).interleave(constants(6), cycle_length=2, block_length=4))
+    assert result == [
+        1,
+        1,
+        1,
+        1,
+        2,
+        2,
+        2,
+        2,
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+        3,
+        3,
+        4,
+        4,
+        4,
+        4,
+        3,
+        3,
+        4,
+        4,
+        5,
+        5,
+        5,
+        5,
+        5,
+        5,
+    ]
 
 
 @pytest.mark.parametrize("threads", [None, 2])
@@ -49,9 +80,9 @@ def test_flat_map_joins(lengths: list[int]) -> None:
 
 
 def test_functions_inside_of_flat_map_see_the_outer_element() -> None:
-    found = Dataset.range(3).flat_map(lambda x: Dataset.range(2).map(lambda y: 10 * x + y))
-    assert elements(found) == [0, 1, 10, 11, 20, 21]
-    assert found.element_spec == df.TensorSpec([], df.int64)
+    result = Dataset.range(3).flat_map(lambda x: Dataset.range(2).map(lambda y: 10 * x + y))
+    assert elements(result) == [0, 1, 10, 11, 20, 21]
+    assert result.element_spec == df.TensorSpec([], df.int64)
 
 
 @pytest.mark.parametrize(
@@ -77,16 +108,16 @@ def test_a_window_of_pairs_is_a_pair_of_windows() -> None:
 
 
 def test_windows_become_batches_again() -> None:
-    found = Dataset.range(7).window(3, shift=2, drop_remainder=True).flat_map(lambda w: w.batch(3))
-    assert elements(found) == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    result = Dataset.range(7).window(3, shift=2, drop_remainder=True).flat_map(lambda w: w.batch(3))
+    assert elements(result) == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
 
 
 def test_windows_are_reduced_in_a_map() -> None:
-    found = Dataset.range(6).window(3).map(lambda w: w.reduce(np.int64(0), lambda s, x: s + x))
-    assert elements(found) == [3, 12]
+    result = Dataset.range(6).window(3).map(lambda w: w.reduce(np.int64(0), lambda s, x: s + x))
+    assert elements(result) == [3, 12]
 
 
-def test_groups_come_when_they_are_full_and_the_rest_by_key() -> None:
+def test_full_groups_come_first_and_the_remaining_by_key() -> None:
     def grouped(size: int) -> list[Any]:
         return elements(
             Dataset.range(10).group_by_window(lambda x: x % 2, lambda k, d: d.batch(5), window_size=size)
@@ -137,16 +168,16 @@ def test_choices_name_datasets() -> None:
 
 def test_sampling_follows_the_weights() -> None:
     zero, one = Dataset.from_tensors(0).repeat(), Dataset.from_tensors(1).repeat()
-    found = elements(Dataset.sample_from_datasets([zero, one], [0.25, 0.75], seed=1).take(1000))
-    assert 700 < sum(found) < 800  # 750 give or take 14
+    result = elements(Dataset.sample_from_datasets([zero, one], [0.25, 0.75], seed=1).take(1000))
+    assert 700 < sum(result) < 800  # 750 give or take 14
 
 
 def test_random_numbers_are_the_same_in_each_run_and_spread() -> None:
     numbers = Dataset.random(seed=3).take(500)
-    found = elements(numbers)
-    assert found == elements(numbers)
-    assert 0 <= min(found) < 2**27
-    assert 2**32 - 2**27 < max(found) < 2**32
+    result = elements(numbers)
+    assert result == elements(numbers)
+    assert 0 <= min(result) < 2**27
+    assert 2**32 - 2**27 < max(result) < 2**32
 
 
 def test_errors_are_left_out_where_that_is_wished() -> None:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a dataset: specs, and elements if reading them has no effect."""
+"""A dataset's display in a notebook: specs, and elements if reading them has no side effect."""
 
 from __future__ import annotations
 

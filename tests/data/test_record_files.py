@@ -144,7 +144,7 @@ def test_interleaved_files_have_one_order(files: list[str], threads: int | None)
     assert list(dataset.as_numpy_iterator())[: len(expected)] == expected
 
 
-def test_parallel_reads_take_a_record_of_each_file_in_turn(files: list[str]) -> None:
+def test_parallel_reads_interleave_the_records_of_files(files: list[str]) -> None:
     records = read(files, num_parallel_reads=5)
     assert records[:8] == [b"1-0", b"2-0", b"3-0", b"4-0", b"1-1", b"2-1", b"3-1", b"4-1"]
     assert set(records) == ALL

@@ -1,4 +1,4 @@
-"""An iterator's place is small JSON, from which another one goes on with exactly the same elements."""
+"""Iterator state is small JSON; an iterator restored from it yields exactly the remaining elements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     ),
     "shuffle of all": lambda: r().shuffle(100).repeat(2).batch(3),
     "shuffle without a seed": lambda: r().shuffle(5),
-    "shuffle behind map": lambda: r().map(lambda x: x * x).shuffle(6).batch(3),
+    "shuffle after map": lambda: r().map(lambda x: x * x).shuffle(6).batch(3),
     "repeat and shuffle": lambda: r().repeat(2).shuffle(30, seed=2),
     "take, skip, shard": lambda: r().skip(2).shard(2, 1).take(7),
     "filter": lambda: r().filter(lambda x: x % 3 == 0),
@@ -84,10 +84,10 @@ def test_a_restored_iterator_goes_on_exactly(name: str) -> None:
         for _ in range(k):
             next(iterator)
         text = json.dumps(iterator.get_state())
-        rest = [plain(x) for x in iterator]
+        remaining = [plain(x) for x in iterator]
         for other in (iter(dataset), iter(PIPELINES[name]()), iterator):
             other.set_state(json.loads(text))
-            assert [plain(x) for x in other] == rest
+            assert [plain(x) for x in other] == remaining
     assert len(text) < 1000
 
 
@@ -101,10 +101,10 @@ def test_epochs_after_a_restored_one_are_the_same() -> None:
         else:
             next(iterator)
             saved = iterator.get_state()
-        found = [plain(x) for x in iterator]
+        history = [plain(x) for x in iterator]
         for _ in range(epochs):
-            found += [plain(x) for x in dataset]
-        return saved, found
+            history += [plain(x) for x in dataset]
+        return saved, history
 
     saved, expected = losses(None, 2)
     assert losses(saved, 2)[1] == expected
@@ -131,8 +131,8 @@ def test_another_process_goes_on() -> None:
         command = [sys.executable, "-c", program, *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    state, rest = run()
-    assert run(state) == [state, rest]
+    state, remaining = run()
+    assert run(state) == [state, remaining]
 
 
 def test_a_peeked_element_is_not_lost() -> None:

@@ -1,4 +1,4 @@
-"""Threads that work ahead: their elements, their errors, and that all of them end."""
+"""Prefetching threads: their elements, their errors, and that all of them end."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def pipeline(request: pytest.FixtureRequest) -> Any:
 
 
 def test_all_elements_come(pipeline: Any, assert_all_end: Callable[[], None]) -> None:
-    found = [int(x) for x in pipeline(Dataset.range(20))]
-    shift = min(found)
-    assert sorted(found) == [x + shift for x in range(20)]
+    received = [int(x) for x in pipeline(Dataset.range(20))]
+    shift = min(received)
+    assert sorted(received) == [x + shift for x in range(20)]
     assert_all_end()
 
 

@@ -17,10 +17,10 @@ Dataset = df.data.Dataset
 
 @df.function
 def total(dataset: Any) -> Any:
-    found = df.constant(0, df.int64)
+    sum_ = df.constant(0, df.int64)
     for x in dataset:
-        found += df.reduce_sum(x)
-    return found
+        sum_ += df.reduce_sum(x)
+    return sum_
 
 
 def test_datasets_of_one_spec_share_a_trace() -> None:
@@ -41,10 +41,10 @@ def test_a_captured_dataset_is_read_from_its_beginning() -> None:
 
     @df.function
     def squares() -> Any:
-        found = df.constant(0, df.int64)
+        result = df.constant(0, df.int64)
         for x in dataset:
-            found += x * x
-        return found
+            result += x * x
+        return result
 
     assert int(squares()) == int(squares()) == 14
 
@@ -52,14 +52,14 @@ def test_a_captured_dataset_is_read_from_its_beginning() -> None:
 def test_break_continue_and_return_leave_the_loop() -> None:
     @df.function
     def odd_until(dataset: Any, last: Any) -> Any:
-        found = df.constant(0, df.int64)
+        result = df.constant(0, df.int64)
         for x in dataset:
             if x % 2 == 0:
                 continue
             if x > last:
                 break
-            found += x
-        return found
+            result += x
+        return result
 
     @df.function
     def first_above(dataset: Any, least: Any) -> Any:
@@ -90,14 +90,14 @@ def test_elements_are_read_no_further_than_needed() -> None:
 def test_structures_enumerate_zip_and_methods() -> None:
     @df.function
     def mixed(dataset: Any) -> Any:
-        found = df.constant(0, df.int64)
+        result = df.constant(0, df.int64)
         for i, x in enumerate(dataset):
-            found += x * df.cast(i, df.int64)
+            result += x * df.cast(i, df.int64)
         for x, y in zip(dataset, dataset.skip(1), strict=False):
-            found += x * y
+            result += x * y
         for batch in dataset.map(lambda x: 2 * x).batch(3):
-            found += df.reduce_max(batch)
-        return found
+            result += df.reduce_max(batch)
+        return result
 
     def expected(n: int) -> int:
         numbers = range(n)
@@ -144,10 +144,10 @@ def test_next_reads_an_element_at_each_call() -> None:
 def test_next_in_a_loop_of_the_graph() -> None:
     @df.function
     def sum_of(iterator: Any, count: Any) -> Any:
-        found = df.constant(0, df.int64)
+        result = df.constant(0, df.int64)
         for _ in df.range(count):
-            found += next(iterator)
-        return found
+            result += next(iterator)
+        return result
 
     iterator = iter(Dataset.range(10))
     assert int(sum_of(iterator, df.constant(4))) == 6
@@ -173,11 +173,11 @@ def test_reduce_runs_when_the_function_does() -> None:
 def test_loops_over_datasets_nest() -> None:
     @df.function
     def pairs(a: Any, b: Any) -> Any:
-        found = df.constant(0, df.int64)
+        result = df.constant(0, df.int64)
         for x in a:
             for y in b:
-                found += x * y
-        return found
+                result += x * y
+        return result
 
     assert int(pairs(Dataset.range(4), Dataset.range(1, 3))) == 6 * 3
 
@@ -245,12 +245,12 @@ def test_a_variable_that_no_element_has_assigned_is_missed_where_it_is_read() ->
 def test_an_error_in_the_loop_is_the_users() -> None:
     @df.function
     def strict(dataset: Any) -> Any:
-        found = df.constant(0, df.int64)
+        result = df.constant(0, df.int64)
         for x in dataset:
             if x > 1:
                 raise KeyError("too large")
-            found += x
-        return found
+            result += x
+        return result
 
     with pytest.raises(KeyError, match="too large"):
         strict(Dataset.range(5))
@@ -277,7 +277,7 @@ FAILING = {
     "the source fails": lambda: Dataset.from_generator(
         ending, output_signature=df.TensorSpec([], df.float32)
     ),
-    "a turn fails": lambda: Dataset.from_tensor_slices([0.5, 1.5, 7.0, 2.5]),
+    "an iteration fails": lambda: Dataset.from_tensor_slices([0.5, 1.5, 7.0, 2.5]),
 }
 
 
@@ -307,7 +307,7 @@ def test_a_loop_that_fails_leaves_what_eager_code_leaves(make: Any, call: Any) -
             turns.assign(-1.0)
 
         function = way(run, total)
-        for _ in range(2):  # the second call takes the short way
+        for _ in range(2):  # the second call takes the fast path
             with pytest.raises((SourceError, errors.InvalidArgumentError)):
                 function()
         return [float(total), float(turns)]

@@ -1,4 +1,4 @@
-"""There is one device, and blocks on others run on it."""
+"""Device placement: there is one device, and ``with device(other)`` blocks run on it with a warning."""
 
 import warnings
 
@@ -27,23 +27,23 @@ def test_the_cpu_by_its_names(name):
 @pytest.mark.parametrize("name", ["/gpu:0", "/cpu:1", "GPU:0", "gpu", "/device:GPU:1", "/device:TPU:0"])
 def test_a_block_on_another_device_runs_on_the_cpu_with_a_warning(name):
     with (
-        pytest.warns(UserWarning, match=f"'{name}' is not available; .* run on the CPU") as seen,
+        pytest.warns(UserWarning, match=f"'{name}' is not available; .* run on the CPU") as warned,
         df.device(name),
     ):
         assert df.constant(1).device.endswith("device:CPU:0")
-    assert [warning.filename for warning in seen] == [__file__]
+    assert [warning.filename for warning in warned] == [__file__]
 
 
 def test_a_line_warns_once():
-    with warnings.catch_warnings(record=True) as seen:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
         for _ in range(3):
             with df.device("/gpu:0"):
                 pass
-    assert len(seen) == 1
+    assert len(warned) == 1
 
 
-def test_other_devices_are_errors_where_none_may_stand_in():
+def test_other_devices_are_errors_without_soft_placement():
     df.config.set_soft_device_placement(False)
     try:
         with pytest.raises(ValueError, match=r"not available: the devices are \['/cpu:0'\]"):

@@ -1,4 +1,4 @@
-"""Ops run at once: with the dtypes that the records promise, quietly, and with errors in our words."""
+"""Eager ops: result dtypes are those of the records, no NumPy warnings, and errors name the op."""
 
 import itertools
 import threading
@@ -21,9 +21,9 @@ NUMBERS = [1, -3, 2.5, True, 7]
 def test_every_pair_of_dtypes_gives_the_dtype_of_the_record(name, x, y):
     op = REGISTRY[name]
     a, b = df.ones([2], x), df.ones([2], y)
-    found = engine.EAGER.binary(op, a, b)
+    result = engine.EAGER.binary(op, a, b)
     prepared = op.prepare((a, b), engine.EAGER)
-    assert found.spec == op.specs([t.spec for t in prepared], {})[0]
+    assert result.spec == op.specs([t.spec for t in prepared], {})[0]
 
 
 @pytest.mark.parametrize("x", REAL, ids=lambda t: t.name)
@@ -35,10 +35,10 @@ def test_a_number_next_to_a_tensor_adapts_whatever_came_before(x, number):
             tensor + number
         return
     for _ in range(2):
-        for found in (tensor + number, number + tensor):
+        for result in (tensor + number, number + tensor):
             wide = isinstance(number, float) and not x.is_floating
-            assert found.dtype is (df.float32 if wide else x)
-            np.testing.assert_array_equal(found.numpy(), np.asarray(1 + number).astype(found.dtype.dtype))
+            assert result.dtype is (df.float32 if wide else x)
+            np.testing.assert_array_equal(result.numpy(), np.asarray(1 + number).astype(result.dtype.dtype))
 
 
 def test_numbers_that_are_equal_but_differ_are_kept_apart():

@@ -1,4 +1,4 @@
-"""What tensors, variables, tapes and custom gradients refuse: what was wrong, and what to do about it."""
+"""Errors of tensors, variables, tapes and custom gradients: what is wrong and what to do."""
 
 from __future__ import annotations
 

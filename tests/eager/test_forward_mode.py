@@ -38,7 +38,7 @@ def test_structures_keep_their_shape():
     np.testing.assert_allclose(total, np.asarray(V + X))
 
 
-def test_what_does_not_depend_on_the_primals_has_no_derivative():
+def test_values_independent_of_the_primals_have_no_derivative():
     with df.autodiff.ForwardAccumulator(X, V) as acc:
         other = df.ones([2])
     assert acc.jvp(other) is None
@@ -63,7 +63,7 @@ def test_a_variable_has_its_tangent_whenever_it_is_read():
     assert acc.jvp(v).numpy().tolist() == [1.0, 0.0]
 
 
-def test_what_was_computed_before_the_block_has_no_derivative():
+def test_values_computed_before_the_block_have_no_derivative():
     before = X * X
     with df.autodiff.ForwardAccumulator(X, V) as acc:
         y = before + 1.0
@@ -178,11 +178,11 @@ def test_loops_and_branches_over_tensors_go_forward(program, expected):
 
 @pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
 def test_a_jacobian_is_the_same_either_way(mode):
-    found = df.autodiff.jacobian(program, mode=mode)(X)
+    jacobian = df.autodiff.jacobian(program, mode=mode)(X)
     with df.GradientTape() as tape:
         tape.watch(X)
         y = program(X)
-    np.testing.assert_allclose(found, np.asarray(tape.jacobian(y, X)), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(jacobian, np.asarray(tape.jacobian(y, X)), rtol=1e-9, atol=1e-12)
 
 
 def test_jacobians_for_several_arguments():
@@ -207,10 +207,10 @@ def test_a_hessian_is_symmetric_and_its_products_are_hvps():
 
 
 def test_vjp_and_jvp_are_transposes():
-    outputs, pull = df.autodiff.vjp(program, X)
+    outputs, vjp = df.autodiff.vjp(program, X)
     _, forward = df.autodiff.jvp(program, [X], [V])
     w = df.cast(df.range(1, 5), df.float64)[:, None][:2] * df.ones_like(outputs)
-    (backward,) = pull(w)
+    (backward,) = vjp(w)
     np.testing.assert_allclose(np.sum(np.asarray(forward * w)), np.sum(np.asarray(backward * V)))
 
 

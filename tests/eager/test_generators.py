@@ -91,10 +91,10 @@ def test_draws_of_a_loop_are_machine_code_and_the_same_numbers():
             x = x + g.uniform([3])
         return x
 
-    found, expected = walk(df.zeros([3])), np.zeros(3, np.float32)
+    result, expected = walk(df.zeros([3])), np.zeros(3, np.float32)
     for _ in range(50):
         expected = expected + h.uniform([3]).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     concrete = walk.get_concrete_function(df.TensorSpec([3]))
     assert {part.kind for part in concrete.parts} == {"native"}
 
@@ -179,6 +179,6 @@ def test_each_run_of_a_session_draws_on():
         drawn, held = of_graph.uniform([2]), of_graph.state.value()
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
-            found = [session.run(drawn) for _ in range(3)]
+            results = [session.run(drawn) for _ in range(3)]
             assert session.run(held).tolist() == end
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(results, expected)

@@ -1,4 +1,4 @@
-"""Jacobians take one sweep for all elements, and give what a sweep for each gives."""
+"""Jacobians take one backward pass for all elements, and equal those of a pass for each element."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_batch_jacobians():
 def test_a_compiled_jacobian_has_as_many_ops_for_more_elements():
     def nodes(size):
         function = df.function(lambda x: jacobian(lambda x: df.sin(x) * x, True, x))
-        (found,) = [function.get_concrete_function(df.TensorSpec([size]))]
-        return len(found.graph.nodes)
+        (result,) = [function.get_concrete_function(df.TensorSpec([size]))]
+        return len(result.graph.nodes)
 
     assert nodes(100) == nodes(20)

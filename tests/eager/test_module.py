@@ -62,7 +62,7 @@ def test_a_subclass_may_forget_to_call_init():
     assert Bare().name == "bare"
 
 
-def test_what_has_no_dependency_is_found_but_not_saved():
+def test_no_dependency_values_are_found_but_not_saved():
     module = df.Module()
     module.w, module.copies = df.Variable(1.0), module._no_dependency({"w": df.Variable(2.0)})
     assert sorted(float(v) for v in module.variables) == [1.0, 2.0]

@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors that a tape watches run as ops; what has no op warns, at the user's line."""
+"""NumPy functions on watched tensors run as ops; a function without an op warns at the user's line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def gradient(function, x=X):
         (lambda x: np.mean(np.stack([x, x])), lambda x: np.full(2, 0.5)),
         (lambda x: np.multiply(x, x, dtype=np.float64), lambda x: 2 * x),
     ],
-    ids=["ufunc", "beside-array", "operator", "sum", "list", "linalg", "where", "fft", "nested", "dtype"],
+    ids=["ufunc", "with-array", "operator", "sum", "list", "linalg", "where", "fft", "nested", "dtype"],
 )
 def test_the_gradient_flows_through_numpy(function, slope):
     np.testing.assert_allclose(gradient(function), slope(X.numpy()), rtol=1e-6)
@@ -82,10 +82,10 @@ def test_an_array_next_to_a_tensor_takes_its_precision(unit):
     array = np.ones(2, unit)
     with df.GradientTape() as tape:
         tape.watch(X)
-        found = [array + X, np.add(array, X), np.maximum(array, X), np.arctan2(X, array)]
+        results = [array + X, np.add(array, X), np.maximum(array, X), np.arctan2(X, array)]
         if unit is not np.int64:
-            found += [np.dot(array, X), np.concatenate([array, X])]
-    assert {y.dtype for y in found} == {df.float32}
+            results += [np.dot(array, X), np.concatenate([array, X])]
+    assert {y.dtype for y in results} == {df.float32}
 
 
 def test_an_update_in_place_binds_the_name_to_a_tensor():
@@ -168,7 +168,7 @@ def test_an_operator_gives_a_tensor_watched_or_not():
     [np.asarray, np.array2string, lambda x: np.packbits(np.asarray(x) > 1), lambda x: np.asarray(x * 2.0)],
     ids=["array", "without equivalent", "converted", "of a result"],
 )
-def test_what_numpy_itself_computes_warns(use):
+def test_a_function_that_numpy_computes_warns(use):
     (warning,) = {str(w.message): w for w in heard(use, X)}.values()
     assert warning.category is UserWarning
     assert "has no gradient" in str(warning.message)

@@ -1,4 +1,4 @@
-"""Tensors where other libraries want arrays: scikit-learn and, where it is installed, pandas."""
+"""Tensors passed to libraries that expect arrays: scikit-learn and, if installed, pandas."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Y = df.cast(X[:, 0] > 0, df.int32)
 def test_scikit_learn_splits_tensors_into_tensors():
     parts = train_test_split(X, Y, test_size=10, random_state=0)
     rows = train_test_split(np.arange(40), test_size=10, random_state=0)
-    for found, source, picked in zip(parts, (X, X, Y, Y), (*rows, *rows), strict=True):
-        assert isinstance(found, df.Tensor)
-        np.testing.assert_array_equal(found.numpy(), source.numpy()[picked])
+    for result, source, picked in zip(parts, (X, X, Y, Y), (*rows, *rows), strict=True):
+        assert isinstance(result, df.Tensor)
+        np.testing.assert_array_equal(result.numpy(), source.numpy()[picked])
 
 
 def test_scikit_learn_keeps_the_shares_of_classes():
@@ -42,15 +42,15 @@ def test_pandas_gives_way_to_tensors():
     pandas = pytest.importorskip("pandas")
     frame, series = pandas.DataFrame(np.ones((3, 4))), pandas.Series([1.0, 2.0, 3.0])
     t, v = df.reshape(df.range(12.0), [3, 4]), df.range(3.0)
-    for found, expected in (
+    for result, expected in (
         (frame * t, t),
         (t * frame, t),
         (frame - t, 1 - t),
         (series + v, series.to_numpy() + v),
         (frame > t, t < 1),
     ):
-        assert isinstance(found, df.Tensor)
-        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+        assert isinstance(result, df.Tensor)
+        np.testing.assert_array_equal(result.numpy(), expected.numpy())
 
 
 def test_the_gradient_flows_through_an_operator_with_a_frame():

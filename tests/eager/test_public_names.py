@@ -1,4 +1,4 @@
-"""The front page: what importing it costs, and that its names stay what they are."""
+"""``import dualflow``: the modules it loads, and its public names."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ def run(program):
 
 def test_importing_loads_no_compiler():
     heavy = "numba llvmlite networkx scipy pandas"
-    found = run(f"import sys, dualflow; print([m for m in {heavy.split()!r} if m in sys.modules])")
-    assert found == "[]"
+    output = run(f"import sys, dualflow; print([m for m in {heavy.split()!r} if m in sys.modules])")
+    assert output == "[]"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``recompute_grad`` and ``grad_pass_through``: functions with another way back."""
+"""``recompute_grad`` and ``grad_pass_through``: functions with another backward pass."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_the_gradient_of_a_recomputed_function_is_its_own(mode: Any) -> None:
     def slopes(x: Any) -> Any:
         with df.GradientTape() as tape:
             tape.watch(x)
-            found = block(x, 2.0)
-            total = df.reduce_sum(found["y"]) + df.reduce_sum(found["z"])
+            value = block(x, 2.0)
+            total = df.reduce_sum(value["y"]) + df.reduce_sum(value["z"])
         return tape.gradient(total, [x, v])
 
     x = np.array([0.5, -1.0], np.float32)
@@ -70,7 +70,7 @@ def test_a_gradient_passes_through(mode: Any) -> None:
             y = df.grad_pass_through(lambda x: df.floor(x) * v)(x) * 3.0
         return y, tape.gradient(y, [x, v], unconnected_gradients="zero")
 
-    y, found = mode(slopes)(df.constant([1.5, 2.5]))
+    y, gradient = mode(slopes)(df.constant([1.5, 2.5]))
     assert y.numpy().tolist() == [6.0, 12.0]
-    assert found[0].numpy().tolist() == [3.0, 3.0]
-    assert found[1].numpy() == 0.0
+    assert gradient[0].numpy().tolist() == [3.0, 3.0]
+    assert gradient[1].numpy() == 0.0

@@ -1,4 +1,4 @@
-"""``name_scope``: what the names of variables begin with."""
+"""``name_scope``: the prefix of variable names."""
 
 import threading
 
@@ -31,17 +31,17 @@ def test_a_name_that_ends_in_a_slash_is_the_whole_scope():
 
 
 def test_a_variable_that_a_function_creates_is_in_its_scope():
-    made = []
+    variables = []
 
     @df.function
     def f(x):
         with df.name_scope("a"):
-            if not made:
-                made.append(df.Variable(2.0, name="v"))
-        return made[0] * x
+            if not variables:
+                variables.append(df.Variable(2.0, name="v"))
+        return variables[0] * x
 
     assert float(f(3.0)) == 6.0
-    assert made[0].name == "a/v:0"
+    assert variables[0].name == "a/v:0"
 
 
 def test_in_a_graph_scopes_are_unique_and_hold_ops():

@@ -28,7 +28,7 @@ def test_a_tensor_is_watched_only_when_requested():
     assert tape.gradient(y, x) is None
 
 
-def test_what_was_computed_before_watching_does_not_count():
+def test_values_computed_before_watching_have_no_gradient():
     x = df.constant(3.0)
     with df.GradientTape() as tape:
         before = x * x
@@ -116,9 +116,9 @@ def test_zeros_for_an_unconnected_integer_variable_are_integers():
     v = df.Variable([1, 2])
     with df.GradientTape() as tape:
         y = df.cast(v, df.float32) * 2.0
-    found = tape.gradient(y, v, unconnected_gradients="zero")
-    assert found.dtype is df.int32
-    assert found.numpy().tolist() == [0, 0]
+    slope = tape.gradient(y, v, unconnected_gradients="zero")
+    assert slope.dtype is df.int32
+    assert slope.numpy().tolist() == [0, 0]
 
 
 # When it records
@@ -222,7 +222,7 @@ def test_an_exception_ends_the_recording():
 
 
 def test_each_thread_has_its_own_tapes():
-    found = {}
+    results = {}
 
     def work(i):
         x = df.constant(float(i))
@@ -230,7 +230,7 @@ def test_each_thread_has_its_own_tapes():
             with df.GradientTape() as tape:
                 tape.watch(x)
                 y = x * x * x
-            found[i] = tape.gradient(y, x).numpy()
+            results[i] = tape.gradient(y, x).numpy()
 
     with df.GradientTape(persistent=True) as outer:
         threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
@@ -238,7 +238,7 @@ def test_each_thread_has_its_own_tapes():
             t.start()
         for t in threads:
             t.join()
-    assert found == {i: 3.0 * i * i for i in range(6)}
+    assert results == {i: 3.0 * i * i for i in range(6)}
     assert outer.watched_variables() == ()
 
 
@@ -250,15 +250,15 @@ def test_the_answer_has_the_structure_of_the_sources():
     with df.GradientTape() as tape:
         tape.watch([x, y])
         z = x * y
-    found = tape.gradient(z, {"x": x, "rest": (y, [x])})
-    assert found["x"].numpy() == 3.0
-    assert found["rest"][0].numpy() == 2.0
-    assert found["rest"][1][0].numpy() == 3.0
+    gradients = tape.gradient(z, {"x": x, "rest": (y, [x])})
+    assert gradients["x"].numpy() == 3.0
+    assert gradients["rest"][0].numpy() == 2.0
+    assert gradients["rest"][1][0].numpy() == 3.0
 
 
 def test_targets_and_elements_are_summed():
-    (found,) = gradient(lambda x: [x, {"a": x * x}], [1.0, 2.0])
-    assert found.numpy().tolist() == [3.0, 5.0]
+    (slope,) = gradient(lambda x: [x, {"a": x * x}], [1.0, 2.0])
+    assert slope.numpy().tolist() == [3.0, 5.0]
 
 
 def test_weights_multiply_and_broadcast():
@@ -306,7 +306,7 @@ def test_unconnected_sources():
 
 
 @pytest.mark.parametrize("cut", [df.floor, df.round, df.stop_gradient, lambda x: df.constant(x.numpy())])
-def test_some_ops_let_nothing_through(cut):
+def test_these_ops_stop_gradients(cut):
     assert gradient(cut, [1.5])[0] is None
 
 
@@ -329,8 +329,8 @@ def test_the_gradient_has_the_sources_shape_and_dtype():
     with df.GradientTape() as tape:
         tape.watch([x, b, s])
         y = df.cast((x + b) * s, df.float32)
-    for source, found in zip((x, b, s), tape.gradient(y, [x, b, s]), strict=True):
-        assert found.spec == source.spec
+    for source, result in zip((x, b, s), tape.gradient(y, [x, b, s]), strict=True):
+        assert result.spec == source.spec
 
 
 # Higher orders
@@ -376,9 +376,9 @@ def test_jacobian_of_what_is_unconnected():
     with df.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = x * x
-    found = tape.jacobian(y, df.constant([[1.0]]), unconnected_gradients="zero")
-    assert found.shape == (2, 1, 1)
-    assert not found.numpy().any()
+    jacobian = tape.jacobian(y, df.constant([[1.0]]), unconnected_gradients="zero")
+    assert jacobian.shape == (2, 1, 1)
+    assert not jacobian.numpy().any()
 
 
 def test_batch_jacobian():
@@ -386,8 +386,8 @@ def test_batch_jacobian():
     with df.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = df.stack([x[:, 0] * x[:, 1], x[:, 0] ** 2, x[:, 1]], axis=1)
-    found = tape.batch_jacobian(y, x).numpy()
-    assert found.tolist() == [[[2, 1], [2, 0], [0, 1]], [[4, 3], [6, 0], [0, 1]]]
+    jacobian = tape.batch_jacobian(y, x).numpy()
+    assert jacobian.tolist() == [[[2, 1], [2, 0], [0, 1]], [[4, 3], [6, 0], [0, 1]]]
     with pytest.raises(ValueError, match="first dimension"):
         tape.batch_jacobian(y, df.constant([1.0]))
 
@@ -436,7 +436,7 @@ def test_a_plain_tape_frees_what_it_recorded_without_the_collector():
     assert held < x.numpy().nbytes // 2
 
 
-def test_what_does_not_depend_on_the_watched_is_not_kept():
+def test_records_independent_of_watched_tensors_are_dropped():
     x, data = df.constant(1.0), df.constant(np.ones(1 << 16, np.float32))
     tracemalloc.start()
     try:
@@ -470,5 +470,5 @@ def test_the_batch_jacobian_of_what_does_not_depend_on_the_source_is_zeros_of_th
             y = df.cast(other, df.complex64)
         return tape.batch_jacobian(y, x, unconnected_gradients=unconnected)
 
-    found = way(jacobian)(df.ones([2, 3]), df.ones([2, 4])).numpy()
-    np.testing.assert_array_equal(found, np.zeros((2, 4, 3), np.complex64), strict=True)
+    result = way(jacobian)(df.ones([2, 3]), df.ones([2, 4])).numpy()
+    np.testing.assert_array_equal(result, np.zeros((2, 4, 3), np.complex64), strict=True)

@@ -1,4 +1,4 @@
-"""A tensor that has its value: what Python and NumPy can do with it."""
+"""Eager tensors under Python's and NumPy's operators and functions."""
 
 import contextlib
 import copy
@@ -30,7 +30,7 @@ def test_the_value_goes_in_and_out_unchanged(array):
 
 
 @given(arrays)
-def test_what_numpy_shows_can_not_be_written_to(array):
+def test_arrays_of_tensors_are_read_only(array):
     tensor = df.constant(array)
     for shown in (tensor.numpy(), np.asarray(tensor)):
         if isinstance(shown, np.ndarray):
@@ -171,19 +171,19 @@ def test_numpy_functions_give_arrays_and_operators_give_tensors():
 
 @pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "traced"])
 def test_sizes_are_numpys(run):
-    seen = []
-    run(lambda x: seen.append((x.size, x.ndim, x.shape, x.dtype.itemsize)))(df.zeros([2, 3], df.int16))
-    assert seen == [(6, 2, (2, 3), 2)]
+    sizes = []
+    run(lambda x: sizes.append((x.size, x.ndim, x.shape, x.dtype.itemsize)))(df.zeros([2, 3], df.int16))
+    assert sizes == [(6, 2, (2, 3), 2)]
     assert df.Variable([1.0, 2.0]).size == 2
     assert df.constant(1.0).size == 1
     assert df.zeros([0, 5]).size == 0
 
 
 def test_a_size_that_is_left_open_is_none():
-    seen = []
-    f = df.function(lambda x: seen.append(x.size), input_signature=[df.TensorSpec([None, 3])])
+    sizes = []
+    f = df.function(lambda x: sizes.append(x.size), input_signature=[df.TensorSpec([None, 3])])
     f(df.ones([2, 3]))
-    assert seen == [None]
+    assert sizes == [None]
 
 
 @given(arrays)
@@ -223,7 +223,7 @@ def exported(capsule):
 
 
 @pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}])
-def test_what_a_dlpack_consumer_writes_is_not_seen(options):
+def test_a_tensor_is_unchanged_by_writes_of_a_dlpack_consumer(options):
     """Some consumers write even if the flags forbid it."""
     x = df.constant([1.0, 2.0])
     capsule = x.__dlpack__(**options)

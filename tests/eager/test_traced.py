@@ -142,7 +142,7 @@ def test_a_training_step_is_traced_with_its_slots(name):
         assert i.numpy() == j.numpy()
 
 
-def test_random_numbers_are_drawn_anew_at_each_call_and_seeded_with_the_others():
+def test_random_numbers_are_new_at_each_call_and_follow_the_global_seed():
     f = df.function(lambda: df.random.normal([3]))
     df.random.set_seed(1)
     a, b = f().numpy(), f().numpy()

@@ -1,4 +1,4 @@
-"""``tfe``: functions into functions that compute gradients."""
+"""``tfe``: transformations of functions into functions that compute gradients."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ def test_gradients_for_all_arguments_or_some():
 
 
 def test_integers_have_integer_gradients():
-    (found,) = tfe.gradients_function(lambda x: x * x)(3)
-    assert found.dtype is df.int32
-    assert int(found) == 6
+    (result,) = tfe.gradients_function(lambda x: x * x)(3)
+    assert result.dtype is df.int32
+    assert int(result) == 6
 
 
 def test_orders_nest():
@@ -63,10 +63,10 @@ def test_misuse_is_explained():
 
 
 def test_python_functions_of_arrays():
-    found = tfe.py_func(lambda a, b: (a + b, a.shape), [df.ones([2]), 1.0], [df.float64, df.int64])
-    assert found[0].dtype is df.float64
-    assert found[0].numpy().tolist() == [2.0, 2.0]
-    assert found[1].numpy().tolist() == [2]
+    result = tfe.py_func(lambda a, b: (a + b, a.shape), [df.ones([2]), 1.0], [df.float64, df.int64])
+    assert result[0].dtype is df.float64
+    assert result[0].numpy().tolist() == [2.0, 2.0]
+    assert result[1].numpy().tolist() == [2]
     arrays = []
     tfe.py_func(lambda a: arrays.append(a) or a, [df.ones([2])], df.float32)
     arrays[0][0] = 5.0
@@ -89,8 +89,8 @@ def test_the_first_eager_names_reach_what_later_ones_do():
 @pytest.mark.parametrize("make", [df.constant, df.Variable])
 def test_an_argument_that_is_given_twice_has_a_gradient_for_each_place(make):
     c = make(3.0)
-    found = tfe.gradients_function(lambda x, y: x * x * y)(c, c)
-    assert [float(g) for g in found] == [18.0, 9.0]
+    result = tfe.gradients_function(lambda x, y: x * x * y)(c, c)
+    assert [float(g) for g in result] == [18.0, 9.0]
 
 
 def test_implicit_gradients_are_in_the_order_of_creation():

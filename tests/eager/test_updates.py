@@ -1,4 +1,4 @@
-"""Changes of variables from many threads: none is lost, and no tensor that was read changes."""
+"""Variable updates from several threads: none is lost, and tensors that were read don't change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dualflow.eager.updates import UpdateStep
 THREADS = 8
 SIZES = [1, 100_000]
 WITHOUT_THE_GIL = "import sys; sys._is_gil_enabled = lambda: False; "
-"""What a free-threaded Python says, so that its way is taken here."""
+"""The GIL state of a free-threaded Python, so that its code path runs here."""
 
 
 def together(*works: Callable[[], object]) -> None:
@@ -130,7 +130,7 @@ def test_an_assignment_between_is_not_undone():
     """After an assignment, only additions that came later may be visible with it."""
     v, high = df.Variable(0.0), 1e6
     added = [0] * 4
-    seen: list[float] = []
+    reads: list[float] = []
 
     def add(i: int) -> None:
         for _ in range(300):
@@ -140,13 +140,13 @@ def test_an_assignment_between_is_not_undone():
     def assign() -> None:
         for _ in range(300):
             v.assign(high)
-            seen.append(float(v))
+            reads.append(float(v))
 
     together(*[lambda i=i: add(i) for i in range(4)], assign)
-    assert min(seen) >= high
+    assert min(reads) >= high
 
 
-def test_what_is_computed_before_an_error_is_not_assigned():
+def test_values_computed_before_an_error_are_not_assigned():
     v = df.Variable([1.0, 2.0])
     before = v.value()
     with pytest.raises(ValueError, match="shape"):
@@ -215,12 +215,12 @@ def test_interrupted_changes_leave_the_variable_free():
 
 def test_reads_within_a_step_of_another_thread_give_the_old_value():
     v = df.Variable(2.0)
-    found: list[Any] = []
+    reads: list[Any] = []
     with changing([v]):
         together(
-            lambda: found.extend([v.value(), v.numpy(), df.identity(v), v + 0.0, -v, df.concat([[v]], 0)])
+            lambda: reads.extend([v.value(), v.numpy(), df.identity(v), v + 0.0, -v, df.concat([[v]], 0)])
         )
-    assert [float(np.ravel(x)[0]) for x in found] == [2.0, 2.0, 2.0, 2.0, -2.0, 2.0]
+    assert [float(np.ravel(x)[0]) for x in reads] == [2.0, 2.0, 2.0, 2.0, -2.0, 2.0]
 
 
 def test_steps_over_variables_in_any_order_come_to_an_end():
@@ -254,7 +254,7 @@ def test_a_step_that_fails_leaves_the_value():
 
 
 def waiting(count: int) -> None:
-    """Return when so many steps are under way or in line."""
+    """Waits until `count` steps are running or queued."""
     while len(updates._steps) < count:
         pass
 
@@ -281,7 +281,7 @@ def test_who_waits_for_this_thread_is_not_waited_for():
 def test_threads_that_would_wait_for_each_other_are_reported():
     a, b = df.Variable(0.0), df.Variable(0.0)
     have_both = threading.Barrier(2)
-    told: list[str] = []
+    messages: list[str] = []
 
     def nested(outer: Any, inner: Any) -> None:
         with changing([outer]):
@@ -290,11 +290,11 @@ def test_threads_that_would_wait_for_each_other_are_reported():
                 with changing([inner]) as (claim,):
                     claim.tensor = claim.tensor + 1.0
             except RuntimeError as error:
-                told.append(str(error))
+                messages.append(str(error))
 
     together(lambda: nested(a, b), lambda: nested(b, a))
-    assert len(told) == 1
-    assert "wait for each other" in told[0]
+    assert len(messages) == 1
+    assert "wait for each other" in messages[0]
     assert {float(a), float(b)} == {0.0, 1.0}
 
 

@@ -1,4 +1,4 @@
-"""Variables: reading, assigning whole or in part, and what is refused."""
+"""Variables: reads, whole and sliced assignments, and errors."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""The steps in which the slots of a variable change."""
+"""The atomic steps that change a variable's slots."""
 
 from __future__ import annotations
 

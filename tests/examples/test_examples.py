@@ -1,4 +1,4 @@
-"""Each example, run as its reader runs it: a process of its own, which keeps the promises of its text."""
+"""Each example runs in a process of its own, and does what its text promises."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def run_example(name: str, *options: str) -> str:
 
 def number(pattern: str, text: str) -> float:
     """The number that the group of ``pattern`` matches in ``text``."""
-    found = re.search(pattern, text)
-    assert found is not None, f"nothing looks like {pattern!r} in:\n{text}"
-    return float(found[1])
+    match = re.search(pattern, text)
+    assert match is not None, f"nothing looks like {pattern!r} in:\n{text}"
+    return float(match[1])
 
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The output of the digit classifier's training, and where its picture was asked for."""
+    """The output of the digit classifier's training, and the folder of its picture."""
     folder = tmp_path_factory.mktemp("digits")
     options = ["--out", str(folder / "losses.png"), "--checkpoints", str(folder)]
     options += ["--summaries", str(folder / "events")]
@@ -97,8 +97,8 @@ def losses_in(folder: Path) -> list[float]:
     """The losses that the last checkpoint of a training has."""
     history = History()
     df.train.Checkpoint(run=history).restore(df.train.latest_checkpoint(folder)).expect_partial()
-    found: list[float] = history.state["losses"]
-    return found
+    losses: list[float] = history.state["losses"]
+    return losses
 
 
 @pytest.mark.exhaustive
@@ -126,9 +126,9 @@ def test_digits_losses_are_summaries(digits: tuple[str, Path]) -> None:
     for name in ("eager", "graph"):
         events = EventAccumulator(str(digits[1].parent / "events" / name))
         events.Reload()
-        found = [(e.step, e.value) for e in events.Scalars("loss")]
+        summaries = [(e.step, e.value) for e in events.Scalars("loss")]
         losses = losses_in(digits[1].parent / name)
-        assert found == [(step, np.float32(loss)) for step, loss in enumerate(losses, 1)]
+        assert summaries == [(step, np.float32(loss)) for step, loss in enumerate(losses, 1)]
 
 
 def test_quantised_digits_keep_their_accuracy_in_a_quarter_of_the_bytes() -> None:

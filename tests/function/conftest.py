@@ -1,4 +1,4 @@
-"""Functions of files that tests write."""
+"""A fixture that imports functions from files that a test writes."""
 
 from __future__ import annotations
 

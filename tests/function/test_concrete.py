@@ -1,4 +1,4 @@
-"""Concrete functions: one trace in the hand."""
+"""Concrete functions: one trace, as an object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scale(x, n=2, *, flag=True):
 SPEC = df.TensorSpec([2], df.float32)
 
 
-def test_specs_stand_for_tensors():
+def test_specs_may_replace_tensors():
     f = scale.get_concrete_function(SPEC)
     assert f(df.constant([1.0, 2.0]))["y"].numpy().tolist() == [2.0, 4.0]
 
@@ -124,7 +124,7 @@ def test_arguments_that_do_not_fit_are_refused_with_the_signature(call, reason):
         (df.Variable([1.0, 2.0]), ValueError, "pass its value, v.read_value"),
     ],
 )
-def test_what_can_not_stand_for_a_tensor_is_refused_with_its_place(value, error, reason):
+def test_a_non_tensor_is_refused_with_its_position(value, error, reason):
     f = df.function(lambda x: x, name="f").get_concrete_function(SPEC)
     with pytest.raises(error, match=reason) as caught:
         f(value)
@@ -187,7 +187,7 @@ def test_numba_code_calls_it(backend):
     assert traced.get_concrete_function(df.TensorSpec([4])).njit() is square
 
 
-@pytest.mark.llvm  # the one backend that compiles sizes which the data tell
+@pytest.mark.llvm  # the one backend that compiles data-dependent sizes
 def test_a_size_that_depends_on_data_is_machine_code():
     f = df.function(lambda x: df.boolean_mask(x, x > 0))
     assert f(df.constant([1.0, -1.0])).numpy().tolist() == [1.0]

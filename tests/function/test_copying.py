@@ -182,8 +182,8 @@ def test_a_graph_comes_back_as_it_was(name):
         loaded = pickle.loads(pickle.dumps(graph))
         verify(loaded)
         assert str(loaded) == str(graph)
-        for found, wanted in zip(evaluate(loaded, arrays), evaluate(graph, arrays), strict=True):
-            assert np.array_equal(found, wanted)
+        for result, expected in zip(evaluate(loaded, arrays), evaluate(graph, arrays), strict=True):
+            assert np.array_equal(result, expected)
 
 
 def test_a_graph_is_pickled_with_copies_of_what_it_captures():

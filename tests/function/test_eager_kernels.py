@@ -71,12 +71,12 @@ def test_a_large_op_gives_the_bits_of_its_compiled_function(
         for d, k in zip(sample.inputs, kinds, strict=True)
     ]
     inputs = op.prepare(arrays, EAGER)
-    found = EAGER.apply(op, inputs, sample.attrs)
+    result = EAGER.apply(op, inputs, sample.attrs)
     compiled = df.function(lambda *xs: dispatch.current().apply(op, xs, sample.attrs))
-    same(found, compiled(*inputs))
+    same(result, compiled(*inputs))
     if isinstance(op.kind, Elementwise):  # another size, whose kernel is made for any
         longer = [df.constant(np.concatenate([x.numpy(), x.numpy()[:5]])) for x in inputs]
-        same(EAGER.apply(op, tuple(longer), sample.attrs)[:MORE], found)
+        same(EAGER.apply(op, tuple(longer), sample.attrs)[:MORE], result)
 
 
 def softmax(x: Any) -> Any:
@@ -159,13 +159,13 @@ def test_a_kernel_that_could_not_be_made_is_tried_again_once_the_user_requests(
 def test_a_composition_under_a_tape_has_the_gradient_of_its_ops() -> None:
     with df.GradientTape() as tape:
         tape.watch(M)
-        found = softmax(M) * M
+        result = softmax(M) * M
     small = df.constant(M.numpy()[:3])
     with df.GradientTape() as few:
         few.watch(small)
         rows = softmax(small) * small
     np.testing.assert_allclose(
-        tape.gradient(found, M).numpy()[:3], few.gradient(rows, small).numpy(), rtol=1e-4, atol=1e-7
+        tape.gradient(result, M).numpy()[:3], few.gradient(rows, small).numpy(), rtol=1e-4, atol=1e-7
     )
 
 
@@ -214,7 +214,7 @@ def test_layouts_change_no_value(array: np.ndarray) -> None:
     np.testing.assert_array_equal(df.reduce_max(x, 0).numpy(), array.max(0))
 
 
-def test_an_elementwise_result_lies_in_memory_as_its_inputs_do() -> None:
+def test_an_elementwise_result_has_the_layout_of_its_inputs() -> None:
     x = df.transpose(M)
     assert (x + x).numpy().strides == x.numpy().strides
 
@@ -236,7 +236,7 @@ FAILURES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("call", FAILURES.values(), ids=FAILURES)
-def test_what_fails_for_small_tensors_fails_alike_for_large_ones(call: Callable[[int], Any]) -> None:
+def test_large_tensors_raise_the_errors_of_small_ones(call: Callable[[int], Any]) -> None:
     with pytest.raises(df.errors.DualflowError) as small:
         call(3)
     with pytest.raises(type(small.value)) as large:

@@ -1,4 +1,4 @@
-"""What functions and graphs refuse: what was wrong, where, and what to do about it.
+"""Errors of functions and graphs: what is wrong, where, and what to do.
 
 What is wrong in the user's code inside of a function is refused with the user's line.
 """
@@ -127,7 +127,7 @@ def second_derivative_of_noise():
 
 
 def created_in_passing():
-    with tracing(Tracer("a stretch")):
+    with tracing(Tracer("a span")):
         df.Variable(1.0)
 
 

@@ -16,9 +16,9 @@ MODES: list[Any] = [lambda f: f, df.function]
 BASES = [-math.inf, -4.0, -0.0, 0.0, 4.0, math.inf, math.nan]
 
 
-def same(found: Any, expected: list[float]) -> bool:
+def same(result: Any, expected: list[float]) -> bool:
     """Whether all are equal, zeros in their signs too."""
-    values = found.numpy()
+    values = result.numpy()
     signs = np.signbit(values) == np.signbit(np.array(expected))
     return np.array_equal(values, expected, equal_nan=True) and bool((signs | np.isnan(values)).all())
 
@@ -70,8 +70,8 @@ SMALL = {x: 0.5 * x * math.erfc(-x * math.sqrt(0.5)) for x in (-12.0, -6.0, -3.0
 @pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])
 @pytest.mark.parametrize(("dtype", "within"), [(df.float32, 6e-7), (df.float64, 1e-13)], ids=str)
 def test_gelu_keeps_its_small_values(mode: Any, dtype: df.DType, within: float) -> None:
-    found = mode(df.nn.gelu)(df.constant(list(SMALL), dtype)).numpy()
-    np.testing.assert_allclose(found, list(SMALL.values()), rtol=within)
+    result = mode(df.nn.gelu)(df.constant(list(SMALL), dtype)).numpy()
+    np.testing.assert_allclose(result, list(SMALL.values()), rtol=within)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])

@@ -83,7 +83,7 @@ OF_A_SMALL_CAPTURE = {
 def test_captured_tensors_of_few_elements_are_differentiated_too(make):
     x, w = df.constant([3.0, 4.0]), df.constant([1.0, 2.0])
     f = make(w)
-    f(x)  # the trace does not know yet that a tape will ask
+    f(x)  # the trace is made before a tape requests the gradient
     with df.GradientTape() as tape:
         tape.watch(w)
         y = f(x)
@@ -172,10 +172,10 @@ def test_any_order_agrees_with_eager(order):
         return g
 
     x = df.constant(0.3, df.float64)
-    wanted = float(derivative(f, order)(x))
-    assert float(derivative(df.function(f), order)(x)) == pytest.approx(wanted, rel=1e-9)
-    assert float(df.function(derivative(f, order))(x)) == pytest.approx(wanted, rel=1e-9)
-    assert float(df.function(derivative(df.function(f), order))(x)) == pytest.approx(wanted, rel=1e-9)
+    expected = float(derivative(f, order)(x))
+    assert float(derivative(df.function(f), order)(x)) == pytest.approx(expected, rel=1e-9)
+    assert float(df.function(derivative(f, order))(x)) == pytest.approx(expected, rel=1e-9)
+    assert float(df.function(derivative(df.function(f), order))(x)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_second_order_mixes_arguments_and_variables():
@@ -281,10 +281,10 @@ def test_an_engine_that_is_not_known_sees_the_ops():
         eager = True
 
         def __init__(self):
-            self.seen = []
+            self.op_names = []
 
         def run(self, op, inputs, attrs):
-            self.seen.append(op.name)
+            self.op_names.append(op.name)
             return EAGER.run(op, inputs, attrs)
 
         def constant(self, array):
@@ -297,7 +297,7 @@ def test_an_engine_that_is_not_known_sees_the_ops():
     with dispatch.using(Listener()) as listener:
         y = f(df.constant(0.0))
     assert float(y) == 2.0
-    assert listener.seen == ["exp", "multiply"]
+    assert listener.op_names == ["exp", "multiply"]
 
 
 def test_a_deep_functions_gradient_needs_no_deep_stack():

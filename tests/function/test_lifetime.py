@@ -1,4 +1,4 @@
-"""Methods, and what is freed when."""
+"""Traced methods, and when functions, graphs and tensors are freed."""
 
 from __future__ import annotations
 
@@ -167,11 +167,11 @@ def test_callables_of_every_kind_can_be_traced():
 
 
 def test_functions_can_be_run_eagerly():
-    seen = []
+    modes = []
 
     @df.function
     def f(x):
-        seen.append(df.executing_eagerly())
+        modes.append(df.executing_eagerly())
         return x
 
     df.config.run_functions_eagerly(True)
@@ -181,4 +181,4 @@ def test_functions_can_be_run_eagerly():
     finally:
         df.config.run_functions_eagerly(False)
     f(df.constant(1.0))
-    assert seen == [True, True, False]
+    assert modes == [True, True, False]

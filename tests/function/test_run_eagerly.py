@@ -22,11 +22,11 @@ def eagerly():
 
 
 def test_a_function_that_was_compiled_runs_as_python_too():
-    seen = []
+    modes = []
 
     @df.function
     def f(x, scale=1.0):
-        seen.append(df.executing_eagerly())
+        modes.append(df.executing_eagerly())
         return x * scale
 
     for _ in range(3):
@@ -37,7 +37,7 @@ def test_a_function_that_was_compiled_runs_as_python_too():
     finally:
         df.config.run_functions_eagerly(False)
     f(X)
-    assert seen == [False] + [True] * 4
+    assert modes == [False] + [True] * 4
 
 
 def test_methods_and_functions_inside_of_functions_run_as_python(eagerly):
@@ -91,26 +91,26 @@ def test_an_error_shows_the_users_lines(eagerly):
 
 
 def test_concrete_functions_stay_compiled():
-    seen = []
-    f = df.function(lambda x: seen.append(df.executing_eagerly()) or x * 2.0)
+    modes = []
+    f = df.function(lambda x: modes.append(df.executing_eagerly()) or x * 2.0)
     concrete = f.get_concrete_function(X)
     df.config.run_functions_eagerly(True)
     try:
         assert concrete(X).numpy().tolist() == [2.0, 4.0]
     finally:
         df.config.run_functions_eagerly(False)
-    assert seen == [False]
+    assert modes == [False]
 
 
 # Inlined
 
 
 @pytest.mark.parametrize("around", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_what_is_called_inlined_leaves_no_trace(around):
+def test_an_inlined_function_has_no_trace(around):
     f = df.function(lambda x: x if df.reduce_sum(x) > 0.0 else -x)
     with FALLBACKS.inlined():
-        found = around(lambda x: f(x) + 1.0)(df.constant([-2.0]))
-    assert found.numpy().tolist() == [3.0]
+        result = around(lambda x: f(x) + 1.0)(df.constant([-2.0]))
+    assert result.numpy().tolist() == [3.0]
     assert f.experimental_get_tracing_count() == 0
     assert f(df.constant([-2.0])).numpy().tolist() == [2.0]
     assert f.experimental_get_tracing_count() == 1
@@ -123,7 +123,7 @@ def test_only_the_thread_that_requests_is_inlined():
     assert f.experimental_get_tracing_count() == 1
 
 
-def test_blocks_that_are_inlined_may_stand_in_each_other_and_fail():
+def test_inlined_blocks_may_nest_and_fail():
     f = df.function(lambda x: x * 2.0)
     with FALLBACKS.inlined():
         with pytest.raises(KeyError), FALLBACKS.inlined():

@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "padded": lambda x: df.pad(x * x, [[2, 1]], constant_values=3.0),
     "chosen": lambda x: df.where(x > 0.0, x * x, df.reverse(x, [0])),
     "a product with a known matrix": lambda x: df.constant(MATRIX, df.float32) @ df.reshape(x**2, [6, 1]),
-    "a known matrix behind": lambda x: df.reshape(x**2, [1, 6]) @ df.constant(MATRIX, df.float32),
+    "a constant matrix after": lambda x: df.reshape(x**2, [1, 6]) @ df.constant(MATRIX, df.float32),
     "products": lambda x: df.reshape(x, [2, 3]) @ df.reshape(x, [3, 2]),
     "a product turned": lambda x: df.matmul(df.reshape(x, [2, 3]), df.reshape(x, [2, 3]), transpose_b=True),
     "through a library": lambda x: df.sort(x) * x,
@@ -48,9 +48,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 def test_it_is_the_dense_jacobian(f: Callable[[Any], Any]) -> None:
     x = df.constant([0.5, -1.5, 2.0, 0.25, -0.75, 1.25])
     dense = df.autodiff.jacobian(f)(x).numpy()
-    found = sparse_jacobian(f)(x)
-    assert tuple(found.shape) == dense.shape
-    np.testing.assert_allclose(df.sparse.to_dense(found).numpy(), dense, rtol=1e-6, atol=1e-6)
+    result = sparse_jacobian(f)(x)
+    assert tuple(result.shape) == dense.shape
+    np.testing.assert_allclose(df.sparse.to_dense(result).numpy(), dense, rtol=1e-6, atol=1e-6)
 
 
 def of(f: Callable[[Any], Any], size: int) -> Any:
@@ -74,12 +74,12 @@ def test_a_tridiagonal_jacobian_takes_three_passes(size: int) -> None:
     assert _coloured(of(heat, size)).passes == 3
 
 
-def test_no_two_columns_of_a_colour_meet() -> None:
+def test_columns_of_one_colour_have_no_common_row() -> None:
     bits = scipy.sparse.random_array((40, 30), density=0.08, rng=np.random.default_rng(0), format="csr")
-    found = _coloured(bits != 0)
-    sides = (bits if found.by_columns else bits.T).toarray() != 0
-    for colour in range(found.passes):
-        assert sides[:, found.colours == colour].sum(axis=1).max() <= 1
+    result = _coloured(bits != 0)
+    sides = (bits if result.by_columns else bits.T).toarray() != 0
+    for colour in range(result.passes):
+        assert sides[:, result.colours == colour].sum(axis=1).max() <= 1
 
 
 def test_few_rows_that_are_full_are_taken_in_reverse() -> None:
@@ -96,9 +96,9 @@ def test_a_pattern_may_be_given() -> None:
         scipy.sparse.eye_array(3),
         df.SparseTensor([[0, 0], [1, 1], [2, 2]], [1.0] * 3, [3, 3]),
     ):
-        found = sparse_jacobian(lambda x: df.cumsum(x) * 0.0 + x**2, pattern)(x)
-        assert found.indices.numpy().tolist() == [[0, 0], [1, 1], [2, 2]]
-        assert found.values.numpy().tolist() == [2.0, 4.0, 6.0]
+        result = sparse_jacobian(lambda x: df.cumsum(x) * 0.0 + x**2, pattern)(x)
+        assert result.indices.numpy().tolist() == [[0, 0], [1, 1], [2, 2]]
+        assert result.values.numpy().tolist() == [2.0, 4.0, 6.0]
 
 
 def test_it_compiles_takes_other_arguments_and_is_differentiated() -> None:

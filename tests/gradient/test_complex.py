@@ -61,14 +61,14 @@ def test_of_real_functions_it_points_uphill(f):
 def test_weights_and_custom_gradients_keep_the_convention():
     x = df.constant(Z)
     custom = df.custom_gradient(lambda z: (z * z, lambda d: d * df.math.conj(2.0 * z)))
-    found = []
+    results = []
     for f in (lambda z: z * z, custom):
         with df.GradientTape() as tape:
             tape.watch(x)
             y = f(x)
-        found.append(tape.gradient(y, x, output_gradients=df.constant(W)).numpy())
-    np.testing.assert_allclose(found[0], W * np.conj(2 * Z))
-    np.testing.assert_allclose(found[1], found[0])
+        results.append(tape.gradient(y, x, output_gradients=df.constant(W)).numpy())
+    np.testing.assert_allclose(results[0], W * np.conj(2 * Z))
+    np.testing.assert_allclose(results[1], results[0])
 
 
 def test_parts_of_real_numbers():

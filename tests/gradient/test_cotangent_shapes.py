@@ -46,7 +46,7 @@ def slope(f, weights=None):
 
 
 def of_run_time_size(gradient):
-    """``gradient`` at the positive elements, whose number only the run knows."""
+    """``gradient`` at the positive elements, whose number is known only at run time."""
     return df.function(lambda x: gradient(df.boolean_mask(x, x > 0.0)))
 
 
@@ -134,11 +134,11 @@ def test_the_variable_is_named_whose_gradient_has_another_shape():
         tape.gradient(y, v)
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_output_gradients_broadcast(known):
+@pytest.mark.parametrize("static", [True, False])
+def test_output_gradients_broadcast(static):
     gradient = slope(lambda x: x * 2.0, lambda y: df.reduce_sum(df.ones_like(y), keepdims=True))
-    f = gradient if known else of_run_time_size(gradient)
-    assert f(df.constant(POSITIVE if known else X)).numpy().tolist() == [8.0, 8.0, 8.0, 8.0]
+    f = gradient if static else of_run_time_size(gradient)
+    assert f(df.constant(POSITIVE if static else X)).numpy().tolist() == [8.0, 8.0, 8.0, 8.0]
 
 
 BROADCAST = {

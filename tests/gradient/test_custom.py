@@ -1,4 +1,4 @@
-"""Functions with a gradient of their own."""
+"""Custom gradients of functions."""
 
 import numpy as np
 import pytest
@@ -37,9 +37,9 @@ def test_the_given_gradient_is_used():
 
 
 def test_higher_orders_differentiate_the_given_gradient():
-    found = derivative(log1pexp, 0.5, order=2).numpy()
+    gradient = derivative(log1pexp, 0.5, order=2).numpy()
     s = 1 / (1 + np.exp(-0.5))
-    np.testing.assert_allclose(found, s * (1 - s), rtol=1e-6)
+    np.testing.assert_allclose(gradient, s * (1 - s), rtol=1e-6)
 
 
 def test_it_is_the_function_where_no_tape_listens():
@@ -67,12 +67,12 @@ def test_several_arguments_and_outputs():
 
 
 def test_an_output_that_does_not_matter_has_a_zero_gradient():
-    seen = []
+    gradients = []
 
     @df.custom_gradient
     def f(x):
         def grad(da, db):
-            seen.extend([da.numpy(), db.numpy()])
+            gradients.extend([da.numpy(), db.numpy()])
             return da
 
         return (x * 2.0, x * 3.0), grad
@@ -82,7 +82,7 @@ def test_an_output_that_does_not_matter_has_a_zero_gradient():
         tape.watch(x)
         a, _ = f(x)
     tape.gradient(a, x)
-    assert seen == [1.0, 0.0]
+    assert gradients == [1.0, 0.0]
 
 
 def test_the_gradient_function_runs_once_for_all_arguments():

@@ -46,8 +46,8 @@ def chain(length):
 
 def test_a_long_chain_needs_no_recursion():
     records, source, target = chain(10_000)
-    (found,) = sweep(records, [target], [df.constant(1.0)], [source])
-    assert found.numpy() == 1.0
+    (result,) = sweep(records, [target], [df.constant(1.0)], [source])
+    assert result.numpy() == 1.0
 
 
 def test_the_work_grows_with_the_number_of_records():
@@ -68,12 +68,12 @@ def test_nothing_is_computed_for_constants():
     records = [Record(REGISTRY["matmul"], (data, w), (y,), {})]
     engine, cotangent = Counting(), df.ones([4, 2])
     with dispatch.using(engine):
-        (found,) = sweep(records, [y], [cotangent], [w])
+        (result,) = sweep(records, [y], [cotangent], [w])
     assert engine.count == 1
-    assert found.shape == (3, 2)
+    assert result.shape == (3, 2)
 
 
-def test_what_the_sweep_is_done_with_is_freed_before_it_ends():
+def test_the_sweep_frees_records_as_it_goes():
     alive = []
 
     @df.custom_gradient
@@ -142,7 +142,7 @@ def test_an_op_with_several_outputs_of_which_one_matters():
 
 
 @pytest.mark.parametrize(
-    ("f", "at", "wanted"),
+    ("f", "at", "expected"),
     [
         (lambda x: df.maximum(x, 0.0), 0.0, 1.0),
         (lambda x: df.maximum(x, x), 2.0, 1.0),
@@ -155,9 +155,9 @@ def test_an_op_with_several_outputs_of_which_one_matters():
     ],
     ids=["maximum", "maximum-tie", "relu", "abs", "sign", "sqrt", "mod", "reciprocal"],
 )
-def test_kinks_ties_and_poles(f, at, wanted):
+def test_kinks_ties_and_poles(f, at, expected):
     x = df.constant(at)
     with df.GradientTape() as tape:
         tape.watch(x)
         y = f(x)
-    assert tape.gradient(y, x).numpy() == wanted
+    assert tape.gradient(y, x).numpy() == expected

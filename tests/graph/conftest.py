@@ -22,9 +22,9 @@ def traced() -> Traced:
 
     def trace(function: Callable[..., Any], *specs: Any) -> Graph:
         tracer = Tracer(function.__name__)
-        given = [s if isinstance(s, TensorSpec) else TensorSpec(s) for s in specs]
+        arguments = [s if isinstance(s, TensorSpec) else TensorSpec(s) for s in specs]
         with tracing(tracer):
-            result = function(*map(tracer.argument, given))
+            result = function(*map(tracer.argument, arguments))
         return tracer.builder.finish(collect(result, tracer)[1], tracer.updates())
 
     return trace
@@ -35,15 +35,15 @@ def keeps() -> Callable[..., Graph]:
     """``keeps(step, graph, *arrays)`` is what ``step`` makes of ``graph``: legal, with equal results."""
 
     def check(step: Callable[[Graph], Graph], graph: Graph, *arrays: Any) -> Graph:
-        found = step(graph)
-        pending = [found]
+        rewritten = step(graph)
+        pending = [rewritten]
         while pending:
             verify(pending[-1])
             pending += [body for node in pending.pop().nodes for _, body in node.bodies]
-        for mine, wanted in zip(evaluate(found, arrays), evaluate(graph, arrays), strict=True):
-            assert mine.dtype == wanted.dtype
-            assert mine.shape == wanted.shape
-            assert mine.tobytes() == wanted.tobytes()
-        return found
+        for mine, expected in zip(evaluate(rewritten, arrays), evaluate(graph, arrays), strict=True):
+            assert mine.dtype == expected.dtype
+            assert mine.shape == expected.shape
+            assert mine.tobytes() == expected.tobytes()
+        return rewritten
 
     return check

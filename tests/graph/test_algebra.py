@@ -1,4 +1,4 @@
-"""Identities: each applies where it should, and leaves every value as it was, to the bit."""
+"""Algebraic identities: each is applied where it holds, and changes no bit of any value."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_no_value_changes(traced, case):
 
 
 @pytest.mark.parametrize("case", KEPT)
-def test_what_holds_only_of_real_numbers_does_not_apply(traced, case):
+def test_identities_of_real_numbers_do_not_apply_to_floats(traced, case):
     function, spec = KEPT[case]
     graph = eliminate_dead_code(traced(function, spec))
     assert len(simplified(graph).nodes) == len(graph.nodes)
@@ -202,7 +202,7 @@ def test_an_identity_that_broadcasts_keeps_the_shape(traced):
     assert [n.op.name for n in graph.nodes] == ["broadcast_to"]
 
 
-def test_a_custom_gradients_values_stand_for_themselves(traced):
+def test_custom_gradients_are_removed_without_a_backward_pass(traced):
     @df.custom_gradient
     def clip(x):
         return df.minimum(x, 1.0), lambda g: g

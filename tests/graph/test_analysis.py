@@ -1,4 +1,4 @@
-"""Graphs in networkx; work and span of graphs for which they are known."""
+"""Graphs as networkx graphs; work and span of graphs with known results."""
 
 from __future__ import annotations
 
@@ -61,23 +61,23 @@ def test_effects_wait_for_each_other(traced):
 
 
 def test_a_chain_has_no_parallelism(traced):
-    found = workload(traced(lambda x: df.negative(df.negative(df.negative(x))), [10]))
-    assert found == Workload(30.0, 240, 3, 30.0, ("negative",) * 3, complete=True)
-    assert found.parallelism == 1.0
+    cost = workload(traced(lambda x: df.negative(df.negative(df.negative(x))), [10]))
+    assert cost == Workload(30.0, 240, 3, 30.0, ("negative",) * 3, complete=True)
+    assert cost.parallelism == 1.0
 
 
 def test_independent_steps_run_side_by_side(traced):
     """Eight equal branches and nothing else."""
-    found = workload(traced(lambda x: [x + float(i) for i in range(8)], [10]))
-    assert (found.operations, found.span, found.parallelism) == (80.0, 10.0, 8.0)
+    cost = workload(traced(lambda x: [x + float(i) for i in range(8)], [10]))
+    assert (cost.operations, cost.span, cost.parallelism) == (80.0, 10.0, 8.0)
 
 
 def test_a_tree_of_sums_has_a_span_of_its_height(traced):
     def tree(xs):
         return xs[0] if len(xs) == 1 else tree(xs[: len(xs) // 2]) + tree(xs[len(xs) // 2 :])
 
-    found = workload(traced(lambda *xs: tree(xs), *[[5]] * 8))
-    assert (found.operations, found.span, found.steps) == (35.0, 15.0, 7)
+    cost = workload(traced(lambda *xs: tree(xs), *[[5]] * 8))
+    assert (cost.operations, cost.span, cost.steps) == (35.0, 15.0, 7)
 
 
 def test_elements_cost_what_their_record_has(traced):
@@ -115,8 +115,8 @@ def test_a_kernel_costs_what_its_ops_do_and_moves_what_it_reads_and_writes(trace
 def test_picking_rows_moves_these_and_not_the_table(traced):
     table, rows = TensorSpec([10_000, 4]), TensorSpec([3], df.int32)
     for graph in (
-        found := traced(lambda x, i: df.gather(x, i), table, rows),
-        optimise(found, CompileOptions()),
+        traced_graph := traced(lambda x, i: df.gather(x, i), table, rows),
+        optimise(traced_graph, CompileOptions()),
     ):
         assert workload(graph).bytes_moved == 3 * 4 + 2 * 3 * 4 * 4
 
@@ -134,18 +134,18 @@ def test_a_broadcast_value_is_read_once(traced):
 
 
 def test_a_loop_of_known_length_costs_all_its_iterations(traced):
-    found = workload(traced(lambda xs: df.scan(lambda s, x: s + x, xs, df.zeros([4])), [25, 4]))
-    assert found.complete
-    assert found.operations >= 25 * 4
+    cost = workload(traced(lambda xs: df.scan(lambda s, x: s + x, xs, df.zeros([4])), [25, 4]))
+    assert cost.complete
+    assert cost.operations >= 25 * 4
 
 
 def test_a_loop_whose_iterations_only_the_run_determines_counts_as_one(traced):
     def split_forward_backward(x):
         return df.while_loop(lambda y: df.reduce_sum(y) > 1.0, lambda y: (y * 0.5,), (x,))
 
-    found = workload(traced(split_forward_backward, [10]))
-    assert not found.complete
-    assert found.operations == 10 + 2 + 10  # the sum; the comparison, as a bool; the product
+    cost = workload(traced(split_forward_backward, [10]))
+    assert not cost.complete
+    assert cost.operations == 10 + 2 + 10  # the sum; the comparison, as a bool; the product
 
 
 def test_a_cond_costs_its_dearest_branch(traced):
@@ -158,15 +158,15 @@ def test_a_cond_costs_its_dearest_branch(traced):
 
 
 def test_sizes_known_only_at_run_time_count_as_none(traced):
-    found = workload(traced(lambda x: df.boolean_mask(x, x > 0.0), [50]))
-    assert not found.complete
-    assert found.operations >= 50
+    cost = workload(traced(lambda x: df.boolean_mask(x, x > 0.0), [50]))
+    assert not cost.complete
+    assert cost.operations >= 50
 
 
 def test_no_steps_are_no_work(traced):
-    found = workload(traced(lambda x: x, [3]))
-    assert found == Workload(0.0, 0, 0, 0.0, (), complete=True)
-    assert found.parallelism == 1.0
+    cost = workload(traced(lambda x: x, [3]))
+    assert cost == Workload(0.0, 0, 0, 0.0, (), complete=True)
+    assert cost.parallelism == 1.0
 
 
 def test_a_long_chain_is_analysed_without_recursion(traced):
@@ -175,5 +175,5 @@ def test_a_long_chain_is_analysed_without_recursion(traced):
             x = x + 1.0
         return x
 
-    found = workload(traced(chain, [2]))
-    assert (found.operations, found.span) == (6000.0, 6000.0)
+    cost = workload(traced(chain, [2]))
+    assert (cost.operations, cost.span) == (6000.0, 6000.0)

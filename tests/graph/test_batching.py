@@ -41,9 +41,9 @@ def agree(before, after, arrays):
     verify(after)
     for loop in loops(after):
         verify(loop_of(loop).body)
-    for mine, wanted in zip(evaluate(after, arrays), evaluate(before, arrays), strict=True):
-        assert mine.shape == wanted.shape
-        np.testing.assert_allclose(mine, wanted, rtol=2e-5, atol=2e-5)
+    for mine, expected in zip(evaluate(after, arrays), evaluate(before, arrays), strict=True):
+        assert mine.shape == expected.shape
+        np.testing.assert_allclose(mine, expected, rtol=2e-5, atol=2e-5)
 
 
 def simplified(graph):
@@ -131,7 +131,7 @@ def test_products_of_many_rows_are_added_iteration_by_iteration(traced, rows, le
     assert products(graph)[1] == left
 
 
-def test_what_is_added_next_to_a_product_stays_in_the_loop(traced):
+def test_an_addend_of_a_product_stays_in_the_loop(traced):
     def f(xs, w, s):
         return df.foldl(lambda s, x: s + df.matmul(x, x, transpose_a=True) + df.sin(w * x[0]), xs, s)
 
@@ -140,7 +140,7 @@ def test_what_is_added_next_to_a_product_stays_in_the_loop(traced):
     assert loop_of(loops(graph)[0]).carried == 1
 
 
-def test_a_sum_that_an_iteration_looks_at_stays(traced):
+def test_a_sum_that_an_iteration_reads_stays(traced):
     def f(xs, s):
         return df.foldl(lambda s, x: s + df.matmul(x * s[0, 0], x, transpose_a=True), xs, s)
 
@@ -196,5 +196,5 @@ def test_integers_are_left_alone(traced):
 def test_compiled_gradients_are_those_of_eager_runs():
     inputs = [df.constant(x) for x in (XS, W, U, BIAS, H)]
     run = gradients(recurrent)
-    for mine, wanted in zip(df.function(run)(*inputs), run(*inputs), strict=True):
-        np.testing.assert_allclose(mine.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5)
+    for mine, expected in zip(df.function(run)(*inputs), run(*inputs), strict=True):
+        np.testing.assert_allclose(mine.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)

@@ -34,7 +34,7 @@ def simplified(graph):
 
 
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 7])
-def test_the_branch_of_a_known_index_stands_for_the_cond(traced, keeps, index):
+def test_the_branch_of_a_static_index_replaces_the_cond(traced, keeps, index):
     graph = traced(lambda x, y: three(df.constant(index), x, y), [3], [3])
     assert not choices(keeps(simplified, graph, X, Y))
 
@@ -55,9 +55,9 @@ def test_effects_of_the_branch_that_is_taken_stay_and_others_go(traced):
     def f(x):
         return df.cond(df.constant(True), lambda: df.random.normal([3]) + x, lambda: df.random.uniform([3]))
 
-    found = take_branches(simplified(traced(f, [3])))
-    assert not choices(found)
-    assert sum(n.effect is not None for n in found.nodes) == 1
+    optimised = take_branches(simplified(traced(f, [3])))
+    assert not choices(optimised)
+    assert sum(n.effect is not None for n in optimised.nodes) == 1
 
 
 def test_a_result_that_is_the_same_operand_in_all_branches_is_that(traced, keeps):
@@ -112,16 +112,16 @@ def test_compiled_conds_and_their_gradients_are_those_of_eager_runs(index):
             value = df.reduce_sum(three(i, x, y))
         return value, *tape.gradient(value, [x, y], unconnected_gradients="zero")
 
-    known = df.function(lambda x, y: run(df.constant(index), x, y))
+    specialised = df.function(lambda x, y: run(df.constant(index), x, y))
     inputs = df.constant(X), df.constant(Y)
-    wanted = run(df.constant(index), *inputs)
-    for found in (known(*inputs), df.function(run)(df.constant(index), *inputs)):
-        for mine, theirs in zip(found, wanted, strict=True):
+    expected = run(df.constant(index), *inputs)
+    for result in (specialised(*inputs), df.function(run)(df.constant(index), *inputs)):
+        for mine, theirs in zip(result, expected, strict=True):
             assert np.array_equal(mine.numpy(), theirs.numpy())
 
 
 def test_values_of_operands_under_a_cond_are_evaluated_as_before(traced):
     graph = traced(three, INDEX, [3], [3])
     for index in (0, 1, 2):
-        wanted = evaluate(graph, [np.int32(index), X, Y])[0]
-        assert np.array_equal(evaluate(simplified(graph), [np.int32(index), X, Y])[0], wanted)
+        expected = evaluate(graph, [np.int32(index), X, Y])[0]
+        assert np.array_equal(evaluate(simplified(graph), [np.int32(index), X, Y])[0], expected)

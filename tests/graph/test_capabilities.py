@@ -1,4 +1,4 @@
-"""What passes and plans make depends on the capabilities of a backend, and on no name of one."""
+"""Passes and plans depend on a backend's capabilities, never on its name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ capabilities = st.builds(
 
 
 @given(capabilities, capabilities, capabilities)
-def test_what_several_can_do_is_the_same_in_any_grouping(
+def test_the_intersection_of_capabilities_is_associative(
     x: Capabilities, y: Capabilities, z: Capabilities
 ) -> None:
     assert (x & y) & z == x & (y & z)
@@ -81,11 +81,11 @@ def test_operands_that_blas_cannot_read_are_copied(strided: bool, copies: int) -
     assert sum(call.kind is CallKind.KERNEL for call in calls) == copies
 
 
-@pytest.mark.parametrize("room", ["graph", "schedule", "function"])
-def test_names_of_backends_are_compared_nowhere(room: str) -> None:
+@pytest.mark.parametrize("package", ["graph", "schedule", "function"])
+def test_names_of_backends_are_compared_nowhere(package: str) -> None:
     places = [
         (name, node.lineno)
-        for path in sorted(ROOT.glob(f"{room}/**/*.py"))
+        for path in sorted(ROOT.glob(f"{package}/**/*.py"))
         if (name := str(path.relative_to(ROOT))) not in OTHER_MEANINGS
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Compare)

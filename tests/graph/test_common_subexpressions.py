@@ -1,4 +1,4 @@
-"""What is computed twice is computed once."""
+"""Common subexpression elimination: equal nodes are computed once."""
 
 from __future__ import annotations
 

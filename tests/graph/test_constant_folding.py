@@ -1,4 +1,4 @@
-"""What is known while compiling is computed there."""
+"""Constant folding: nodes of constants are evaluated at compile time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_constants_alone_become_one_constant(traced):
     assert np.array_equal(value, (df.exp(df.constant([1.0, 2.0])) * 3.0 + 1.0).numpy())
 
 
-def test_what_reads_an_argument_stays(traced):
+def test_nodes_that_read_an_argument_stay(traced):
     assert names(traced(lambda x: x + df.constant([1.0]) * 2.0, [1])) == ["constant", "add"]
 
 
@@ -36,7 +36,7 @@ def test_repeating_a_number_stays_a_view(traced):
     assert names(traced(lambda: df.zeros([8, 8]))) == ["constant", "broadcast_to"]
 
 
-def test_what_is_made_of_repeated_numbers_is_one_of_them_repeated(traced):
+def test_elementwise_results_of_repeated_numbers_are_repeated_numbers(traced):
     graph = folded(traced(lambda: df.transpose(df.zeros([8, 3]) + 2.0) * df.fill([3, 8], 0.5)))
     assert [n.op.name for n in graph.nodes] == ["constant", "broadcast_to"]
     assert graph.nodes[0].attrs["value"] == np.float32(1.0)

@@ -141,10 +141,10 @@ def test_a_loop_that_draws_in_a_checked_loop_has_no_gradient():
 @pytest.mark.parametrize("step", [draws, prints, adds])
 def test_a_graph_with_a_loop_is_pickled(step):
     graph = loop(graph_of(step))
-    (found,) = pickle.loads(pickle.dumps(graph)).nodes
-    assert found.op is LOOP
-    assert found.effect is graph.nodes[0].effect
-    assert found.settings == graph.nodes[0].settings
+    (result,) = pickle.loads(pickle.dumps(graph)).nodes
+    assert result.op is LOOP
+    assert result.effect is graph.nodes[0].effect
+    assert result.settings == graph.nodes[0].settings
 
 
 def test_specs_do_not_change():
@@ -177,14 +177,12 @@ def test_a_loop_extends_itself_and_those_it_was_made_of():
 
 
 def test_the_inputs_of_a_loop_come_in_three_parts(traced):
-    body = traced(lambda i, row, rest: (i + rest, row), [], [], [])
+    body = traced(lambda i, row, n: (i + n, row), [], [], [])
     spec = LoopSpec(body, 1, 1, None)
     assert spec.parts("abc") == ("a", "b", "c")
     assert (spec.end, spec.stacked, spec.iterations) == (2, (body.outputs[1],), None)
-    test = traced(lambda i, rest: i < rest, [], [])
-    assert LoopSpec(traced(lambda i, rest: i, [], []), 1, 0, 5, condition=test).iterations is None, (
-        "at most 5"
-    )
+    test = traced(lambda i, n: i < n, [], [])
+    assert LoopSpec(traced(lambda i, n: i, [], []), 1, 0, 5, condition=test).iterations is None, "at most 5"
 
 
 def test_bodies_that_stay_leave_the_spec_as_it_is(traced):

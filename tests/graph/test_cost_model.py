@@ -1,4 +1,4 @@
-"""The figures of a processor: one record, and no others in passes and schedule."""
+"""The cost model: one record of processor figures; passes and schedule have no others."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def is_number(value: ast.expr) -> bool:
 
 def test_passes_and_schedule_have_no_figures_of_their_own() -> None:
     folders = [ROOT / "graph", ROOT / "graph/passes", ROOT / "schedule"]
-    found = {
+    constants = {
         f"{'.'.join(path.relative_to(ROOT).with_suffix('').parts)}.{name}"
         for folder in folders
         for path in folder.glob("*.py")
         for name in numbers_of(path)
     }
-    assert found <= NO_FIGURES.keys()
+    assert constants <= NO_FIGURES.keys()
 
 
 @given(st.integers(0, 1 << 24), st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([1 << 15, 1 << 20]))

@@ -1,4 +1,4 @@
-"""Equality type for type and bit for bit."""
+"""Equality of constants by type and by bits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HOLDERS = [
 
 @pytest.mark.parametrize("hold", HOLDERS)
 @pytest.mark.parametrize(("a", "b"), [(1, True), (1, 1.0), (0.0, -0.0), (Ratio(0.0), Ratio(-0.0))])
-def test_what_holds_other_values_differs_as_they_do(hold, a, b):
+def test_containers_differ_as_their_elements_do(hold, a, b):
     assert exact(hold(a)) == exact(hold(a))
     assert hash(exact(hold(a))) == hash(exact(hold(a)))
     assert exact(hold(a)) != exact(hold(b))

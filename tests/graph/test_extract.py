@@ -1,4 +1,4 @@
-"""Parts of graphs, and a graph with its gradient cut in two."""
+"""Subgraphs, and the partition of a graph with its gradient into forward and backward graphs."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_the_halves_compute_the_whole(traced):
     first, *residuals = evaluate(halves.forward, [A])
     pick = {SourceKind.INPUT: [A, B], SourceKind.OUTPUT: [first], SourceKind.RESIDUAL: residuals}
     (last,) = evaluate(halves.backward, [pick[kind][i] for kind, i in halves.sources])
-    wanted = evaluate(whole, [A, B])
-    assert np.array_equal(first, wanted[0])
-    assert np.array_equal(last, wanted[1])
+    expected = evaluate(whole, [A, B])
+    assert np.array_equal(first, expected[0])
+    assert np.array_equal(last, expected[1])
 
 
 def test_inputs_constants_and_views_are_not_saved(traced):

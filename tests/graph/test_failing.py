@@ -1,4 +1,4 @@
-"""Which nodes may end a program."""
+"""Which nodes may raise an error at run time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FAILING = {
 
 @pytest.mark.parametrize("name", SAFE | FAILING)
 @pytest.mark.parametrize("optimised", [False, True])
-def test_what_may_fail(name, optimised):
+def test_failing_ops(name, optimised):
     function, *specs = (SAFE | FAILING)[name]
     graph = df.function(function).get_concrete_function(*specs).graph
     nodes = (optimise(graph, CompileOptions()) if optimised else graph).nodes

@@ -1,4 +1,4 @@
-"""What fuses into one loop nest, and what does not."""
+"""Fusion: which nodes become one loop nest, and which don't."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_an_argument_is_read_through_any_view() -> None:
     assert len(kernels(lambda x: df.exp(x) + df.transpose(x) + x[::-1] + x[:1], SQUARE)) == 1
 
 
-def test_what_is_picked_from_an_argument_goes_on_in_the_nest() -> None:
+def test_rows_gathered_from_an_argument_are_used_in_the_same_nest() -> None:
     picked = kernels(lambda x, i: df.exp(df.gather(x, i) + 1.0), MATRIX, spec(4, dtype=df.int32))
     assert picked == ["gather+add+exp"]
 
@@ -124,7 +124,7 @@ def test_a_training_step_is_a_handful_of_nests() -> None:
 # More than one
 
 
-def test_what_needs_a_whole_reduction_waits_in_a_nest_of_its_own() -> None:
+def test_readers_of_a_whole_reduction_are_in_a_later_nest() -> None:
     assert kernels(lambda x: x - df.reduce_sum(x) * 2.0, MATRIX) == ["reduce_sum+multiply", "subtract"]
 
 
@@ -155,7 +155,7 @@ def test_values_of_different_sizes_are_apart() -> None:
     assert kernels(lambda x, y: (df.exp(x), df.exp(y)), MATRIX, VECTOR) == ["exp", "exp"]
 
 
-def test_what_has_no_native_form_stands_between_nests() -> None:
+def test_ops_without_native_code_run_between_nests() -> None:
     graph = optimised(lambda x: df.exp(df.sort(df.exp(x))), VECTOR)
     assert [n.op.name for n in graph.nodes] == ["fused", "sort", "fused"]
 
@@ -181,7 +181,7 @@ def test_only_the_parts_that_are_read_are_computed() -> None:
     assert kernels(lambda x: df.math.real(x + x), spec(10, dtype=df.complex64)) == ["real_of+add_re+real"]
 
 
-def test_what_takes_no_parts_is_left_alone() -> None:
+def test_graphs_without_slices_are_unchanged() -> None:
     assert kernels(lambda x: df.sin(x), spec(10, dtype=df.complex64)) == []
 
 
@@ -307,14 +307,14 @@ def test_no_two_groups_wait_for_each_other(steps: list[tuple[Any, int, int]]) ->
     """The fused graph is in order and computes the same, whichever values are read again how much later."""
 
     def function(x: Any) -> list[Any]:
-        known = [x]
+        values = [x]
         for step, i, j in steps:
-            known.append(step(known[-1 - i % len(known)], known[-1 - j % len(known)]))
-        return known[-3:]
+            values.append(step(values[-1 - i % len(values)], values[-1 - j % len(values)]))
+        return values[-3:]
 
     concrete = df.function(function).get_concrete_function(spec(4, 4, dtype=df.int32))
     verify(concrete.optimised_graph)
     x = np.arange(16, dtype=np.int32).reshape(4, 4)
     expected = evaluate(concrete.graph, [x])
-    for found, wanted in zip(evaluate(concrete.optimised_graph, [x]), expected, strict=True):
-        np.testing.assert_array_equal(found, wanted, strict=True)
+    for actual, desired in zip(evaluate(concrete.optimised_graph, [x]), expected, strict=True):
+        np.testing.assert_array_equal(actual, desired, strict=True)

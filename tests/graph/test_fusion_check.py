@@ -1,4 +1,4 @@
-"""The check of fusion's groups: those that fusion makes are legal, and what is wrong with others is named."""
+"""The checker of fusion groups: fusion's own groups pass, and faults of illegal groups are named."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def group(graph: Graph, *ops: str, position: int | None = None) -> Group:
     """The first nodes of these names as one group over vectors, at the place of the last."""
     nodes = [node_of(graph, op) for op in ops]
     last = graph.nodes.index(nodes[-1]) if position is None else position
-    found = Group(last, (nodes[-1].output.spec.shape[0],))
+    fused = Group(last, (nodes[-1].output.spec.shape[0],))
     for node in nodes:
-        found.add(node, (0,))
-    return found
+        fused.add(node, (0,))
+    return fused
 
 
 def node_of(graph: Graph, op: str) -> Node:
@@ -55,7 +55,7 @@ def chain(traced) -> Graph:
         lambda x: df.cond(x[0, 0] > 1.0, lambda: df.nn.softmax(x) * 2.0, lambda: df.sort(x) * 3.0),
     ],
 )
-def test_what_fusion_makes_is_legal(traced, function) -> None:
+def test_groups_of_fusion_are_legal(traced, function) -> None:
     assert check_fusion(traced(function, [4, 4]), CompileOptions()) == []
 
 
@@ -86,14 +86,14 @@ def test_a_group_that_waits_for_itself_through_a_node_outside_is_reported(traced
     assert f"sort ({line_of(program, 'sort')}) reads from exp+add" in names
 
 
-def test_what_is_read_through_a_view_is_waited_for(traced) -> None:
+def test_a_view_depends_on_the_writer_of_its_buffer(traced) -> None:
     graph = traced(
         lambda x, y: df.sin(x) * df.exp(df.reshape(df.sort(df.reshape(x * y, [5])), [5])), [5], [5]
     )
     assert "depend on each other" in faults(graph, [group(graph, "multiply", "exp")])[0]
 
 
-def test_what_may_fail_is_not_moved_across_an_effect(traced) -> None:
+def test_failing_ops_do_not_move_across_a_side_effect(traced) -> None:
     """It is printed before the first division, and not after the second, whichever fails."""
 
     def program(x, y):
@@ -139,10 +139,10 @@ def test_nodes_out_of_order_inside_of_a_group_are_reported(chain: Graph) -> None
 
 def matrix_group(graph: Graph, **axes: tuple[int | None, ...]) -> Group:
     """All nodes that ``axes`` names, over loops of 3 and 4 iterations, with the axes of their index."""
-    found = Group(len(graph.nodes) - 1, (3, 4))
+    fused = Group(len(graph.nodes) - 1, (3, 4))
     for op, own in axes.items():
-        found.add(node_of(graph, op), own)
-    return found
+        fused.add(node_of(graph, op), own)
+    return fused
 
 
 def test_an_index_that_does_not_fit_the_loops_is_reported(traced) -> None:
@@ -175,9 +175,9 @@ def test_elements_picked_from_a_value_of_the_same_kernel_are_reported(traced) ->
 
 def test_reductions_over_different_loops_in_one_kernel_are_reported(traced) -> None:
     graph = traced(lambda x: (df.reduce_sum(x, 0), df.reduce_max(x, 1)), [3, 4])
-    found = faults(graph, [matrix_group(graph, reduce_sum=(0, 1), reduce_max=(0, 1))])
-    assert len(found) == 2
-    assert all("its kernel [0, 1]" in fault for fault in found)
+    result = faults(graph, [matrix_group(graph, reduce_sum=(0, 1), reduce_max=(0, 1))])
+    assert len(result) == 2
+    assert all("its kernel [0, 1]" in fault for fault in result)
 
 
 def test_a_value_on_some_of_the_loops_that_are_not_kept_is_reported(traced) -> None:

@@ -26,18 +26,18 @@ GENERATOR = df.random.Generator.from_seed(7)
 
 
 def the_loop(graph):
-    (found,) = [n for n in graph.nodes if isinstance(n.op.kind, Loop)]
-    return found
+    (loop,) = [n for n in graph.nodes if isinstance(n.op.kind, Loop)]
+    return loop
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 def test_the_numbers_are_those_of_draws_iteration_by_iteration(draw):
-    found = []
+    results = []
     for function in (walk, df.function(walk)):
         df.random.set_seed(5)
         GENERATOR.reset_from_seed(7)
-        found.append([function(df.zeros([3]), draw).numpy() for _ in range(3)])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+        results.append([function(df.zeros([3]), draw).numpy() for _ in range(3)])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
 
 
 def test_such_a_loop_has_no_effect_any_more():

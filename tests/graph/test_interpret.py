@@ -1,4 +1,4 @@
-"""Graphs run node by node."""
+"""The graph interpreter, which runs node by node."""
 
 from __future__ import annotations
 

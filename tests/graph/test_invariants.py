@@ -1,4 +1,4 @@
-"""What each iteration of a loop would compute again is computed before it."""
+"""Loop-invariant code motion: what every iteration would recompute is computed before the loop."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def simplified(graph):
 
 def some_iterations(iteration):
     """A loop of ``n`` iterations over ``iteration``."""
-    return lambda n, x, *rest: df.while_loop(
-        lambda i, x: i < n, lambda i, x: (i + 1, iteration(x, *rest)), (0, x)
+    return lambda n, x, *others: df.while_loop(
+        lambda i, x: i < n, lambda i, x: (i + 1, iteration(x, *others)), (0, x)
     )
 
 
-def test_what_no_iteration_changes_goes_before_the_loop(traced, keeps):
+def test_loop_invariant_nodes_are_hoisted(traced, keeps):
     def f(xs, w):
         return df.foldl(lambda h, x: h * x + df.reduce_sum(df.exp(w) @ w, 0), xs, w[0])
 
@@ -55,8 +55,8 @@ def test_what_no_iteration_changes_goes_before_the_loop(traced, keeps):
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_any_number_of_iterations_gives_the_same(traced, keeps, n):
     graph = traced(some_iterations(lambda x, w: x @ df.exp(w)), N, [3, 3], [3, 3])
-    found = keeps(simplified, graph, np.int32(n), W, W)
-    assert names(found) == {"constant", "add", "matmul"}
+    result = keeps(simplified, graph, np.int32(n), W, W)
+    assert names(result) == {"constant", "add", "matmul"}
 
 
 def test_conditions_are_relieved_too(traced, keeps):
@@ -68,7 +68,7 @@ def test_conditions_are_relieved_too(traced, keeps):
     assert sum(n.op.name == "reduce_sum" for n in loop_of(loop).condition.nodes) == 1
 
 
-def test_what_leaves_an_inner_loop_leaves_the_outer_one(traced, keeps):
+def test_values_hoisted_from_an_inner_loop_leave_the_outer_one(traced, keeps):
     def f(xs, w):
         def outer(h, x):
             return df.foldl(lambda h, y: df.sin(h) + df.exp(w[0]) * y + df.cos(x), xs, h)
@@ -114,7 +114,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("iteration", FAILING.values(), ids=FAILING)
-def test_what_may_fail_stays_in_a_loop_that_may_have_no_iteration(iteration):
+def test_failing_ops_stay_in_a_loop_that_may_run_zero_times(iteration):
     @df.function
     def f(x, n, bad):
         return df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, iteration(x, bad)), (0, x))[1]
@@ -124,7 +124,7 @@ def test_what_may_fail_stays_in_a_loop_that_may_have_no_iteration(iteration):
     f(x, df.constant(0), df.constant(99))
 
 
-def test_what_may_fail_goes_before_a_loop_that_surely_runs(traced, keeps):
+def test_failing_ops_move_before_a_loop_that_certainly_runs(traced, keeps):
     def f(xs, w, n):
         return df.foldl(lambda h, x: h * x + df.gather(w, n), xs, w[0])
 
@@ -139,18 +139,18 @@ def test_gradients_of_what_moves_are_those_of_eager_runs():
         return y, *tape.gradient(y, [xs, w])
 
     inputs = df.constant(XS), df.constant(W * 0.1)
-    for mine, wanted in zip(df.function(run)(*inputs), run(*inputs), strict=True):
-        np.testing.assert_allclose(mine.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5)
+    for mine, expected in zip(df.function(run)(*inputs), run(*inputs), strict=True):
+        np.testing.assert_allclose(mine.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
 
 
 class Checks:
     """The maths of element code, which notes its checks."""
 
     def __init__(self):
-        self.made = 0
+        self.count = 0
 
     def check(self, ok, message):
-        self.made += 1
+        self.count += 1
 
     def __getattr__(self, name):
         return getattr(maths_reference, name)
@@ -172,4 +172,4 @@ def test_element_code_without_an_error_of_its_own_checks_no_floats(op):
     if sample.inputs:
         with np.errstate(all="ignore"):
             op.kind.code(m, *[np.float32([0.25, 0.5])] * len(sample.inputs), **sample.attrs)
-    assert not m.made
+    assert not m.count

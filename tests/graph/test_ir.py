@@ -1,4 +1,4 @@
-"""The graph's own rules."""
+"""The graph IR's own rules: what the verifier accepts and rejects."""
 
 from __future__ import annotations
 

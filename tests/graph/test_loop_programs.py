@@ -94,12 +94,12 @@ programs = st.builds(
 @given(programs)
 def test_passes_keep_values_and_gradients(function):
     graph = record(with_gradient(function))
-    wanted = evaluate(graph, [XS, W])
+    expected = evaluate(graph, [XS, W])
     exact = {p.name for p in SIMPLIFICATIONS}
 
     def check(name, graph):
         verify(graph)
-        for mine, before in zip(evaluate(graph, [XS, W]), wanted, strict=True):
+        for mine, before in zip(evaluate(graph, [XS, W]), expected, strict=True):
             assert mine.shape == before.shape
             if name in exact:
                 assert mine.tobytes() == before.tobytes(), name

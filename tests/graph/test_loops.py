@@ -71,7 +71,7 @@ def test_loops_over_other_inputs_stay_two(traced, keeps):
     assert len(loops(keeps(merge_loops, traced(f, XS.shape, X.shape), XS, X))) == 2
 
 
-def test_a_trimmed_loop_does_not_stand_for_what_it_was(traced, keeps):
+def test_a_trimmed_loop_is_not_equal_to_the_original(traced, keeps):
     def f(xs, h):
         first, second = df.foldl(lambda a, x: (a[0] + x, a[1] * x), xs, (h, h))
         return first, second
@@ -85,10 +85,10 @@ def test_a_trimmed_loop_does_not_stand_for_what_it_was(traced, keeps):
     assert len(loops(keeps(merge_loops, keeps(trim_control, twice, XS, X), XS, X))) == 2
 
 
-# what nobody needs
+# an unneeded value
 
 
-def test_what_is_carried_for_nothing_is_not(traced, keeps):
+def test_unread_loop_variables_are_dropped(traced, keeps):
     def f(xs, h, unused):
         return df.foldl(lambda a, x: (a[0] * x, a[1] + x), xs, (h, unused))[0]
 
@@ -96,7 +96,7 @@ def test_what_is_carried_for_nothing_is_not(traced, keeps):
     assert (loop_of(loop).carried, len(loop.inputs)) == (1, 2)
 
 
-def test_what_another_needs_is_carried(traced, keeps):
+def test_values_that_other_carried_values_need_are_carried(traced, keeps):
     def f(xs, h, other):
         return df.foldl(lambda a, x: (a[0] * x + a[1], a[1] + x), xs, (h, other))[0]
 
@@ -112,32 +112,32 @@ def test_rows_that_nothing_reads_are_not_kept(traced, keeps):
     assert len(loop.outputs) - loop_of(loop).carried == 1
 
 
-def test_what_no_iteration_changes_is_its_initial_value(traced, keeps):
+def test_unchanged_loop_variables_are_their_initial_values(traced, keeps):
     def f(xs, h, same):
-        found, kept = df.foldl(lambda a, x: (a[0] * x + a[1], a[1]), xs, (h, same))
-        return found, kept
+        result, kept = df.foldl(lambda a, x: (a[0] * x + a[1], a[1]), xs, (h, same))
+        return result, kept
 
     graph = keeps(trim_control, traced(f, XS.shape, X.shape, X.shape), XS, X, X)
     assert graph.outputs[1] is graph.inputs[2]
     assert loop_of(loops(graph)[0]).carried == 1
 
 
-def test_what_goes_through_a_loop_unchanged_is_still_made_before_it(traced, keeps):
+def test_unchanged_loop_variables_are_computed_before_the_loop(traced, keeps):
     def f(xs, h):
-        made, _ = df.foldl(lambda a, x: (a[0] * x, a[1] + x), xs, (h, h))
-        _, kept = df.foldl(lambda a, x: (a[0] + x, a[1]), xs, (h, made))
+        first, _ = df.foldl(lambda a, x: (a[0] * x, a[1] + x), xs, (h, h))
+        _, kept = df.foldl(lambda a, x: (a[0] + x, a[1]), xs, (h, first))
         return kept
 
     assert len(loops(keeps(simplified, traced(f, XS.shape, X.shape), XS, X))) == 1
 
 
-def test_what_only_an_unneeded_value_reads_goes_with_it(traced, keeps):
+def test_inputs_of_unneeded_values_are_removed_too(traced, keeps):
     def f(xs, h):
         a, b = df.foldl(lambda a, x: (df.sin(a[0]) * x, a[1] + x), xs, (h, h))
         return df.foldl(lambda a, x: (a[1] * x, a[1] + x), xs, (a * 2.0, b))[1]
 
-    found = loops(keeps(trim_control, traced(f, XS.shape, X.shape), XS, X))
-    assert [loop_of(loop).carried for loop in found] == [1, 1]
+    result = loops(keeps(trim_control, traced(f, XS.shape, X.shape), XS, X))
+    assert [loop_of(loop).carried for loop in result] == [1, 1]
 
 
 # known numbers of iterations
@@ -145,13 +145,13 @@ def test_what_only_an_unneeded_value_reads_goes_with_it(traced, keeps):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(("length", "left"), [(0, 0), (1, 0), (2, 1)])
-def test_a_loop_of_no_iteration_or_of_one_is_none(traced, keeps, length, left, reverse):
+def test_loops_of_zero_or_one_iteration_are_unrolled(traced, keeps, length, left, reverse):
     def iteration(a, b, x, c):
         return df.sin(a) * x, b + a, a * c, x
 
     specs = [3], [3], [length, 3], [3]
-    for known in (length, None):
-        graph = looped(traced, iteration, specs, 2, 1, known, reverse=reverse)
+    for count in (length, None):
+        graph = looped(traced, iteration, specs, 2, 1, count, reverse=reverse)
         assert len(loops(keeps(with_static_trip_counts, graph, X, X, XS[:length], X))) == left
         keeps(simplified, graph, X, X, XS[:length], X)
 
@@ -215,16 +215,16 @@ def test_stacks_that_would_fill_the_memory_grow_iteration_by_iteration(traced, i
     graph = looped(traced, iteration, specs, 2, 0, None, test=lambda i, x: i < iterations)
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
-    made = loop.with_inputs([zero.output, graph.inputs[1]])
-    (found,) = loops(with_static_trip_counts(replace(graph, nodes=(zero, made), outputs=made.outputs)))
-    assert (loop_of(found).condition is None) is counted
+    fed = loop.with_inputs([zero.output, graph.inputs[1]])
+    (rewritten,) = loops(with_static_trip_counts(replace(graph, nodes=(zero, fed), outputs=fed.outputs)))
+    assert (loop_of(rewritten).condition is None) is counted
 
 
 def test_effects_of_a_loop_of_one_iteration_happen_once(traced):
     graph = looped(traced, lambda a, x: a + x * df.random.normal([3]), [[3], [1, 3]], 1, 1, 1)
-    found = with_static_trip_counts(graph)
-    assert not loops(found)
-    assert sum(n.effect is not None for n in found.nodes) == 1
+    rewritten = with_static_trip_counts(graph)
+    assert not loops(rewritten)
+    assert sum(n.effect is not None for n in rewritten.nodes) == 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
@@ -301,7 +301,7 @@ def test_a_condition_with_effects_counts_nothing(traced):
     assert trip_count(loop_of(loops(graph)[0]), [np.int32(0)]) is None
 
 
-def test_any_caller_that_reads_rows_whose_number_is_known_has_it_too(traced):
+def test_readers_of_rows_with_a_static_count_get_the_count(traced):
     def iteration(i, x):
         return i + 1, df.sin(x), x
 
@@ -309,14 +309,14 @@ def test_any_caller_that_reads_rows_whose_number_is_known_has_it_too(traced):
     graph = looped(traced, iteration, specs, 2, 0, None, test=lambda i, x: i < 10**7)
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
-    made = loop.with_inputs([zero.output, graph.inputs[1]])
+    fed = loop.with_inputs([zero.output, graph.inputs[1]])
     body = traced(lambda row: df.stack([row] * 9), [4])
-    reader = Node(LOOP, [made.outputs[2]], {"loop": LoopSpec(body, 0, 1, None)}, [TensorSpec([None, 9, 4])])
-    whole = replace(graph, nodes=(zero, made, reader), outputs=reader.outputs)
+    reader = Node(LOOP, [fed.outputs[2]], {"loop": LoopSpec(body, 0, 1, None)}, [TensorSpec([None, 9, 4])])
+    whole = replace(graph, nodes=(zero, fed, reader), outputs=reader.outputs)
     assert [loop_of(n).length for n in loops(with_static_trip_counts(whole))] == [10**7, 10**7]
 
 
-def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_report(traced):
+def test_passes_keep_the_loops_choice_of_residuals(traced):
     def iteration(i, x, unused, w):
         return i + 1, df.sin(x) * df.exp(w), unused + x, x
 
@@ -325,7 +325,11 @@ def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_report(traced):
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
     attrs = {"loop": replace(loop_of(loop), recompute=True)}
-    made = Node(loop.op, [zero.output, *graph.inputs[1:]], attrs, loop.specs)
-    (found,) = loops(simplified(replace(graph, nodes=(zero, made), outputs=made.outputs[1:2])))
-    assert (loop_of(found).length, loop_of(found).carried, loop_of(found).recompute) == (5, 1, True)
-    assert len(loop_of(found).body.nodes) == 2, "sin and the product"
+    fed = Node(loop.op, [zero.output, *graph.inputs[1:]], attrs, loop.specs)
+    (rewritten,) = loops(simplified(replace(graph, nodes=(zero, fed), outputs=fed.outputs[1:2])))
+    assert (loop_of(rewritten).length, loop_of(rewritten).carried, loop_of(rewritten).recompute) == (
+        5,
+        1,
+        True,
+    )
+    assert len(loop_of(rewritten).body.nodes) == 2, "sin and the product"

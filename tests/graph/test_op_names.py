@@ -1,4 +1,4 @@
-"""The compiler decides by op kinds, scalar functions and records: names of ops are for people."""
+"""The compiler decides by op kinds, scalar functions and records, never by an op's name."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def is_other_word(file: str, text: str) -> bool:
     return text in OTHER_MEANINGS or (file, text) in WORDS_OF_FILES
 
 
-def trees(*rooms: str) -> Iterator[tuple[str, ast.Module]]:
-    for room in rooms:
-        for path in sorted(ROOT.glob(f"{room}/**/*.py")):
+def trees(*packages: str) -> Iterator[tuple[str, ast.Module]]:
+    for package in packages:
+        for path in sorted(ROOT.glob(f"{package}/**/*.py")):
             yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -74,7 +74,7 @@ def test_passes_and_schedule_hold_no_names_of_ops() -> None:
     assert not {place for place in names if not is_other_word(place[0], place[2])}
 
 
-def test_the_compiler_compares_and_looks_up_no_name_of_an_op() -> None:
+def test_the_compiler_never_compares_or_looks_up_op_names() -> None:
     places = [
         (name, node.lineno)
         for name, tree in trees(*COMPILER)

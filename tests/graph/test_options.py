@@ -1,4 +1,4 @@
-"""What a graph is compiled for decides what it becomes, and nothing else does."""
+"""Compile options decide what a graph compiles to, and nothing else does."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_all_passes_keep_the_rules(traced):
         optimise(graph, options)
 
 
-def test_the_environment_turns_checking_on(monkeypatch):
+def test_an_environment_variable_enables_the_checks(monkeypatch):
     monkeypatch.delenv("DUALFLOW_CHECK_PASSES", raising=False)
     assert not compile_options().checking
     monkeypatch.setenv("DUALFLOW_CHECK_PASSES", "1")
@@ -176,7 +176,7 @@ def test_one_thread_shares_nothing():
 
 
 @pytest.mark.parametrize("bits", [128, 256, 512])
-def test_code_is_written_for_vectors_of_so_many_bits(bits):
+def test_code_is_emitted_for_the_vector_width(bits):
     options = CompileOptions(capabilities=Capabilities(vector_bytes=bits // 8))
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 10]), options)

@@ -1,4 +1,4 @@
-"""The text of graphs, read back: it prints the same and computes the same bits."""
+"""The parser of printed graphs: a parsed graph prints the same and computes the same bits."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def case_graph(case: Case) -> tuple[Graph, list[Any]]:
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_every_op_with_each_of_its_sample_attributes_is_read_back(op):
-    seen = set()
+    visited = set()
     for case in cases(op):
         sample = case.label.split("-")[0]
-        if sample not in seen:
-            seen.add(sample)
+        if sample not in visited:
+            visited.add(sample)
             graph, arrays = case_graph(case)
             check_same(graph, *arrays)
 

@@ -1,4 +1,4 @@
-"""Of a matrix product only what is read is computed."""
+"""Slices of matrix products: only the rows and columns that are read are computed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def cut(traced, function, *arrays):
         passes=SIMPLIFICATIONS,
     )
     verify(graph)
-    wanted = function(*[df.constant(a) for a in arrays])
-    for mine, eager in zip(evaluate(graph, arrays), df.nest.flatten(wanted), strict=True):
+    expected = function(*[df.constant(a) for a in arrays])
+    for mine, eager in zip(evaluate(graph, arrays), df.nest.flatten(expected), strict=True):
         np.testing.assert_array_equal(mine, eager)
     return product_sizes(graph)
 
@@ -39,7 +39,7 @@ def cut(traced, function, *arrays):
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("key", [np.s_[1:3], np.s_[:, 2:], np.s_[1:4, 1:3], np.s_[-2:, :-1]])
-def test_the_rest_is_not_computed(traced, transpose_a, transpose_b, key):
+def test_unread_parts_are_not_computed(traced, transpose_a, transpose_b, key):
     def part(a, b):
         return df.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)[key]
 

@@ -34,12 +34,12 @@ def program(choices):
     """A straight-line program of these choices: each step takes earlier values."""
 
     def run(x):
-        made = [x, df.constant([[1.0, -0.0, 2.0]] * 2)]
+        values = [x, df.constant([[1.0, -0.0, 2.0]] * 2)]
         for op, a, b in choices:
             ops = UNARY if op % 2 else BINARY
-            arguments = [made[i % len(made)] for i in (a, b)]
-            made.append(ops[op // 2 % len(ops)](*arguments[: 1 if op % 2 else 2]))
-        return made[-1], made[len(made) // 2]
+            arguments = [values[i % len(values)] for i in (a, b)]
+            values.append(ops[op // 2 % len(ops)](*arguments[: 1 if op % 2 else 2]))
+        return values[-1], values[len(values) // 2]
 
     return run
 
@@ -56,11 +56,11 @@ def record(function, *specs):
 def test_every_pass_keeps_every_value(choices, numbers):
     x = np.array(numbers, np.float32).reshape(2, 3)
     graph = record(program(choices), TensorSpec([2, 3]))
-    wanted = [y.numpy() for y in program(choices)(df.constant(x))]
+    expected = [y.numpy() for y in program(choices)(df.constant(x))]
 
     def check(name, graph):
         verify(graph)
-        for mine, eager in zip(evaluate(graph, [x]), wanted, strict=True):
+        for mine, eager in zip(evaluate(graph, [x]), expected, strict=True):
             assert np.array_equal(mine, eager, equal_nan=True), name
 
     check("traced", graph)
@@ -111,7 +111,7 @@ def test_the_passes_report_their_reasons():
 
 
 def test_the_observer_sees_each_result_in_order():
-    seen = []
-    result = optimise(chain(10), OPTIONS, lambda name, graph: seen.append((name, graph)))
-    assert [name for name, _ in seen] == [p.name for p in PASSES]
-    assert seen[-1][1] is result
+    observed = []
+    result = optimise(chain(10), OPTIONS, lambda name, graph: observed.append((name, graph)))
+    assert [name for name, _ in observed] == [p.name for p in PASSES]
+    assert observed[-1][1] is result

@@ -1,4 +1,4 @@
-"""Graphs as text."""
+"""The text form of graphs."""
 
 from __future__ import annotations
 

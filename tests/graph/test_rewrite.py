@@ -1,4 +1,4 @@
-"""The walk that rules share."""
+"""The graph walk that all rewrite rules share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def double(x):
     return x + x
 
 
-def test_what_no_rule_touches_is_shared(traced):
+def test_unchanged_nodes_are_shared(traced):
     graph = traced(lambda x: df.exp(double(x)), [3])
     same = rewrite(graph, lambda node, make: None)
     assert same.nodes == graph.nodes
@@ -49,15 +49,15 @@ def test_rules_apply_to_the_nodes_they_make(traced):
     assert [n.op.name for n in rewrite(traced(df.exp, [3]), lower).nodes] == ["cos"]
 
 
-def test_a_made_node_keeps_the_replaced_ones_line(traced):
+def test_a_new_node_keeps_the_line_of_the_node_it_replaces(traced):
     graph = traced(lambda x: df.exp(x), [3])
-    made = rewrite(
+    rewritten = rewrite(
         graph, lambda node, make: (make(df.sin.op, node.inputs),) if node.op.name == "exp" else None
     )
-    assert made.nodes[0].origin == graph.nodes[0].origin
+    assert rewritten.nodes[0].origin == graph.nodes[0].origin
 
 
-def test_a_made_node_takes_over_the_lines_of_what_it_skips(traced):
+def test_a_new_node_merges_the_lines_of_skipped_nodes(traced):
     def two_lines(x):
         y = -x
         return y * 2.0
@@ -67,9 +67,9 @@ def test_a_made_node_takes_over_the_lines_of_what_it_skips(traced):
         return (make(df.multiply.op, (inner.inputs[0], node.inputs[1])),) if inner else None
 
     graph = traced(two_lines, [3])
-    made = rewrite(graph, skip).nodes[-1]
-    assert made.origin.line == graph.nodes[0].origin.line + 1
-    assert made.merged_origins == (graph.nodes[0].origin,)
+    last = rewrite(graph, skip).nodes[-1]
+    assert last.origin.line == graph.nodes[0].origin.line + 1
+    assert last.merged_origins == (graph.nodes[0].origin,)
 
 
 def test_a_replacement_of_another_spec_is_refused(traced):

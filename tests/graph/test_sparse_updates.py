@@ -18,10 +18,10 @@ RATE = 1e-3
 
 def table_of_numbers(dtype: str = "float32") -> Array:
     """Numbers, and what sums of zeros might change."""
-    found = np.random.default_rng(0).standard_normal((SIZE, WIDTH)).astype(dtype)
-    found[:, 0] = -0.0
-    found[1::4, 1], found[2::4, 1], found[3::4, 1] = np.inf, np.nan, 0.0
-    return found
+    table = np.random.default_rng(0).standard_normal((SIZE, WIDTH)).astype(dtype)
+    table[:, 0] = -0.0
+    table[1::4, 1], table[2::4, 1], table[3::4, 1] = np.inf, np.nan, 0.0
+    return table
 
 
 def dense(table: Array, ids: Array, rows: Array, rate: float | None) -> Array:
@@ -52,10 +52,10 @@ def is_sparse(function: Any, *args: Any) -> bool:
     return not any(n.op.name == "scatter_add" and n.attrs["size"] == SIZE for n in nodes)
 
 
-def exactly_equal(found: Array, expected: Array) -> bool:
+def exactly_equal(result: Array, expected: Array) -> bool:
     """Equal to the bit, but for which nan a nan is."""
-    same = (found == expected) & (np.signbit(found) == np.signbit(expected))
-    return bool((same | (np.isnan(found) & np.isnan(expected))).all())
+    same = (result == expected) & (np.signbit(result) == np.signbit(expected))
+    return bool((same | (np.isnan(result) & np.isnan(expected))).all())
 
 
 @given(ids=st.lists(st.integers(0, SIZE - 1), min_size=8, max_size=8), seed=st.integers(0, 99))

@@ -120,8 +120,8 @@ def call_process(command: Sequence[str], program: ExportedProgram, arrays: Seque
     """The outputs of a call by a process of :func:`main_program`."""
     sizes, results = _sizes_and_results(program, arrays)
     words = [*command, *[str(n) for n in (*sizes.values(), *[x.nbytes for x in (*arrays, *results)])]]
-    given = b"".join(np.ascontiguousarray(x).tobytes() for x in arrays)
-    done = subprocess.run(words, input=given, capture_output=True, timeout=300, check=False)
+    data = b"".join(np.ascontiguousarray(x).tobytes() for x in arrays)
+    done = subprocess.run(words, input=data, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr.decode()
     ends = np.cumsum([0, *(x.nbytes for x in results)])
     return [

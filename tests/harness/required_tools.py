@@ -69,7 +69,7 @@ def require_library(file: str) -> str:
 
 
 def missing(what: str, remedy: str) -> NoReturn:
-    """Skip the test for want of something, or fail it if everything must exist."""
+    """Skip the test because something is missing, or fail it if everything must exist."""
     import pytest  # .ci/run prints the packages with a Python that has none
 
     reason = f"{what} is not installed: {remedy}"

@@ -5,8 +5,8 @@
     python tests/keras/conformance.py --all --page      # writes what was found into docs/keras.md, too
 
 Each group runs in a process of its own. Tests that are known to fail are listed with the reason in
-``known_failures.txt`` beside this file; a failure that is not listed fails the run, and so does a listed test
-that passes. Some groups compare with jax or TensorFlow: files that need what is not installed are left
+``known_failures.txt`` next to this file. An unlisted failure fails the run, and so does a listed test that
+passes. Some groups compare with jax or TensorFlow: files that need a package which is not installed are left
 out, and counted.
 """
 
@@ -151,14 +151,14 @@ def run(groups: Iterable[Group], timeout: float = 3600) -> Run:
             timeout=timeout,
         )
         seconds = _processor_seconds() - before
-        found: dict[str, list[str]] = defaultdict(list)
+        results: dict[str, list[str]] = defaultdict(list)
         if outcomes.exists():
             for line in outcomes.read_text(encoding="utf-8").splitlines():
                 outcome, what = line.split("\t", 1)
-                found[outcome].append(what)
-    if ended.returncode not in (0, 1, 5) or not found:
-        found["failed"].append(f"the process ended with status {ended.returncode}")
-    return Run(dict(found), seconds, ended.stdout + ended.stderr)
+                results[outcome].append(what)
+    if ended.returncode not in (0, 1, 5) or not results:
+        results["failed"].append(f"the process ended with status {ended.returncode}")
+    return Run(dict(results), seconds, ended.stdout + ended.stderr)
 
 
 def _processor_seconds() -> float:
@@ -181,12 +181,12 @@ def _environment(folder: str, outcomes: Path) -> dict[str, str]:
     }
 
 
-def surprises(found: Run, known: dict[str, str]) -> list[str]:
+def surprises(finished: Run, listed: dict[str, str]) -> list[str]:
     """What differs from the list of known failures."""
-    failed = set(found.outcomes.get("failed", []))
-    passed = set(found.outcomes.get("passed", []))
-    unexpected = [f"fails, and is not listed: {name}" for name in sorted(failed - known.keys())]
-    return unexpected + [f"passes, and is listed: {name}" for name in sorted(passed & known.keys())]
+    failed = set(finished.outcomes.get("failed", []))
+    passed = set(finished.outcomes.get("passed", []))
+    unexpected = [f"fails, and is not listed: {name}" for name in sorted(failed - listed.keys())]
+    return unexpected + [f"passes, and is listed: {name}" for name in sorted(passed & listed.keys())]
 
 
 class Row(NamedTuple):
@@ -208,9 +208,9 @@ HEAD = """\
 """
 
 
-def row(group: Group, found: Run) -> Row:
+def row(group: Group, finished: Run) -> Row:
     """The line of the table for a group."""
-    return Row(group.name, [found.count(kind, group) for kind in KINDS], group[1:4])
+    return Row(group.name, [finished.count(kind, group) for kind in KINDS], group[1:4])
 
 
 def total(rows: Iterable[Row]) -> Row:
@@ -222,11 +222,11 @@ def total(rows: Iterable[Row]) -> Row:
 
 def rows_of(page: str) -> dict[str, Row]:
     """The lines of the table in a page, without the last one."""
-    found = {}
+    rows = {}
     for name, *numbers in re.findall(r"^\| ([\w/.]+)" + r" \| (\d+)" * 6 + r" \|$", page, re.MULTILINE):
         counts = [int(number) for number in numbers]
-        found[name] = Row(name, counts[:3], counts[3:])
-    return found
+        rows[name] = Row(name, counts[:3], counts[3:])
+    return rows
 
 
 def reasons() -> str:
@@ -258,22 +258,22 @@ def main() -> int:
     parser.add_argument("groups", nargs="*", help="names of groups; those that CI runs by default")
     parser.add_argument("--all", action="store_true", help="run every group")
     parser.add_argument("--page", action="store_true", help="write the lines of the table into docs/keras.md")
-    parser.add_argument("--verbose", action="store_true", help="print what pytest says of unlisted failures")
+    parser.add_argument("--verbose", action="store_true", help="print pytest's report of unlisted failures")
     options = parser.parse_args()
     chosen = [g for g in GROUPS if options.all or (g.name in options.groups if options.groups else g.in_ci)]
-    known, rows, wrong, seconds = known_failures(), [], [], 0.0
+    listed, rows, wrong, seconds = known_failures(), [], [], 0.0
     print(HEAD, end="")
     for group in chosen:
-        found = run([group])
-        rows.append(row(group, found))
+        finished = run([group])
+        rows.append(row(group, finished))
         print(rows[-1], flush=True)
-        for file in found.outcomes.get("left out", []):
+        for file in finished.outcomes.get("left out", []):
             print(f"left out: {file}")
-        new = surprises(found, known)
+        new = surprises(finished, listed)
         wrong += new
-        seconds += found.seconds
+        seconds += finished.seconds
         if new and options.verbose:
-            print(found.log)
+            print(finished.log)
     print(f"{total(rows)}\n\n{seconds:.0f} s of the processor", *wrong, sep="\n")
     if options.page:
         PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")

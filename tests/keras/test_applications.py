@@ -46,8 +46,8 @@ def test_an_architecture_computes_what_it_does_on_torch(keras: Any, name: str) -
 def test_an_architecture_trains_as_on_torch(keras: Any, name: str, eagerly: bool) -> None:
     model, images = make(keras, name)
     model.compile(keras.optimizers.SGD(0.01), "sparse_categorical_crossentropy", run_eagerly=eagerly)
-    found = [model.train_on_batch(images, np.arange(4)) for _ in range(2)]
+    losses = [model.train_on_batch(images, np.arange(4)) for _ in range(2)]
     expected = RESULTS[name][1]
-    assert np.isfinite(found).all()
+    assert np.isfinite(losses).all()
     if expected is not None:
-        np.testing.assert_allclose(found, expected, rtol=1e-3)
+        np.testing.assert_allclose(losses, expected, rtol=1e-3)

@@ -1,4 +1,4 @@
-"""What a model is given by mistake: a clear error, and weights as they were."""
+"""Wrong inputs of Keras models: a clear error, and unchanged weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unchanged(model: Any) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("layer", "built_for", "given", "told"),
+    ("layer", "built_for", "shape", "message"),
     [
         ("Dense", (8, 4), (8, 5), r"layer 'named'.*axis -1 of input shape to have value 4, .*shape \(8, 5\)"),
         ("Dense", (8, 4), (4,), r"layer 'named'.*expected min_ndim=2, found ndim=1"),
@@ -48,21 +48,21 @@ def test_a_layer_refuses_an_input_of_another_shape(
     keras: Any,
     layer: str,
     built_for: tuple[int, ...],
-    given: tuple[int, ...],
-    told: str,
+    shape: tuple[int, ...],
+    message: str,
     eagerly: bool,
 ) -> None:
     sizes = {"kernel_size": 2} if layer == "Conv2D" else {}
-    made = getattr(keras.layers, layer)(3, **sizes, name="named")
-    made(np.zeros(built_for, np.float32))
-    call = made if eagerly else df.function(made)
-    with unchanged(made), pytest.raises(ValueError, match=rf"(?s){told}") as raised:
-        call(np.zeros(given, np.float32))
+    built = getattr(keras.layers, layer)(3, **sizes, name="named")
+    built(np.zeros(built_for, np.float32))
+    call = built if eagerly else df.function(built)
+    with unchanged(built), pytest.raises(ValueError, match=rf"(?s){message}") as raised:
+        call(np.zeros(shape, np.float32))
     assert __file__ in [frame.filename for frame in traceback.extract_tb(raised.tb)]
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda keras: keras.layers.Dense(3, unis=4), r"passed to Dense: {'unis': 4}"),
         (lambda keras: keras.optimizers.Adam(lr=0.1), r"not recognized: {'lr': 0.1}"),
@@ -71,8 +71,8 @@ def test_a_layer_refuses_an_input_of_another_shape(
         (lambda keras: make(keras, loss="mse").evaluate(X, Y, verbos=0), "not recognized: {'verbos': 0}"),
     ],
 )
-def test_an_unknown_keyword_is_named(keras: Any, call: Callable[[Any], Any], told: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=told):
+def test_an_unknown_keyword_is_named(keras: Any, call: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         call(keras)
 
 
@@ -81,8 +81,8 @@ def test_an_unknown_keyword_is_named(keras: Any, call: Callable[[Any], Any], tol
 def test_a_label_outside_of_the_classes_is_refused(keras: Any, label: int, eagerly: bool) -> None:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model = make(keras, loss=loss, run_eagerly=eagerly)
-    told = r"a label is outside of \[0, 3\), the classes of the logits"
-    with unchanged(model), pytest.raises(df.errors.OutOfRangeError, match=told) as raised:
+    message = r"a label is outside of \[0, 3\), the classes of the logits"
+    with unchanged(model), pytest.raises(df.errors.OutOfRangeError, match=message) as raised:
         model.fit(X, np.full(8, label), verbose=0)
     assert_shows_the_line(raised)
 
@@ -141,17 +141,17 @@ def edited(model: Any, folder: Path, old: bytes, new: bytes) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (b'"class_name": "Dense"', b'"class_name": "Denser"', "Could not deserialize 'keras.layers.Denser'"),
         (b'"units": 3', b'"units": 3, "sparsity": 2', "Unrecognized keyword arguments.*sparsity"),
     ],
 )
 def test_a_model_of_another_version_reports_what_is_unknown(
-    keras: Any, tmp_path: Path, old: bytes, new: bytes, told: str
+    keras: Any, tmp_path: Path, old: bytes, new: bytes, message: str
 ) -> None:
     file = edited(make(keras, loss="mse"), tmp_path, old, new)
-    with pytest.raises((TypeError, ValueError), match=rf"(?s){told}"):
+    with pytest.raises((TypeError, ValueError), match=rf"(?s){message}"):
         keras.models.load_model(file)
 
 
@@ -162,15 +162,15 @@ def test_a_saved_model_of_tensorflow_s_is_refused(keras: Any, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("units", "told"), [([3, 5], r"value.shape=\(3, 5\)"), ([3], "expected 2 variables, but received 0")]
+    ("units", "message"), [([3, 5], r"value.shape=\(3, 5\)"), ([3], "expected 2 variables, but received 0")]
 )
 def test_weights_of_another_model_change_nothing(
-    keras: Any, tmp_path: Path, units: list[int], told: str
+    keras: Any, tmp_path: Path, units: list[int], message: str
 ) -> None:
     dense = [keras.layers.Dense(n) for n in units]
     keras.Sequential([keras.Input((4,)), *dense]).save_weights(tmp_path / "other.weights.h5")
     model = make(keras, loss="mse")
-    with unchanged(model), pytest.raises(ValueError, match=told):
+    with unchanged(model), pytest.raises(ValueError, match=message):
         model.load_weights(tmp_path / "other.weights.h5")
     with unchanged(model), pytest.raises(ValueError, match=r"not compatible with provided weight shape"):
         model.set_weights([np.ones((4, 3)), np.ones(3), np.ones((3, 5)), np.ones(3)])

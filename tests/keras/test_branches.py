@@ -1,4 +1,4 @@
-"""The branches for this backend, and what they rely on in the Keras that is installed."""
+"""The backend's branches in Keras's code, and the Keras internals that they rely on."""
 
 from __future__ import annotations
 

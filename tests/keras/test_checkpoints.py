@@ -26,16 +26,18 @@ def test_a_model_that_is_not_built_yet_goes_on_where_the_saved_one_was(keras: An
     first = compiled()
     first.fit(x, y, verbose=0)
     path = df.train.Checkpoint(model=first, optimizer=first.optimizer).save(tmp_path / "c")
-    wanted = first.fit(x, y, shuffle=False, verbose=0).history["loss"]
+    expected = first.fit(x, y, shuffle=False, verbose=0).history["loss"]
     other = compiled()
     status = df.train.Checkpoint(model=other, optimizer=other.optimizer).restore(path)
     assert len(status.pending) >= 4
-    assert other.fit(x, y, shuffle=False, verbose=0).history["loss"] == wanted
+    assert other.fit(x, y, shuffle=False, verbose=0).history["loss"] == expected
     status.assert_consumed()
 
 
 @pytest.mark.parametrize("eagerly", [False, True])
-def test_what_is_built_after_a_restore_counts_from_zero(keras: Any, tmp_path: Path, eagerly: bool) -> None:
+def test_layers_built_after_a_restore_are_numbered_from_zero(
+    keras: Any, tmp_path: Path, eagerly: bool
+) -> None:
     """Keras builds the metrics of ``compile``, and the means of several losses, in the first step."""
 
     def compiled() -> Any:
@@ -54,7 +56,7 @@ def test_what_is_built_after_a_restore_counts_from_zero(keras: Any, tmp_path: Pa
     other = compiled()
     df.train.Checkpoint(model=other).restore(path)
     logs = other.evaluate(x, y, batch_size=40, verbose=0, return_dict=True)
-    errors = {name: found - y[name] for name, found in other.predict(x, verbose=0).items()}
+    errors = {name: result - y[name] for name, result in other.predict(x, verbose=0).items()}
     assert logs["one_mae"] == pytest.approx(np.mean(np.abs(errors["one"])))
     assert logs["two_loss"] == pytest.approx(np.mean(errors["two"] ** 2))
 

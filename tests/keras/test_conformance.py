@@ -23,16 +23,16 @@ MIN_PASSED = 9_625
 
 
 @pytest.fixture(scope="module")
-def found() -> Any:
+def outcome() -> Any:
     """What became of the chosen groups, which share a process: importing Keras takes seconds."""
     return conformance.run(CHOSEN)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("group", CHOSEN, ids=lambda group: group.name)
-def test_of_kerass_own_tests_only_the_listed_ones_fail(group: Any, found: Any) -> None:
-    assert found.count("passed", group) > 0, found.log
-    assert conformance.surprises(found, conformance.known_failures()) == [], found.log
+def test_of_kerass_own_tests_only_the_listed_ones_fail(group: Any, outcome: Any) -> None:
+    assert outcome.count("passed", group) > 0, outcome.log
+    assert conformance.surprises(outcome, conformance.known_failures()) == [], outcome.log
 
 
 def test_each_known_failure_has_a_reason() -> None:
@@ -55,6 +55,6 @@ def test_no_fewer_pass_than_on_torch() -> None:
 
 def test_the_failures_of_a_group_are_the_listed_ones() -> None:
     rows = conformance.rows_of(conformance.PAGE.read_text(encoding="utf-8"))
-    known = conformance.known_failures()
+    listed = conformance.known_failures()
     for group in conformance.GROUPS:
-        assert rows[group.name].own[1] == sum(conformance.is_of(name, group) for name in known), group.name
+        assert rows[group.name].own[1] == sum(conformance.is_of(name, group) for name in listed), group.name

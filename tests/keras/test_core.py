@@ -1,4 +1,4 @@
-"""Variables, shape inference, control flow and scans: what the other functions of the backend rest on."""
+"""Variables, shape inference, control flow and scans of the Keras backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODES = pytest.mark.parametrize("mode", [lambda f: f, df.function], ids=["eager"
 
 
 @MODES
-def test_a_variable_stands_for_its_value_in_ops_of_dualflow(keras: Any, mode: Any) -> None:
+def test_ops_read_the_value_of_a_variable(keras: Any, mode: Any) -> None:
     v = keras.Variable([1.0, 2.0])
     assert mode(lambda x: df.multiply(x, v) + v)(df.constant([3.0, 4.0])).numpy().tolist() == [4.0, 10.0]
 
@@ -40,8 +40,8 @@ def test_a_tape_watches_trainable_variables_and_takes_them_as_sources(keras: Any
             y = df.reduce_sum(x * v * v + fixed)
         return tape.gradient(y, [v, fixed], unconnected_gradients="zero")
 
-    found = mode(gradients)(df.constant([1.0, 10.0]))
-    assert [g.numpy().tolist() for g in found] == [[2.0, 40.0], [0.0, 0.0]]
+    gradient = mode(gradients)(df.constant([1.0, 10.0]))
+    assert [g.numpy().tolist() for g in gradient] == [[2.0, 40.0], [0.0, 0.0]]
 
 
 def test_a_variable_made_untrainable_is_not_watched(keras: Any) -> None:
@@ -102,8 +102,8 @@ def test_inferring_runs_nothing(keras: Any, backend: Any, capfd: pytest.CaptureF
         df.print("run")
         return df.matmul(x, df.ones([4, 5]))
 
-    found = backend.compute_output_spec(shown, keras.KerasTensor((None, 3, 4)))
-    assert (found.shape, found.dtype) == ((None, 3, 5), "float32")
+    result = backend.compute_output_spec(shown, keras.KerasTensor((None, 3, 4)))
+    assert (result.shape, result.dtype) == ((None, 3, 5), "float32")
     assert "run" not in "".join(capfd.readouterr())
 
 
@@ -111,9 +111,9 @@ def test_open_sizes_stay_open_where_the_result_follows_them(keras: Any, backend:
     def several(x: Any) -> Any:
         return {"same": x, "folded": df.reduce_sum(x, 0), "made": df.reshape(x, [-1]), "other": 7}
 
-    found = backend.compute_output_spec(several, keras.KerasTensor((None, 2), "int32"))
-    assert [found[k].shape for k in ("same", "folded", "made")] == [(None, 2), (2,), (None,)]
-    assert (found["same"].dtype, found["other"]) == ("int32", 7)
+    result = backend.compute_output_spec(several, keras.KerasTensor((None, 2), "int32"))
+    assert [result[k].shape for k in ("same", "folded", "made")] == [(None, 2), (2,), (None,)]
+    assert (result["same"].dtype, result["other"]) == ("int32", 7)
 
 
 def test_inferring_changes_no_variable(keras: Any, backend: Any) -> None:
@@ -163,11 +163,11 @@ def test_a_scan_carries_and_stacks(keras: Any, mode: Any, reverse: bool) -> None
     def scan(x: Any) -> Any:
         return keras.ops.scan(lambda c, row: (c + row, c * row), 0.0, x, reverse=reverse)
 
-    last, found = mode(scan)(x)
+    last, result = mode(scan)(x)
     rows = x[::-1] if reverse else x
     expected = (np.cumsum(rows) - rows) * rows
     assert float(last) == 15.0
-    np.testing.assert_allclose(found.numpy(), expected[::-1] if reverse else expected)
+    np.testing.assert_allclose(result.numpy(), expected[::-1] if reverse else expected)
 
 
 def test_rows_may_be_as_many_as_the_run_brings(keras: Any) -> None:
@@ -188,9 +188,9 @@ def test_rows_may_be_as_many_as_the_run_brings(keras: Any) -> None:
 def test_an_associative_scan_is_a_running_sum(size: int, reverse: bool, axis: int) -> None:
     shape = (size, 2) if axis == 0 else (2, size)
     x = np.arange(2.0 * size, dtype=np.float32).reshape(shape)
-    found = df.keras.ops.associative_scan(df.add, x, reverse=reverse, axis=axis)
+    result = df.keras.ops.associative_scan(df.add, x, reverse=reverse, axis=axis)
     expected = np.flip(np.cumsum(np.flip(x, axis), axis), axis) if reverse else np.cumsum(x, axis)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    np.testing.assert_array_equal(result.numpy(), expected)
 
 
 @given(st.integers(-3, 6), st.integers(-3, 6))
@@ -224,11 +224,11 @@ def test_values_take_keras_s_dtypes(keras: Any, value: Any, dtype: str | None, e
 def test_python_s_floats_take_floatx(keras: Any) -> None:
     keras.config.set_floatx("float64")
     try:
-        found = keras.ops.convert_to_tensor([0.1, 1])
+        result = keras.ops.convert_to_tensor([0.1, 1])
     finally:
         keras.config.set_floatx("float32")
-    assert found.dtype is df.float64
-    assert found.numpy()[0] == 0.1
+    assert result.dtype is df.float64
+    assert result.numpy()[0] == 0.1
 
 
 @pytest.mark.parametrize("kind", ["sparse", "ragged"])

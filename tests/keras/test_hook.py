@@ -1,4 +1,4 @@
-"""How Keras comes to this backend: by its environment variable, its settings file, or ``df.keras``."""
+"""How Keras loads this backend: by environment variable, settings file, or ``df.keras``."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ with ThreadPoolExecutor(4) as pool:
     assert ended.stdout == "('dualflow', 'keras_dualflow.src.layer')\n", ended.stderr
 
 
-def test_what_waits_for_keras_loads_nothing() -> None:
+def test_the_keras_hook_loads_nothing() -> None:
     program = (
         "import os; seen = set(sys.modules); import keras_dualflow.startup; print(*set(sys.modules) - seen)"
     )

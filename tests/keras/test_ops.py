@@ -33,8 +33,8 @@ def test_every_function_of_keras_numpy_backend_is_here(backend, module):
         for node in ast.parse(source.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "numpy_"))
     }
-    room = "keras_dualflow.src" if module in ("random", "rnn") else "keras_dualflow.src.ops"
-    own = importlib.import_module(f"{room}.{module}")
+    package = "keras_dualflow.src" if module in ("random", "rnn") else "keras_dualflow.src.ops"
+    own = importlib.import_module(f"{package}.{module}")
     assert {name for name in public if not hasattr(own, name)} == set()
 
 
@@ -72,9 +72,9 @@ def test_a_function_that_is_missing_is_no_attribute(backend):
         ("uint32", "int8", "int32"),
     ],
 )
-def test_operands_meet_in_keras_dtypes(keras, run, one, other, expected):
-    found = run(keras.ops.multiply, df.cast(X[0], one), df.cast(X[0], other))
-    assert found.dtype == expected
+def test_operands_promote_by_keras_rules(keras, run, one, other, expected):
+    result = run(keras.ops.multiply, df.cast(X[0], one), df.cast(X[0], other))
+    assert result.dtype == expected
 
 
 def test_python_numbers_take_the_dtype_of_tensors(keras, run):
@@ -91,7 +91,7 @@ def test_int64_values_are_compared_whole(keras, run):
     )
 
 
-def test_the_gradient_of_a_cross_entropy_is_the_error_of_the_chances(keras, run):
+def test_the_gradient_of_a_cross_entropy_is_the_error_of_the_probabilities(keras, run):
     labels = np.array([2, 0])
 
     def gradient(logits):
@@ -159,15 +159,15 @@ def test_one_trace_serves_any_number_of_time_steps(backend, backwards, masked):
 
     for shape in [(2, 3, 1), (1, 40, 1), (4, 1, 1)]:
         x = np.where(np.arange(np.prod(shape)) % 3, 1.5, -2.0).astype(np.float32).reshape(shape)
-        seen = x > 0 if masked else np.ones_like(x)
-        added = (x * seen)[:, ::-1] if backwards else x * seen
+        unmasked = x > 0 if masked else np.ones_like(x)
+        added = (x * unmasked)[:, ::-1] if backwards else x * unmasked
         outputs, gradient = sums(x)
         np.testing.assert_allclose(outputs, added.cumsum(1))
-        np.testing.assert_allclose(gradient, 2 * added.sum(1, keepdims=True) * seen)
+        np.testing.assert_allclose(gradient, 2 * added.sum(1, keepdims=True) * unmasked)
     assert sums.experimental_get_tracing_count() == 1
 
 
-def test_dropout_keeps_the_mean_and_draws_anew(keras):
+def test_dropout_keeps_the_mean_and_draws_new_masks(keras):
     seed = keras.random.SeedGenerator(1)
     drop = df.function(lambda x: keras.random.dropout(x, 0.25, seed=seed), reduce_retracing=True)
     one, other = drop(df.ones([100, 100])), drop(df.ones([100, 100]))
@@ -206,19 +206,19 @@ def test_segments_without_rows_have_the_neutral_element(keras, run):
 
 def test_images_of_integers_are_rounded_and_stay_in_range(keras, run):
     checks = np.tile(np.array([[0, 255], [255, 0]], np.uint8), (2, 2))[..., None]
-    found = run(lambda x: keras.ops.image.resize(x, (7, 7), "bicubic"), df.constant(checks))
-    assert found.dtype == "uint8"
-    assert (found.numpy().min(), found.numpy().max()) == (0, 255)
+    result = run(lambda x: keras.ops.image.resize(x, (7, 7), "bicubic"), df.constant(checks))
+    assert result.dtype == "uint8"
+    assert (result.numpy().min(), result.numpy().max()) == (0, 255)
 
 
 def test_folding_what_has_been_unfolded_counts_each_pixel_as_often_as_windows_hold_it(keras, run):
     images = np.arange(32.0, dtype=np.float32).reshape(1, 2, 4, 4)
-    found = run(
+    result = run(
         lambda x: keras.ops.nn.fold(keras.ops.nn.unfold(x, 3, padding=1), (4, 4), 3, padding=1),
         df.constant(images),
     )
     inside = np.array([2, 3, 3, 2])
-    np.testing.assert_allclose(found, images * np.outer(inside, inside))
+    np.testing.assert_allclose(result, images * np.outer(inside, inside))
 
 
 def test_a_vector_product_follows_the_chain_rule(keras, run):

@@ -80,8 +80,8 @@ def test_fit_evaluate_and_predict_are_those_of_the_same_model_untraced(keras: An
         losses = model.fit(X, Y, batch_size=4, epochs=2, shuffle=False, verbose=0).history["loss"]
         return [losses, model.evaluate(X, Y, verbose=0), model.predict(X, verbose=0)]
 
-    for found, wanted in zip(trained(True), trained(False), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+    for result, expected in zip(trained(True), trained(False), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_layers_in_sequential_and_functional_models(keras: Any) -> None:
@@ -98,10 +98,10 @@ def test_saved_and_loaded(keras: Any, tmp_path: Path) -> None:
     functional = keras.Sequential([keras.Input((4,)), dense_of(keras)])
     subclassed = model_of(keras)
     for i, model in enumerate((functional, subclassed)):
-        wanted = model(X).numpy()
+        expected = model(X).numpy()
         model.save(tmp_path / f"{i}.keras")
-        found = keras.models.load_model(tmp_path / f"{i}.keras", custom_objects=kinds)
-        np.testing.assert_array_equal(found(X).numpy(), wanted)
+        result = keras.models.load_model(tmp_path / f"{i}.keras", custom_objects=kinds)
+        np.testing.assert_array_equal(result(X).numpy(), expected)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

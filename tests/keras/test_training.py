@@ -48,9 +48,9 @@ def parameters(model: Any) -> list[Any]:
 def test_a_compiled_step_does_what_the_same_python_does(keras: Any, trained: Any, options: Any) -> None:
     model, history = trained
     other = make(keras, **options)
-    found = other.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
-    np.testing.assert_allclose(found["loss"], history["loss"], rtol=1e-5)
-    assert found["accuracy"] == history["accuracy"]
+    other_history = other.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
+    np.testing.assert_allclose(other_history["loss"], history["loss"], rtol=1e-5)
+    assert other_history["accuracy"] == history["accuracy"]
     for a, b in zip(parameters(other), parameters(model), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
@@ -81,12 +81,12 @@ def test_sequences_of_many_lengths_train_as_they_do_eagerly(keras: Any) -> None:
 def test_evaluation_and_prediction_agree(keras: Any, trained: Any) -> None:
     model, _ = trained
     loss, accuracy = model.evaluate(X, Y, verbose=0)
-    found = model.predict(X, verbose=0)
-    p = np.clip(found, 1e-7, 1 - 1e-7)
-    assert found.flags.writeable
+    result = model.predict(X, verbose=0)
+    p = np.clip(result, 1e-7, 1 - 1e-7)
+    assert result.flags.writeable
     assert loss == pytest.approx(-np.mean(Y * np.log(p) + (1 - Y) * np.log(1 - p)), rel=1e-5)
-    assert accuracy == pytest.approx(np.mean((found > 0.5) == Y))
-    np.testing.assert_allclose(model.predict_on_batch(X[:3]), found[:3], rtol=1e-6)
+    assert accuracy == pytest.approx(np.mean((result > 0.5) == Y))
+    np.testing.assert_allclose(model.predict_on_batch(X[:3]), result[:3], rtol=1e-6)
     assert model.test_on_batch(X, Y)[0] == pytest.approx(loss, rel=1e-5)
 
 
@@ -96,8 +96,8 @@ def test_datasets_generators_and_arrays_train_alike(keras: Any) -> None:
         for i in range(0, ROWS, 32):
             yield X[i : i + 32], Y[i : i + 32]
 
-    def losses(data: Any, *rest: Any, **options: Any) -> Any:
-        return make(keras).fit(data, *rest, verbose=0, **options).history["loss"]
+    def losses(data: Any, *targets: Any, **options: Any) -> Any:
+        return make(keras).fit(data, *targets, verbose=0, **options).history["loss"]
 
     expected = losses(X, Y, shuffle=False)
     assert losses(batches()) == pytest.approx(expected)
@@ -129,18 +129,18 @@ def test_class_weights_are_weights_of_samples(keras: Any) -> None:
 
 def test_callbacks_see_floats_and_may_stop_in_the_middle(keras: Any, trained: Any) -> None:
     model, _ = trained
-    seen: list[Any] = []
+    types: list[Any] = []
 
     class Stop(keras.callbacks.Callback):  # type: ignore[misc,name-defined]  # Keras has no types
         def on_train_batch_end(self, batch: int, logs: Any) -> None:
-            seen.append({name: type(value) for name, value in logs.items()})
+            types.append({name: type(value) for name, value in logs.items()})
             if batch == 1:
                 raise KeyboardInterrupt
 
     steps = int(model.optimizer.iterations.numpy())
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y, verbose=0, callbacks=[Stop()])
-    assert seen == [{"accuracy": float, "loss": float}] * 2
+    assert types == [{"accuracy": float, "loss": float}] * 2
     assert int(model.optimizer.iterations.numpy()) == steps + 2
     assert all(np.isfinite(v).all() for v in parameters(model))
 
@@ -236,8 +236,8 @@ def test_a_saved_model_goes_on_where_it_was(keras: Any, trained: Any, tmp_path: 
     expected = model.predict(X, verbose=0)
     np.testing.assert_array_equal(again.predict(X, verbose=0), expected)
     np.testing.assert_array_equal(other.predict(X, verbose=0), expected)
-    for found, own in zip(again.optimizer.variables, model.optimizer.variables, strict=True):
-        np.testing.assert_array_equal(found.numpy(), own.numpy())
+    for result, own in zip(again.optimizer.variables, model.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(result.numpy(), own.numpy())
 
 
 def test_the_tensorboard_callback_writes_by_dualflow(keras: Any, trained: Any, tmp_path: Any) -> None:
@@ -251,8 +251,8 @@ def test_the_tensorboard_callback_writes_by_dualflow(keras: Any, trained: Any, t
         return EventAccumulator(str(tmp_path / part)).Reload()
 
     train = written("train")
-    found = [event.value for event in train.Scalars("epoch_loss")]
-    assert found == pytest.approx(history["loss"])
+    losses = [event.value for event in train.Scalars("epoch_loss")]
+    assert losses == pytest.approx(history["loss"])
     assert [e.value for e in written("validation").Scalars("epoch_loss")] == pytest.approx(
         history["val_loss"]
     )
@@ -267,8 +267,8 @@ def test_a_checkpoint_holds_a_model_and_its_optimizer(keras: Any, tmp_path: Any)
     kept = [*parameters(model), *[v.numpy() for v in model.optimizer.variables]]
     model.fit(X, Y, verbose=0)
     checkpoint.restore(path).assert_consumed()
-    found = [*parameters(model), *[v.numpy() for v in model.optimizer.variables]]
-    for a, b in zip(found, kept, strict=True):
+    values = [*parameters(model), *[v.numpy() for v in model.optimizer.variables]]
+    for a, b in zip(values, kept, strict=True):
         np.testing.assert_array_equal(a, b)
 
 

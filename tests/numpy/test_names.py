@@ -27,8 +27,8 @@ PLAIN = {name: pair for name, pair in FUNCTIONS.items() if not isinstance(pair[1
 
 def arguments(function: Any) -> list[tuple[str, Any]]:
     """Names and kinds of arguments, less the stars of options."""
-    given = inspect.signature(function).parameters.values()
-    return [(p.name, p.kind) for p in given if p.kind is not p.VAR_KEYWORD and p.name != "ndmax"]
+    parameters = inspect.signature(function).parameters.values()
+    return [(p.name, p.kind) for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "ndmax"]
 
 
 @pytest.mark.skipif(not np.__version__.startswith("2.4."), reason="the arguments are those of NumPy 2.4")
@@ -38,7 +38,7 @@ def test_arguments_have_numpys_names_and_order(name: str) -> None:
     try:
         expected = arguments(theirs)
     except ValueError:
-        return  # NumPy doesn't say
+        return  # NumPy doesn't list them
     assert arguments(ours) == expected
 
 

@@ -33,14 +33,14 @@ def bodies(state):
     """The energy of three bodies after a step of leapfrog integration."""
     places, speeds = np.reshape(state, (2, 3, 2))
 
-    def pull(x):
+    def attraction(x):
         apart = x[np.newaxis, :, :] - x[:, np.newaxis, :]
         distance = np.sqrt(np.sum(apart**2, axis=-1) + 0.1)
         return np.einsum("j,ijk,ij->ik", MASSES, apart, distance**-3)
 
-    speeds = speeds + 0.05 * pull(places)
+    speeds = speeds + 0.05 * attraction(places)
     places = places + 0.1 * speeds
-    speeds = speeds + 0.05 * pull(places)
+    speeds = speeds + 0.05 * attraction(places)
     return np.sum(MASSES * np.sum(speeds * speeds, axis=1)) / 2 + np.sum(np.abs(places))
 
 
@@ -97,13 +97,13 @@ def program(request: pytest.FixtureRequest) -> Program:
 
 def differences(function: Callable[[Any], Any], at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The gradient by central differences, of NumPy alone."""
-    found, step = np.zeros_like(at), 1e-6
+    result, step = np.zeros_like(at), 1e-6
     for i in np.ndindex(at.shape):
         up, down = at.copy(), at.copy()
         up[i] += step
         down[i] -= step
-        found[i] = (function(up) - function(down)) / (2 * step)
-    return found
+        result[i] = (function(up) - function(down)) / (2 * step)
+    return result
 
 
 def gradient(function: Callable[[Any], Any], x: Any) -> Any:
@@ -114,21 +114,21 @@ def gradient(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def test_its_gradient_is_that_of_differences(program: Program) -> None:
-    found = gradient(program.function, df.constant(program.at)).numpy()
-    np.testing.assert_allclose(found, differences(program.function, program.at), rtol=1e-5, atol=1e-7)
+    slope = gradient(program.function, df.constant(program.at)).numpy()
+    np.testing.assert_allclose(slope, differences(program.function, program.at), rtol=1e-5, atol=1e-7)
 
 
 def test_compiled_it_gives_what_numpy_gives(program: Program) -> None:
     compiled = df.function(program.function)
-    found = compiled(df.constant(program.at))
-    np.testing.assert_allclose(found.numpy(), program.function(program.at), rtol=1e-12)
+    result = compiled(df.constant(program.at))
+    np.testing.assert_allclose(result.numpy(), program.function(program.at), rtol=1e-12)
     assert "host" not in str(compiled.status())
 
 
 def test_compiled_with_its_gradient_it_needs_no_host_call(program: Program) -> None:
     compiled = df.function(lambda x: gradient(program.function, x))
-    found = compiled(df.constant(program.at)).numpy()
-    np.testing.assert_allclose(found, differences(program.function, program.at), rtol=1e-5, atol=1e-7)
+    result = compiled(df.constant(program.at)).numpy()
+    np.testing.assert_allclose(result, differences(program.function, program.at), rtol=1e-5, atol=1e-7)
     assert "host" not in str(compiled.status())
 
 

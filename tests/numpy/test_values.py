@@ -38,16 +38,16 @@ class Group(NamedTuple):
 
 
 def read_groups() -> dict[str, Group]:
-    found: dict[str, Group] = {}
+    groups: dict[str, Group] = {}
     name = ""
     for line in Path(__file__).with_name("calls.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith(" "):
-            found[name].calls.append(line.strip())
+            groups[name].calls.append(line.strip())
         else:
             name, kinds, shapes = line.split(" | ")
             sizes = [() if s == "()" else tuple(map(int, s.split("x"))) for s in shapes.split()]
-            found[name] = Group(kinds, sizes, [])
-    return found
+            groups[name] = Group(kinds, sizes, [])
+    return groups
 
 
 GROUPS = read_groups()
@@ -69,12 +69,12 @@ def arrays(draw: Any, name: str) -> np.ndarray[Any, Any]:
         numbers = numbers * 0.75
     if dtype.kind == "c":
         numbers = numbers + 1j * np.flip(numbers)
-    found = np.asarray(numbers).astype(dtype)
-    if kind == "f" and found.size and draw(st.integers(0, 4)) == 0:
-        found.reshape(-1)[draw(st.integers(0, found.size - 1))] = draw(
+    array = np.asarray(numbers).astype(dtype)
+    if kind == "f" and array.size and draw(st.integers(0, 4)) == 0:
+        array.reshape(-1)[draw(st.integers(0, array.size - 1))] = draw(
             st.sampled_from([np.nan, np.inf, -np.inf])
         )
-    return found
+    return array
 
 
 def run(call: str, xp: Any, x: Any) -> Any:
@@ -90,9 +90,9 @@ def plain(value: Any) -> Any:
     return np.asarray(value.numpy() if isinstance(value, df.Tensor) else value)
 
 
-def check(found: Any, expected: Any) -> None:
-    found, expected = plain(found), plain(expected)
-    pairs = zip(found, expected, strict=True) if isinstance(expected, list) else [(found, expected)]
+def check(result: Any, expected: Any) -> None:
+    result, expected = plain(result), plain(expected)
+    pairs = zip(result, expected, strict=True) if isinstance(expected, list) else [(result, expected)]
     for mine, theirs in pairs:
         assert mine.dtype == theirs.dtype
         assert mine.shape == theirs.shape
@@ -112,12 +112,12 @@ def outcome(call: str, xp: Any, x: Any) -> Any:
 @given(st.data())
 def test_a_call_gives_what_numpy_gives(name: str, call: str, data: Any) -> None:
     x = data.draw(arrays(name))
-    expected, found = outcome(call, np, x), outcome(call, dnp, df.constant(x))
-    if isinstance(expected, Exception) or isinstance(found, Exception):
-        assert isinstance(expected, Exception), found
-        assert isinstance(found, Exception), "NumPy refuses this"
+    expected, result = outcome(call, np, x), outcome(call, dnp, df.constant(x))
+    if isinstance(expected, Exception) or isinstance(result, Exception):
+        assert isinstance(expected, Exception), result
+        assert isinstance(result, Exception), "NumPy refuses this"
         return
-    check(found, expected)
+    check(result, expected)
 
 
 def sample(name: str, call: str) -> np.ndarray[Any, Any]:
@@ -133,8 +133,8 @@ def sample(name: str, call: str) -> np.ndarray[Any, Any]:
 def test_a_call_compiles(name: str, call: str) -> None:
     x = sample(name, call)
     expected = run(call, np, x)
-    found = run(call, dnp, df.constant(x))
-    parts = found if isinstance(found, tuple | list) else [found]
+    result = run(call, dnp, df.constant(x))
+    parts = result if isinstance(result, tuple | list) else [result]
     if not all(isinstance(part, df.Tensor) for part in parts):
         return  # Python's values, which a function returns as tensors
     compiled = df.function(lambda x: run(call, dnp, x))

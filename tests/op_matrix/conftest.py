@@ -1,4 +1,4 @@
-"""Completes the registry before the test files read it: their cases are those of all ops."""
+"""Imports all op modules before collection, so that the matrix has every registered op."""
 
 from dualflow.ops.families import load_families
 

@@ -39,8 +39,8 @@ def is_static(case: Case) -> bool:
 
 
 def outputs(case: Case, inputs: Sequence[Any]) -> list[Any]:
-    found = dispatch.current().apply(case.op, tuple(inputs), case.attrs)
-    return list(found) if isinstance(found, tuple) else [found]
+    result = dispatch.current().apply(case.op, tuple(inputs), case.attrs)
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 def check(rows: Sequence[Case], differing: Sequence[bool], compiled: bool = False) -> None:
@@ -50,10 +50,10 @@ def check(rows: Sequence[Case], differing: Sequence[bool], compiled: bool = Fals
         for i, differs in enumerate(differing)
     ]
     mapped = vmap(lambda *xs: outputs(rows[0], xs), [0 if differs else None for differs in differing])
-    found = (df.function(mapped) if compiled else mapped)(*map(wrap, columns))
+    results = (df.function(mapped) if compiled else mapped)(*map(wrap, columns))
     for r in range(ROWS):
         one = [x[r, ...] if differs else x for x, differs in zip(columns, differing, strict=True)]
-        for whole, expected in zip(found, outputs(rows[0], [wrap(x) for x in one]), strict=True):
+        for whole, expected in zip(results, outputs(rows[0], [wrap(x) for x in one]), strict=True):
             agree(rows[0].op, np.asarray(whole)[r, ...], np.asarray(expected), columns)
 
 

@@ -99,29 +99,29 @@ def tensors(case: Case) -> list[Any]:
 
 
 def applied(case: Case, *inputs: Any) -> list[Any]:
-    found = dispatch.current().apply(case.op, inputs, case.attrs)
-    return list(found) if isinstance(found, tuple) else [found]
+    result = dispatch.current().apply(case.op, inputs, case.attrs)
+    return list(result) if isinstance(result, tuple) else [result]
 
 
-def check(case: Case, found: np.ndarray, expected: np.ndarray, inputs: list[np.ndarray]) -> None:
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
+def check(case: Case, result: np.ndarray, expected: np.ndarray, inputs: list[np.ndarray]) -> None:
+    assert result.dtype == expected.dtype
+    assert result.shape == expected.shape
     exact = expected.dtype.kind not in "fc" or not isinstance(case.op.kind, Elementwise | Reduce | MatMul)
     if expected.dtype.kind == "f" and isinstance(case.op.kind, Elementwise):
         number = ~np.isnan(expected)
-        np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))
+        np.testing.assert_array_equal(np.signbit(result[number]), np.signbit(expected[number]))
     if exact or not expected.size:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(result, expected)
         return
     if isinstance(case.op.kind, Elementwise):
-        for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
+        for a, b in ((result.real, expected.real), (result.imag, expected.imag)):
             finite = np.isfinite(b)
             assert np.all(np.abs(a[finite] - b[finite]) <= ULPS * np.spacing(np.abs(b[finite])))
             np.testing.assert_array_equal(a[~finite], b[~finite])
         return
     size = max((np.abs(x).max(initial=0) for x in inputs), default=1.0) ** len(inputs)
     eps, terms = np.finfo(expected.dtype).eps, max(x.size for x in inputs)
-    np.testing.assert_allclose(found, expected, rtol=terms * eps, atol=terms * eps * float(size))
+    np.testing.assert_allclose(result, expected, rtol=terms * eps, atol=terms * eps * float(size))
 
 
 USUAL_LAYOUTS = {"contiguous", "plain", "strided", "broadcast", "empty", "special values", "many"}
@@ -144,13 +144,13 @@ def test_the_compiled_op_gives_what_its_kernel_gives(case: Case, kept: list[Exec
     expected = [np.asarray(y) for y in applied(case, *inputs)]
     compiled = df.function(lambda *xs: applied(case, *xs))
     before = [np.array(x) for x in inputs]
-    found = compiled(*inputs)
+    result = compiled(*inputs)
     for x, value in zip(inputs, before, strict=True):
         np.testing.assert_array_equal(np.asarray(x), value, err_msg="the call has written to its input")
     (concrete,) = compiled.concrete_functions
     assert check_fusion(concrete.graph, CompileOptions()) == []
     kept.append(concrete.compiled.executable)
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(result, expected, strict=True):
         check(case, np.asarray(a), b, [np.asarray(x) for x in inputs])
 
 
@@ -199,8 +199,8 @@ def test_reductions_of_inf_nan_and_zeros(op: Op, axis: tuple[int, ...], dtype: t
     rows = np.random.default_rng(0).choice(SPECIAL, (9, 41), p=[0.02, 0.02, 0.02, 0.04, 0.3, 0.3, 0.3])
     case = Case(op, (rows.astype(dtype),), {"axis": axis, "keepdims": False}, "special values")
     (x,) = tensors(case)
-    (found,) = df.function(lambda x: applied(case, x))(x)
-    np.testing.assert_array_equal(np.asarray(found), np.asarray(applied(case, x)[0]), strict=True)
+    (result,) = df.function(lambda x: applied(case, x))(x)
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(applied(case, x)[0]), strict=True)
 
 
 @pytest.mark.parametrize("length", range(70))
@@ -238,8 +238,8 @@ def first_gradients(case: Case, *inputs: Any) -> list[Any]:
     with df.GradientTape() as tape:
         tape.watch(sources)
         results = weighted(applied(case, *inputs))
-    found: list[Any] = tape.gradient(results, sources, unconnected_gradients="zero")
-    return found
+    gradient: list[Any] = tape.gradient(results, sources, unconnected_gradients="zero")
+    return gradient
 
 
 def has_static_gradients(case: Case) -> bool:
@@ -276,10 +276,10 @@ def test_gradients_of_both_orders_are_those_of_the_eager_tape(case: Case, kept: 
     inputs = tensors(case)
     expected = [np.asarray(g) for g in both_gradients(case, *inputs)]
     compiled = df.function(lambda *xs: both_gradients(case, *xs))
-    found = [np.asarray(g) for g in compiled(*inputs)]
+    results = [np.asarray(g) for g in compiled(*inputs)]
     (concrete,) = compiled.concrete_functions
     assert check_fusion(concrete.graph, CompileOptions()) == []
     kept.append(concrete.compiled.executable)
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(results, expected, strict=True):
         scale = float(np.abs(b).max(initial=1.0))
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13 * scale, strict=True)

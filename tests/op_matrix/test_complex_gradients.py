@@ -46,8 +46,8 @@ CASES = list(of_complex_numbers())
 
 
 def outputs_of(case, tensors):
-    found = dispatch.current().run(case.op, tuple(tensors), case.attrs)
-    return list(found) if isinstance(found, tuple) else [found]
+    result = dispatch.current().run(case.op, tuple(tensors), case.attrs)
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 def weight(y):
@@ -62,7 +62,7 @@ def test_the_gradient_is_the_slope_along_both_axes(case, sources):
         tape.watch([tensors[i] for i in sources])
         outputs = outputs_of(case, tensors)
     outputs = [y for y in outputs if not y.dtype.is_complex] or outputs  # singular vectors have any phase
-    found = tape.gradient(
+    gradients = tape.gradient(
         outputs, [tensors[i] for i in sources], output_gradients=[wrap(weight(y)) for y in outputs]
     )
 
@@ -70,7 +70,7 @@ def test_the_gradient_is_the_slope_along_both_axes(case, sources):
         results = outputs_of(case, [wrap(x) for x in arrays])[: len(outputs)]  # the real ones come first
         return sum(np.sum((np.conj(weight(y)) * np.asarray(y)).real) for y in results)
 
-    for i, gradient in zip(sources, found, strict=True):
+    for i, gradient in zip(sources, gradients, strict=True):
         along = case.allowed(i, complexes(case.inputs[i].shape, seed=5))
         step = 1e-6
         there, back = (
@@ -100,9 +100,11 @@ def test_tangents_and_gradients_belong_together(case, sources):
     forward = sum(
         np.sum((np.conj(weight(y)) * np.asarray(t)).real) for y, t in zip(outputs, tangents, strict=True)
     )
-    found = tape.gradient(outputs, watched, output_gradients=[wrap(weight(y)) for y in outputs])
+    gradients = tape.gradient(outputs, watched, output_gradients=[wrap(weight(y)) for y in outputs])
     backward = [
-        np.sum((np.conj(np.asarray(g)) * v).real) for g, v in zip(found, along, strict=True) if g is not None
+        np.sum((np.conj(np.asarray(g)) * v).real)
+        for g, v in zip(gradients, along, strict=True)
+        if g is not None
     ]
     np.testing.assert_allclose(
         forward, sum(backward), rtol=1e-9, atol=1e-9 * max(1.0, *map(abs, backward), 0)

@@ -37,8 +37,8 @@ def run(case):
     """The prepared inputs of a case, and the arrays that the eager engine returns."""
     inputs = case.op.prepare(case.inputs, EAGER)
     with np.errstate(all="ignore"):
-        found = EAGER.run(case.op, inputs, case.attrs)
-    outputs = found if isinstance(found, tuple) else (found,)
+        result = EAGER.run(case.op, inputs, case.attrs)
+    outputs = result if isinstance(result, tuple) else (result,)
     return [np.asarray(x) for x in inputs], [np.asarray(y) for y in outputs], [x.spec for x in inputs]
 
 
@@ -70,8 +70,8 @@ class Indexed:
 
 def element(case, arrays, spec):
     with np.errstate(all="ignore"):
-        found = case.op.kind.code(Indexed(spec.shape), *arrays, **case.attrs)
-    return np.broadcast_to(np.asarray(found), spec.shape)
+        result = case.op.kind.code(Indexed(spec.shape), *arrays, **case.attrs)
+    return np.broadcast_to(np.asarray(result), spec.shape)
 
 
 def fold(case, arrays, spec, *, halves):
@@ -81,14 +81,14 @@ def fold(case, arrays, spec, *, halves):
     count = math.prod(x.shape[a] for a in axes)
     rows = x.transpose(*kept, *axes).reshape(*[x.shape[a] for a in kept], count)
     parts = [range(count // 2), range(count // 2, count)] if halves else [range(count)]
-    dtype, found = as_dtype(x.dtype), []
+    dtype, reduced = as_dtype(x.dtype), []
     with np.errstate(all="ignore"):
         for part in parts:
             acc = kind.start(maths_reference, dtype)
             for i in part:
                 acc = kind.step(maths_reference, acc, rows[..., i], np.int64(i))
-            found.append(acc)
-        acc = kind.merge(maths_reference, *found) if halves else found[0]
+            reduced.append(acc)
+        acc = kind.merge(maths_reference, *reduced) if halves else reduced[0]
         result = np.broadcast_to(kind.finish(maths_reference, acc), rows.shape[:-1])
     return np.asarray(result, spec.dtype.dtype).reshape(spec.shape)
 
@@ -164,11 +164,11 @@ def check_kernel(case):
             np.testing.assert_array_equal(out, scan(case, arrays, spec))
         case View():
             try:
-                seen = kind.view(arrays[0], **case.attrs)
+                view = kind.view(arrays[0], **case.attrs)
             except ValueError:  # these strides have no such view
                 return
-            assert np.shares_memory(seen, arrays[0]) or not seen.size
-            close(out, seen)
+            assert np.shares_memory(view, arrays[0]) or not view.size
+            close(out, view)
         case CopyPieces():
             close(out, assemble(case, arrays, spec))
         case Gather():
@@ -196,9 +196,9 @@ def test_a_first_axis_of_unknown_size_foretells_less_but_nothing_wrong(name):
     for case in CASES[name]:
         with named(case):
             inputs = case.op.prepare(case.inputs, EAGER)
-            known = case.op.specs([x.spec for x in inputs], case.attrs)
+            specs = case.op.specs([x.spec for x in inputs], case.attrs)
             blank = [TensorSpec.of(Shape([None, *x.shape[1:]] if x.ndim else []), x.dtype) for x in inputs]
-            for vague, exact in zip(case.op.specs(blank, case.attrs), known, strict=True):
+            for vague, exact in zip(case.op.specs(blank, case.attrs), specs, strict=True):
                 assert len(vague.shape) == len(exact.shape)
                 assert vague.dtype is exact.dtype
                 assert all(
@@ -238,18 +238,18 @@ PLAIN = [
 def test_other_dtypes_are_refused_or_answered_alike_now_and_in_a_graph(case, dtype):
     """Graphs use the spec rule, the eager engine the kernel: they must accept the same inputs."""
     kept = {Promotion.NONE: len(case.inputs), Promotion.AFTER_FIRST: 1}.get(case.op.promotion, 0)
-    given = [
+    arguments = [
         np.abs(x).astype(dtype) if i >= kept or x.dtype.kind == "f" else x for i, x in enumerate(case.inputs)
     ]
-    inputs = case.op.prepare(given, EAGER)
+    inputs = case.op.prepare(arguments, EAGER)
     try:
         specs = case.op.specs([x.spec for x in inputs], case.attrs)
     except DTypeError:
         with pytest.raises(DTypeError, match=case.op.name):
             EAGER.run(case.op, inputs, case.attrs)
     else:
-        found = EAGER.run(case.op, inputs, case.attrs)
-        outputs = found if isinstance(found, tuple) else (found,)
+        result = EAGER.run(case.op, inputs, case.attrs)
+        outputs = result if isinstance(result, tuple) else (result,)
         assert [x.dtype for x in outputs] == [spec.dtype for spec in specs]
         if isinstance(case.op.kind, Elementwise) and dtype != "float16":
-            close(np.asarray(found), element(case, [np.asarray(x) for x in inputs], specs[0]))
+            close(np.asarray(result), element(case, [np.asarray(x) for x in inputs], specs[0]))

@@ -27,8 +27,8 @@ def in_float64(case):
 
 def bounded(case):
     """Whether there are differences: extremes of nothing are infinite."""
-    found = case.op.kernel(*case.inputs, **case.attrs)
-    return all(np.isfinite(y).all() for y in (found if isinstance(found, tuple) else (found,)))
+    result = case.op.kernel(*case.inputs, **case.attrs)
+    return all(np.isfinite(y).all() for y in (result if isinstance(result, tuple) else (result,)))
 
 
 CASES = [
@@ -50,8 +50,8 @@ def weights(shape):
 
 def value(case, arrays):
     """The weighted sum of the op's outputs, computed in NumPy."""
-    found = case.op.kernel(*arrays, **case.attrs)
-    outputs = found if isinstance(found, tuple) else (found,)
+    result = case.op.kernel(*arrays, **case.attrs)
+    outputs = result if isinstance(result, tuple) else (result,)
     return sum(np.sum(np.asarray(y) * weights(np.shape(y))) for y in outputs)
 
 
@@ -60,8 +60,8 @@ def first_order(case, tensors):
     with GradientTape() as tape:
         for i in differentiable(case):
             tape.watch(tensors[i])
-        found = dispatch.current().run(case.op, tuple(tensors), case.attrs)
-    outputs = found if isinstance(found, tuple) else (found,)
+        result = dispatch.current().run(case.op, tuple(tensors), case.attrs)
+    outputs = result if isinstance(result, tuple) else (result,)
     sources = [tensors[i] for i in differentiable(case)]
     return tape.gradient(list(outputs), sources, output_gradients=[wrap(weights(y.shape)) for y in outputs])
 
@@ -77,9 +77,9 @@ def slope(function, arrays, i, direction):
     return (sides[0] - sides[1]) / (2 * step)
 
 
-def agree(found, expected):
+def agree(result, expected):
     np.testing.assert_allclose(
-        found, expected, rtol=2e-6, atol=2e-6 * max(1.0, float(np.max(np.abs(expected), initial=0)))
+        result, expected, rtol=2e-6, atol=2e-6 * max(1.0, float(np.max(np.abs(expected), initial=0)))
     )
 
 
@@ -120,13 +120,13 @@ def test_second_order(case):
         for i in sources:
             tape.watch(tensors[i])
         pairs = weighted(first_order(case, tensors))
-    found = tape.gradient(
+    derivatives = tape.gradient(
         [g for g, _ in pairs],
         [tensors[i] for i in sources],
         output_gradients=[w for _, w in pairs],
         unconnected_gradients="zero",
     )
-    for i, second in zip(sources, found, strict=True):
+    for i, second in zip(sources, derivatives, strict=True):
         along = case.allowed(i, direction(case.inputs[i].shape, 2))
         agree(np.sum(np.asarray(second) * along), slope(first, case.inputs, i, along))
 
@@ -138,8 +138,8 @@ def test_tangents_and_cotangents_belong_together(case):
     sources = differentiable(case)
     along = [case.allowed(i, direction(case.inputs[i].shape, 3)) for i in sources]
     with ForwardAccumulator([tensors[i] for i in sources], [wrap(v) for v in along]) as acc:
-        found = dispatch.current().run(case.op, tuple(tensors), case.attrs)
-    outputs = found if isinstance(found, tuple) else (found,)
+        result = dispatch.current().run(case.op, tuple(tensors), case.attrs)
+    outputs = result if isinstance(result, tuple) else (result,)
     tangents = acc.jvp(list(outputs), unconnected_gradients="zero")
     assert [(t.shape, t.dtype) for t in tangents] == [(y.shape, y.dtype) for y in outputs]
     forward = sum(np.sum(np.asarray(t) * weights(t.shape)) for t in tangents)
@@ -154,8 +154,8 @@ def tangents_of(case, tensors, along):
     """The outputs of the op, and their tangents."""
     sources = [tensors[i] for i in differentiable(case)]
     with ForwardAccumulator(sources, list(along)) as acc:
-        found = dispatch.current().apply(case.op, tuple(tensors), case.attrs)
-    outputs = found if isinstance(found, tuple) else (found,)
+        result = dispatch.current().apply(case.op, tuple(tensors), case.attrs)
+    outputs = result if isinstance(result, tuple) else (result,)
     return outputs, acc.jvp(list(outputs), unconnected_gradients="zero")
 
 
@@ -165,6 +165,6 @@ def test_compiled_tangents_are_those_of_eager_code(case):
     along = [wrap(case.allowed(i, direction(case.inputs[i].shape, 3))) for i in differentiable(case)]
     _, eager = tangents_of(case, tensors, along)
     _, compiled = df.function(lambda xs, vs: tangents_of(case, xs, vs))(tensors, along)
-    for found, expected in zip(compiled, eager, strict=True):
+    for result, expected in zip(compiled, eager, strict=True):
         scale = np.abs(expected).max(initial=1.0)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * scale)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9 * scale)

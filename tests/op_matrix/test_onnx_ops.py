@@ -97,11 +97,11 @@ def cases_of(op: Op) -> Iterator[Case]:
 
 def first_of_each_dtype(op: Op) -> Iterator[Case]:
     """The first case of each sample and dtype."""
-    seen = set[str]()
+    visited = set[str]()
     for case in cases_of(op):
         key = "-".join(case.label.split("-")[:2])
-        if key not in seen:
-            seen.add(key)
+        if key not in visited:
+            visited.add(key)
             yield case
 
 

@@ -1,4 +1,4 @@
-"""The registry, complete: all families of ops; and both modes, eager and compiled."""
+"""Fixtures: the complete op registry, and both modes, eager and compiled."""
 
 from collections.abc import Callable
 from typing import Any

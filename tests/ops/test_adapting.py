@@ -42,10 +42,10 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_tensor_decides(way, name, other, dtype):
     x = df.constant([[1.5, 2.0], [3.0, 4.0]], dtype)
-    found = way(lambda x: FUNCTIONS[name](x, other))(x)
-    assert found.dtype is dtype
+    result = way(lambda x: FUNCTIONS[name](x, other))(x)
+    assert result.dtype is dtype
     whole = FUNCTIONS[name](x, df.constant(other, dtype))
-    np.testing.assert_allclose(found, whole, rtol=4 * np.finfo(dtype.dtype).eps)
+    np.testing.assert_allclose(result, whole, rtol=4 * np.finfo(dtype.dtype).eps)
 
 
 def test_updates_of_another_dtype_are_refused_eagerly_too():

@@ -84,8 +84,8 @@ def test_pad(array, data, mode):
     pairs = [[data.draw(st.integers(0, max(0, min(m, 3)))) for _ in range(2)] for m in most]
     if mode != "CONSTANT" and 0 in x.shape:
         return
-    given = df.pad(x, np.reshape(np.array(pairs, int), (x.ndim, 2)), mode)
-    np.testing.assert_array_equal(given, np.pad(x, pairs, mode.lower()) if x.ndim else x)
+    padded = df.pad(x, np.reshape(np.array(pairs, int), (x.ndim, 2)), mode)
+    np.testing.assert_array_equal(padded, np.pad(x, pairs, mode.lower()) if x.ndim else x)
 
 
 @given(ARRAYS, st.data())
@@ -145,8 +145,8 @@ def test_sorting_keeps_the_order_of_equals(descending):
 
 def test_conjugate_transposes():
     x = np.array([[1 + 2j, 3 - 1j], [0, 4j]])
-    for found in (df.transpose(x, conjugate=True), df.linalg.matrix_transpose(x, conjugate=True)):
-        np.testing.assert_array_equal(found, x.conj().T)
+    for result in (df.transpose(x, conjugate=True), df.linalg.matrix_transpose(x, conjugate=True)):
+        np.testing.assert_array_equal(result, x.conj().T)
 
 
 def test_a_sequence_mask_is_as_wide_as_the_longest_sequence():
@@ -174,16 +174,16 @@ def test_top_k_gives_the_largest_first_and_where_they_were():
 
 @pytest.mark.parametrize("args", [(5,), (2, 9, 3), (9, 2, -3), (0, 1, 0.25), (3, 3), (5, 2), (1.5, 4.0)])
 def test_range_is_arange(args):
-    found = df.range(*args)
-    np.testing.assert_array_equal(found, np.arange(*args))
-    assert found.dtype is (df.float32 if any(isinstance(a, float) for a in args) else df.int32)
+    result = df.range(*args)
+    np.testing.assert_array_equal(result, np.arange(*args))
+    assert result.dtype is (df.float32 if any(isinstance(a, float) for a in args) else df.int32)
 
 
-def test_linspace_meets_both_ends_exactly():
-    found = df.linspace(0.1, 0.7, 7).numpy()
-    np.testing.assert_allclose(found, np.linspace(0.1, 0.7, 7), rtol=1e-6)
-    assert found[0] == np.float32(0.1)
-    assert found[-1] == np.float32(0.7)
+def test_linspace_includes_both_ends_exactly():
+    result = df.linspace(0.1, 0.7, 7).numpy()
+    np.testing.assert_allclose(result, np.linspace(0.1, 0.7, 7), rtol=1e-6)
+    assert result[0] == np.float32(0.1)
+    assert result[-1] == np.float32(0.7)
     assert df.linspace([0.0, 10.0], [1.0, 20.0], 3, axis=-1).numpy().tolist() == [[0, 0.5, 1], [10, 15, 20]]
 
 
@@ -238,10 +238,10 @@ def test_diagonals_and_bands():
 @pytest.mark.parametrize("sizes", [(3,), (2, 3), (2, 3, 4)])
 def test_meshgrid(indexing, sizes):
     vectors = [np.arange(float(n)) for n in sizes]
-    for found, expected in zip(
+    for result, expected in zip(
         df.meshgrid(*vectors, indexing=indexing), np.meshgrid(*vectors, indexing=indexing), strict=True
     ):
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize(("repeats", "axis"), [(2, None), (2, 1), ([1, 0, 3], 1), ([2, 1], 0)])

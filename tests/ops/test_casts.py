@@ -28,7 +28,7 @@ def nearest(x, dtype):
 
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("target", INTEGERS)
-def test_what_is_out_of_range_is_the_nearest_end_and_nan_is_zero(mode, source, target):
+def test_casts_clip_to_the_range_and_nan_becomes_zero(mode, source, target):
     with np.errstate(all="ignore"):
         x = np.array(VALUES).astype(source)
     expected = [nearest(float(v), target) for v in x]
@@ -47,8 +47,8 @@ def test_a_bool_is_whether_it_is_not_zero(mode, source):
 @pytest.mark.parametrize("target", ["int32", "uint8", "float32", "bool"])
 def test_of_complex_numbers_the_real_part_is_cast(mode, target):
     z = np.array([1.5 + 2j, 3e9 - 1j, complex(np.nan, 0), 1j, -7.25])
-    found = mode(lambda z: df.cast(z, target))(df.constant(z))
-    np.testing.assert_array_equal(found, df.cast(z.real, target))
+    result = mode(lambda z: df.cast(z, target))(df.constant(z))
+    np.testing.assert_array_equal(result, df.cast(z.real, target))
 
 
 def test_integers_wrap(mode):

@@ -22,8 +22,8 @@ from dualflow.ops.record import REGISTRY
     ],
 )
 def test_pad_adds_its_constant_in_the_tensors_dtype(mode, dtype, value):
-    found = mode(lambda x: df.pad(x, [[1, 0], [0, 1]], constant_values=value))(df.zeros([1, 1], dtype))
-    np.testing.assert_array_equal(found, np.array([[value, value], [0, value]], dtype.dtype), strict=True)
+    result = mode(lambda x: df.pad(x, [[1, 0], [0, 1]], constant_values=value))(df.zeros([1, 1], dtype))
+    np.testing.assert_array_equal(result, np.array([[value, value], [0, value]], dtype.dtype), strict=True)
 
 
 def test_pad_takes_a_constant_known_only_at_run_time(mode):
@@ -80,11 +80,11 @@ def test_python_numbers_next_to_float16_are_float16(mode, f):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_range_has_as_many_steps_as_fit_in_its_own_dtype(dtype):
     limits = [np.array(v, dtype) for v in (0.0, 0.3, 0.1)]
-    found = df.range(*map(df.constant, limits))
-    assert found.shape == [np.ceil(limits[1] / limits[2])]
-    np.testing.assert_array_equal(REGISTRY["range"].kernel(*limits), found)
+    result = df.range(*map(df.constant, limits))
+    assert result.shape == [np.ceil(limits[1] / limits[2])]
+    np.testing.assert_array_equal(REGISTRY["range"].kernel(*limits), result)
 
 
 def test_a_range_of_large_integers_is_exact(mode):
-    found = mode(lambda: df.range(2**60 + 1, 2**60 + 7, 2, dtype=df.int64))()
-    assert found.numpy().tolist() == [2**60 + 1, 2**60 + 3, 2**60 + 5]
+    result = mode(lambda: df.range(2**60 + 1, 2**60 + 7, 2, dtype=df.int64))()
+    assert result.numpy().tolist() == [2**60 + 1, 2**60 + 3, 2**60 + 5]

@@ -1,4 +1,4 @@
-"""The functions that the constructor of elementwise ops makes have docstrings whose examples run."""
+"""Generated docstrings of elementwise ops have examples that run."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""Tensors without elements: what reductions, shapes and random numbers make of them, in both modes."""
+"""Tensors without elements: reductions, shapes and random numbers of them, in both modes."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def test_extremes_of_nothing_are_the_ends_of_the_dtype(way, dtype):
     high = np.inf if dtype.is_floating else dtype.max
     for reduce, expected in ((df.reduce_max, low), (df.reduce_min, high)):
         for axis, shape in ((None, ()), (0, (3,))):
-            found = way(lambda x, reduce=reduce, axis=axis: reduce(x, axis))(df.zeros([0, 3], dtype)).numpy()
-            np.testing.assert_array_equal(found, np.full(shape, expected, dtype.dtype), strict=True)
+            result = way(lambda x, reduce=reduce, axis=axis: reduce(x, axis))(df.zeros([0, 3], dtype)).numpy()
+            np.testing.assert_array_equal(result, np.full(shape, expected, dtype.dtype), strict=True)
 
 
 @modes
@@ -39,8 +39,8 @@ def test_softmax_and_logsumexp_of_nothing(way, shape):
 @modes
 def test_the_loss_over_no_classes_is_zero(way):
     x = df.zeros([3, 0])
-    found = way(lambda x: df.nn.softmax_cross_entropy_with_logits(labels=x, logits=x))(x)
-    np.testing.assert_array_equal(found, np.zeros(3, np.float32), strict=True)
+    result = way(lambda x: df.nn.softmax_cross_entropy_with_logits(labels=x, logits=x))(x)
+    np.testing.assert_array_equal(result, np.zeros(3, np.float32), strict=True)
 
 
 @modes

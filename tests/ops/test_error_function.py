@@ -45,6 +45,8 @@ def test_the_normal_distribution_keeps_its_places_far_out():
     root = math.sqrt(2)
     shares = np.array([1.0, 5.0, 9.0, 20.0, 26.0])  # of which x, a multiple of sqrt(2), is not exact
     x = -root * shares
-    rest = np.array([float(Fraction(v) ** 2 / 2 - Fraction(s) ** 2) for v, s in zip(x, shares, strict=True)])
-    expected = np.array([math.erfc(s) / 2 for s in shares]) * np.exp(-rest)
+    remainder = np.array(
+        [float(Fraction(v) ** 2 / 2 - Fraction(s) ** 2) for v, s in zip(x, shares, strict=True)]
+    )
+    expected = np.array([math.erfc(s) / 2 for s in shares]) * np.exp(-remainder)
     np.testing.assert_array_max_ulp(ndtr(x), expected, 4)

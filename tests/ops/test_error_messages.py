@@ -1,4 +1,4 @@
-"""What ops refuse: the op and what it was given, and what to do about it."""
+"""Errors of ops: each names the op, the rejected input, and what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, 
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
 nn, math = df.nn, df.math
-DIRECT = {"inferred", "kernel", "of_symbol"}  # what cases call that ask no public function
+DIRECT = {"inferred", "kernel", "of_symbol"}  # cases that call no public function
 PART = df.Variable(V)
 
 
@@ -51,7 +51,7 @@ def inferred(name, *specs, **attrs):
 
 
 def of_symbol(function):
-    """Call what reads a number that Python has to know, outside of every op that could wait for it."""
+    """Calls a function that reads a tensor as a Python number, outside of any op that could defer it."""
     return traced(lambda x: function(df.cast(x, df.int32)), [])
 
 
@@ -341,7 +341,7 @@ CASES = {
         "the first 1 sizes",
         "should be equal",
     ),
-    "a batch behind the axis": (
+    "a batch after the axis": (
         lambda: df.gather(M, [0], axis=0, batch_dims=1),
         Invalid,
         "picks along axis 0",
@@ -456,13 +456,13 @@ CASES = {
     "tiles": (lambda: df.tile(V, [1, 2]), Invalid, "multiples", "each axis"),
     "repeats": (lambda: df.repeat(V, [1, 2]), Invalid, "repeats", "each of 3 slices"),
     "repeats without end": (lambda: df.repeat(V, 1 << 62), Invalid, "more often than memory", "fewer times"),
-    "repeats without end that the run tells": (
+    "infinite repeats known at run time": (
         lambda: df.function(lambda r: df.repeat(V, r), backend="numpy")(df.constant([1 << 62] * 3, df.int64)),
         Invalid,
         "more often than memory",
         "fewer times",
     ),
-    "repeats that the run tells": (
+    "repeats known at run time": (
         lambda: df.function(lambda r: df.repeat(V, r), backend="numpy")(df.constant([3, -1, 0])),
         Invalid,
         "an element is repeated",
@@ -507,7 +507,7 @@ CASES = {
         "several predicates",
         "exclude each other",
     ),
-    "a variable that no turn has assigned": (
+    "a variable that no iteration has assigned": (
         lambda: assigned(V, df.constant(False), "last"),
         UnboundLocalError,
         "'last' has no value",

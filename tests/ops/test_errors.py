@@ -1,4 +1,4 @@
-"""What an op can't take it refuses in words: the op, the shapes, and what to do about it."""
+"""Errors of ops state the op, the shapes, and what to do."""
 
 from typing import ClassVar
 

@@ -64,8 +64,8 @@ CASES = list(brain_cases())
 
 
 def applied(case: Case, inputs: Any) -> list[Any]:
-    found = dispatch.current().apply(case.op, tuple(inputs), case.attrs)
-    return list(found) if isinstance(found, tuple) else [found]
+    result = dispatch.current().apply(case.op, tuple(inputs), case.attrs)
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 def expected_of(case: Case, wide: list[Any]) -> list[Any]:
@@ -82,8 +82,8 @@ def expected_of(case: Case, wide: list[Any]) -> list[Any]:
 def test_an_op_computes_in_float32_and_rounds(case: Case) -> None:
     wide = [rounded(x).astype(x.dtype) for x in case.inputs]
     expected = expected_of(case, wide)
-    found = applied(case, [df.constant(rounded(x)) for x in case.inputs])
-    for ours, theirs in zip(found, expected, strict=True):
+    result = applied(case, [df.constant(rounded(x)) for x in case.inputs])
+    for ours, theirs in zip(result, expected, strict=True):
         assert ours.dtype == np.asarray(theirs).dtype
         np.testing.assert_array_equal(widened(ours), widened(theirs))
 
@@ -128,8 +128,8 @@ TO_BRAIN = df.function(lambda x: df.cast(x, df.bfloat16), input_signature=[df.Te
 
 def test_a_compiled_cast_back_is_exact() -> None:
     every = np.arange(1 << 16, dtype=np.uint16).view(BRAIN)
-    found = df.function(lambda x: df.cast(x, float32))(df.constant(every))
-    np.testing.assert_array_equal(found, every.astype(np.float32))
+    result = df.function(lambda x: df.cast(x, float32))(df.constant(every))
+    np.testing.assert_array_equal(result, every.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_a_gradient_has_the_dtype_of_its_source(mode: Any) -> None:
             y = df.reduce_sum(x**3)
         return tape.gradient(y, x)
 
-    found = mode(slope)(df.constant([1.0, 2.0], df.bfloat16))
-    assert found.dtype == df.bfloat16
-    assert found.numpy().tolist() == [3.0, 12.0]
+    gradient = mode(slope)(df.constant([1.0, 2.0], df.bfloat16))
+    assert gradient.dtype == df.bfloat16
+    assert gradient.numpy().tolist() == [3.0, 12.0]
 
 
 def test_a_variable_is_updated_in_it() -> None:
@@ -213,7 +213,7 @@ def test_the_dtype_has_many_names() -> None:
     assert (E5M2.as_datatype_enum, E4M3.as_datatype_enum) == (24, 25)
 
 
-def test_it_meets_other_dtypes() -> None:
+def test_it_promotes_with_other_dtypes() -> None:
     brain = df.bfloat16
     assert promote(brain, df.float32) is promote(df.float32, brain) is df.float32
     assert promote(brain, df.float16) is promote(df.float16, brain) is df.float32
@@ -249,8 +249,10 @@ def test_another_process_reads_it(tmp_path: Any) -> None:
     file = tmp_path / "x.pickle"
     file.write_bytes(pickle.dumps(df.constant([1.5], df.bfloat16) * 2))
     program = f"import pickle; print(repr(pickle.load(open({os.fspath(file)!r}, 'rb')) + 1))"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert told == "<tf.Tensor: shape=(1,), dtype=bfloat16, numpy=array([4], dtype=bfloat16)>\n"
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert output == "<tf.Tensor: shape=(1,), dtype=bfloat16, numpy=array([4], dtype=bfloat16)>\n"
 
 
 # Floats of 8 bits
@@ -275,13 +277,13 @@ def test_nothing_computes_with_floats_of_8_bits(mode: Any, dtype: Any) -> None:
             mode(compute)(x)
 
 
-def test_two_floats_of_8_bits_do_not_meet() -> None:
+def test_two_floats_of_8_bits_do_not_promote() -> None:
     with pytest.raises(df.errors.DTypeError, match="cast them to bfloat16 or float32"):
         promote(E5M2, E4M3)
 
 
-def test_what_masks_narrow_floats_outside_of_a_gradient() -> None:
+def test_narrow_floats_masked_outside_of_a_gradient() -> None:
     x = df.constant([[1.0, -math.inf], [2.0, 2.0]], df.bfloat16)
-    found = df.reduce_logsumexp(x, 1)
-    assert found.dtype is df.bfloat16
-    assert widened(found.numpy()).tolist() == [1.0, 2.6875]  # 2 + log(2), to 8 bits
+    result = df.reduce_logsumexp(x, 1)
+    assert result.dtype is df.bfloat16
+    assert widened(result.numpy()).tolist() == [1.0, 2.6875]  # 2 + log(2), to 8 bits

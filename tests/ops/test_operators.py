@@ -9,7 +9,7 @@ import pytest
 import dualflow as df
 
 X = np.array([[1.0, -2.0], [3.0, 4.0]])
-I = np.array([[7, -2], [3, 4]])  # noqa: E741  # integers beside X
+I = np.array([[7, -2], [3, 4]])  # noqa: E741  # integers next to X
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
 
 
@@ -17,9 +17,9 @@ ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operat
 @pytest.mark.parametrize("other", [2.0, 3, np.array([2.0, 5.0])])
 def test_arithmetic_with_a_tensor_on_either_side(op, other):
     np.testing.assert_allclose(op(df.constant(X), other), op(X, other))
-    found = op(other, df.constant(X))
-    assert isinstance(found, df.Tensor)
-    np.testing.assert_allclose(found, op(other, X))
+    result = op(other, df.constant(X))
+    assert isinstance(result, df.Tensor)
+    np.testing.assert_allclose(result, op(other, X))
 
 
 @pytest.mark.parametrize("op", [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift])
@@ -94,7 +94,7 @@ def test_tensors_have_no_hash_and_report_what_to_use():
 
 
 @pytest.mark.parametrize("other", [object(), None, {1, 2}, "a"])
-def test_what_is_no_number_is_refused(other):
+def test_a_non_number_is_refused(other):
     with pytest.raises(TypeError, match=r"can't become|no common dtype"):
         df.constant([1.0]) + other
     with pytest.raises(TypeError, match=r"can't become|no common dtype|unsupported operand"):

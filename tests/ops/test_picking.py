@@ -70,9 +70,9 @@ def test_arrays_pick_as_numpys_do(case):
         with pytest.raises(Invalid):
             df.constant(array)[key]
     else:
-        found = df.constant(array)[key]
-        assert found.shape == expected.shape
-        np.testing.assert_array_equal(found.numpy(), expected)
+        result = df.constant(array)[key]
+        assert result.shape == expected.shape
+        np.testing.assert_array_equal(result.numpy(), expected)
 
 
 @given(picks())
@@ -99,7 +99,7 @@ def test_compiled_and_eager_pick_the_same_and_gradients_add_up_there(case):
 
 
 def picking(key):
-    """The function that picks with ``key``, which it knows from outside."""
+    """The function that picks with ``key``, a closure variable."""
     return lambda x: x[key]
 
 
@@ -118,8 +118,8 @@ SYMBOLS = [
 @pytest.mark.parametrize(("use", "key"), SYMBOLS)
 def test_tensors_pick_as_arrays_do(run, use, key):
     i, j = np.array([2, -3]), np.array([-1, 1])
-    found = run(use)(df.constant(X), df.constant(i), df.constant(j))
-    np.testing.assert_array_equal(found.numpy(), X[key(i, j)])
+    result = run(use)(df.constant(X), df.constant(i), df.constant(j))
+    np.testing.assert_array_equal(result.numpy(), X[key(i, j)])
 
 
 @MODES
@@ -202,7 +202,7 @@ CASES = {
         r"shape \(2,\) does not fit .* \(4,\)",
         "must be known and equal",
     ),
-    "a mask that only runs tell": (
+    "a mask known at run time": (
         lambda: df.function(lambda x: x[1:, x[0] > 0])(T),
         Wrong,
         "must be known while tracing",

@@ -1,4 +1,4 @@
-"""Picking and putting at positions: ``gather``, ``gather_nd``, the scatters and ``embedding_lookup``."""
+"""Gathers and scatters: ``gather``, ``gather_nd``, ``scatter_nd`` and ``embedding_lookup``."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_updates_of_another_shape_are_refused(way, scatter, updates):
 
 
 @modes
-def test_positions_that_name_no_axis_stand_for_the_whole_tensor(way):
+def test_empty_indices_select_the_whole_tensor(way):
     at, rows = df.zeros([2, 0], df.int32), df.constant([[1.0, 2.0], [3.0, 4.0]])
     assert way(df.gather_nd)(rows[0], at).numpy().tolist() == [[1, 2], [1, 2]]
     assert way(lambda at, rows: df.scatter_nd(at, rows, [2]))(at, rows).numpy().tolist() == [4, 6]
@@ -78,21 +78,21 @@ def test_positions_are_integers_even_if_there_are_none():
 def test_gather_of_a_batch_picks_in_each_member(way, shape, at, axis, batch):
     params = RNG.standard_normal(shape).astype(np.float32)
     indices = RNG.integers(0, 3, at)
-    found = way(lambda p, i: df.gather(p, i, axis=axis, batch_dims=batch))(params, indices).numpy()
+    result = way(lambda p, i: df.gather(p, i, axis=axis, batch_dims=batch))(params, indices).numpy()
     count = batch + len(at) * (batch < 0)
     where = count if axis is None else axis % len(shape)
     expected = np.empty((*shape[:where], *at[count:], *shape[where + 1 :]), np.float32)
     for member in np.ndindex(*shape[:count]):
         expected[member] = params[member].take(indices[member], where - count)
-    np.testing.assert_array_equal(found, expected, strict=True)
+    np.testing.assert_array_equal(result, expected, strict=True)
 
 
 @modes
 def test_gather_nd_of_a_batch_picks_in_each_member(way):
     params = df.constant(RNG.standard_normal((2, 3, 4)).astype(np.float32))
-    found = way(lambda p: df.gather_nd(p, [[[1, 2], [0, 0]], [[2, 3], [2, 3]]], batch_dims=1))(params)
+    result = way(lambda p: df.gather_nd(p, [[[1, 2], [0, 0]], [[2, 3], [2, 3]]], batch_dims=1))(params)
     p = params.numpy()
-    np.testing.assert_array_equal(found, [[p[0, 1, 2], p[0, 0, 0]], [p[1, 2, 3], p[1, 2, 3]]])
+    np.testing.assert_array_equal(result, [[p[0, 1, 2], p[0, 0, 0]], [p[1, 2, 3], p[1, 2, 3]]])
 
 
 @modes
@@ -137,8 +137,8 @@ def test_a_list_of_tables_is_looked_up_as_one(way):
 @modes
 def test_rows_are_scaled_down_to_the_largest_norm(way):
     table = df.constant([[3.0, 4.0], [0.3, 0.4]])
-    found = way(lambda t: df.nn.embedding_lookup(t, [[0], [1]], max_norm=1.0))(table).numpy()
-    np.testing.assert_allclose(found, [[[0.6, 0.8]], [[0.3, 0.4]]], rtol=1e-6)
+    result = way(lambda t: df.nn.embedding_lookup(t, [[0], [1]], max_norm=1.0))(table).numpy()
+    np.testing.assert_allclose(result, [[[0.6, 0.8]], [[0.3, 0.4]]], rtol=1e-6)
 
 
 def test_no_tables_are_an_error():

@@ -67,8 +67,8 @@ AXES = {
 @pytest.mark.parametrize("equation", AXES)
 def test_einsum_of_diagonals_and_further_axes(way, equation):
     inputs = [np.random.default_rng(i).normal(size=s) for i, s in enumerate(AXES[equation])]
-    found = way(lambda *xs: df.einsum(equation, *xs))(*map(df.constant, inputs)).numpy()
-    np.testing.assert_allclose(found, np.einsum(equation, *inputs), rtol=1e-12, atol=1e-12, strict=True)
+    result = way(lambda *xs: df.einsum(equation, *xs))(*map(df.constant, inputs)).numpy()
+    np.testing.assert_allclose(result, np.einsum(equation, *inputs), rtol=1e-12, atol=1e-12, strict=True)
 
 
 @pytest.mark.parametrize("equation", AXES)
@@ -99,8 +99,8 @@ def test_the_gradient_of_einsum_is_einsum(equation):
         y = df.einsum(equation, *inputs)
     groups, result = equation.split("->")[0].split(","), equation.split("->")[1]
     g = np.random.default_rng(1).normal(size=y.shape)
-    found = tape.gradient(y, inputs, output_gradients=df.constant(g))
-    for i, (gradient, group) in enumerate(zip(found, groups, strict=True)):
+    gradients = tape.gradient(y, inputs, output_gradients=df.constant(g))
+    for i, (gradient, group) in enumerate(zip(gradients, groups, strict=True)):
         others = [np.asarray(x) for j, x in enumerate(inputs) if j != i]
         letters = [x for j, x in enumerate(groups) if j != i]
         expected = np.einsum(f"{','.join([result, *letters])}->{group}", g, *others)
@@ -145,8 +145,8 @@ def test_matvec():
 def test_one_matrix_times_many_vectors(batch, transposed):
     rng = np.random.default_rng(0)
     a, v = rng.integers(-9, 9, (3, 4)).astype(float), rng.integers(-9, 9, (*batch, 4)).astype(float)
-    found = df.linalg.matvec(a.T if transposed else a, v, transpose_a=transposed)
-    np.testing.assert_array_equal(found, np.einsum("nk,...k->...n", a, v))
+    result = df.linalg.matvec(a.T if transposed else a, v, transpose_a=transposed)
+    np.testing.assert_array_equal(result, np.einsum("nk,...k->...n", a, v))
 
 
 def test_one_adjoint_matrix_times_many_vectors():
@@ -172,7 +172,7 @@ def test_one_adjoint_matrix_times_many_vectors():
         (lambda: df.einsum("i->j", df.ones([2])), r"no input has"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_a_remedy(call, words):
+def test_incompatible_arguments_are_refused_with_a_remedy(call, words):
     with pytest.raises(df.errors.InvalidArgumentError, match=words):
         call()
 
@@ -187,9 +187,9 @@ def test_an_adjoint_is_the_conjugate_of_the_transpose(run, dtype):
     a, b = (
         df.cast(df.complex(rng.normal(size=s), rng.normal(size=s)), dtype) for s in ((2, 4, 3), (2, 5, 4))
     )
-    found = run(lambda a, b: df.matmul(a, b, adjoint_a=True, adjoint_b=True))(a, b)
+    result = run(lambda a, b: df.matmul(a, b, adjoint_a=True, adjoint_b=True))(a, b)
     left, right = (df.math.conj(x).numpy().swapaxes(1, 2) for x in (a, b))
-    np.testing.assert_allclose(found.numpy(), left @ right, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(result.numpy(), left @ right, rtol=1e-5, atol=1e-5)
     v = run(lambda a, v: df.linalg.matvec(a, v, adjoint_a=True))(a[0], b[0, 0])
     np.testing.assert_allclose(v.numpy(), left[0] @ b[0, 0].numpy(), rtol=1e-5, atol=1e-5)
 
@@ -205,9 +205,9 @@ def test_a_matrix_is_either_transposed_or_adjoint():
 @MODES
 def test_small_integers_may_be_multiplied_in_a_wider_dtype(run):
     x = df.constant([[100]], df.int8)
-    found = run(lambda x: df.matmul(x, x, output_type=df.int32))(x)
-    assert found.dtype is df.int32
-    assert int(found) == 10_000
+    result = run(lambda x: df.matmul(x, x, output_type=df.int32))(x)
+    assert result.dtype is df.int32
+    assert int(result) == 10_000
 
 
 def test_whatever_order_einsum_is_requested_the_sums_are_the_same():

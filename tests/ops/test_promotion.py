@@ -1,4 +1,4 @@
-"""How values of different dtypes meet: tensors promote, Python's numbers adapt."""
+"""Dtype promotion: tensors promote, Python numbers adapt."""
 
 import numpy as np
 import pytest
@@ -44,12 +44,12 @@ def test_a_python_number_takes_the_tensors_dtype_unless_its_kind_is_higher(dtype
         (df.float64, df.complex64, df.complex128),
     ],
 )
-def test_tensors_meet_where_the_array_api_reports_and_an_integer_takes_the_float(x, y, result):
+def test_tensors_promote_by_the_array_api_and_an_integer_takes_the_float(x, y, result):
     assert (df.cast([1], x) + df.cast([1], y)).dtype is result
     assert (df.cast([1], y) * df.cast([1], x)).dtype is result
 
 
-def test_uint64_and_signed_integers_do_not_meet():
+def test_uint64_and_signed_integers_do_not_promote():
     with pytest.raises(df.errors.DTypeError, match="cast"):
         df.cast([1], df.uint64) + df.cast([1], df.int32)
 
@@ -99,9 +99,9 @@ def test_numpy_integers_that_the_tensors_dtype_cannot_hold_are_refused(run, dtyp
     ],
 )
 def test_numpy_values_that_fit_take_the_tensors_dtype(dtype, value):
-    found = df.cast([0, 0], dtype) + value
-    assert found.dtype is dtype
-    np.testing.assert_array_equal(found.numpy(), np.zeros(2, dtype.dtype) + value.astype(dtype.dtype))
+    result = df.cast([0, 0], dtype) + value
+    assert result.dtype is dtype
+    np.testing.assert_array_equal(result.numpy(), np.zeros(2, dtype.dtype) + value.astype(dtype.dtype))
 
 
 def test_a_numpy_value_of_a_higher_kind_keeps_its_own_dtype():
@@ -133,9 +133,9 @@ def test_arrays_keep_their_dtype_and_python_numbers_take_the_default():
 
 
 def test_an_array_next_to_a_tensor_takes_its_dtype():
-    found = np.ones(2) + df.constant([1.0, 2.0])
-    assert isinstance(found, df.Tensor)
-    assert found.dtype is df.float32
+    result = np.ones(2) + df.constant([1.0, 2.0])
+    assert isinstance(result, df.Tensor)
+    assert result.dtype is df.float32
 
 
 def test_lists_that_hold_tensors_become_one_tensor():

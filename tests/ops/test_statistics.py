@@ -12,17 +12,17 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 @pytest.mark.parametrize("count", [1, 200, 300, 70_000])
 def test_the_mean_of_equal_integers_is_that_integer_however_many_there_are(mode, dtype, count):
     x = df.constant(np.full(count, 3, dtype))
-    found = mode(df.reduce_mean)(x)
-    assert found.dtype == dtype
-    assert int(found) == 3
+    result = mode(df.reduce_mean)(x)
+    assert result.dtype == dtype
+    assert int(result) == 3
 
 
 @pytest.mark.parametrize("dtype", [name for name in INTEGERS if "64" not in name])
 def test_the_mean_of_the_ends_of_a_narrow_dtype_does_not_wrap(mode, dtype):
     ends = np.iinfo(dtype)
     for x in ([ends.max, ends.max], [ends.min, ends.min, ends.min + 1], [ends.min, ends.max]):
-        wanted = int(sum(x) / len(x))
-        assert int(mode(df.reduce_mean)(df.constant(np.array(x, dtype)))) == wanted
+        expected = int(sum(x) / len(x))
+        assert int(mode(df.reduce_mean)(df.constant(np.array(x, dtype)))) == expected
 
 
 def test_the_mean_of_wide_integers_is_not_rounded_to_a_float(mode):
@@ -49,8 +49,8 @@ def test_the_mean_of_integers_over_an_axis_whose_size_only_the_run_determines():
 @pytest.mark.parametrize("reduce", [df.reduce_sum, df.reduce_mean, df.reduce_max, df.reduce_variance])
 def test_a_list_of_tensors_is_reduced_as_their_stack(mode, reduce):
     a, b = df.constant([1.0, 2.0]), df.constant([3.0, 7.0])
-    found = mode(lambda a, b: reduce([a, b], axis=0))(a, b)
-    np.testing.assert_array_equal(found, reduce(df.stack([a, b]), axis=0))
+    result = mode(lambda a, b: reduce([a, b], axis=0))(a, b)
+    np.testing.assert_array_equal(result, reduce(df.stack([a, b]), axis=0))
 
 
 # norms
@@ -64,23 +64,23 @@ COMPLEX = MATRICES + 1j * np.random.default_rng(1).normal(size=(2, 3, 4))
 @pytest.mark.parametrize("order", ["fro", 1, 2, np.inf])
 @pytest.mark.parametrize("x", [MATRICES, COMPLEX, MATRICES.astype(np.float32)], ids=lambda x: x.dtype.name)
 def test_norms_of_matrices(mode, x, order, axis, keepdims):
-    found = mode(lambda x: df.norm(x, order, axis=axis, keepdims=keepdims))(df.constant(x))
+    result = mode(lambda x: df.norm(x, order, axis=axis, keepdims=keepdims))(df.constant(x))
     expected = np.linalg.norm(x, order, axis=tuple(axis), keepdims=keepdims)
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert result.dtype == expected.dtype
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 0.5, np.inf])
 @pytest.mark.parametrize("axis", [0, -1, None])
 def test_norms_of_vectors(mode, order, axis):
     x = COMPLEX if axis is not None else COMPLEX.ravel()
-    found = mode(lambda x: df.norm(x, order, axis=axis))(df.constant(x))
-    np.testing.assert_allclose(found, np.linalg.norm(x, order, axis=axis))
+    result = mode(lambda x: df.norm(x, order, axis=axis))(df.constant(x))
+    np.testing.assert_allclose(result, np.linalg.norm(x, order, axis=axis))
 
 
 def test_the_euclidean_norm_of_matrices_is_that_of_their_elements(mode):
-    found = mode(lambda x: df.norm(x, axis=(1, 2)))(df.constant(MATRICES))
-    np.testing.assert_allclose(found, np.linalg.norm(MATRICES.reshape(2, 12), axis=1))
+    result = mode(lambda x: df.norm(x, axis=(1, 2)))(df.constant(MATRICES))
+    np.testing.assert_allclose(result, np.linalg.norm(MATRICES.reshape(2, 12), axis=1))
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def spread(x):
     ],
 )
 def test_squares_of_complex_numbers_are_those_of_their_magnitudes(mode, f, expected):
-    found = mode(f)(df.constant(Z))
-    np.testing.assert_allclose(found, expected)
-    assert found.dtype == expected.dtype
+    result = mode(f)(df.constant(Z))
+    np.testing.assert_allclose(result, expected)
+    assert result.dtype == expected.dtype
 
 
 def test_squared_differences_have_no_imaginary_part(mode):

@@ -91,7 +91,7 @@ def test_multiply_no_nan_and_divide_no_nan_are_zero_at_zero():
 
 @pytest.mark.parametrize("op", [df.math.xlogy, df.math.xlog1py, df.math.xdivy])
 @pytest.mark.parametrize("dtype", [df.float16, df.float32, df.float64, df.complex64])
-def test_what_vanishes_with_its_first_factor_is_zero_whatever_the_second_is(op, dtype):
+def test_zero_times_anything_is_zero_for_no_nan_ops(op, dtype):
     x, y = df.zeros([5], dtype), df.constant(np.array([0.0, -3.0, -1.0, math.nan, math.inf]))
     for f in (op, df.function(op)):
         assert not np.asarray(f(x, df.cast(y, dtype))).any()

@@ -1,4 +1,4 @@
-"""``df.profiler``: the trace's structure, what is in it, and that nothing is left when it ends."""
+"""``df.profiler``: the structure and content of a trace, and that nothing remains after it ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def profiled(folder: Path, run: Callable[[], object]) -> list[dict[str, Any]]:
     return events
 
 
-def stretches(events: list[dict[str, Any]], kind: str | None = None) -> list[dict[str, Any]]:
+def events_of(events: list[dict[str, Any]], kind: str | None = None) -> list[dict[str, Any]]:
     return [e for e in events if e["ph"] == "X" and kind in (None, e["cat"])]
 
 
@@ -56,18 +56,18 @@ def work() -> Any:
 def test_events_have_what_the_format_requests_for(tmp_path: Path) -> None:
     events = profiled(tmp_path, work)
     assert {e["ph"] for e in events} == {"M", "X"}
-    for event in stretches(events):
+    for event in events_of(events):
         assert event.keys() >= {"name", "cat", "ts", "dur", "pid", "tid", "args"}
         assert event["ts"] >= 0
         assert event["dur"] >= 0
     named = {e["tid"] for e in events if e["name"] == "thread_name"}
-    assert named == {e["tid"] for e in stretches(events)}
+    assert named == {e["tid"] for e in events_of(events)}
 
 
 def test_the_spans_of_a_thread_nest(tmp_path: Path) -> None:
     events = profiled(tmp_path, work)
     rows = defaultdict(list)
-    for event in stretches(events):
+    for event in events_of(events):
         rows[event["tid"]].append(span_of(event))
     for row in rows.values():
         assert row == sorted(row, key=lambda s: (s[0], -s[1]))
@@ -85,7 +85,7 @@ def test_ops_have_their_names_and_the_users_lines(tmp_path: Path) -> None:
         y = x + x
         df.reduce_sum(y * 3.0)
 
-    ops = stretches(profiled(tmp_path, run), "op")
+    ops = events_of(profiled(tmp_path, run), "op")
     assert [e["name"] for e in ops] == ["add", "multiply", "reduce_sum"]
     assert [e["args"]["line"] for e in ops] == [line_of(run, 2), line_of(run, 3), line_of(run, 3)]
     assert ops[0]["args"]["function"].endswith("run")
@@ -99,16 +99,16 @@ def test_ops_under_a_tape_are_seen(tmp_path: Path) -> None:
             y = df.tanh(x)
         tape.gradient(y, x)
 
-    ops = stretches(profiled(tmp_path, run), "op")
+    ops = events_of(profiled(tmp_path, run), "op")
     assert "tanh" in {e["name"] for e in ops}
     assert line_of(run, 5) in {e["args"]["line"] for e in ops}
 
 
 def test_a_function_is_traced_and_compiled_once_and_called_each_time(tmp_path: Path) -> None:
-    found: list[Any] = []
-    events = profiled(tmp_path, lambda: found.extend(work()))
-    np.testing.assert_allclose(found, [200 * np.tanh(1)] * 3, rtol=1e-5)
-    kinds = {kind: stretches(events, kind) for kind in ("call", "trace", "compile", "kernels", "native")}
+    counts: list[Any] = []
+    events = profiled(tmp_path, lambda: counts.extend(work()))
+    np.testing.assert_allclose(counts, [200 * np.tanh(1)] * 3, rtol=1e-5)
+    kinds = {kind: events_of(events, kind) for kind in ("call", "trace", "compile", "kernels", "native")}
     assert [len(kinds[k]) for k in ("call", "trace", "compile", "kernels")] == [3, 1, 1, 3]
     assert len(kinds["native"]) >= 3
     first = kinds["call"][0]
@@ -125,16 +125,16 @@ def test_a_function_that_is_known_already_is_seen(tmp_path: Path) -> None:
     for _ in range(5):
         step(x), step(x, y=x)
     events = profiled(tmp_path, lambda: [step(x), step(x.numpy()), step(x, y=x)])
-    assert (len(stretches(events, "call")), len(stretches(events, "kernels"))) == (3, 3)
-    assert stretches(events, "trace") == []
+    assert (len(events_of(events, "call")), len(events_of(events, "kernels"))) == (3, 3)
+    assert events_of(events, "trace") == []
 
 
-def test_what_runs_in_python_has_its_line(tmp_path: Path) -> None:
+def test_python_calls_are_listed_with_their_line(tmp_path: Path) -> None:
     def body(x: Any) -> Any:
         return df.numpy_function(lambda a: a + 1, [x], df.float32) * 2.0
 
     f = df.function(body)
-    hosts = stretches(profiled(tmp_path, lambda: f(df.constant(1.0))), "host")
+    hosts = events_of(profiled(tmp_path, lambda: f(df.constant(1.0))), "host")
     assert len(hosts) == 1
     assert hosts[0]["args"]["line"] == line_of(body, 1)
 
@@ -144,7 +144,7 @@ def test_a_dataset_is_waited_for(tmp_path: Path) -> None:
         for _ in df.data.Dataset.range(3):
             pass
 
-    waits = stretches(profiled(tmp_path, run), "data")
+    waits = events_of(profiled(tmp_path, run), "data")
     assert len(waits) == 4  # the end is waited for too
     assert waits[0]["args"]["line"] == line_of(run, 1)
 
@@ -160,7 +160,7 @@ def test_each_thread_has_a_row(tmp_path: Path) -> None:
 
     events = profiled(tmp_path, run)
     names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert {names[e["tid"]] for e in stretches(events, "op")} == {"worker 0", "worker 1", "worker 2"}
+    assert {names[e["tid"]] for e in events_of(events, "op")} == {"worker 0", "worker 1", "worker 2"}
 
 
 def test_steps_are_marked(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ def test_steps_are_marked(tmp_path: Path) -> None:
                 step.set_metadata(loss=x)
 
     events = profiled(tmp_path, run)
-    steps = stretches(events, "step")
+    steps = events_of(events, "step")
     assert [(e["name"], e["args"]["step_num"]) for e in steps] == [("train", 0), ("train", 1)]
     assert steps[0]["args"]["loss"] == str(df.constant(2.0))
-    assert [inside(op, step) for op, step in zip(stretches(events, "op"), steps, strict=True)] == [True, True]
+    assert [inside(op, step) for op, step in zip(events_of(events, "op"), steps, strict=True)] == [True, True]
 
 
 def test_the_times_are_those_that_passed(tmp_path: Path) -> None:
@@ -184,11 +184,11 @@ def test_the_times_are_those_that_passed(tmp_path: Path) -> None:
             while time.perf_counter() - begin < 0.02:
                 pass
 
-    (step,) = stretches(profiled(tmp_path, run), "step")
+    (step,) = events_of(profiled(tmp_path, run), "step")
     assert step["dur"] >= 20_000
 
 
-def test_what_fails_is_seen_and_the_trace_written(tmp_path: Path) -> None:
+def test_a_failing_call_is_recorded_and_the_trace_written(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), df.profiler.trace(tmp_path) as file:  # noqa: PT012
         with pytest.raises(ValueError, match="matmul"):
             df.matmul(df.ones([2, 3]), df.ones([2, 3]))
@@ -222,17 +222,17 @@ def test_results_are_the_same_with_a_profiler(tmp_path: Path) -> None:
             loss = step(df.constant([1.0, 1.0, 1.0]))
         return losses, tape.gradient(loss, w).numpy().tolist(), w.numpy().tolist()
 
-    alone, seen = train(), []
-    profiled(tmp_path, lambda: seen.append(train()))
-    assert seen == [alone]
+    alone, profiled_runs = train(), []
+    profiled(tmp_path, lambda: profiled_runs.append(train()))
+    assert profiled_runs == [alone]
 
 
 def test_functions_still_run_as_python_when_reported(tmp_path: Path) -> None:
     df.config.run_functions_eagerly(True)
     try:
         events = profiled(tmp_path, work)
-        assert stretches(events, "call") == []
-        assert "tanh" in {e["name"] for e in stretches(events, "op")}
+        assert events_of(events, "call") == []
+        assert "tanh" in {e["name"] for e in events_of(events, "op")}
         assert df.config.functions_run_eagerly()
     finally:
         df.config.run_functions_eagerly(False)
@@ -276,14 +276,16 @@ def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert not FALLBACKS.on
 
 
-def test_a_trace_of_many_events_counts_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_of_many_events_counts_the_dropped_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("dualflow.profiler.recorder.MAX_EVENTS", 3)
     with df.profiler.trace(tmp_path) as file:
         for _ in range(5):
             df.constant(1.0) + 1.0
-    found = json.loads(file.path.read_text())
-    assert len(stretches(found["traceEvents"])) == 3
-    assert found["otherData"]["dropped_events"] == 2
+    trace = json.loads(file.path.read_text())
+    assert len(events_of(trace["traceEvents"])) == 3
+    assert trace["otherData"]["dropped_events"] == 2
 
 
 def test_methods_are_functions_too(tmp_path: Path) -> None:
@@ -296,4 +298,4 @@ def test_methods_are_functions_too(tmp_path: Path) -> None:
     for _ in range(4):
         model.step(x)
     events = profiled(tmp_path, lambda: [model.step(x), model.step(x)])
-    assert (len(stretches(events, "call")), len(stretches(events, "kernels"))) == (2, 2)
+    assert (len(events_of(events, "call")), len(events_of(events, "kernels"))) == (2, 2)

@@ -1,4 +1,4 @@
-"""Each test leaves the registry of rewrites as it has found it: empty."""
+"""A fixture that restores the registry of rewrites after each test."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def ops(f: Any, *args: Any) -> list[str]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
 @pytest.mark.parametrize("shape", [(), (0,), (4,), (2, 3, 1)])
-def test_variables_stand_for_any_dtype_and_shape(dtype: str, shape: Sequence[int]) -> None:
+def test_variables_of_any_dtype_and_shape(dtype: str, shape: Sequence[int]) -> None:
     x = df.cast(df.reshape(df.range(int(np.prod(shape)), dtype="float32"), shape), dtype)
     f = df.function(lambda x: x * x, rewrites=[square])
     np.testing.assert_array_equal(f(x).numpy(), (x * x).numpy())

@@ -1,4 +1,4 @@
-"""The registry: no program outlives a change of it, in any thread."""
+"""The registry of rewrites: a change of it invalidates compiled programs in all threads."""
 
 from __future__ import annotations
 
@@ -126,12 +126,12 @@ def test_status_and_explain_list_rewrites_and_their_lines() -> None:
 def test_threads_that_call_while_rewrites_change_see_one_program_or_the_other() -> None:
     f = df.function(lambda x: df.cos(x))
     expected = {0.54, 0.0}
-    seen: set[float] = set()
+    results: set[float] = set()
     stop = threading.Event()
 
     def call() -> None:
         while not stop.is_set():
-            seen.add(first(f(X)))
+            results.add(first(f(X)))
 
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
@@ -144,7 +144,7 @@ def test_threads_that_call_while_rewrites_change_see_one_program_or_the_other() 
     stop.set()
     for thread in threads:
         thread.join()
-    assert seen <= expected
+    assert results <= expected
     assert first(f(X)) == 0.54
 
 

@@ -208,7 +208,7 @@ def test_2000_changed_models_give_errors(model, tmp_path):
     check_changed(model, tmp_path, range(FEW, FEW + MANY))
 
 
-def test_any_flipped_byte_is_noticed_by_a_checksum(model, tmp_path):
+def test_any_flipped_byte_is_detected_by_a_checksum(model, tmp_path):
     for seed in range(40):
         changed = Path(shutil.copytree(model, tmp_path / str(seed)))
         path = files_of(changed)["graphs"]

@@ -411,7 +411,7 @@ def test_contains_saved_model(tmp_path):
         (lambda: df.Variable(1.0), DTypeError, "assign it to an attribute of a df.Module"),
     ],
 )
-def test_what_can_not_be_saved_is_an_error(tmp_path, make, error, message):
+def test_an_object_that_can_not_be_saved_is_an_error(tmp_path, make, error, message):
     with pytest.raises(error, match=message):
         df.saved_model.save(make(), tmp_path / "model")
     assert not (tmp_path / "model").exists()

@@ -58,7 +58,7 @@ class TestTracing:
         function = trace(lambda m, x: m.exp(x) + m.exp(x), (float32,))
         assert ops(function) == [ScalarOp.EXP, ScalarOp.ADD]
 
-    def test_what_no_result_needs_is_left_out(self) -> None:
+    def test_unneeded_nodes_are_left_out(self) -> None:
         def code(m: Any, x: Any) -> Any:
             m.sin(x)
             return m.cos(x)
@@ -177,10 +177,10 @@ def check_element(case: Case) -> None:
     positions = np.indices(tuple(specs[0].shape))
     m = SimpleNamespace(**{**vars(maths_reference), "index": lambda axis: positions[axis]})
     with np.errstate(all="ignore"):
-        (found,) = evaluate(function, m, arrays)
+        (result,) = evaluate(function, m, arrays)
         expected = maths_reference.cast(kind.code(m, *arrays, **case.attrs), specs[0].dtype)
-    assert np.asarray(found).dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    assert np.asarray(result).dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected)
 
 
 def fold_cases() -> Iterator[Case]:

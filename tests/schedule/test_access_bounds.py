@@ -1,4 +1,4 @@
-"""Bounds of a kernel's accesses: those of an interpreter that runs every loop, and what they refuse."""
+"""Bounds of a kernel's accesses equal those of an interpreter that runs every loop."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ def regions_of(run: KernelLaunch) -> dict[int, Region]:
 
 def accepts(run: KernelLaunch, regions: Mapping[int, Region], bounds: AccessBounds | None = None) -> bool:
     """Whether every access is proved inside these regions; buffers that aren't named have none."""
-    found = [regions.get(i, (0, -1)) for i in range(len(run.kernel.buffers))]
+    listed = [regions.get(i, (0, -1)) for i in range(len(run.kernel.buffers))]
     try:
-        (bounds or access_bounds(run.kernel)).check(run, found, NODE)
+        (bounds or access_bounds(run.kernel)).check(run, listed, NODE)
     except InternalError:
         return False
     return True
@@ -244,12 +244,12 @@ def test_bounds_of_random_layouts(shape: list[int], data: st.DataObject) -> None
     kind = data.draw(st.sampled_from(["elements", "sum", "scan", "whole"]))
 
     def function(x: Any, y: Any) -> Any:
-        seen = df.transpose(x[tuple(slice(None, None, step) for step in steps)], order)
+        view = df.transpose(x[tuple(slice(None, None, step) for step in steps)], order)
         if kind == "elements":
-            return df.exp(seen) + y
+            return df.exp(view) + y
         if kind == "whole":
-            return df.reduce_sum(df.exp(seen))
-        return df.reduce_sum(df.exp(seen), axis) if kind == "sum" else df.cumsum(seen, axis)
+            return df.reduce_sum(df.exp(view))
+        return df.reduce_sum(df.exp(view), axis) if kind == "sum" else df.cumsum(view, axis)
 
     specs = df.TensorSpec(shape), df.TensorSpec([1] * len(shape))
     for _, run in launched(function, *specs):
@@ -307,15 +307,15 @@ UNBOUNDED: dict[str, tuple[Kernel, str]] = {
 }
 
 
-@pytest.mark.parametrize(("made", "why"), UNBOUNDED.values(), ids=UNBOUNDED)
-def test_accesses_without_bounds_are_refused(made: Kernel, why: str) -> None:
+@pytest.mark.parametrize(("unbounded", "why"), UNBOUNDED.values(), ids=UNBOUNDED)
+def test_accesses_without_bounds_are_refused(unbounded: Kernel, why: str) -> None:
     with pytest.raises(InternalError, match=why):
-        access_bounds(made)
+        access_bounds(unbounded)
 
 
 def test_a_checked_position_is_bounded_by_the_size_it_was_checked_for() -> None:
-    made = kernel(loop(CHECK, ks.MaskedLoad(PICKED, INSIDE)))
-    run = KernelLaunch(made, (Argument(0, 0, FLOAT),) * 2, (), (7, 10, 0, 0), 5, 0.0)
+    checked = kernel(loop(CHECK, ks.MaskedLoad(PICKED, INSIDE)))
+    run = KernelLaunch(checked, (Argument(0, 0, FLOAT),) * 2, (), (7, 10, 0, 0), 5, 0.0)
     assert accepts(run, {0: (0, 64)})
     assert not accepts(run, {0: (0, 63)})
 

@@ -1,4 +1,4 @@
-"""The arena: what is needed at the same time never overlaps, and what is dead is used again."""
+"""The arena: buffers that are live at the same time never overlap, and dead ones are reused."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ def test_blocks_needed_at_one_step_never_overlap(blocks: list[Lifetime]) -> None
 
 
 @given(lifetimes)
-def test_blocks_lie_inside_the_arena_on_cache_lines(blocks: list[Lifetime]) -> None:
+def test_blocks_are_inside_the_arena_and_aligned_to_cache_lines(blocks: list[Lifetime]) -> None:
     offsets, size = assign(blocks)
     assert all(o % ALIGNMENT == 0 and o + b.nbytes <= size for o, b in zip(offsets, blocks, strict=True))
 

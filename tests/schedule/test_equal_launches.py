@@ -36,8 +36,15 @@ def layers(layer: Function) -> list[tuple[LaunchNest, LaunchNest]]:
 def as_data(launch: KernelLaunch) -> Any:
     """A kernel and its arguments without the nodes that it computes."""
     scalars = [(x.dtype, x.tobytes()) for x in launch.scalars]
-    rest = launch.buffers, launch.parameters, launch.total, launch.work, launch.partials, launch.partial_size
-    return structure(launch.kernel), scalars, rest, None if launch.join is None else as_data(launch.join)
+    fields = (
+        launch.buffers,
+        launch.parameters,
+        launch.total,
+        launch.work,
+        launch.partials,
+        launch.partial_size,
+    )
+    return structure(launch.kernel), scalars, fields, None if launch.join is None else as_data(launch.join)
 
 
 def test_kernels_with_loops_in_reverse_have_their_own_offsets() -> None:

@@ -71,7 +71,7 @@ def test_a_chain_of_elements_executes_each_op_for_each_element() -> None:
     assert executed_work(run) == distinct_work(nest) == 2 * 200
 
 
-def test_what_two_stages_compute_is_counted_twice() -> None:
+def test_nodes_computed_in_two_stages_are_counted_twice() -> None:
     """The difference from the mean is cheaper than a scratch row."""
     run, nest = only(
         lambda x: df.abs(x - df.reduce_sum(x, 1, keepdims=True)) * 2.0 + df.reduce_max(x, 1, keepdims=True),

@@ -61,9 +61,9 @@ def test_a_reduction_starts_steps_and_finishes_around_its_loop() -> None:
     assert store.value == finish.register
 
 
-def test_a_value_is_loaded_once_in_a_iteration() -> None:
-    made = run(lambda x: x * x + x, [100])
-    assert kinds(made.kernel.body).count(Load) == 1
+def test_a_value_is_loaded_once_per_iteration() -> None:
+    launch = run(lambda x: x * x + x, [100])
+    assert kinds(launch.kernel.body).count(Load) == 1
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_value_is_loaded_once_in_a_iteration() -> None:
     ids=["softmax", "whole sum", "mean of columns", "gather"],
 )
 def test_every_register_is_written_by_one_statement(f: Callable[..., Any]) -> None:
-    made = run(f, [600, 700])
-    registers = list(written(made.kernel.body))
+    launch = run(f, [600, 700])
+    registers = list(written(launch.kernel.body))
     assert len(registers) == len(set(registers))
 
 
@@ -91,14 +91,14 @@ def test_sizes_are_numbers_that_are_given(f: Callable[..., Any]) -> None:
 
 
 def test_a_whole_reduction_leaves_partial_results_that_are_joined_in_order() -> None:
-    made = run(lambda x: df.reduce_sum(x), [1_000_000])
-    (outer,) = made.kernel.body
+    launch = run(lambda x: df.reduce_sum(x), [1_000_000])
+    (outer,) = launch.kernel.body
     assert isinstance(outer, Chunks)
-    assert made.partials == (df.float32,)
-    assert made.total > 1
-    assert made.join is not None
-    assert ReduceCombine in kinds(made.join.kernel.body)
-    assert made.join.total == 1
+    assert launch.partials == (df.float32,)
+    assert launch.total > 1
+    assert launch.join is not None
+    assert ReduceCombine in kinds(launch.join.kernel.body)
+    assert launch.join.total == 1
 
 
 def test_a_long_sum_runs_by_blocks_and_a_maximum_does_not() -> None:
@@ -106,9 +106,9 @@ def test_a_long_sum_runs_by_blocks_and_a_maximum_does_not() -> None:
     assert Blocks not in kinds(run(lambda x: df.reduce_max(x, 1), [4, 100_000]).kernel.body)
 
 
-def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
-    made = run(lambda x, y: df.transpose(x) + y, [40, 50], [50, 40])
-    *_, outer = made.kernel.body
+def test_transposed_reads_are_transposed_tile_by_tile() -> None:
+    launch = run(lambda x, y: df.transpose(x) + y, [40, 50], [50, 40])
+    *_, outer = launch.kernel.body
     assert isinstance(outer, Chunks)
     (chunks,) = outer.body
     assert isinstance(chunks, Blocks)
@@ -120,7 +120,7 @@ def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
     assert lanes.kind is LoopKind.LANES
     own, other = (s.place.buffer for s in lanes.body if isinstance(s, Load))
     assert own == turned.tile
-    assert other < len(made.kernel.buffers)
+    assert other < len(launch.kernel.buffers)
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
         lambda x: df.reduce_sum(df.transpose(x), 1),
     ],
 )
-def test_short_rows_and_strides_along_them_are_read_as_they_lie(f: Callable[..., Any]) -> None:
+def test_short_rows_and_their_strides_are_read_in_memory_order(f: Callable[..., Any]) -> None:
     assert TransposedTile not in kinds(run(f, [40, 50]).kernel.body)

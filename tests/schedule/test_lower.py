@@ -1,4 +1,4 @@
-"""Loop nests with several stages: what an earlier run of the reduced loops leaves for a later one."""
+"""Loop nests with several stages: the values that one run of the reduction loops leaves for the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of a program's memory: programs that are proved, and changed ones that are refused."""
+"""Proofs of a program's memory bounds: valid programs pass, changed ones are refused."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def test_operands_after_the_end_are_refused(name: str) -> None:
 def only(name: str) -> tuple[Plan, Any]:
     """The one statement of the kind that a program is about."""
     layout = planned(name)
-    (found,) = [s for s in walk_program(statements(layout)) if isinstance(s, PROGRAMS[name][2])][:1]
-    return layout, found
+    (statement,) = [s for s in walk_program(statements(layout)) if isinstance(s, PROGRAMS[name][2])][:1]
+    return layout, statement
 
 
 def undecided(layout: Plan, statement: Any) -> list[ElementRange]:

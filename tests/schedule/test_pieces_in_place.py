@@ -1,4 +1,4 @@
-"""Pieces that are computed where they are put together, and those that are copied there."""
+"""Concatenated pieces that are computed in their final buffer, and those that are copied there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CASES: dict[str, tuple[Function, list[int]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_only_the_whole_reads_is_computed_in_it(name: str) -> None:
+def test_values_read_by_one_graph_are_computed_in_it(name: str) -> None:
     f, expected = CASES[name]
     assert copies(f, [4, 3]) == expected
     x = df.constant(numbers(4, 3))

@@ -1,4 +1,4 @@
-"""Where values live: variables in their own buffers, fresh outputs, one arena, views without memory."""
+"""Buffer assignment: variables in their own buffers, fresh outputs, one arena, views without memory."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def variable(*shape: int) -> Any:
 
 
 def executable(function: Callable[..., Any], *specs: df.TensorSpec) -> Executable:
-    found: Executable = df.function(function).get_concrete_function(*specs).compiled.executable
-    return found
+    compiled: Executable = df.function(function).get_concrete_function(*specs).compiled.executable
+    return compiled
 
 
 def kinds(function: Callable[..., Any], *specs: df.TensorSpec) -> list[str]:
@@ -45,8 +45,8 @@ def kinds(function: Callable[..., Any], *specs: df.TensorSpec) -> list[str]:
 
 def address(v: Any) -> int:
     """Where a variable's elements are now."""
-    found: int = v._tensor._array.__array_interface__["data"][0]
-    return found
+    array: int = v._tensor._array.__array_interface__["data"][0]
+    return array
 
 
 def agrees(function: Callable[..., Any], *variables: Any, calls: int = 3) -> None:
@@ -57,10 +57,10 @@ def agrees(function: Callable[..., Any], *variables: Any, calls: int = 3) -> Non
         expected += [np.array(x) for x in [*function(), *(v.numpy() for v in variables)]]
     for v, value in zip(variables, initial, strict=True):
         v.assign(value)
-    compiled, found = df.function(function), []
+    compiled, results = df.function(function), []
     for _ in range(calls):
-        found += [np.array(x) for x in [*compiled(), *(v.numpy() for v in variables)]]
-    for a, b in zip(found, expected, strict=True):
+        results += [np.array(x) for x in [*compiled(), *(v.numpy() for v in variables)]]
+    for a, b in zip(results, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -92,7 +92,7 @@ def test_a_product_is_added_to_a_variable_in_place() -> None:
     assert kinds(descend, SPEC) == ["product"]
 
 
-def test_rows_are_scattered_in_place_after_a_look_at_their_places() -> None:
+def test_rows_are_scattered_in_place_after_a_check_of_their_indices() -> None:
     v = variable()
 
     def descend(i: Any, rows: Any) -> None:
@@ -115,7 +115,7 @@ def test_an_update_waits_for_what_may_fail() -> None:
     assert [c.outputs[0].buffer < 4 for c in calls] == [False, True, True]
 
 
-def test_what_may_fail_while_it_updates_is_copied_last() -> None:
+def test_updates_that_may_fail_are_copied_to_the_variable_last() -> None:
     v = variable()
     places = df.TensorSpec((N,), df.int32)
     assert kinds(lambda i: v.assign(df.gather(v, i), read_value=False), places) == ["kernel", "kernel"]
@@ -413,7 +413,7 @@ def test_a_value_in_use_keeps_its_place() -> None:
     np.testing.assert_allclose(df.function(residual)(x).numpy(), residual(x).numpy(), rtol=1e-4)
 
 
-def test_what_is_handed_back_is_computed_in_place() -> None:
+def test_returned_values_are_computed_in_the_output_buffer() -> None:
     plan = executable(lambda x: (df.exp(x), x @ x, df.concat([x, x], 0)), SPEC).plan
     assert sorted(call.kind for call in plan.calls) == ["assembly", "kernel", "product"]
     assert plan.arena_bytes == 0
@@ -443,11 +443,11 @@ def test_products_read_any_view(view: Callable[[Any], Any]) -> None:
         return df.matmul(m, m, transpose_b=True), df.matmul(m, m, transpose_a=True)
 
     x = df.constant(numbers(N, N))
-    for found, expected in zip(df.function(both)(x), both(x), strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
+    for result, expected in zip(df.function(both)(x), both(x), strict=True):
+        np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
 
 
-def test_a_result_under_another_shape_is_made_where_the_result_lies() -> None:
+def test_a_reshaped_result_is_computed_in_the_results_buffer() -> None:
     assert kinds(lambda x: df.reshape(x @ x, [-1]), SPEC) == ["product"]
     assert kinds(lambda x: df.reshape(x + 1.0, [N, 2, N // 2]), SPEC) == ["kernel"]
     assert kinds(lambda x: df.reshape(df.transpose(x + 1.0), [-1]), SPEC) == ["kernel"]
@@ -463,8 +463,8 @@ def test_two_results_that_differ_in_shape_alone() -> None:
         return df.reshape(y, [-1]), y, df.reshape(y, [2, -1])
 
     x = numbers(N, N)
-    for found, expected in zip(df.function(f)(x), f(df.constant(x)), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for result, expected in zip(df.function(f)(x), f(df.constant(x)), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [[3], [3, 1, 1], [1, 3, 1]])
@@ -512,7 +512,7 @@ def test_a_kernel_writes_in_the_order_in_which_its_result_is_read() -> None:
     ],
     ids=["itself", "in order", "a sum", "by NumPy", "another order"],
 )
-def test_another_reader_of_what_lies_in_another_order(other: Callable[[Any], Any]) -> None:
+def test_another_reader_of_a_permuted_layout(other: Callable[[Any], Any]) -> None:
     def f(x: Any) -> Any:
         y = df.exp(df.reshape(x, [2, 3, N]))
         return df.reshape(df.transpose(y, [1, 0, 2]), [-1]) * 2.0, other(y)
@@ -523,18 +523,18 @@ def test_another_reader_of_what_lies_in_another_order(other: Callable[[Any], Any
 
     x = numbers(N, N)
     for function in (f, g):
-        for found, expected in zip(df.function(function)(x), function(df.constant(x)), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-4)
+        for result, expected in zip(df.function(function)(x), function(df.constant(x)), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
 def test_a_result_that_repeats_what_a_kernel_makes() -> None:
-    found = df.function(lambda x: df.broadcast_to(df.exp(x), [3, 1, N]))(numbers(1, N))
-    np.testing.assert_allclose(found, np.broadcast_to(np.exp(numbers(1, N)), [3, 1, N]), rtol=1e-6)
+    result = df.function(lambda x: df.broadcast_to(df.exp(x), [3, 1, N]))(numbers(1, N))
+    np.testing.assert_allclose(result, np.broadcast_to(np.exp(numbers(1, N)), [3, 1, N]), rtol=1e-6)
     ones = df.function(lambda x: df.broadcast_to(x * 7.0, [3, 1, 1]))(np.ones((1, 1), np.float32))
     np.testing.assert_array_equal(ones, np.full((3, 1, 1), 7.0))
 
 
 def test_a_result_under_another_shape_of_what_numpy_copies() -> None:
     x = np.arange(24).reshape(2, 3, 4).astype(np.complex64)
-    found = df.function(lambda x: df.reshape(df.transpose(x, [1, 0, 2]), [3, 8]))(x)
-    np.testing.assert_array_equal(found, x.transpose(1, 0, 2).reshape(3, 8))
+    result = df.function(lambda x: df.reshape(df.transpose(x, [1, 0, 2]), [3, 8]))(x)
+    np.testing.assert_array_equal(result, x.transpose(1, 0, 2).reshape(3, 8))

@@ -1,4 +1,4 @@
-"""Graphs within a budget: the same bits, a planned peak that keeps it, and no work for nothing."""
+"""Rematerialisation within a budget: same bits, a planned peak below it, and no needless recomputation."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def optimised(f: Callable[..., Any], *shapes: tuple[int, ...]) -> Graph:
-    found: Graph = df.function(f).get_concrete_function(*map(df.TensorSpec, shapes)).optimised_graph
-    return found
+    result: Graph = df.function(f).get_concrete_function(*map(df.TensorSpec, shapes)).optimised_graph
+    return result
 
 
 def gradient_of(f: Callable[..., Any], *shapes: tuple[int, ...]) -> Graph:
@@ -61,9 +61,9 @@ def run(graph: Graph) -> list[bytes]:
 
 
 def smallest(graph: Graph) -> int:
-    found = within_budget(graph, 0, backend.footprint)
-    assert isinstance(found, SmallestPossible)
-    return found.peak
+    rewritten = within_budget(graph, 0, backend.footprint)
+    assert isinstance(rewritten, SmallestPossible)
+    return rewritten.peak
 
 
 GRAPHS = {
@@ -77,19 +77,19 @@ GRAPHS = {
 def test_a_budget_is_kept_and_the_results_are_the_same(graph: Graph, share: float) -> None:
     least, most = smallest(graph), backend.footprint(graph).peak
     budget = round(least + share * (most - least))
-    found = within_budget(graph, budget, backend.footprint)
-    assert isinstance(found, WithinBudget)
-    verify(found.graph)
+    rewritten = within_budget(graph, budget, backend.footprint)
+    assert isinstance(rewritten, WithinBudget)
+    verify(rewritten.graph)
     assert least < most
-    assert found.peak == backend.footprint(found.graph).peak <= budget
-    assert run(found.graph) == run(graph)
+    assert rewritten.peak == backend.footprint(rewritten.graph).peak <= budget
+    assert run(rewritten.graph) == run(graph)
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_a_graph_that_fits_is_left_alone(graph: Graph) -> None:
     most = backend.footprint(graph).peak
-    found = within_budget(graph, most, backend.footprint)
-    assert found == WithinBudget(graph, most)
+    rewritten = within_budget(graph, most, backend.footprint)
+    assert rewritten == WithinBudget(graph, most)
 
 
 def test_less_memory_takes_more_work_but_never_much_for_little() -> None:
@@ -97,11 +97,13 @@ def test_less_memory_takes_more_work_but_never_much_for_little() -> None:
     least, most = smallest(graph), backend.footprint(graph).peak
     extras = []
     for budget in np.linspace(most, least, 6).round().astype(int):
-        found = within_budget(graph, int(budget), backend.footprint)
-        assert isinstance(found, WithinBudget)
+        rewritten = within_budget(graph, int(budget), backend.footprint)
+        assert isinstance(rewritten, WithinBudget)
         once = sum(map(work, graph.nodes))
-        assert sum(map(work, found.graph.nodes)) == pytest.approx(once + sum(map(work, found.repeated)))
-        extras.append(found.extra)
+        assert sum(map(work, rewritten.graph.nodes)) == pytest.approx(
+            once + sum(map(work, rewritten.repeated))
+        )
+        extras.append(rewritten.extra)
     assert extras[0] == 0.0
     assert extras == sorted(extras)
     assert extras[1] < 0.1
@@ -112,30 +114,30 @@ def test_less_memory_takes_more_work_but_never_much_for_little() -> None:
 @given(data=st.data())
 def test_whatever_is_dropped_the_results_are_the_same(graph: Graph, data: st.DataObject) -> None:
     """Any values may be dropped after any nodes: correctness doesn't depend on the choice."""
-    made = [v for node in graph.nodes for v in node.outputs]
+    values = [v for node in graph.nodes for v in node.outputs]
     places = st.dictionaries(
-        st.integers(0, len(graph.nodes) - 1), st.lists(st.sampled_from(made), max_size=4), max_size=30
+        st.integers(0, len(graph.nodes) - 1), st.lists(st.sampled_from(values), max_size=4), max_size=30
     )
-    found = recomputed(graph, data.draw(places), Parts())
-    verify(found.graph)
-    assert run(found.graph) == run(graph)
+    rewritten = recomputed(graph, data.draw(places), Parts())
+    verify(rewritten.graph)
+    assert run(rewritten.graph) == run(graph)
 
 
-def test_what_is_dropped_is_computed_again_before_its_reader() -> None:
+def test_dropped_values_are_recomputed_before_their_readers() -> None:
     graph = optimised(lambda x, y: (x @ y) @ (df.matmul(x @ y, y) @ y), (N, N), (N, N))
     product = graph.nodes[0]
-    found = recomputed(graph, {0: [], 1: [product.output]}, Parts())
-    assert [n.op.name for n in found.graph.nodes] == ["matmul"] * 5
-    assert found.repeated == (found.graph.nodes[3],)
-    assert found.graph.nodes[4].inputs[0] is found.graph.nodes[3].output
+    rewritten = recomputed(graph, {0: [], 1: [product.output]}, Parts())
+    assert [n.op.name for n in rewritten.graph.nodes] == ["matmul"] * 5
+    assert rewritten.repeated == (rewritten.graph.nodes[3],)
+    assert rewritten.graph.nodes[4].inputs[0] is rewritten.graph.nodes[3].output
 
 
-def test_what_nothing_reads_before_it_is_dropped_moves() -> None:
+def test_values_not_read_before_they_are_dropped_move() -> None:
     graph = optimised(lambda x, y: (x @ y) @ ((x @ x) @ y), (N, N), (N, N))
-    found = recomputed(graph, {0: [graph.nodes[0].output]}, Parts())
-    assert found.repeated == ()
-    assert len(found.graph.nodes) == len(graph.nodes)
-    assert found.graph.nodes[-2].inputs == graph.nodes[0].inputs
+    rewritten = recomputed(graph, {0: [graph.nodes[0].output]}, Parts())
+    assert rewritten.repeated == ()
+    assert len(rewritten.graph.nodes) == len(graph.nodes)
+    assert rewritten.graph.nodes[-2].inputs == graph.nodes[0].inputs
 
 
 def test_a_long_chain_is_no_recursion() -> None:
@@ -177,7 +179,7 @@ def test_updates_of_variables_run_as_early_as_they_can() -> None:
     assert min(updates) < len(graph.nodes) // 2 + 4
 
 
-def test_what_may_fail_or_has_an_effect_runs_once() -> None:
+def test_failing_ops_and_side_effects_run_once() -> None:
     def f(x: Any) -> Any:
         kept = [df.random.normal([N, N]), df.gather(x, df.cast(x[0], df.int32)), x @ x]
         y = x
@@ -186,8 +188,8 @@ def test_what_may_fail_or_has_an_effect_runs_once() -> None:
         return df.reduce_sum(y @ kept[0] @ kept[1] @ kept[2])
 
     graph = optimised(f, (N, N))
-    found = within_budget(graph, smallest(graph), backend.footprint)
-    assert isinstance(found, WithinBudget)
-    names = [n.op.name for n in found.graph.nodes]
+    rewritten = within_budget(graph, smallest(graph), backend.footprint)
+    assert isinstance(rewritten, WithinBudget)
+    names = [n.op.name for n in rewritten.graph.nodes]
     assert names.count("random_normal") == 1
-    assert str(found.graph).count("gather(") == str(graph).count("gather(")
+    assert str(rewritten.graph).count("gather(") == str(graph).count("gather(")

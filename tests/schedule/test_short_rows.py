@@ -50,7 +50,7 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def run(f: Function, *shape: int, rows: int) -> KernelLaunch:
-    """The one kernel of a function of a float32 tensor, with so many rows side by side."""
+    """The one kernel of a function of a float32 tensor, with `rows` rows side by side."""
     concrete = df.function(f).get_concrete_function(df.TensorSpec(shape))
     (kernel,) = concrete.compiled.executable.program.kernels
     return kernel_launch(kernel.nest, 16, rows)
@@ -115,7 +115,7 @@ def test_a_row_does_not_depend_on_those_next_to_it(rows: int, columns: int, data
 
 
 @pytest.mark.parametrize("columns", [5, 8])
-def test_a_check_looks_at_the_elements_of_rows_only(columns: int) -> None:
+def test_a_check_reads_only_the_elements_of_its_rows(columns: int) -> None:
     """Lanes past the end of a row hold zeros, whose inverses fail no check."""
 
     @df.function

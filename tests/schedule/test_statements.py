@@ -51,9 +51,9 @@ def program(function: Callable[..., Any], *specs: df.TensorSpec) -> tuple[Statem
     return statements(planned(function, *specs))
 
 
-def only(kind: type[Any], found: Iterable[Statement]) -> Any:
+def only(kind: type[Any], listed: Iterable[Statement]) -> Any:
     """The one statement of a kind."""
-    (statement,) = [s for s in found if isinstance(s, kind)]
+    (statement,) = [s for s in listed if isinstance(s, kind)]
     return statement
 
 
@@ -65,10 +65,10 @@ def looped(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Any, *rest: Any) -> Any:
+    def run(x: Any, *others: Any) -> Any:
         with df.GradientTape() as tape:
             tape.watch(x)
-            y = function(x, *rest)
+            y = function(x, *others)
         return tape.gradient(y, x)
 
     return run
@@ -89,8 +89,8 @@ def test_a_kernel_is_a_launch() -> None:
 
 
 def test_statements_come_in_the_order_of_the_plan() -> None:
-    found = program(lambda x: df.reduce_sum(df.tanh(x @ x)), SPEC)
-    assert [type(s) for s in found] == [Multiply, LaunchNest]
+    steps = program(lambda x: df.reduce_sum(df.tanh(x @ x)), SPEC)
+    assert [type(s) for s in steps] == [Multiply, LaunchNest]
 
 
 def test_pieces_of_an_output_are_launches_to_parts_of_its_place() -> None:
@@ -103,7 +103,7 @@ def test_pieces_of_an_output_are_launches_to_parts_of_its_place() -> None:
     ]
 
 
-def test_what_no_backend_has_code_for_is_the_ops_own_kernel() -> None:
+def test_ops_without_native_code_run_their_numpy_kernel() -> None:
     assert only(CallRoutine, program(df.linalg.det, SPEC)).kind is CallKind.HOST
 
 
@@ -115,7 +115,7 @@ def test_a_copy_of_elements_that_no_loop_holds_is_one_of_memory() -> None:
 # Products
 
 
-def test_matrices_lie_as_they_are_multiplied() -> None:
+def test_matrices_have_the_layout_of_their_product() -> None:
     product = only(
         Multiply,
         program(
@@ -141,7 +141,7 @@ def test_a_product_of_no_matrices_is_empty() -> None:
     assert not only(Multiply, program(lambda x: x @ x, SPEC)).is_empty
 
 
-def test_what_a_product_is_added_to_is_copied_to_its_place_first() -> None:
+def test_the_addend_of_a_product_is_first_copied_to_the_output_buffer() -> None:
     product = only(Multiply, program(lambda x, y: y + x @ x, SPEC, SPEC))
     assert product.adds
     assert product.onto is not None
@@ -162,27 +162,27 @@ def test_a_product_added_to_a_variable_is_added_in_its_place() -> None:
 
 
 def test_rows_are_put_onto_zeros() -> None:
-    found = only(ScatterRows, program(lambda i, x: df.scatter_nd(i[:, None], x, [9]), PLACES, FEW))
-    assert found.onto is not None
-    assert found.onto.inputs == ()
-    assert found.onto.outputs == found.outputs
-    assert not found.checked
+    scatter = only(ScatterRows, program(lambda i, x: df.scatter_nd(i[:, None], x, [9]), PLACES, FEW))
+    assert scatter.onto is not None
+    assert scatter.onto.inputs == ()
+    assert scatter.onto.outputs == scatter.outputs
+    assert not scatter.checked
 
 
 def test_rows_are_put_onto_a_copy_of_what_is_read_later() -> None:
-    found = only(
+    scatter = only(
         ScatterRows,
         program(lambda x, i, y: df.tensor_scatter_nd_update(x, i[:, None], y), ROW, PLACES, FEW),
     )
-    assert found.onto is not None
-    assert found.onto.inputs == found.inputs[:1]
+    assert scatter.onto is not None
+    assert scatter.onto.inputs == scatter.inputs[:1]
 
 
 def test_the_integers_of_a_scatter_onto_a_variable_are_looked_at_before_it() -> None:
     v = df.Variable(np.zeros(6, np.float32))
-    found = program(lambda i, y: v.scatter_nd_update(i[:, None], y), PLACES, FEW)
-    check, scatter = only(CheckBounds, found), only(ScatterRows, found)
-    assert found.index(check) < found.index(scatter)
+    steps = program(lambda i, y: v.scatter_nd_update(i[:, None], y), PLACES, FEW)
+    check, scatter = only(CheckBounds, steps), only(ScatterRows, steps)
+    assert steps.index(check) < steps.index(scatter)
     assert check.scatter is scatter.node
     assert check.indices == scatter.indices
     assert scatter.checked
@@ -197,8 +197,8 @@ def test_an_assertion_reads_what_its_error_reports() -> None:
         df.debugging.assert_positive(x)
         return x + 1.0
 
-    found = program(function, ROW)
-    required = only(RequireCondition, found)
+    steps = program(function, ROW)
+    required = only(RequireCondition, steps)
     layout, value = required.condition
     assert layout == required.inputs[0]
     assert value.spec.dtype is df.bool
@@ -292,14 +292,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Sequence[df.TensorSpec]]] = {
 class Memory:
     """Which elements of which buffers have been written."""
 
-    def __init__(self, known: Iterable[int]) -> None:
-        self.whole = set(known)
+    def __init__(self, whole: Iterable[int]) -> None:
+        self.whole = set(whole)
         self.bytes: dict[int, set[int]] = {}
 
     def copy(self) -> Memory:
-        made = Memory(self.whole)
-        made.bytes = {buffer: set(written) for buffer, written in self.bytes.items()}
-        return made
+        other = Memory(self.whole)
+        other.bytes = {buffer: set(written) for buffer, written in self.bytes.items()}
+        return other
 
     def write(self, layout: Layout, value: Value) -> None:
         self.bytes.setdefault(layout.buffer, set()).update(places(layout, value))
@@ -317,29 +317,29 @@ def places(layout: Layout, value: Value) -> list[int]:
     count = 1 + sum((d - 1) * s for d, s in zip(sizes(value), layout.strides, strict=True) if s > 0)
     low = sum((d - 1) * s for d, s in zip(sizes(value), layout.strides, strict=True) if s < 0)
     numbers = np.arange(low, max(count, 1))
-    seen = as_strided(numbers[-low:], sizes(value), [s * numbers.itemsize for s in layout.strides])
-    return ((seen.reshape(-1) + layout.offset) * value.spec.dtype.size).tolist()
+    view = as_strided(numbers[-low:], sizes(value), [s * numbers.itemsize for s in layout.strides])
+    return ((view.reshape(-1) + layout.offset) * value.spec.dtype.size).tolist()
 
 
-def follow(found: Sequence[Statement], memory: Memory) -> None:
+def follow(steps: Sequence[Statement], memory: Memory) -> None:
     """Go through a program; whatever is read must have been written."""
-    for statement in found:
+    for statement in steps:
         node = statement.node
-        given = list(zip(statement.inputs, node.inputs, strict=True))
-        made = list(zip(statement.outputs, node.outputs, strict=True))
-        assert all(memory.holds(*x) for x in given), f"{node.op.name} reads what is not there"
+        operands = list(zip(statement.inputs, node.inputs, strict=True))
+        outputs = list(zip(statement.outputs, node.outputs, strict=True))
+        assert all(memory.holds(*x) for x in operands), f"{node.op.name} reads what is not there"
         if isinstance(statement, ChooseBranch):
             for branch in statement.branches:
                 own = memory.copy()
                 follow(branch, own)
-                assert all(own.holds(*x) for x in made), "a branch leaves an output out"
+                assert all(own.holds(*x) for x in outputs), "a branch leaves an output out"
         elif isinstance(statement, RunLoop):
             follow_loop(statement, memory)
         else:
             for launch in nests_of(statement):
                 if launch is not statement:
                     follow([launch], memory)
-        for x in made:
+        for x in outputs:
             memory.write(*x)
 
 
@@ -359,25 +359,25 @@ def follow_loop(loop: RunLoop, memory: Memory) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_call_of_a_plan_is_one_statement(name: str) -> None:
     function, specs = PROGRAMS[name]
-    found = planned(function, *specs)
-    calls, made = list(found.walk()), list(walk_program(statements(found)))
-    assert [s.node for s in made] == [c.node for c in calls]
-    assert [(s.inputs, s.outputs) for s in made] == [(c.inputs, c.outputs) for c in calls]
+    program_layout = planned(function, *specs)
+    calls, steps = list(program_layout.walk()), list(walk_program(statements(program_layout)))
+    assert [s.node for s in steps] == [c.node for c in calls]
+    assert [(s.inputs, s.outputs) for s in steps] == [(c.inputs, c.outputs) for c in calls]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_read_has_been_written(name: str) -> None:
+def test_every_read_value_has_been_written(name: str) -> None:
     function, specs = PROGRAMS[name]
-    found = planned(function, *specs)
-    follow(statements(found), Memory(range(found.first_output)))
+    program_layout = planned(function, *specs)
+    follow(statements(program_layout), Memory(range(program_layout.first_output)))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_output_is_written(name: str) -> None:
     function, specs = PROGRAMS[name]
-    found = planned(function, *specs)
-    written = {layout.buffer for s in walk_program(statements(found)) for layout in s.outputs}
-    assert written >= set(range(found.first_output, found.first_temporary))
+    program_layout = planned(function, *specs)
+    written = {layout.buffer for s in walk_program(statements(program_layout)) for layout in s.outputs}
+    assert written >= set(range(program_layout.first_output, program_layout.first_temporary))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

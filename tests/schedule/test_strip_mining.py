@@ -34,8 +34,8 @@ from dualflow.schedule.strip_mining import in_strips
 def kernel(f: Callable[..., Any], *specs: Any) -> Kernel:
     """The one kernel of a function."""
     concrete = df.function(f).get_concrete_function(*specs)
-    (found,) = concrete.compiled.executable.program.kernels
-    return kernel_launch(found.nest, 16).kernel
+    (launch,) = concrete.compiled.executable.program.kernels
+    return kernel_launch(launch.nest, 16).kernel
 
 
 def exact(compute: Compute) -> bool:
@@ -46,8 +46,8 @@ def loops(body: tuple[KernelStatement, ...]) -> Iterator[For]:
     yield from (s for s in walk_kernel(body) if isinstance(s, For))
 
 
-def strips(found: Kernel) -> list[StripMinedLoop]:
-    return [s for s in walk_kernel(found.body) if isinstance(s, StripMinedLoop)]
+def strips(mined: Kernel) -> list[StripMinedLoop]:
+    return [s for s in walk_kernel(mined.body) if isinstance(s, StripMinedLoop)]
 
 
 MATRIX = df.TensorSpec([300, 400])
@@ -64,9 +64,9 @@ MATRIX = df.TensorSpec([300, 400])
     ids=["elements", "sum of rows", "softmax", "whole maximum"],
 )
 def test_loops_that_vectors_run_through_stay_as_they_are(f: Callable[..., Any]) -> None:
-    found = kernel(f, MATRIX)
-    made = in_strips(found, exact)
-    assert [type(s) for s in walk_kernel(made.body)] == [type(s) for s in walk_kernel(found.body)]
+    before = kernel(f, MATRIX)
+    mined = in_strips(before, exact)
+    assert [type(s) for s in walk_kernel(mined.body)] == [type(s) for s in walk_kernel(before.body)]
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_loops_that_vectors_run_through_stay_as_they_are(f: Callable[..., Any]) 
     ids=["sum of columns", "softmax of columns", "place in columns", "place in rows", "place"],
 )
 def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Callable[..., Any]) -> None:
-    made = in_strips(kernel(f, MATRIX), exact)
-    assert strips(made)
-    lanes = [loop for loop in loops(made.body) if loop.kind is LoopKind.LANES]
+    mined = in_strips(kernel(f, MATRIX), exact)
+    assert strips(mined)
+    lanes = [loop for loop in loops(mined.body) if loop.kind is LoopKind.LANES]
     for loop in lanes:
         assert not any(isinstance(s, For | Blocks) for s in walk_kernel(loop.body))
         scratch = {s.register for s in loop.body if isinstance(s, Load) and s.place.begins}
@@ -92,9 +92,9 @@ def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Calla
                 assert scratch.issuperset(step.accumulator)
 
 
-def test_the_rows_of_a_sum_of_columns_are_read_as_they_lie() -> None:
-    made = in_strips(kernel(lambda x: df.reduce_sum(x, 0), MATRIX), exact)
-    (rows,) = (loop for loop in loops(made.body) if loop.kind is LoopKind.SERIAL)
+def test_the_rows_of_a_sum_of_columns_are_read_in_memory_order() -> None:
+    mined = in_strips(kernel(lambda x: df.reduce_sum(x, 0), MATRIX), exact)
+    (rows,) = (loop for loop in loops(mined.body) if loop.kind is LoopKind.SERIAL)
     (lanes,) = rows.body
     assert isinstance(lanes, For)
     assert lanes.kind is LoopKind.LANES
@@ -102,38 +102,38 @@ def test_the_rows_of_a_sum_of_columns_are_read_as_they_lie() -> None:
 
 
 def test_accumulators_side_by_side_are_joined_after_the_strips() -> None:
-    made = in_strips(kernel(lambda x: df.argmax(x, 1), MATRIX), exact)
-    kinds = [type(s) for s in walk_kernel(made.body)]
+    mined = in_strips(kernel(lambda x: df.argmax(x, 1), MATRIX), exact)
+    kinds = [type(s) for s in walk_kernel(mined.body)]
     assert kinds.index(ReduceLanes) > kinds.index(ReduceUpdate)
     assert kinds.count(ReduceLanes) == 1
 
 
 def test_code_that_may_run_again_writes_to_slots_only() -> None:
-    found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
-    made = in_strips(found, lambda compute: compute.node.op.name == "sin")
-    scratch = {s.buffer for s in made.body if isinstance(s, StackScratch)}
-    guarded = [loop for loop in loops(made.body) if loop.kind is LoopKind.GUARDED]
+    before = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
+    mined = in_strips(before, lambda compute: compute.node.op.name == "sin")
+    scratch = {s.buffer for s in mined.body if isinstance(s, StackScratch)}
+    guarded = [loop for loop in loops(mined.body) if loop.kind is LoopKind.GUARDED]
     assert len(guarded) == 1
     written = {s.place.buffer for s in guarded[0].body if isinstance(s, Store)}
     read = {s.place.buffer for s in guarded[0].body if isinstance(s, Load)}
     assert written <= scratch
     assert not written & read
-    others = [s for loop in loops(made.body) if loop is not guarded[0] for s in loop.body]
+    others = [s for loop in loops(mined.body) if loop is not guarded[0] for s in loop.body]
     assert any(isinstance(s, Store) and s.place.buffer not in scratch for s in others)
 
 
 def test_slots_are_buffers_of_their_own() -> None:
-    found = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
-    made = in_strips(found, exact)
-    first = len(found.buffers) + sum(isinstance(s, ScratchBuffer) for s in walk_kernel(found.body))
-    numbers = [s.buffer for s in walk_kernel(made.body) if isinstance(s, StackScratch)]
+    before = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
+    mined = in_strips(before, exact)
+    first = len(before.buffers) + sum(isinstance(s, ScratchBuffer) for s in walk_kernel(before.body))
+    numbers = [s.buffer for s in walk_kernel(mined.body) if isinstance(s, StackScratch)]
     assert sorted(numbers) == list(range(first, first + len(numbers)))
 
 
 def test_positions_are_looked_at_once_outside_of_the_loop_that_reads_there() -> None:
     ids = df.TensorSpec([50], df.int32)
-    made = invariants_first(kernel(lambda x, i: df.gather(x, i), MATRIX, ids))
-    (rows,) = made.body
+    hoisted = invariants_first(kernel(lambda x, i: df.gather(x, i), MATRIX, ids))
+    (rows,) = hoisted.body
     assert isinstance(rows, For)
     *before, columns = rows.body
     assert BoundsCheck in [type(s) for s in before]
@@ -141,9 +141,9 @@ def test_positions_are_looked_at_once_outside_of_the_loop_that_reads_there() -> 
     assert [type(s) for s in columns.body] == [MaskedLoad, Store]
 
 
-def test_what_follows_a_loop_stays_inside() -> None:
-    made = invariants_first(kernel(lambda x, y: x * y[:, None], MATRIX, df.TensorSpec([300])))
-    (rows,) = made.body
+def test_statements_after_a_loop_stay_inside() -> None:
+    hoisted = invariants_first(kernel(lambda x, y: x * y[:, None], MATRIX, df.TensorSpec([300])))
+    (rows,) = hoisted.body
     assert isinstance(rows, For)
     kept, columns = rows.body
     assert isinstance(kept, Load)

@@ -1,4 +1,4 @@
-"""When two kernels are the same: if they do the same, whatever their graphs, sizes and numbers."""
+"""Structural equality of kernels, whatever their graphs, sizes and numbers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def kernels(f: Callable[..., Any], *specs: df.TensorSpec) -> list[Kernel]:
 
 def kernel(f: Callable[..., Any], *shape: int, dtype: Any = df.float32) -> Kernel:
     """The kernel of a function of one tensor."""
-    (made,) = kernels(f, df.TensorSpec(shape, dtype))
-    return made
+    (only,) = kernels(f, df.TensorSpec(shape, dtype))
+    return only
 
 
 def twice(x: Any, y: Any) -> Any:
@@ -54,7 +54,7 @@ def test_kernels_with_other_numbers_are_the_same() -> None:
     assert structure(one) == structure(other)
 
 
-def test_kernels_of_one_graph_are_the_same_wherever_their_buffers_lie() -> None:
+def test_kernels_of_one_graph_are_equal_for_any_buffers() -> None:
     first, second = kernels(twice, df.TensorSpec([8, 8]), df.TensorSpec([8, 8]))
     assert structure(first) == structure(second)
 
@@ -82,11 +82,11 @@ def test_kernels_are_distinguished_by_what_they_do(one: Kernel, other: Kernel) -
 
 
 def test_the_nodes_that_errors_name_are_no_part_of_a_kernel() -> None:
-    made = kernel(df.exp, 100)
-    (loop,) = made.body
+    exp = kernel(df.exp, 100)
+    (loop,) = exp.body
     assert isinstance(loop, For)
     changed = [s._replace(node=with_attribute(s.node)) if isinstance(s, Compute) else s for s in loop.body]
-    assert structure(made._replace(body=(loop._replace(body=tuple(changed)),))) == structure(made)
+    assert structure(exp._replace(body=(loop._replace(body=tuple(changed)),))) == structure(exp)
 
 
 def with_attribute(node: Node) -> Node:
@@ -100,8 +100,8 @@ def test_ops_that_compute_the_same_make_the_same_kernel() -> None:
 
 
 def test_a_failing_statement_has_its_own_node() -> None:
-    made = kernel(lambda x: df.gather(x, [1, 0]), 10)
-    (bounds,) = [s for s in walk_kernel(made.body) if isinstance(s, BoundsCheck)]
+    gather = kernel(lambda x: df.gather(x, [1, 0]), 10)
+    (bounds,) = [s for s in walk_kernel(gather.body) if isinstance(s, BoundsCheck)]
     assert bounds.node.op.name == "gather"
 
 

@@ -28,18 +28,18 @@ def collapsed(path, blank):
 
 def by_paths(logits, labels, lengths, steps, blank):
     """Minus the log of the sum over every path that collapses to the labels."""
-    found = []
+    losses = []
     for row in range(logits.shape[1]):
         x = logits[: steps[row], row].astype(np.float64)
         x = x - np.log(np.exp(x).sum(-1, keepdims=True))
-        wanted = tuple(labels[row, : lengths[row]])
+        target = tuple(labels[row, : lengths[row]])
         chance = sum(
             math.exp(sum(x[t, c] for t, c in enumerate(path)))
             for path in itertools.product(range(x.shape[1]), repeat=len(x))
-            if collapsed(path, blank) == wanted
+            if collapsed(path, blank) == target
         )
-        found.append(-math.log(chance))
-    return found
+        losses.append(-math.log(chance))
+    return losses
 
 
 @pytest.mark.parametrize("blank", [0, -1, 2])
@@ -88,15 +88,15 @@ def test_gradients_are_the_slopes(mode, order):
         return float(df.reduce_sum(gradient(df.constant(x)) ** 2))
 
     slope = (value(LOGITS + step * u) - value(LOGITS - step * u)) / (2 * step)
-    found = mode(lambda x: gradient(x, order))(df.constant(LOGITS))
-    np.testing.assert_allclose(np.sum(found.numpy() * u), slope, rtol=1e-6)
+    result = mode(lambda x: gradient(x, order))(df.constant(LOGITS))
+    np.testing.assert_allclose(np.sum(result.numpy() * u), slope, rtol=1e-6)
 
 
 def test_steps_after_a_sequence_have_no_gradient(mode):
-    found = mode(gradient)(df.constant(LOGITS)).numpy()
-    assert not found[4:, 1].any()
-    assert not found[2:, 2].any()
-    assert found[:2, 2].all()
+    slope = mode(gradient)(df.constant(LOGITS)).numpy()
+    assert not slope[4:, 1].any()
+    assert not slope[2:, 2].any()
+    assert slope[:2, 2].all()
 
 
 @pytest.mark.llvm
@@ -107,8 +107,8 @@ def test_the_loss_and_its_gradient_are_compiled():
 
 
 def test_labels_that_do_not_fit_have_a_large_finite_loss(mode):
-    found = mode(lambda x: df.nn.ctc_loss([[1, 1, 1]], x, [3], [4]))(df.zeros([5, 1, 4]))
-    assert 700 < float(found[0]) < 720
+    result = mode(lambda x: df.nn.ctc_loss([[1, 1, 1]], x, [3], [4]))(df.zeros([5, 1, 4]))
+    assert 700 < float(result[0]) < 720
     with df.GradientTape() as tape:
         x = df.zeros([5, 1, 4])
         tape.watch(x)
@@ -125,8 +125,8 @@ def test_padding_is_not_looked_at():
 
 def test_sparse_labels_have_their_lengths():
     sparse = df.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0], [2, 0], [2, 1]], [1, 2, 2, 3, 2, 1], [3, 3])
-    found = df.nn.ctc_loss(sparse, LOGITS, None, STEPS, blank_index=0)
-    np.testing.assert_allclose(found, df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS), rtol=1e-12)
+    result = df.nn.ctc_loss(sparse, LOGITS, None, STEPS, blank_index=0)
+    np.testing.assert_allclose(result, df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS), rtol=1e-12)
 
 
 def test_the_loss_has_the_dtype_of_the_logits():
@@ -139,8 +139,8 @@ def test_the_loss_has_the_dtype_of_the_logits():
 def test_values_of_tensorflow():
     """Literal results of TensorFlow 2.21."""
     x = df.reshape(df.range(24.0) % 5.0, [4, 2, 3])
-    found = df.nn.ctc_loss([[1, 2], [2, 2]], x, [2, 2], [4, 3], blank_index=0)
-    np.testing.assert_allclose(found, [2.9234984, 4.8000527], rtol=1e-6)
+    result = df.nn.ctc_loss([[1, 2], [2, 2]], x, [2, 2], [4, 3], blank_index=0)
+    np.testing.assert_allclose(result, [2.9234984, 4.8000527], rtol=1e-6)
 
 
 Invalid, Outside = df.errors.InvalidArgumentError, df.errors.OutOfRangeError
@@ -183,5 +183,5 @@ def test_a_label_that_is_the_blank_is_a_state_like_others(mode):
     """The mean of TensorFlow's losses."""
     logits = (np.arange(24, dtype=np.float32).reshape(2, 4, 3) - 12) / 100
     labels = [[1, 2, 1, 0], [1, 2, 0, 2]]
-    found = mode(lambda x: df.nn.ctc_loss(labels, x, [3, 3], [4, 4], logits_time_major=False))(logits)
-    np.testing.assert_allclose(np.mean(found), 2.448645, rtol=1e-6)
+    result = mode(lambda x: df.nn.ctc_loss(labels, x, [3, 3], [4, 4], logits_time_major=False))(logits)
+    np.testing.assert_allclose(np.mean(result), 2.448645, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Symbolic sizes compute as the numbers that their variables are bound to."""
+"""Symbolic sizes evaluate to what the same expression of their bound numbers gives."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ VARIABLES = {name: variable_of(x) for name, x in (("n", N), ("m", M), ("s", SIGN
 NUMBERS = st.fixed_dictionaries({"n": st.integers(0, 20), "m": st.integers(0, 20), "s": st.integers(-20, 20)})
 
 
-def run(found, given):
-    return evaluate_size(found, {VARIABLES[name]: value for name, value in given.items()})
+def run(size, sizes):
+    return evaluate_size(size, {VARIABLES[name]: value for name, value in sizes.items()})
 
 
 LEAVES = st.one_of(
@@ -47,15 +47,15 @@ LEAVES = st.one_of(
 
 def joined(pair):
     (x, fx), (y, fy), op = pair
-    known = {
+    operators = {
         "+": lambda a, b: a + b,
         "-": lambda a, b: a - b,
         "*": lambda a, b: a * b,
         "largest": largest,
         "smallest": smallest,
     }
-    plain = {**known, "largest": max, "smallest": min}
-    return known[op](x, y), lambda v: plain[op](fx(v), fy(v))
+    plain = {**operators, "largest": max, "smallest": min}
+    return operators[op](x, y), lambda v: plain[op](fx(v), fy(v))
 
 
 EXPRESSIONS = st.recursive(
@@ -68,64 +68,64 @@ EXPRESSIONS = st.recursive(
 
 
 @given(EXPRESSIONS, NUMBERS)
-def test_expressions_have_the_value_of_the_same_expression_of_numbers(expression, given):
-    found, value = expression
-    assert run(found, given) == value(given)
+def test_expressions_have_the_value_of_the_same_expression_of_numbers(expression, sizes):
+    size, value = expression
+    assert run(size, sizes) == value(sizes)
 
 
 @given(EXPRESSIONS, st.integers(1, 7), NUMBERS)
-def test_quotients_and_remainders_round_down(expression, divisor, given):
-    found, value = expression
-    assert run(found // divisor, given) == value(given) // divisor
-    assert run(found % divisor, given) == value(given) % divisor
+def test_quotients_and_remainders_round_down(expression, divisor, sizes):
+    size, value = expression
+    assert run(size // divisor, sizes) == value(sizes) // divisor
+    assert run(size % divisor, sizes) == value(sizes) % divisor
 
 
 @given(EXPRESSIONS, NUMBERS)
-def test_values_are_within_their_bounds(expression, given):
-    found, value = expression
-    low, high = bounds(found)
-    assert low is None or low <= value(given)
-    assert high is None or value(given) <= high
+def test_values_are_within_their_bounds(expression, sizes):
+    size, value = expression
+    low, high = bounds(size)
+    assert low is None or low <= value(sizes)
+    assert high is None or value(sizes) <= high
 
 
 @given(EXPRESSIONS, EXPRESSIONS, NUMBERS)
-def test_decided_comparisons_hold_in_every_run(first, second, given):
+def test_decided_comparisons_hold_in_every_run(first, second, sizes):
     (x, fx), (y, fy) = first, second
     if x == y:
-        assert fx(given) == fy(given)
+        assert fx(sizes) == fy(sizes)
     try:
         less = x < y
     except UndecidedSize:
         return
-    assert less == (fx(given) < fy(given))
+    assert less == (fx(sizes) < fy(sizes))
 
 
 ENDS = st.none() | st.integers(-9, 9)
 
 
 @given(ENDS, ENDS, st.sampled_from([-3, -2, -1, 1, 2, 3]), NUMBERS)
-def test_slices_of_any_size_are_pythons(start, stop, step, given):
+def test_slices_of_any_size_are_pythons(start, stop, step, sizes):
     begin, count = slice_bounds(start, stop, step, N)
-    taken = range(*slice(start, stop, step).indices(given["n"]))
-    assert run(count, given) == len(taken)
+    taken = range(*slice(start, stop, step).indices(sizes["n"]))
+    assert run(count, sizes) == len(taken)
     if len(taken):
-        assert run(begin, given) == taken[0]
+        assert run(begin, sizes) == taken[0]
 
 
 @given(st.sampled_from([-2, -1, 1, 2]), NUMBERS)
-def test_slices_between_any_ends_are_pythons(step, given):
+def test_slices_between_any_ends_are_pythons(step, sizes):
     begin, count = slice_bounds(SIGNED, M, step, N)
-    taken = range(*slice(given["s"], given["m"], step).indices(given["n"]))
-    assert run(count, given) == len(taken)
+    taken = range(*slice(sizes["s"], sizes["m"], step).indices(sizes["n"]))
+    assert run(count, sizes) == len(taken)
     if len(taken):
-        assert run(begin, given) == taken[0]
+        assert run(begin, sizes) == taken[0]
 
 
 @given(NUMBERS)
-def test_sizes_broadcast_and_are_inferred(given):
-    assert run(broadcast_size(N, M), given) == (given["m"] if given["n"] == 1 else given["n"])
-    assert run(inferred_size(SIGNED, M), given) == (given["m"] if given["s"] == -1 else given["s"])
-    assert run(normalized_index(SIGNED, N), given) == given["s"] + (given["n"] if given["s"] < 0 else 0)
+def test_sizes_broadcast_and_are_inferred(sizes):
+    assert run(broadcast_size(N, M), sizes) == (sizes["m"] if sizes["n"] == 1 else sizes["n"])
+    assert run(inferred_size(SIGNED, M), sizes) == (sizes["m"] if sizes["s"] == -1 else sizes["s"])
+    assert run(normalized_index(SIGNED, N), sizes) == sizes["s"] + (sizes["n"] if sizes["s"] < 0 else 0)
 
 
 def test_equal_polynomials_are_equal_and_no_number_is():
@@ -157,6 +157,6 @@ def test_variables_are_substituted_and_bound():
 
 
 def test_pickled_symbolic_sizes_are_equal():
-    found = pickle.loads(pickle.dumps(largest(N, SIGNED) + M * 2))
-    assert isinstance(found, SymInt)
-    assert found == largest(N, SIGNED) + M * 2
+    loaded = pickle.loads(pickle.dumps(largest(N, SIGNED) + M * 2))
+    assert isinstance(loaded, SymInt)
+    assert loaded == largest(N, SIGNED) + M * 2

@@ -35,23 +35,23 @@ def no_defaults() -> Iterator[None]:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Any]:
-    made = df.summary.create_file_writer(tmp_path)
-    yield made
-    made.close()
+    opened = df.summary.create_file_writer(tmp_path)
+    yield opened
+    opened.close()
 
 
 def read(folder: Path) -> Any:
     """What TensorBoard reads from a folder."""
-    found = accumulators.EventAccumulator(
+    events = accumulators.EventAccumulator(
         str(folder), {"images": 0, "tensors": 0, "audio": 0, "histograms": 0}
     )
-    found.Reload()
-    return found
+    events.Reload()
+    return events
 
 
 def scalars(folder: Path, tag: str = "loss") -> list[tuple[int, float]]:
-    found = read(folder)
-    return [(e.step, e.value) for e in found.Scalars(tag)] if tag in found.Tags()["scalars"] else []
+    events = read(folder)
+    return [(e.step, e.value) for e in events.Scalars(tag)] if tag in events.Tags()["scalars"] else []
 
 
 # What is written
@@ -71,19 +71,19 @@ def test_a_scalar_is_any_real_number(tmp_path: Path, writer: Any, value: Any) ->
     np.testing.assert_equal(scalars(tmp_path)[0][1], float(value))
 
 
-def test_a_histogram_counts_what_lies_where(tmp_path: Path, writer: Any) -> None:
+def test_a_histogram_summary_counts_values_by_bins(tmp_path: Path, writer: Any) -> None:
     with writer.as_default(step=1):
         df.summary.histogram("h", [0.0, 1.0, 1.5, 4.0, np.nan, np.inf], buckets=4)
         df.summary.histogram("same", [2.0, 2.0])
         df.summary.histogram("empty", np.zeros([0]))
-    found = read(tmp_path)
-    value = found.Histograms("h")[0].histogram_value
+    events = read(tmp_path)
+    value = events.Histograms("h")[0].histogram_value
     assert (value.min, value.max, value.num, value.sum, value.sum_squares) == (0, 4, 4, 6.5, 19.25)
     assert list(value.bucket) == [1, 2, 0, 1]
     assert list(value.bucket_limit) == [1, 2, 3, 4]
-    same = found.Histograms("same")[0].histogram_value
+    same = events.Histograms("same")[0].histogram_value
     assert (list(same.bucket_limit), list(same.bucket)) == ([2.5], [2])
-    assert found.Histograms("empty")[0].histogram_value.num == 0
+    assert events.Histograms("empty")[0].histogram_value.num == 0
 
 
 def decoded(data: bytes) -> Any:
@@ -107,10 +107,10 @@ def test_images_come_back(tmp_path: Path, writer: Any, channels: int) -> None:
     with writer.as_default(step=0):
         df.summary.image("x", pixels, max_outputs=2)
         df.summary.image("one", pixels[:1])
-    found = read(tmp_path)
-    assert sorted(found.Tags()["images"]) == ["one/image", "x/image/0", "x/image/1"]
+    events = read(tmp_path)
+    assert sorted(events.Tags()["images"]) == ["one/image", "x/image/0", "x/image/1"]
     for i in range(2):
-        image = found.Images(f"x/image/{i}")[0]
+        image = events.Images(f"x/image/{i}")[0]
         assert (image.height, image.width) == (5, 6)
         np.testing.assert_array_equal(decoded(image.encoded_image_string), pixels[i])
 
@@ -118,16 +118,16 @@ def test_images_come_back(tmp_path: Path, writer: Any, channels: int) -> None:
 def test_floats_of_an_image_are_scaled_and_cut_off(tmp_path: Path, writer: Any) -> None:
     with writer.as_default(step=0):
         df.summary.image("x", np.array([[[[-1.0], [0.0], [0.5], [1.0], [2.0], [np.nan]]]]))
-    found = decoded(read(tmp_path).Images("x/image")[0].encoded_image_string)
-    assert found.ravel().tolist() == [0, 0, 127, 255, 255, 0]
+    result = decoded(read(tmp_path).Images("x/image")[0].encoded_image_string)
+    assert result.ravel().tolist() == [0, 0, 127, 255, 255, 0]
 
 
 def test_sounds_come_back(tmp_path: Path, writer: Any) -> None:
     samples = np.float32([[[0.0, 1.0], [0.5, -1.0]]])
     with writer.as_default(step=0):
         df.summary.audio("tone", samples, 8000)
-    found = read(tmp_path).Audio("tone/audio")[0]
-    with wave.open(io.BytesIO(found.encoded_audio_string)) as sound:
+    events = read(tmp_path).Audio("tone/audio")[0]
+    with wave.open(io.BytesIO(events.encoded_audio_string)) as sound:
         assert (sound.getframerate(), sound.getnchannels()) == (8000, 2)
         data = np.frombuffer(sound.readframes(9), "<i2")
     np.testing.assert_allclose(data / 32767, samples.ravel(), atol=1e-4)
@@ -137,15 +137,15 @@ def test_texts_come_back(tmp_path: Path, writer: Any) -> None:
     with writer.as_default(step=0):
         df.summary.text("note", "rate = **0.1**, größer", description="settings")
         df.summary.text("table", [["a", "b"], ["c", "d"]])
-    found = read(tmp_path)
-    assert found.Tensors("note")[0].tensor_proto.string_val[0].decode() == "rate = **0.1**, größer"
-    table = found.Tensors("table")[0].tensor_proto
+    events = read(tmp_path)
+    assert events.Tensors("note")[0].tensor_proto.string_val[0].decode() == "rate = **0.1**, größer"
+    table = events.Tensors("table")[0].tensor_proto
     assert [d.size for d in table.tensor_shape.dim] == [2, 2]
-    assert found.SummaryMetadata("note").plugin_data.plugin_name == "text"
-    assert found.SummaryMetadata("note").summary_description == "settings"
+    assert events.SummaryMetadata("note").plugin_data.plugin_name == "text"
+    assert events.SummaryMetadata("note").summary_description == "settings"
 
 
-def test_name_scopes_stand_before_names(tmp_path: Path, writer: Any) -> None:
+def test_name_scopes_prefix_names(tmp_path: Path, writer: Any) -> None:
     with writer.as_default(step=0), df.name_scope("train"), df.name_scope("inner"):
         df.summary.scalar("loss", 1.0)
     assert read(tmp_path).Tags()["scalars"] == ["train/inner/loss"]
@@ -162,7 +162,7 @@ def test_without_a_writer_nothing_is_written() -> None:
         assert not df.summary.scalar("loss", 1.0)
 
 
-def test_a_writer_of_nothing_stands_before_one_of_something(tmp_path: Path, writer: Any) -> None:
+def test_a_noop_writer_replaces_the_outer_writer(tmp_path: Path, writer: Any) -> None:
     step = df.function(lambda x: df.summary.scalar("loss", x))
     with writer.as_default(step=0), df.summary.create_noop_writer().as_default():
         df.summary.scalar("loss", 1.0)
@@ -207,10 +207,10 @@ def test_two_writers_and_blocks_within_blocks(tmp_path: Path) -> None:
 
 
 def test_a_thread_has_defaults_of_its_own_and_may_share_a_writer(tmp_path: Path, writer: Any) -> None:
-    seen: list[bool] = []
+    states: list[bool] = []
 
     def work(start: int) -> None:
-        seen.append(df.summary.should_record_summaries())
+        states.append(df.summary.should_record_summaries())
         with writer.as_default():
             for step in range(start, start + 50):
                 df.summary.scalar("loss", float(step), step=step)
@@ -221,7 +221,7 @@ def test_a_thread_has_defaults_of_its_own_and_may_share_a_writer(tmp_path: Path,
             thread.start()
         for thread in threads:
             thread.join()
-    assert seen == [False] * 4
+    assert states == [False] * 4
     expected = {1000 * i + j for i in range(4) for j in range(50)}
     assert {s for s, _ in scalars(tmp_path)} == expected
 
@@ -418,7 +418,7 @@ def test_a_file_is_named_as_tensorboard_looks_for(tmp_path: Path) -> None:
     assert all(n.startswith("events.out.tfevents.") and n.endswith(".mine") for n in names)
 
 
-def test_what_nothing_closed_is_written_at_the_end(tmp_path: Path) -> None:
+def test_unclosed_writers_are_flushed_at_exit(tmp_path: Path) -> None:
     program = (
         "import os, dualflow as df\n"
         f"writer = df.summary.create_file_writer({str(tmp_path)!r}, max_queue=100)\n"

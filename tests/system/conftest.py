@@ -1,4 +1,4 @@
-"""Programs in processes of their own: what a test does to a process stays there."""
+"""A fixture that runs programs in processes of their own, so that their effects end with them."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def started(cache: Path) -> Iterator[Started]:
     processes: list[subprocess.Popen[str]] = []
 
     def start(program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(cache), **environment}
+        variables = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(cache), **environment}
         process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-c", program, *arguments],
-            env=os.environ | given,
+            env=os.environ | variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -63,7 +63,7 @@ def started(cache: Path) -> Iterator[Started]:
 def answer(started: Started) -> Answer:
     """As ``started``, and waits: what the program printed last, read as JSON. It must end well."""
 
-    def ask(program: str, *arguments: str, **environment: str) -> Any:
+    def printed(program: str, *arguments: str, **environment: str) -> Any:
         process = started(program, *arguments, **environment)
         try:
             out, err = process.communicate(timeout=SECONDS)
@@ -73,17 +73,23 @@ def answer(started: Started) -> Answer:
         assert process.returncode == 0, err
         return json.loads(out.splitlines()[-1])
 
-    return ask
+    return printed
 
 
 @pytest.fixture
 def forked_answer(cache: Path) -> Answer:
     """As ``answer``, of a program whose subject is not how a process starts, or what another one left."""
 
-    def ask(program: str, *arguments: str, **environment: str) -> Any:
-        given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(cache), "PYTHONFAULTHANDLER": "1"}
-        done = run_forked(["-c", program, *arguments], env=os.environ | given | environment, timeout=SECONDS)
+    def printed(program: str, *arguments: str, **environment: str) -> Any:
+        variables = {
+            "PYTHONPATH": str(SOURCE_ROOT),
+            "DUALFLOW_CACHE_DIR": str(cache),
+            "PYTHONFAULTHANDLER": "1",
+        }
+        done = run_forked(
+            ["-c", program, *arguments], env=os.environ | variables | environment, timeout=SECONDS
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 
-    return ask
+    return printed

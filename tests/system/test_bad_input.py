@@ -124,7 +124,7 @@ REFUSED: dict[str, tuple[Function, tuple[Any, ...], type[DualflowError], list[st
         ResourceExhaustedError,
         ["10000000000", "memory"],
     ),
-    "axes beside an empty one that no strides reach": (
+    "axes next to an empty one that no strides reach": (
         lambda x: df.fill([0, 10**10, 10**10], 1.0) + x,
         (floats(1),),
         ResourceExhaustedError,
@@ -202,8 +202,8 @@ def test_bad_input_is_refused_with_what_and_why(case: Any, mode: Callable[[Funct
 
 
 @pytest.mark.parametrize("case", list(REFUSED.values())[-8:], ids=list(REFUSED)[-8:])
-def test_what_depends_on_data_names_the_op_and_the_line(case: Any) -> None:
-    """The compiled function raises at the call; the error leads to the line that asked for the op."""
+def test_errors_of_data_dependent_shapes_name_the_op_and_the_line(case: Any) -> None:
+    """The compiled function raises at the call; the error leads to the line that called the op."""
     function, inputs, error, _ = case
     with pytest.raises(error) as refusal:
         df.function(lambda *xs: function(*xs), autograph=False)(*inputs)

@@ -1,4 +1,4 @@
-"""``first_call="interpret"`` and what happens to its process: it forks, it ends, it can't compile."""
+"""``first_call="interpret"`` in processes that fork, end, or can't compile."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_call_after_a_compile_that_fails_raises_its_error(answer: Any) -> No
     program = """
 from dualflow.backends.llvm.runtime import llvm_version_check
 llvm_version_check.LLVM = 20  # as if kernels were written for it
-said = []
+messages = []
 with unforkable():
     f(x)
 f.wait_until_compiled()
@@ -55,7 +55,7 @@ for _ in range(2):
     try:
         f(x)
     except df.errors.FailedPreconditionError as error:
-        said.append("kernels are written for LLVM 20" in str(error))
-print(json.dumps(said))
+        messages.append("kernels are written for LLVM 20" in str(error))
+print(json.dumps(messages))
 """
     assert answer(SLOW + program) == [True, True]

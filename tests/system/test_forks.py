@@ -1,4 +1,4 @@
-"""A fork in the middle of what another thread does: the child can do the same, and doesn't wait for ever."""
+"""A fork while another thread compiles or computes: the child can do the same, and doesn't deadlock."""
 
 from __future__ import annotations
 

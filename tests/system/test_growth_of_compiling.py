@@ -1,4 +1,4 @@
-"""Compiling a program of n equal steps takes a number of Python calls that is linear in n, and few texts."""
+"""Compiling n equal steps takes a number of Python calls that is linear in n, and few kernel texts."""
 
 from __future__ import annotations
 

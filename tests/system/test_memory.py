@@ -1,4 +1,4 @@
-"""Memory: how much a call takes at its peak, and that nothing stays when it is over.
+"""Memory: the peak of a call, and that nothing remains after it.
 
 Resident memory is the kernel's own count, of a process that does nothing else.
 """
@@ -128,7 +128,7 @@ def f(x):
     return old, df.reduce_sum(w)
 call = lambda: f(x)
 """,
-    "a variable somebody looks at": """
+    "a variable with a reader": """
 v = df.Variable(x)
 f = df.function(lambda x: v.assign_add(x).value())
 call = lambda: (f(x), v.value(), v.numpy())
@@ -198,7 +198,7 @@ def test_short_memory_is_an_error_that_names_the_function(forked_answer: Callabl
 import resource
 x = df.constant(np.ones(16 << 20, np.float32))
 
-def told(f):
+def reported(f):
     resource.setrlimit(resource.RLIMIT_AS, (resident("VmSize") + (16 << 20), -1))
     try:
         f(x)
@@ -211,7 +211,7 @@ first = df.function(lambda x: (x * 2.0, x + 1.0), name="first")
 first(df.ones([3]))  # what compiling needs is there
 repeated = df.function(lambda x: (x * 2.0, x + 1.0), name="repeated")
 held = repeated(x), repeated(x)  # what is freed would be there for the next call
-print(json.dumps([told(first), told(repeated), float(repeated(x)[0][0])]))
+print(json.dumps([reported(first), reported(repeated), float(repeated(x)[0][0])]))
 """
     first, repeated, value = forked_answer(METER + program)
     assert first.startswith("first needs more memory than there is")

@@ -1,4 +1,4 @@
-"""Damaged caches, rival processes, forks, threads, Ctrl-C and programs of ten thousand ops."""
+"""Damaged caches, rival processes, forks, threads, Ctrl-C, and programs of ten thousand ops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ assert np.allclose(found, np.tanh(x.numpy() @ y.numpy()).sum(1) * 2, rtol=1e-5),
 libraries = concrete.compiled.executable.libraries
 print(json.dumps(all(library.report.from_cache for library in libraries)))
 """
-"""Runs a function, checks its result and says whether its code came from the cache."""
+"""Runs a function, checks its result and prints whether its code came from the cache."""
 
 
 # The object cache
@@ -74,14 +74,14 @@ def test_an_entry_with_a_good_digest_of_no_code_is_compiled_again(
 
 
 @pytest.mark.llvm
-def test_a_file_in_the_place_of_the_cache_folder_does_no_harm(forked_answer: Answer, cache: Path) -> None:
+def test_a_file_instead_of_the_cache_folder_is_no_error(forked_answer: Answer, cache: Path) -> None:
     cache.write_text("not a folder")
     assert [forked_answer(PROGRAM), forked_answer(PROGRAM)] == [False, False]
     assert cache.read_text() == "not a folder"
 
 
 @pytest.mark.llvm
-def test_a_folder_in_the_place_of_an_entry_does_no_harm(forked_answer: Answer, cache: Path) -> None:
+def test_a_folder_instead_of_an_entry_is_no_error(forked_answer: Answer, cache: Path) -> None:
     forked_answer(PROGRAM)
     for entry in cache.glob(ENTRIES):
         entry.unlink()
@@ -91,7 +91,7 @@ def test_a_folder_in_the_place_of_an_entry_does_no_harm(forked_answer: Answer, c
 
 @pytest.mark.llvm
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may write anywhere")
-def test_a_cache_folder_that_cannot_be_written_does_no_harm(forked_answer: Answer, cache: Path) -> None:
+def test_an_unwritable_cache_folder_is_no_error(forked_answer: Answer, cache: Path) -> None:
     cache.mkdir(mode=0o500)
     assert forked_answer(PROGRAM) is False
 
@@ -197,7 +197,7 @@ def on_threads(work, count=4):
 def test_threads_that_call_one_function_at_once_each_get_their_own_result(
     forked_answer: Answer, size: int
 ) -> None:
-    """The first calls trace together; later ones share the arena, or let go of the interpreter's lock."""
+    """The first calls trace together; later ones share the arena, or release the interpreter's lock."""
     program = f"""
 size = {size}
 f = df.function(lambda m, k: df.reduce_sum(df.exp((m @ m) * 1e-4) @ m, 1) * k)
@@ -226,7 +226,7 @@ print(json.dumps(on_threads(work)))
     assert forked_answer(THREADS + program) == []
 
 
-def test_threads_that_compile_and_threads_that_look_at_graphs_do_not_wait_for_each_other(
+def test_threads_that_compile_do_not_block_threads_that_inspect_graphs(
     forked_answer: Answer,
 ) -> None:
     program = """
@@ -243,14 +243,14 @@ print(json.dumps(on_threads(work)))
     assert forked_answer(THREADS + program) == []
 
 
-def test_threads_that_take_turns_update_a_variable_exactly(forked_answer: Answer) -> None:
+def test_alternating_threads_update_a_variable_exactly(forked_answer: Answer) -> None:
     program = """
 v = df.Variable(np.zeros(200_000, np.float32))
 step = df.function(lambda: v.assign_add(df.ones_like(v)).value())
-turn = threading.Lock()
+lock = threading.Lock()
 def work(number):
     for _ in range(50):
-        with turn:
+        with lock:
             step()
 print(json.dumps([on_threads(work), sorted(set(v.numpy().tolist()))]))
 """

@@ -31,10 +31,10 @@ print(json.dumps([df.__file__.startswith(sys.argv[1]), v.numpy().tolist(), grown
 
 def test_it_runs_out_of_a_zip_archive(tmp_path: Path, answer: Any) -> None:
     archive = tmp_path / "dualflow.zip"
-    with zipfile.ZipFile(archive, "w") as made:
+    with zipfile.ZipFile(archive, "w") as target:
         for path in sorted(PACKAGE.rglob("*")):
             if path.is_file() and path.suffix != ".pyc":
-                made.write(path, path.relative_to(PACKAGE.parent))
+                target.write(path, path.relative_to(PACKAGE.parent))
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     runner = "import runpy, sys; del sys.path[0]; runpy.run_path(sys.argv[2])"
     from_zip, value, status = answer(runner, str(archive), str(tmp_path / "program.py"), PYTHONPATH="")

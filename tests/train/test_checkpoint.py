@@ -98,8 +98,8 @@ def test_arrays_in_another_order_are_saved_as_they_read(tmp_path: Path) -> None:
     x = np.arange(12.0).reshape(3, 4)
     v = [df.Variable(np.asfortranarray(x)), df.Variable(x[::-1, ::2]), df.Variable(x.T)]
     df.train.Checkpoint(v=v).write(tmp_path / "c")
-    found = [df.train.load_variable(tmp_path / "c", f"v/{i}/.ATTRIBUTES/VARIABLE_VALUE") for i in range(3)]
-    assert [f.tolist() for f in found] == [x.tolist(), x[::-1, ::2].tolist(), x.T.tolist()]
+    saved = [df.train.load_variable(tmp_path / "c", f"v/{i}/.ATTRIBUTES/VARIABLE_VALUE") for i in range(3)]
+    assert [f.tolist() for f in saved] == [x.tolist(), x[::-1, ::2].tolist(), x.T.tolist()]
 
 
 def test_arrays_are_named_as_tensorflow_names_them(tmp_path: Path) -> None:
@@ -222,12 +222,12 @@ def test_a_training_goes_on_as_if_it_had_not_stopped(make: Any, fresh: bool, tmp
     model, optimizer = Own(5.0), make()
     steps(optimizer, model, 3)
     path = df.train.Checkpoint(model=model, optimizer=optimizer).write(tmp_path / "c")
-    wanted = steps(optimizer, model, 3)
+    expected = steps(optimizer, model, 3)
     other, again = Own(0.0), make()
     if not fresh:
         steps(again, other, 1)
     status = df.train.Checkpoint(model=other, optimizer=again).read(path)
-    assert steps(again, other, 3) == wanted
+    assert steps(again, other, 3) == expected
     status.assert_consumed()
 
 
@@ -240,11 +240,11 @@ def test_slots_of_variables_that_are_not_saved_are_kept_by_their_names(tmp_path:
         return optimizer, variables
 
     optimizer, variables = trained(2)
-    wanted = [float(optimizer.get_slot(v, "momentum")) for v in variables]
+    expected = [float(optimizer.get_slot(v, "momentum")) for v in variables]
     df.train.Checkpoint(optimizer=optimizer).write(tmp_path / "c")
     other, variables = trained(1)
     df.train.Checkpoint(optimizer=other).read(tmp_path / "c").assert_consumed()
-    assert [float(other.get_slot(v, "momentum")) for v in variables] == wanted
+    assert [float(other.get_slot(v, "momentum")) for v in variables] == expected
 
 
 def test_moving_averages_are_slots_of_their_variables(tmp_path: Path) -> None:
@@ -264,10 +264,10 @@ def test_a_generator_goes_on(tmp_path: Path) -> None:
     g = df.random.Generator.from_seed(3)
     g.normal([5])
     df.train.Checkpoint(g=g).write(tmp_path / "c")
-    wanted = g.normal([5]).numpy().tolist()
+    expected = g.normal([5]).numpy().tolist()
     other = df.random.Generator.from_seed(4)
     df.train.Checkpoint(g=other).read(tmp_path / "c").assert_consumed()
-    assert other.normal([5]).numpy().tolist() == wanted
+    assert other.normal([5]).numpy().tolist() == expected
 
 
 class Counting:
@@ -310,10 +310,10 @@ def test_an_iterator_over_a_dataset_goes_on(tmp_path: Path) -> None:
     for _ in range(9):
         next(iterator)
     df.train.Checkpoint(data=[iterator]).write(tmp_path / "c")
-    wanted = [batch.numpy().tolist() for batch in iterator]
+    expected = [batch.numpy().tolist() for batch in iterator]
     df.train.Checkpoint(data=[other]).read(tmp_path / "c").assert_consumed()
-    assert len(wanted) == 5
-    assert [batch.numpy().tolist() for batch in other] == wanted
+    assert len(expected) == 5
+    assert [batch.numpy().tolist() for batch in other] == expected
 
 
 def test_an_iterator_over_another_dataset_stops_the_restore(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_list_of_many_numbers_costs_nothing(tmp_path: Path) -> None:
     assert len(live_graph(model)) == 3
 
 
-def test_numpys_random_states_are_let_alone(tmp_path: Path) -> None:
+def test_numpys_random_states_are_unchanged(tmp_path: Path) -> None:
     model = Own(1.0)
     model.random = np.random.RandomState(0)  # type: ignore[attr-defined]
     df.train.Checkpoint(model=model).write(tmp_path / "c")
@@ -343,8 +343,8 @@ def test_the_roots_children_are_the_checkpoints_own(tmp_path: Path) -> None:
     assert checkpoint.root is model
     assert df.train.Checkpoint().root is not model
     checkpoint.write(tmp_path / "c")
-    found = [name.partition("/")[0] for name, _ in df.train.list_variables(tmp_path / "c")]
-    assert found == ["step", "w"]
+    children = [name.partition("/")[0] for name, _ in df.train.list_variables(tmp_path / "c")]
+    assert children == ["step", "w"]
 
 
 def test_an_attribute_that_is_given_later_is_saved_too(tmp_path: Path) -> None:
@@ -399,12 +399,12 @@ def test_a_function_writes_the_values_of_each_call(tmp_path: Path) -> None:
         v.assign_add(10.0)
         return v.value()
 
-    for wanted in (1.0, 12.0):
+    for expected in (1.0, 12.0):
         step()
-        assert df.train.load_variable(tmp_path / "c", "v/.ATTRIBUTES/VARIABLE_VALUE") == wanted
+        assert df.train.load_variable(tmp_path / "c", "v/.ATTRIBUTES/VARIABLE_VALUE") == expected
 
 
-def test_what_was_restored_may_change_since(tmp_path: Path) -> None:
+def test_restored_values_may_change_afterwards(tmp_path: Path) -> None:
     v = df.Variable(1.0)
     checkpoint = df.train.Checkpoint(v=v)
     checkpoint.write(tmp_path / "c")

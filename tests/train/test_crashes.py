@@ -1,4 +1,4 @@
-"""Savers that die, fail or meet: what was saved is whole, and what is read is one checkpoint or another.
+"""Checkpoint writers that crash, fail or race: each checkpoint that can be read is complete.
 
 One process forks a child for each place in which a saver may stop, before each call that changes the disk;
 the child is killed there.
@@ -175,7 +175,7 @@ def test_a_folder_that_may_not_be_written_to(saved: tuple[Any, Path]) -> None:
 
 
 @pytest.mark.parametrize("place", range(12))
-def test_ctrl_c_anywhere_leaves_one_whole_checkpoint_and_no_rest(
+def test_ctrl_c_anywhere_leaves_one_complete_checkpoint_and_no_leftovers(
     place: int, saved: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint, path = saved
@@ -256,7 +256,7 @@ def test_savers_and_readers_of_one_path_at_once(tmp_path: Path) -> None:
     assert failures == []
 
 
-def test_what_is_saved_during_a_training_is_of_one_moment(tmp_path: Path) -> None:
+def test_a_checkpoint_saved_during_training_is_consistent(tmp_path: Path) -> None:
     v, w = df.Variable(df.zeros([50_000])), df.Variable(df.zeros([50_000]))
     ones = df.ones([50_000])
 
@@ -275,13 +275,13 @@ def test_what_is_saved_during_a_training_is_of_one_moment(tmp_path: Path) -> Non
     thread = threading.Thread(target=train)
     thread.start()
     checkpoint = df.train.Checkpoint(v=v, w=w)
-    found = []
+    states = []
     for _ in range(8):
         reader = df.train.load_checkpoint(checkpoint.write(tmp_path / "c"))
-        found.append({*np.unique([reader.get_tensor(f"{x}/.ATTRIBUTES/VARIABLE_VALUE") for x in "vw"])})
+        states.append({*np.unique([reader.get_tensor(f"{x}/.ATTRIBUTES/VARIABLE_VALUE") for x in "vw"])})
     ended.set()
     thread.join()
-    assert [len(values) for values in found] == [1] * 8
+    assert [len(values) for values in states] == [1] * 8
 
 
 def test_threads_that_save_one_checkpoint_use_numbers_of_their_own(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_whole_one_is_read(whole: Path) -> None:
 
 @given(data=st.data())
 @settings(max_examples=60)
-def test_any_flipped_bit_is_noticed_or_does_no_harm(data: st.DataObject, whole: Path) -> None:
+def test_any_flipped_bit_is_detected_or_harmless(data: st.DataObject, whole: Path) -> None:
     file = data.draw(st.sampled_from(files_of(whole)))
     content = file.read_bytes()
     flipped = bytearray(content)
@@ -68,14 +68,14 @@ def test_any_flipped_bit_is_noticed_or_does_no_harm(data: st.DataObject, whole: 
     flipped[place // 8] ^= 1 << place % 8
     file.write_bytes(flipped)
     try:
-        found, error = read(whole)
+        result, error = read(whole)
     finally:
         file.write_bytes(content)
     if error is None:
-        assert found == RIGHT
+        assert result == RIGHT
     else:
         assert isinstance(error, (*LOST, df.errors.InvalidArgumentError)), error
-        assert found == UNTOUCHED
+        assert result == UNTOUCHED
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["index", "arrays"])
@@ -84,23 +84,23 @@ def test_a_file_that_is_cut_short(which: int, share: float, whole: Path, tmp_pat
     shutil.copytree(whole, tmp_path / "c")
     file = files_of(tmp_path / "c")[which]
     file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
-    found, error = read(tmp_path / "c")
+    result, error = read(tmp_path / "c")
     assert isinstance(error, df.errors.DataLossError)
     assert "is damaged" in str(error)
-    assert found == UNTOUCHED
+    assert result == UNTOUCHED
 
 
 def test_a_file_of_arrays_that_is_missing(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "c")
     os.unlink(files_of(tmp_path / "c")[1])
-    found, error = read(tmp_path / "c")
+    result, error = read(tmp_path / "c")
     assert isinstance(error, df.errors.DataLossError)
     assert "is missing" in str(error)
-    assert found == UNTOUCHED
+    assert result == UNTOUCHED
 
 
 def with_index(whole: Path, path: Path, change: Any) -> Path:
-    """A copy of the checkpoint whose index somebody has changed, with a checksum that fits."""
+    """A copy of the checkpoint with a changed index and a valid checksum."""
     shutil.copytree(whole, path)
     index = json.loads((path / INDEX).read_text())
     change(index)
@@ -126,7 +126,7 @@ A = ("content", "arrays", "a/.ATTRIBUTES/VARIABLE_VALUE")
 HOSTILE = {
     "a path out of the folder": set_at("content", "file", "../../../etc/passwd"),
     "an absolute path": set_at("content", "file", "/etc/passwd"),
-    "another file beside": set_at("content", "file", INDEX),
+    "another file next to it": set_at("content", "file", INDEX),
     "no name": set_at("content", "file", None),
     "a huge shape": set_at(*A, "shape", [2**62, 2**62]),
     "a negative size": set_at(*A, "shape", [-2]),
@@ -152,31 +152,31 @@ HOSTILE = {
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_an_index_that_other_code_has_changed(change: Any, whole: Path, tmp_path: Path) -> None:
-    found, error = read(with_index(whole, tmp_path / "c", change))
+    result, error = read(with_index(whole, tmp_path / "c", change))
     assert isinstance(error, (df.errors.DataLossError, df.errors.InvalidArgumentError)), error
-    assert found == UNTOUCHED
+    assert result == UNTOUCHED
 
 
 def test_an_index_that_nests_without_end(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "c")
     (tmp_path / "c" / INDEX).write_text("[" * 100_000)
-    found, error = read(tmp_path / "c")
+    result, error = read(tmp_path / "c")
     assert isinstance(error, df.errors.DataLossError)
-    assert found == UNTOUCHED
+    assert result == UNTOUCHED
 
 
 def test_a_graph_that_goes_round_ends(whole: Path, tmp_path: Path) -> None:
     change = set_at("content", "nodes", 0, "children", {"a": 1, "b": 0})
-    found, error = read(with_index(whole, tmp_path / "c", change))
+    result, error = read(with_index(whole, tmp_path / "c", change))
     assert error is None
-    assert found == ([1.0, 2.0], -1, -1)
+    assert result == ([1.0, 2.0], -1, -1)
 
 
 def test_a_format_of_later_years(whole: Path, tmp_path: Path) -> None:
-    found, error = read(with_index(whole, tmp_path / "c", set_at("version", 2)))
+    result, error = read(with_index(whole, tmp_path / "c", set_at("version", 2)))
     assert isinstance(error, df.errors.InvalidArgumentError)
     assert "format version 2, and this version of dualflow reads up to 1" in str(error)
-    assert found == UNTOUCHED
+    assert result == UNTOUCHED
 
 
 def test_an_iterator_that_refuses_its_state_stops_the_restore(whole: Path) -> None:

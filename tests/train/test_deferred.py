@@ -31,8 +31,8 @@ def nothing_waits() -> Any:
     yield
     gc.collect()
     df.Variable(0.0).numpy()
-    for ask in initial_values.restorations[:]:
-        ask()
+    for restore in initial_values.restorations[:]:
+        restore()
     assert initial_values.restorations == []
 
 
@@ -95,13 +95,13 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("change", "wanted"), CHANGES.values(), ids=CHANGES)
-def test_any_caller_that_changes_it_first(change: Any, wanted: list[float], path: str) -> None:
+@pytest.mark.parametrize(("change", "expected"), CHANGES.values(), ids=CHANGES)
+def test_any_caller_that_changes_it_first(change: Any, expected: list[float], path: str) -> None:
     net = Net()
     df.train.Checkpoint(net=net).read(path)
     net.w = df.Variable([0.0, 0.0])
     change(net.w)
-    assert net.w.numpy().tolist() == wanted
+    assert net.w.numpy().tolist() == expected
 
 
 def test_a_variable_that_a_function_creates(path: str) -> None:
@@ -196,8 +196,8 @@ def test_saving_while_values_are_left_saves_what_is_there(path: str, tmp_path: P
     checkpoint.read(path)
     net.w = df.Variable([0.0, 0.0])
     checkpoint.write(tmp_path / "again")
-    found = df.train.load_variable(tmp_path / "again", "net/w/.ATTRIBUTES/VARIABLE_VALUE")
-    assert found.tolist() == [1.0, 2.0]
+    result = df.train.load_variable(tmp_path / "again", "net/w/.ATTRIBUTES/VARIABLE_VALUE")
+    assert result.tolist() == [1.0, 2.0]
 
 
 def test_threads_that_read_a_new_variable_at_once_see_one_value(path: str) -> None:
@@ -206,18 +206,18 @@ def test_threads_that_read_a_new_variable_at_once_see_one_value(path: str) -> No
         df.train.Checkpoint(net=net).read(path)
         net.w = df.Variable([0.0, 0.0])
         begin = threading.Barrier(4)
-        seen: list[Any] = []
+        reads: list[Any] = []
 
-        def read(w: Any = net.w, begin: Any = begin, seen: Any = seen) -> None:
+        def read(w: Any = net.w, begin: Any = begin, reads: Any = reads) -> None:
             begin.wait()
-            seen.append(w.numpy().tolist())
+            reads.append(w.numpy().tolist())
 
         threads = [threading.Thread(target=read) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert seen == [[1.0, 2.0]] * 4
+        assert reads == [[1.0, 2.0]] * 4
 
 
 def test_nothing_waits_for_objects_that_are_gone(path: str) -> None:

@@ -1,4 +1,4 @@
-"""What checkpoints refuse: what was wrong, and what to do about it."""
+"""Errors of checkpoints: each states what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
         "    v/4 is float32 of shape (), and the variable Variable:0 is ",
     ),
     "how many more": (many_misfits, Invalid, "\n    and 3 more"),
-    "a value that nobody took": (
+    "a value that was never restored": (
         lambda tmp: restored(tmp, {"a": one(), "b": one()}, a=one()).assert_consumed(),
         Failed,
         "1 values of the checkpoint are deferred, since their objects don't exist: b. Names are paths from "

@@ -1,4 +1,4 @@
-"""Managers keep the last checkpoints of a folder, and go on where another one ended."""
+"""Checkpoint managers keep the last checkpoints of a folder, and continue where another manager stopped."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import dualflow as df
 
 def managed(folder: Path, **options: Any) -> tuple[Any, Any]:
     v = df.Variable(0)
-    given = {"max_to_keep": 2, **options}
-    return v, df.train.CheckpointManager(df.train.Checkpoint(v=v), folder, **given)
+    settings = {"max_to_keep": 2, **options}
+    return v, df.train.CheckpointManager(df.train.Checkpoint(v=v), folder, **settings)
 
 
 def names(folder: Path) -> list[str]:
@@ -115,7 +115,7 @@ def test_a_save_may_be_too_soon(tmp_path: Path) -> None:
     assert other.save() is None
 
 
-def test_one_in_so_many_hours_is_kept_for_good(tmp_path: Path) -> None:
+def test_keep_checkpoint_every_n_hours_keeps_checkpoints(tmp_path: Path) -> None:
     _, manager = managed(tmp_path, max_to_keep=1, keep_checkpoint_every_n_hours=1e-9)
     for _ in range(3):
         manager.save()
@@ -152,13 +152,13 @@ def test_the_state_of_a_folder(tmp_path: Path) -> None:
 
 def test_an_evaluation_follows_a_training(tmp_path: Path) -> None:
     _, manager = managed(tmp_path)
-    seen = []
+    evaluated = []
     manager.save()
     for path in df.train.checkpoints_iterator(tmp_path, timeout=0):
-        seen.append(Path(path).name)
-        if len(seen) < 3:
+        evaluated.append(Path(path).name)
+        if len(evaluated) < 3:
             manager.save()
-    assert seen == ["ckpt-1", "ckpt-2", "ckpt-3"]
+    assert evaluated == ["ckpt-1", "ckpt-2", "ckpt-3"]
 
 
 def test_an_evaluation_waits_for_the_first_checkpoint(tmp_path: Path) -> None:
@@ -179,6 +179,6 @@ def test_an_evaluation_waits_for_the_first_checkpoint(tmp_path: Path) -> None:
         ended.append(not saver.is_alive())
         return ended[-2]
 
-    found = list(df.train.checkpoints_iterator(tmp_path, timeout=0, timeout_fn=stop))
+    checkpoints = list(df.train.checkpoints_iterator(tmp_path, timeout=0, timeout_fn=stop))
     saver.join()
-    assert found == [str(tmp_path / "ckpt-1")]
+    assert checkpoints == [str(tmp_path / "ckpt-1")]

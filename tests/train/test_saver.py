@@ -1,4 +1,4 @@
-"""TensorFlow 1's Saver: variables by their names, of sessions and of the eager kind."""
+"""TensorFlow 1's Saver: saves variables by name, from sessions and eagerly."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_a_training_in_a_graph_goes_on(tmp_path: Path) -> None:
             saver = v1.train.Saver()
             if restore:
                 saver.restore(session, restore)
-            found = []
+            history = []
             for _ in range(steps):
                 session.run(train)
-                found.append(float(session.run(loss)))
+                history.append(float(session.run(loss)))
             if save:
                 saver.save(session, tmp_path / "m", global_step=step)
-            return found
+            return history
 
     whole = losses(None, 6)
     assert losses(None, 3, save=True) == whole[:3]

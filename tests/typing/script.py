@@ -35,8 +35,8 @@ class Classifier(df.Module):
         return df.matmul(df.nn.dropout(hidden, rate=0.1), self.out)
 
 
-def mean_squared_error(given: df.Tensor, wanted: df.Tensor) -> df.Tensor:
-    return df.reduce_mean(df.square(given - wanted))
+def mean_squared_error(predictions: df.Tensor, targets: df.Tensor) -> df.Tensor:
+    return df.reduce_mean(df.square(predictions - targets))
 
 
 def fit(line: Line, x: df.Tensor, y: df.Tensor, steps: int) -> list[float]:

@@ -22,8 +22,8 @@ def mypy(folder: Path) -> set[tuple[str, int]]:
     command = [sys.executable, "-m", "mypy", *options]
     done = subprocess.run([*command, *map(str, FILES)], capture_output=True, text=True, cwd=HERE, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    found = re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)
-    return {(name, int(line)) for name, line in found}
+    places = re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)
+    return {(name, int(line)) for name, line in places}
 
 
 def pyright(folder: Path) -> set[tuple[str, int]]:
@@ -35,17 +35,17 @@ def pyright(folder: Path) -> set[tuple[str, int]]:
         [*command, "--pythonpath", sys.executable], capture_output=True, text=True, cwd=HERE, check=False
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    found = json.loads(done.stdout)
-    assert found["summary"]["filesAnalyzed"] == len(FILES)
-    errors = [e for e in found["generalDiagnostics"] if e["severity"] == "error"]
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] == len(FILES)
+    errors = [e for e in report["generalDiagnostics"] if e["severity"] == "error"]
     return {(Path(e["file"]).name, e["range"]["start"]["line"] + 1) for e in errors}
 
 
 @pytest.fixture(scope="module", params=[mypy, pyright], ids=["mypy", "pyright"])
 def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> object:
     """``reported(path)``: the lines of a file that a checker reports, which has read all files at once."""
-    found = request.param(tmp_path_factory.mktemp("checker"))
-    return lambda path: {line for name, line in found if name == path.name}
+    result = request.param(tmp_path_factory.mktemp("checker"))
+    return lambda path: {line for name, line in result if name == path.name}
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

@@ -1,4 +1,4 @@
-"""Functions as C: what GCC and Clang compile without a warning, and what the compiled functions return."""
+"""Functions exported as C: they compile without warnings in GCC and Clang, and return dualflow's results."""
 
 from __future__ import annotations
 

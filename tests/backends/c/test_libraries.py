@@ -1,4 +1,4 @@
-"""Shared libraries: by the system's compiler and by ziglang, for other processors, and for TVM-FFI."""
+"""Exported shared libraries: built by the system compiler and ziglang, cross-compiled, and for TVM-FFI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every op as C: programs of all samples, compiled with GCC in batches, give what the ops' kernels give.
+"""Every op sample as C: compiled with GCC in batches, results equal those of the ops' kernels.
 
 The default run has one dtype of each sample. The exhaustive tests have all dtypes and layouts, compare with
 the default backend to the bit, and run with GCC's sanitizers.

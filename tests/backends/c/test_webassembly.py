@@ -1,4 +1,4 @@
-"""Functions as WebAssembly: what node and Chromium compute with the exported modules and pages."""
+"""Exported WebAssembly: modules run in node and pages run in Chromium return dualflow's results."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def test_a_step_updates_the_arrays_of_the_caller(tmp_path: Path) -> None:
 
     exported(tmp_path, step, df.TensorSpec([None, 4], name="x"), df.TensorSpec([None, 3], name="y"))
     x, y, before = normal(8, 4), normal(8, 3), np.asarray(weights)
-    given = {"x": x, "y": y, "weights": before}
-    fields = ", ".join(f"{n}: Float32Array.from({json.dumps(a.ravel().tolist())})" for n, a in given.items())
+    inputs = {"x": x, "y": y, "weights": before}
+    fields = ", ".join(f"{n}: Float32Array.from({json.dumps(a.ravel().tolist())})" for n, a in inputs.items())
     result = in_node(
         tmp_path,
         'import { load } from "./step.mjs";\n'

@@ -1,4 +1,4 @@
-"""What the tests of emitted code share: element code applied to whole arrays."""
+"""Fixtures for tests of emitted code: element code compiled and applied to whole arrays."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def elementwise() -> Callable[..., ArrayFunction]:
 def compile_elementwise(
     code: ElementCode, dtypes: Sequence[Any], out: Any, lanes: int, bits: int = 512
 ) -> ArrayFunction:
-    """A function of arrays (broadcast together) that applies `code(module)` to so many lanes at a time."""
+    """A function of arrays (broadcast together) that applies `code(module)` to `lanes` lanes at a time."""
     module = LlvmModule(bits)
     element = code(module)
     arguments = [*[(f"x{i}", PTR) for i in range(len(dtypes))], ("out", PTR), ("n", I64)]
-    made = module.function("apply", VOID, arguments)
-    b, (*inputs, output, n) = made.builder, made.args
+    function = module.function("apply", VOID, arguments)
+    b, (*inputs, output, n) = function.builder, function.args
     with b.loop(0, n, lanes) as loop:
         types = [Type.of_dtype(dtype, lanes) for dtype in dtypes]
         elements = [b.load(pointer, loop.index, t) for pointer, t in zip(inputs, types, strict=True)]

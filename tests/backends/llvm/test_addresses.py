@@ -1,4 +1,4 @@
-"""Addresses of rows that depend on several loops are computed once, also for the masked remainder."""
+"""Row addresses that depend on several loops are computed once, also for the masked remainder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_rows_of_many_loops_are_counted_once(axes: int) -> None:
     assert text.count(" = mul ") == 2 * axes
 
 
-def test_what_few_loops_report_is_left_to_llvm() -> None:
+def test_few_row_offsets_are_left_to_llvm() -> None:
     assert " = freeze " not in kernel_text(2)
 
 
@@ -41,5 +41,5 @@ def test_what_few_loops_report_is_left_to_llvm() -> None:
 def test_rows_of_every_length_are_copied(axes: int, row: int) -> None:
     x = df.reshape(df.range(4**axes * (row + 1), dtype=df.float32), [4] * axes + [row + 1])
     part = tuple([slice(0, 3)] * axes + [slice(0, row)])
-    found = df.function(lambda x: x[part] + 1.0)(x)
-    np.testing.assert_array_equal(found, x.numpy()[part] + 1.0)
+    result = df.function(lambda x: x[part] + 1.0)(x)
+    np.testing.assert_array_equal(result, x.numpy()[part] + 1.0)

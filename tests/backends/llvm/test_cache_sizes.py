@@ -1,4 +1,4 @@
-"""The sizes of caches, as the system lists them."""
+"""The sizes of the processor's caches, as the system reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache runs only objects of the same user, from a folder that no other user may write to."""
+"""The object cache runs only objects of the same user, from a folder that no other user may write to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT_ONLY = pytest.mark.skipif(
 
 KEY = "ab" * 32
 SOURCE_ROOT = Path(object_cache.__file__).parents[3]
-SOMEBODY = 12345
+OTHER_USER = 12345
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def give_the_folder_away(where: Path) -> None:
-    os.chown(where, SOMEBODY, -1)
+    os.chown(where, OTHER_USER, -1)
 
 
 def let_the_group_write(where: Path) -> None:
@@ -53,11 +53,11 @@ def let_others_replace_it(where: Path) -> None:
 def put_a_link_of_somebodys_there(where: Path) -> None:
     where.rename(where.with_name("elsewhere"))
     where.symlink_to(where.with_name("elsewhere"))
-    os.chown(where, SOMEBODY, -1, follow_symlinks=False)
+    os.chown(where, OTHER_USER, -1, follow_symlinks=False)
 
 
 def link_to_a_folder_of_somebodys(where: Path) -> None:
-    os.chown(where, SOMEBODY, -1)
+    os.chown(where, OTHER_USER, -1)
     where.rename(where.with_name("elsewhere"))
     where.symlink_to(where.with_name("elsewhere"))
 
@@ -65,12 +65,12 @@ def link_to_a_folder_of_somebodys(where: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        pytest.param(give_the_folder_away, f"belongs to user {SOMEBODY}, and this", marks=ROOT_ONLY),
+        pytest.param(give_the_folder_away, f"belongs to user {OTHER_USER}, and this", marks=ROOT_ONLY),
         (let_the_group_write, "other users may write to"),
         (let_others_write, "other users may write to"),
         (let_others_replace_it, "other users may replace"),
-        pytest.param(put_a_link_of_somebodys_there, f"belongs to user {SOMEBODY}", marks=ROOT_ONLY),
-        pytest.param(link_to_a_folder_of_somebodys, f"belongs to user {SOMEBODY}", marks=ROOT_ONLY),
+        pytest.param(put_a_link_of_somebodys_there, f"belongs to user {OTHER_USER}", marks=ROOT_ONLY),
+        pytest.param(link_to_a_folder_of_somebodys, f"belongs to user {OTHER_USER}", marks=ROOT_ONLY),
     ],
 )
 def test_a_folder_that_others_control_is_not_used(
@@ -82,7 +82,7 @@ def test_a_folder_that_others_control_is_not_used(
     assert "Set DUALFLOW_CACHE_DIR to a folder of your own" in str(warned[0].message)
     assert reason in object_cache.unavailable_reason()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # it is said once
+        warnings.simplefilter("error")  # it warns once
         object_cache.store("cd" * 32, b"more")
         assert object_cache.load(KEY) is None
     assert [path.name for path in folder.iterdir()] == [KEY + ".dfo"]
@@ -99,7 +99,7 @@ def test_kernels_are_compiled_all_the_same(folder: Path) -> None:
 @ROOT_ONLY
 def test_an_entry_of_another_user_is_a_miss_and_replaced(folder: Path) -> None:
     entry = folder / (KEY + ".dfo")
-    os.chown(entry, SOMEBODY, -1)
+    os.chown(entry, OTHER_USER, -1)
     assert object_cache.load(KEY) is None
     object_cache.store(KEY, b"ours")
     assert object_cache.load(KEY) == b"ours"
@@ -118,7 +118,7 @@ def test_a_link_to_a_file_of_another_user_is_a_miss(folder: Path) -> None:
     entry = folder / (KEY + ".dfo")
     theirs = folder.with_name("theirs")
     entry.rename(theirs)
-    os.chown(theirs, SOMEBODY, -1)
+    os.chown(theirs, OTHER_USER, -1)
     entry.symlink_to(theirs)
     assert object_cache.load(KEY) is None
 
@@ -165,7 +165,7 @@ def test_users_of_a_folder_that_is_not_theirs_run_nothing_of_it(folder: Path) ->
     program = f"""
 import os, sys, warnings
 from dualflow.backends.runtime import object_cache
-os.setuid({SOMEBODY})
+os.setuid({OTHER_USER})
 warnings.simplefilter("ignore")
 sys.exit(object_cache.load(sys.argv[1]) is not None)
 """

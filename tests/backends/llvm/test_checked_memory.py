@@ -1,4 +1,4 @@
-"""The checked mode: a wrong access ends with kernel, op, line and buffer; right programs run as without.
+"""The checked-memory mode: a wrong access is reported with kernel, op, line and buffer.
 
 Programs are made wrong by replacing integers in the table that their code reads: how often a loop runs, where
 in a buffer it begins, which buffer it is.
@@ -98,8 +98,8 @@ def printed(program: str, tmp_path: Path, side: str) -> str:
 
 
 def line_of(program: str, mark: str = "# here") -> int:
-    (found,) = [i for i, line in enumerate(program.splitlines(), start=1) if mark in line]
-    return found
+    (number,) = [i for i, line in enumerate(program.splitlines(), start=1) if mark in line]
+    return number
 
 
 WRONG_ACCESSES = {
@@ -134,16 +134,16 @@ def test_a_wrong_access_ends_with_the_kernel_the_op_the_line_and_the_buffer(
 ) -> None:
     side, change, buffer = WRONG_ACCESSES[name]
     program = f"{PROGRAM}\n{change}\ndoubled(x)"
-    told = fault(program, tmp_path, side)
-    kernel, first, second, *_ = told.strip().splitlines()
+    output = fault(program, tmp_path, side)
+    kernel, first, second, *_ = output.strip().splitlines()
     assert re.fullmatch(
         r"dualflow: memory fault in machine code, while kernel_\w+ computes "
         r"fused\(exp, (constant, )?multiply\) -> float32\[1000\] in graph 'doubled'",
         kernel,
-    ), told
-    assert first == f'File "{tmp_path / "program.py"}", line {line_of(program)}, in doubled', told
-    assert re.fullmatch(r"at address 0x[0-9a-f]{16}", second), told
-    assert f"\nof {buffer}" in told
+    ), output
+    assert first == f'File "{tmp_path / "program.py"}", line {line_of(program)}, in doubled', output
+    assert re.fullmatch(r"at address 0x[0-9a-f]{16}", second), output
+    assert f"\nof {buffer}" in output
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_write_next_to_a_buffer_on_its_other_side_is_an_error(
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_what_is_not_written_has_the_pattern(side: str, tmp_path: Path) -> None:
+def test_unwritten_memory_keeps_the_fill_pattern(side: str, tmp_path: Path) -> None:
     program = (
         f"{PROGRAM}\niterations(code, 'exp', -1)\nprint(*map(hex, doubled(x).numpy()[-2:].view(np.uint32)))"
     )
@@ -187,8 +187,10 @@ print(np.isnan(sums(x).numpy()).any())
 
 
 def test_the_handler_that_was_there_before_still_runs(tmp_path: Path) -> None:
-    told = fault(f"{PROGRAM}\niterations(code, 'exp', 1)\ndoubled(x)", tmp_path, "end", "-X", "faulthandler")
-    assert told.index("dualflow: memory fault") < told.index("Fatal Python error: Segmentation fault")
+    output = fault(
+        f"{PROGRAM}\niterations(code, 'exp', 1)\ndoubled(x)", tmp_path, "end", "-X", "faulthandler"
+    )
+    assert output.index("dualflow: memory fault") < output.index("Fatal Python error: Segmentation fault")
 
 
 def test_freed_memory_is_protected(tmp_path: Path) -> None:
@@ -203,9 +205,9 @@ print(hex(memory.view(np.uint64)[0]))
 del memory
 ctypes.string_at(address, 1)
 """
-    told = fault(program, tmp_path, "end")
-    assert "dualflow: memory fault outside machine code" in told
-    assert re.search(r"of a buffer, float64\[10\] \(80 bytes from 0x\w+ on\), which is freed", told), told
+    output = fault(program, tmp_path, "end")
+    assert "dualflow: memory fault outside machine code" in output
+    assert re.search(r"of a buffer, float64\[10\] \(80 bytes from 0x\w+ on\), which is freed", output), output
 
 
 LOOP = (
@@ -228,9 +230,9 @@ code = only(Executable)
 
 def test_a_fault_in_a_loop_names_the_op_of_its_body(tmp_path: Path) -> None:
     program = f"{LOOP}\niterations(code, 'tanh', 1)\npowers(x, df.constant(100))"
-    told = fault(program, tmp_path, "end")
-    assert re.search(r"computes fused\(tanh, add\) -> float32\[1000\] in graph 'powers'", told), told
-    assert f"line {line_of(program)}, in powers" in told
+    output = fault(program, tmp_path, "end")
+    assert re.search(r"computes fused\(tanh, add\) -> float32\[1000\] in graph 'powers'", output), output
+    assert f"line {line_of(program)}, in powers" in output
 
 
 def test_a_fault_in_another_thread_names_its_kernel(tmp_path: Path) -> None:
@@ -239,9 +241,9 @@ def test_a_fault_in_another_thread_names_its_kernel(tmp_path: Path) -> None:
         PROGRAM.replace("1000", "3_000_000")
         + "code.params[step_of(code, 'exp') + ITERATIONS] += 1\ndoubled(x)"
     )
-    told = fault(program, tmp_path, "end")
-    assert "float32[3000000] in graph 'doubled'" in told
-    assert f"line {line_of(program)}, in doubled" in told
+    output = fault(program, tmp_path, "end")
+    assert "float32[3000000] in graph 'doubled'" in output
+    assert f"line {line_of(program)}, in doubled" in output
 
 
 @pytest.mark.parametrize(("side", "step"), [("end", 1), ("begin", -1)])
@@ -260,9 +262,9 @@ code.params[buffer_place(code, 'exp', -1) + 1] += {step}
 positive(x)
 """
     )
-    told = fault(program, tmp_path, side)
-    assert f"line {line_of(program)}, in positive" in told
-    assert "of memory of a dynamic size" in told
+    output = fault(program, tmp_path, side)
+    assert f"line {line_of(program)}, in positive" in output
+    assert "of memory of a dynamic size" in output
 
 
 @pytest.mark.parametrize(("side", "step"), [("end", 1), ("begin", -1)])
@@ -276,9 +278,9 @@ code._params[buffer_place(only(Executable), 'exp', 0) + 1] += {step}
 df.exp(df.range(50_000.0))
 """
     )
-    told = fault(program, tmp_path, side)
-    assert "in graph 'exp'" in told
-    assert "of input 0, float32[50000]" in told
+    output = fault(program, tmp_path, side)
+    assert "in graph 'exp'" in output
+    assert "of input 0, float32[50000]" in output
 
 
 SAME = """
@@ -387,11 +389,11 @@ def test_results_are_the_same_to_the_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_info_reports_that_the_mode_is_on(side: str, tmp_path: Path) -> None:
-    told = printed("import dualflow as df\ndf.show_config()", tmp_path, side)
+    output = printed("import dualflow as df\ndf.show_config()", tmp_path, side)
     assert re.search(
-        rf"^checked memory  on \(buffers {side} (at|after) protected pages\)$", told, re.MULTILINE
+        rf"^checked memory  on \(buffers {side} (at|after) protected pages\)$", output, re.MULTILINE
     )
-    assert f"C fast call     off ({switches.CHECK_MEMORY}={side}: calls go through ctypes)" in told
+    assert f"C fast call     off ({switches.CHECK_MEMORY}={side}: calls go through ctypes)" in output
     assert "checked memory" not in printed("import dualflow as df\ndf.show_config()", tmp_path, "")
 
 

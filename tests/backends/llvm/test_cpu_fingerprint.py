@@ -1,4 +1,4 @@
-"""What the processor offers, as the kernel and LLVM agree on it."""
+"""The CPU features of this machine, on which the kernel and LLVM agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects with a right digest that no compiler wrote: refused or linked, but never an exception or a crash.
+"""Objects with a valid digest that no compiler wrote: refused or linked, without exception or crash.
 
 Bounds find what reaches outside of the object. They can't find a changed instruction, or a relocation that
 was moved within its section: that is what the cache's digest is for, so nothing that was linked here is run.
@@ -133,8 +133,10 @@ def with_field(code: bytes, at: int, width: int, value: int) -> bytes:
 
 def of_type(code: bytes, kind: int) -> int:
     """The header of the first section of a type that has content."""
-    found = (at for at in section_headers(code) if field(code, at + 4, 4) == kind and field(code, at + 32, 8))
-    return next(found)
+    headers = (
+        at for at in section_headers(code) if field(code, at + 4, 4) == kind and field(code, at + 32, 8)
+    )
+    return next(headers)
 
 
 @pytest.mark.parametrize("offset", [1 << 12, (1 << 32) - 3, 1 << 62, (1 << 64) - 8])
@@ -207,7 +209,7 @@ def test_a_relocation_that_makes_no_sense_is_refused(code: bytes, offset: int, v
         elf.load(with_field(code, rows + offset, 4, value), lambda _: 8)
 
 
-def test_an_entry_that_is_refused_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_entry_is_recompiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path / "cache"))
     first = jit.compile_text(TEXT, ["f"], {})
     (entry,) = (tmp_path / "cache").iterdir()

@@ -1,4 +1,4 @@
-"""Our linker: it computes what LLVM's computes, protects what it loads, and refuses what it does not know."""
+"""The ELF linker: same results as LLVM's, protected pages, and errors for unsupported objects."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_a_failed_load_leaves_no_memory() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"text", bytes(64), b"\x7fELF\x01\x01\x01" + bytes(100)])
-def test_what_is_no_object_is_refused(content: bytes) -> None:
+def test_data_that_is_no_object_file_is_refused(content: bytes) -> None:
     with pytest.raises(UnsupportedObject):
         elf.load(content, lambda _: 8)
 
@@ -194,7 +194,7 @@ def test_thread_local_variables_are_refused() -> None:
         loaded("@v = thread_local global i64 1\ndefine i64 @f() { %x = load i64, ptr @v  ret i64 %x }")
 
 
-def test_what_is_refused_is_left_to_llvm() -> None:
+def test_objects_that_the_linker_refuses_are_linked_by_llvm() -> None:
     text = """
         @shared = common global double 0.0
         declare double @sin(double)

@@ -1,4 +1,4 @@
-"""Matrix products of our own: right for any sizes and strides, the same bits on any number of threads."""
+"""The project's own GEMM: right for all sizes and strides, same bits on any number of threads."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ def multiply(
     which: Gemm | None = None,
 ) -> list[int]:
     """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; returns its table."""
-    made = which or gemm(c.dtype.char)
+    product = which or gemm(c.dtype.char)
     lies = [MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
     sizes = (c.shape[0], c.shape[1], a.shape[1])
-    table = made.table(
+    table = product.table(
         sizes, (lies[0], lies[1], lies[2]), scale=scale, accumulate=accumulate, threads=blocks_for
     )
-    scratch = np.empty(made.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
+    scratch = np.empty(product.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
     integers = np.array(table, np.int64)
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
     pool = threads.pool() if shared else None
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(made).address(made.routine))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(product).address(product.routine))
     pointers = [array.ctypes.data for array in (integers, a, b, c)]
     function(*pointers, address, pool.address if pool else None, pool.pfor if pool else None)
     return table
 
 
 @functools.cache
-def library(made: Gemm) -> jit.Library:
+def library(product: Gemm) -> jit.Library:
     """The machine code."""
-    return jit.compile_sources([made.source()], {})
+    return jit.compile_sources([product.source()], {})
 
 
 def matrix(rows: int, columns: int, dtype: Any, order: str = "n", seed: int = 0) -> Array:
     """A matrix of random numbers, in memory by rows ('n') or by columns ('t')."""
-    made = np.random.default_rng(seed).normal(size=(rows, columns)).astype(dtype)
-    return made if order == "n" else np.asfortranarray(made)
+    numbers = np.random.default_rng(seed).normal(size=(rows, columns)).astype(dtype)
+    return numbers if order == "n" else np.asfortranarray(numbers)
 
 
 def assert_is_product(c: Array, a: Array, b: Array, scale: float = 1.0, before: Array | None = None) -> None:
@@ -130,7 +130,7 @@ def test_operands_that_repeat_one_row_or_column(dtype: Any) -> None:
     "sizes",
     [
         (MAX_MC + 9, 130, 20),  # two blocks of rows
-        (20, 70, 2 * MAX_KC + 3),  # three stretches of K
+        (20, 70, 2 * MAX_KC + 3),  # three chunks of K
         (130, 513, 70),
         (1000, 1, 1200),
         (1, 1000, 1200),
@@ -196,7 +196,7 @@ def test_nan_and_infinity_reach_their_row_and_column_and_no_further(dtype: Any) 
 
 
 @DTYPES
-def test_what_c_held_is_not_read_unless_it_is_kept(dtype: Any) -> None:
+def test_the_output_buffer_is_read_only_if_it_is_accumulated_to(dtype: Any) -> None:
     a, b, c = matrix(33, 600, dtype), matrix(600, 50, dtype, seed=1), np.full((33, 50), np.nan, dtype)
     multiply(a, b, c)
     assert_is_product(c, a, b)
@@ -224,11 +224,11 @@ def test_operands_are_left_alone(dtype: Any) -> None:
 
 @given(st.tuples(*[st.integers(1, 5000)] * 3), st.integers(1, 64))
 def test_blocks_are_as_the_machine_code_expects_them(sizes: tuple[int, int, int], count: int) -> None:
-    """Whole tiles, except at the edges, and K in stretches that fit the scratch."""
-    made = Gemm("f", 512)
-    blocking = made.blocks(sizes, count)
-    assert blocking.mc % made.wide.rows == 0
-    assert blocking.nc % (made.wide.vectors * made.lanes) == 0
+    """Whole tiles, except at the edges, and K in chunks that fit the scratch."""
+    product = Gemm("f", 512)
+    blocking = product.blocks(sizes, count)
+    assert blocking.mc % product.wide.rows == 0
+    assert blocking.nc % (product.wide.vectors * product.lanes) == 0
     assert 1 <= blocking.kc <= MAX_KC
     assert blocking.mc <= MAX_MC
 

@@ -1,4 +1,4 @@
-"""Products of 8-bit integers: exact for all sizes and bytes, by each form of the multiply-add."""
+"""Products of 8-bit integers: exact for all sizes and values, by each multiply-add instruction."""
 
 from __future__ import annotations
 

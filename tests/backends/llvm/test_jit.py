@@ -1,4 +1,4 @@
-"""The compiler: text in, callable addresses out, memory given back, and every refusal explained."""
+"""The JIT compiler: text in, callable addresses out, memory released, and every error explained."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_maths_of_c_needs_no_address(name: str) -> None:
     assert function(0.625) == pytest.approx(expected, rel=1e-15)
 
 
-def test_what_the_code_generator_calls_needs_no_address() -> None:
+def test_symbols_of_the_code_generator_need_no_address() -> None:
     text = """
         declare double @llvm.pow.f64(double, double)
         declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -205,7 +205,7 @@ def test_addresses_are_no_part_of_the_object() -> None:
         assert function(0.0) == value
 
 
-def test_an_entry_that_is_no_object_is_built_anew() -> None:
+def test_an_entry_that_is_no_object_is_recompiled() -> None:
     key = compiled(TWICE, "twice")[0].report.key
     object_cache.store(key, b"whole, but no object file")
     library, twice = compiled(TWICE, "twice")
@@ -261,7 +261,7 @@ def test_dropped_libraries_give_their_memory_back() -> None:
         return resident_kilobytes() - before
 
     growth(200)
-    assert min(growth(400) for _ in range(3)) < 800  # now and then Python asks for more memory of its own
+    assert min(growth(400) for _ in range(3)) < 800  # now and then Python allocates more memory of its own
 
 
 @LINUX_ONLY

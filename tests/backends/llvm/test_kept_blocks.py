@@ -1,4 +1,4 @@
-"""Memory of large outputs: kept for reuse when it is freed, up to a limit, and never shared."""
+"""The block cache for large outputs: freed blocks are reused up to a limit, and never shared."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Policy:
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
 
         def function(name: str, result: Any, *args: Any) -> Callable[..., Any]:
-            found = ctypes.CFUNCTYPE(result, pointer, *args)(library.address(f"df_block_{name}"))
-            return lambda *given: found(ctypes.addressof(self.state), *given)
+            routine = ctypes.CFUNCTYPE(result, pointer, *args)(library.address(f"df_block_{name}"))
+            return lambda *call_args: routine(ctypes.addressof(self.state), *call_args)
 
         self.malloc = function("malloc", pointer, size)
         self.calloc = function("calloc", pointer, size, size)
@@ -69,10 +69,10 @@ class Policy:
 
 @pytest.fixture
 def policy() -> Any:
-    made = Policy()
-    yield made
-    made.clear()
-    assert made.kept == 0
+    opened = Policy()
+    yield opened
+    opened.clear()
+    assert opened.kept == 0
 
 
 def test_freed_memory_is_the_next_block_of_its_size(policy: Policy) -> None:
@@ -123,7 +123,7 @@ def test_blocks_begin_where_a_cache_line_does(policy: Policy) -> None:
     policy.free(address, 100 * KIB - 63)
 
 
-def test_what_is_kept_stays_within_the_limit(policy: Policy) -> None:
+def test_kept_memory_stays_within_the_limit(policy: Policy) -> None:
     taken = [policy.malloc(20 * MIB) for _ in range(5)]
     for address in taken:
         policy.free(address, 20 * MIB)
@@ -138,7 +138,7 @@ def test_the_oldest_blocks_go_first(policy: Policy) -> None:
     assert sorted(policy.sizes) == [6 * MIB, 10 * MIB, 48 * MIB]
 
 
-def test_there_are_so_many_places(policy: Policy) -> None:
+def test_the_number_of_kept_blocks_is_limited(policy: Policy) -> None:
     for address in [policy.malloc(100 * KIB) for _ in range(PLACES + 4)]:
         policy.free(address, 100 * KIB)
     assert policy.kept == PLACES * 100 * KIB

@@ -1,4 +1,4 @@
-"""The cache, kernel by kernel: what one graph has compiled no other compiles, whatever happens to entries."""
+"""The kernel cache: no graph compiles a kernel that another one has compiled, whatever entries are lost."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_sources_together_are_one_library_with_the_functions_of_all() -> None:
     assert len({library.address(f"times{factor}") for factor in (2, 3, 5)}) == 3
 
 
-def test_what_was_compiled_together_is_known_alone_and_in_other_company() -> None:
+def test_kernels_compiled_together_are_cached_one_by_one() -> None:
     assert not loaded(2, 3, 5).report.from_cache
     assert all(loaded(*some).report.from_cache for some in ((2,), (5, 3), (3, 2, 5), (2, 3, 5)))
 
@@ -102,9 +102,9 @@ def test_a_damaged_object_that_was_not_begun_ahead_is_compiled_after_all(folder:
 
 def test_only_what_is_new_is_compiled() -> None:
     loaded(2, 3)
-    known, new = loaded(5).report, loaded(2, 3, 7).report
+    cached, new = loaded(5).report, loaded(2, 3, 7).report
     assert not new.from_cache
-    assert new.text_bytes > 2 * known.text_bytes
+    assert new.text_bytes > 2 * cached.text_bytes
     assert loaded(7).report.from_cache
 
 
@@ -163,7 +163,7 @@ def test_where_what_is_read_together_is_damaged_nothing_is_compiled(folder: Path
 
 @LINKED
 @pytest.mark.parametrize("content", [b"whole, but no object", None])
-def test_a_whole_entry_that_is_not_the_kernel_is_compiled_anew(content: bytes | None) -> None:
+def test_a_valid_entry_of_another_kernel_is_recompiled(content: bytes | None) -> None:
     """Also if the entry is another kernel's object, which is valid in itself."""
     other = object_cache.load(key(11))
     assert other is not None
@@ -231,8 +231,8 @@ def executable(f: Callable[..., Any], *arrays: Any) -> Any:
     return concrete.compiled.executable
 
 
-def kernels(found: Any) -> set[str]:
-    return {name for name in found.program.functions.values() if name.startswith("kernel")}
+def kernels(compiled: Any) -> set[str]:
+    return {name for name in compiled.program.functions.values() if name.startswith("kernel")}
 
 
 def test_a_graph_takes_the_kernels_that_another_one_has_in_memory() -> None:

@@ -1,4 +1,4 @@
-"""Equal kernels are one kernel: written once in a process, one function in a graph and in all graphs."""
+"""Kernel deduplication: equal kernels are written once in a process, and are one function in all graphs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LAYERS = 5
 
 
 def executable(f: Function, *specs: df.TensorSpec) -> Executable:
-    found: Executable = df.function(f).get_concrete_function(*specs).compiled.executable
-    return found
+    compiled: Executable = df.function(f).get_concrete_function(*specs).compiled.executable
+    return compiled
 
 
 def kernels(program: Program) -> set[str]:
@@ -51,8 +51,8 @@ def test_whole_reductions_alike_have_their_own_partial_results() -> None:
         return df.reduce_sum(x), df.reduce_sum(y), df.reduce_sum(x) + df.reduce_sum(y)
 
     x, y = (df.constant(np.full(n, value, np.float64)) for n, value in ((100_003, 1.0), (70_001, 3.0)))
-    found = [float(v) for v in df.function(sums)(x, y)]
-    assert found == [100_003.0, 210_003.0, 310_006.0]
+    results = [float(v) for v in df.function(sums)(x, y)]
+    assert results == [100_003.0, 210_003.0, 310_006.0]
 
 
 def test_rows_are_kept_by_each_of_several_kernels_alike() -> None:

@@ -1,4 +1,4 @@
-"""How many iterations of a vector loop a kernel runs at once."""
+"""The number of iterations that a vectorised loop runs at once."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def test_one_short_row_runs_the_code_of_a_longer_one() -> None:
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums_of_short_loops_are_right(columns: int, axis: int) -> None:
     x = np.random.default_rng(columns).standard_normal((5, columns)).astype(np.float32)
-    found = df.function(lambda x: df.reduce_sum(df.exp(x), axis) + 1.0)(x)
-    np.testing.assert_allclose(found, np.exp(x.astype(np.float64)).sum(axis) + 1.0, rtol=1e-6)
+    result = df.function(lambda x: df.reduce_sum(df.exp(x), axis) + 1.0)(x)
+    np.testing.assert_allclose(result, np.exp(x.astype(np.float64)).sum(axis) + 1.0, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""The maths of emitted code, in units in the last place, over the whole range of its arguments.
+"""Errors of the emitted maths functions in ulps, over the whole range of arguments.
 
 The reference is NumPy in a wider float: float64 for float32, and 80-bit long double for float64. Where the
 platform has no such long double, float64 is held to its special values only.

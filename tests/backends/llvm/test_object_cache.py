@@ -1,4 +1,4 @@
-"""The object cache: what is stored comes back whole or not at all, and nothing the disk does is raised."""
+"""The object cache: an entry is read back whole or not at all, and disk errors are not raised."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ sys.exit(object_cache.load(sys.argv[1]) is not None)
 # Where the folder is.
 
 
-def test_an_empty_setting_turns_the_cache_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_empty_setting_disables_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", "")
     monkeypatch.chdir(tmp_path)
     object_cache.store(KEY, PAYLOAD)

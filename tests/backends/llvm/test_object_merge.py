@@ -1,4 +1,4 @@
-"""Objects that become one: it defines what they define, and both linkers take it."""
+"""Merged objects define the symbols of all their inputs, and both linkers accept them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = """
       ret double %y
     }}
 """
-"""A function that returns the two numbers in turn: data of each kind, and names that only it knows."""
+"""A function that alternately returns the two numbers, with data of each kind and local symbols."""
 CALLER = """
     declare double @first(double)
     declare double @second(double)
@@ -98,7 +98,7 @@ def test_names_that_only_an_object_has_are_not_in_what_is_merged() -> None:
     assert {name for name in read(merge(objects(*tables()))).names if name} == {"first", "second"}
 
 
-def test_what_two_objects_define_is_refused() -> None:
+def test_symbols_defined_twice_are_refused() -> None:
     with pytest.raises(UnsupportedObject, match="first is defined twice"):
         merge(objects(tables()[0], tables()[0]))
 
@@ -122,7 +122,7 @@ def test_constants_keep_their_alignment() -> None:
 
 
 def test_sources_that_can_not_be_joined_are_loaded_by_llvm() -> None:
-    """A common variable is none that our reader of objects knows."""
+    """The object reader rejects common symbols."""
     text = "@shared = common global double 0.0\ndefine double @f(double %x) {\n"
     text += "  store double %x, ptr @shared\n  %y = load volatile double, ptr @shared\n  ret double %y\n}\n"
     library = jit.compile_sources([IrSource(text, ("f",)), IrSource(tables()[0], ("first",))], {})

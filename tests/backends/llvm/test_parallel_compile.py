@@ -1,4 +1,4 @@
-"""Modules compiled side by side: the code is what one after another gives, whatever becomes of the others."""
+"""Modules compiled in parallel: the code equals that of serial compiles, also if one of them fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXTS = [scaled(factor) for factor in range(2, 30)]
 
 
 def codes(texts: list[str]) -> list[bytes]:
-    return [made.code for made in compiler.build_all(texts, 128)]
+    return [module.code for module in compiler.build_all(texts, 128)]
 
 
 def test_the_code_is_that_of_one_after_another() -> None:
@@ -31,8 +31,8 @@ def test_nothing_makes_nothing() -> None:
 
 
 def test_each_has_the_cost_of_its_stages() -> None:
-    made = compiler.build_all(TEXTS, 128)
-    assert min(min(code.parse_ms, code.optimise_ms, code.emit_ms) for code in made) > 0
+    modules = compiler.build_all(TEXTS, 128)
+    assert min(min(code.parse_ms, code.optimise_ms, code.emit_ms) for code in modules) > 0
 
 
 @pytest.mark.parametrize("place", [0, 13, len(TEXTS)])
@@ -53,11 +53,11 @@ def test_modules_may_come_one_after_another() -> None:
     with compiler.compilation(128) as begun:
         for text in TEXTS:
             begun.add(text)
-        made = begun.results()
-    assert [code.code for code in made] == codes(TEXTS)
+        modules = begun.results()
+    assert [code.code for code in modules] == codes(TEXTS)
 
 
-def test_what_is_given_up_leaves_no_thread_and_the_compiler_usable() -> None:
+def test_an_abandoned_compile_leaves_no_thread_and_the_compiler_usable() -> None:
     before = set(threading.enumerate())
     with compiler.compilation(128) as begun:
         for text in TEXTS:

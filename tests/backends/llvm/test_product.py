@@ -1,4 +1,4 @@
-"""Calls of matrix products in emitted code: our own and BLAS's, for each product of a batch."""
+"""Calls of matrix products in emitted code: the project's own GEMM and BLAS, for each product of a batch."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ OWN = pytest.mark.parametrize(
 
 def run(batch: ProductBatch, arrays: Sequence[Array], own: bool) -> None:
     """Walk a step that makes the products, on arrays whose layouts the batch has."""
-    made = gemm(batch.char)
+    generated = gemm(batch.char)
     table = batch.table(threads=1)
-    room = np.empty(made.scratch_bytes(table, 1) + 64, np.uint8)
-    function = made.source() if own else product.blas_function(batch.char)
+    room = np.empty(generated.scratch_bytes(table, 1) + 64, np.uint8)
+    function = generated.source() if own else product.blas_function(batch.char)
     symbols = {} if own else product.blas_symbols()
     library = jit.compile_sources([function, driver()], symbols)
     step = batch.step((len(arrays), -room.ctypes.data % 64), table if own else batch.blas_table())
@@ -71,7 +71,7 @@ def test_every_product_of_a_batch(own: bool, dtype: Any, transposed: tuple[bool,
 
 
 @OWN
-def test_what_was_there_is_not_read_unless_it_is_kept(own: bool) -> None:
+def test_previous_contents_are_read_only_if_they_are_kept(own: bool) -> None:
     x, y, out = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32), np.full((3, 2), np.nan, np.float32)
     layouts = (layout(0, x), layout(1, y), layout(2, out))
     run(ProductBatch("f", (3, 2, 4), (), layouts, scale=1.0, accumulate=False), (x, y, out), own)

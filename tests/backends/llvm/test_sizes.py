@@ -1,4 +1,4 @@
-"""Code that serves every size: a new size is a new parameter table for machine code that exists already."""
+"""Programs for all sizes: a new size only needs a new parameter table, no new machine code."""
 
 from __future__ import annotations
 
@@ -114,5 +114,5 @@ def test_any_sizes_through_one_function(sizes: list[tuple[int, int]]) -> None:
     compiled = df.function(python)
     for n, m in sizes:
         inputs = [df.constant(a) for a in arrays([(n, m), (m,)])]
-        for found, expected in zip(compiled(*inputs), python(*inputs), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4, strict=True)
+        for result, expected in zip(compiled(*inputs), python(*inputs), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4, strict=True)

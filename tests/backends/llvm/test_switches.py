@@ -1,4 +1,4 @@
-"""Each fast part has a switch and a fallback: without it results are the same, and ``status()`` reports it.
+"""Each optional fast path has a switch and a fallback with the same results, and ``status()`` lists it.
 
 The whole suite runs with all of them on. These are the switches themselves; continuous integration runs every
 op, random programs and loops with each part off and with each width of vectors.
@@ -71,15 +71,15 @@ for arrays in (with_products, without):
 
 def run(program: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """What a process of its own prints; a setting that is not given is not set."""
-    known = {n: v for n, v in os.environ.items() if n not in (switches.VARIABLE, target.VARIABLE)}
-    given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(tmp_path / "cache"), **environment}
+    inherited = {n: v for n, v in os.environ.items() if n not in (switches.VARIABLE, target.VARIABLE)}
+    variables = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(tmp_path / "cache"), **environment}
     path = tmp_path / "program.py"
     path.write_text(program, encoding="utf-8")
     command = [sys.executable, str(path)]
-    return subprocess.run(command, env=known | given, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, env=inherited | variables, capture_output=True, text=True, timeout=300)
 
 
-def told(program: str, tmp_path: Path, **environment: str) -> str:
+def printed(program: str, tmp_path: Path, **environment: str) -> str:
     done = run(program, tmp_path, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -93,22 +93,22 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
 @pytest.fixture(scope="module")
 def with_all_parts(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The digests of what the program computes with nothing switched off."""
-    return told(PROGRAM + DIGESTS, tmp_path_factory.mktemp("all"))
+    return printed(PROGRAM + DIGESTS, tmp_path_factory.mktemp("all"))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("part", PARTS)
 def test_results_are_the_same_to_the_bit_without(part: str, tmp_path: Path, with_all_parts: str) -> None:
     """All but products: NumPy's BLAS adds in an order of its own."""
-    products, rest = told(PROGRAM + DIGESTS, tmp_path, DUALFLOW_DISABLE=part).split()
-    assert rest == with_all_parts.split()[1]
+    products, digests = printed(PROGRAM + DIGESTS, tmp_path, DUALFLOW_DISABLE=part).split()
+    assert digests == with_all_parts.split()[1]
     assert part == "product" or products == with_all_parts.split()[0]
 
 
 def test_results_are_the_same_where_objects_come_from_disk(tmp_path: Path, with_all_parts: str) -> None:
     """LLVM's linker puts into memory what an earlier process has compiled."""
     for _ in range(2):
-        assert told(PROGRAM + DIGESTS, tmp_path, DUALFLOW_DISABLE="linker") == with_all_parts
+        assert printed(PROGRAM + DIGESTS, tmp_path, DUALFLOW_DISABLE="linker") == with_all_parts
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -116,16 +116,16 @@ def test_a_part_that_is_off_is_reported_with_the_reason(part: str, tmp_path: Pat
     expected = f"off (DUALFLOW_DISABLE names it: {PARTS[part]})"
     program = "import dualflow as df\nf = df.function(lambda x: x + x)\nf(df.ones([3]))\nprint(f.status())"
     program += f"\nprint(df.show_config(mode='dicts')['parts'][{part!r}]['state'])\ndf.show_config()"
-    lines = told(program, tmp_path, DUALFLOW_DISABLE=part).splitlines()
+    lines = printed(program, tmp_path, DUALFLOW_DISABLE=part).splitlines()
     assert expected in lines
-    assert [line for line in lines if line.endswith(f": {expected}")], "status() says so"
+    assert [line for line in lines if line.endswith(f": {expected}")], "status() lists it"
     assert [line for line in lines if line[16:] == expected], "show_config() prints it"
 
 
 def test_several_parts_are_named_with_commas(tmp_path: Path) -> None:
     program = "import dualflow as df\nparts = df.show_config(mode='dicts')['parts']\n"
     program += "print(*[name for name, part in parts.items() if not part['on']])"
-    assert told(program, tmp_path, DUALFLOW_DISABLE="linker, pool,").split() == ["linker", "pool"]
+    assert printed(program, tmp_path, DUALFLOW_DISABLE="linker, pool,").split() == ["linker", "pool"]
 
 
 def test_without_the_pool_no_thread_is_started(tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ def test_without_the_pool_no_thread_is_started(tmp_path: Path) -> None:
     if not os.path.isdir("/proc/self/task"):
         pytest.skip("there is no /proc")
     alone = "import numpy, os\nprint(len(os.listdir('/proc/self/task')))"
-    assert told(program, tmp_path, DUALFLOW_DISABLE="pool") == told(alone, tmp_path)
+    assert printed(program, tmp_path, DUALFLOW_DISABLE="pool") == printed(alone, tmp_path)
 
 
 def test_without_the_cache_nothing_is_written(tmp_path: Path) -> None:
-    told(PROGRAM, tmp_path, DUALFLOW_DISABLE="cache")
+    printed(PROGRAM, tmp_path, DUALFLOW_DISABLE="cache")
     assert not (tmp_path / "cache").exists()
 
 
@@ -171,7 +171,7 @@ def test_narrower_vectors_use_no_wider_registers(bits: int, tmp_path: Path) -> N
     program = PROGRAM + "\nfor f in (step, halvings, total):\n    for c in f.concrete_functions:\n"
     program += "        for library in c.compiled.executable.libraries:\n"
     program += "            print(library.assembly())"
-    assembly = told(program, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
+    assembly = printed(program, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
     used = set(re.findall(r"%([xyz]mm)\d", assembly))
     assert used
     assert not [name for name in used if WIDE.get(name, 128) > bits]
@@ -183,9 +183,9 @@ def test_each_width_has_objects_of_its_own(bits: int, tmp_path: Path) -> None:
     def objects() -> set[str]:
         return {path.name for path in (tmp_path / "cache").glob("*.dfo")}
 
-    told(PROGRAM, tmp_path)
+    printed(PROGRAM, tmp_path)
     before = objects()
-    told(PROGRAM, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
+    printed(PROGRAM, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
     assert len(objects()) >= len(before) + 3
 
 
@@ -195,12 +195,12 @@ def test_a_width_gives_what_the_widest_gives(bits: int, tmp_path: Path) -> None:
     if bits > target.widest():
         pytest.skip("this processor has no such vectors; the refusal is tested below")
     program = PROGRAM + "import sys\nnp.savez(sys.argv[0] + '.npz', *with_products, *without)"
-    found = []
-    for given in ({}, {target.VARIABLE: str(bits)}):
-        told(program, tmp_path, **given)
+    outputs = []
+    for environment in ({}, {target.VARIABLE: str(bits)}):
+        printed(program, tmp_path, **environment)
         with np.load(tmp_path / "program.py.npz") as arrays:
-            found.append([arrays[name] for name in arrays.files])
-    for wide, narrow in zip(*found, strict=True):
+            outputs.append([arrays[name] for name in arrays.files])
+    for wide, narrow in zip(*outputs, strict=True):
         np.testing.assert_allclose(narrow, wide, rtol=1e-4, atol=1e-6)
 
 
@@ -211,16 +211,16 @@ def test_a_width_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("width", "message"),
     [
         ("512", "this processor's vectors have 256 bits at most"),
         ("64", "128, 256 or 512"),
         ("wide", "'wide'"),
     ],
 )
-def test_widths_are_refused_with_the_reason(asked: str, message: str) -> None:
+def test_widths_are_refused_with_the_reason(width: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        target.width(asked, 256)
+        target.width(width, 256)
 
 
 # Versions
@@ -278,4 +278,4 @@ def test_another_llvm_still_runs_the_numpy_backend(tmp_path: Path) -> None:
     program = ANOTHER.format(
         module="dualflow.backends.llvm.runtime.llvm_version_check", name="LLVM", value=20, backend="numpy"
     )
-    told(program + "print(df.show_config())", tmp_path)
+    printed(program + "print(df.show_config())", tmp_path)

@@ -1,4 +1,4 @@
-"""The IR writer: what each instruction does, seen by running it."""
+"""The LLVM IR writer: the effect of each instruction, checked by running it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_number_on_the_left_of_an_operator(elementwise):
     same(f(x), (1.0 - x) / (2.0 * x) + (3 + x))
 
 
-def test_scalar_meets_vector_by_being_splatted(elementwise):
+def test_a_scalar_is_splatted_to_a_vector(elementwise):
     f = elementwise(lambda _: lambda x: x.lane(0) * x, [float], float, 4)
     same(f(np.arange(8.0)), np.array([0.0, 0, 0, 0, 16, 20, 24, 28]))
 
@@ -303,9 +303,9 @@ def test_constant_data_and_the_stack_can_be_read_back():
     f = module.function("sum", I64, [])
     b = f.builder
     table = b.address(module.constant_data("table", np.arange(10, 14).tobytes()))
-    room = b.alloca(I64, 4)
-    b.store(b.load(table, 0, I64.vector(4)), room, 0)
-    b.ret(b.load(room, 0, I64.vector(4)).reduce(operator.add))
+    scratch = b.alloca(I64, 4)
+    b.store(b.load(table, 0, I64.vector(4)), scratch, 0)
+    b.ret(b.load(scratch, 0, I64.vector(4)).reduce(operator.add))
     assert run(module, "sum", ctypes.c_int64) == 46
 
 

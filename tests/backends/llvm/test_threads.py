@@ -1,4 +1,4 @@
-"""The parallel for: every chunk once, never two at a time with one thread index."""
+"""The parallel for: each chunk runs once, and never two at a time with the same thread index."""
 
 from __future__ import annotations
 
@@ -250,11 +250,11 @@ def exit_status_of_fork(body: Callable[[], bool]) -> int:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_workers_of_its_own(loops: Loops) -> None:
     loops.visits(1000, 1)
-    wanted, running = (ctypes.c_int64.from_address(loops.pool.address + at) for at in (640, 648))
+    requested, running = (ctypes.c_int64.from_address(loops.pool.address + at) for at in (640, 648))
 
     def child() -> bool:
         none_yet = running.value == 0
-        return none_yet and bool((loops.visits(1000, 1) == 1).all()) and running.value == wanted.value
+        return none_yet and bool((loops.visits(1000, 1) == 1).all()) and running.value == requested.value
 
     assert exit_status_of_fork(child) == 0
     assert (loops.visits(1000, 1) == 1).all()
@@ -290,7 +290,7 @@ pfor = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(poo
 def loop():
     pfor(pool.address, kernel.address("nothing"), None, 100, 1)
 def workers():
-    # What the system says of each worker that has come to life.
+    # The system's entry for each started worker.
     tasks = (open(f"/proc/self/task/{task}/status").read() for task in os.listdir("/proc/self/task"))
     tables = [dict(line.split(":", 1) for line in text.splitlines()) for text in tasks]
     return [table for table in tables if table["Name"].strip() == "dualflow"]
@@ -365,13 +365,13 @@ print(counts, threads.status().workers_started)
 
 @needs_workers
 def test_one_thread_means_the_caller_alone(crowd: Loops) -> None:
-    wanted = ctypes.c_int64.from_address(crowd.pool.address + 640)
+    requested = ctypes.c_int64.from_address(crowd.pool.address + 640)
     crowd.visits(1000, 1)
-    before, wanted.value = wanted.value, 0
+    before, requested.value = requested.value, 0
     try:
         assert (crowd.notes(1000, 1)[:, 2] == 0).all()
     finally:
-        wanted.value = before
+        requested.value = before
 
 
 @pytest.mark.parametrize("count", [0, -1, 1000])

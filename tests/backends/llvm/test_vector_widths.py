@@ -59,8 +59,8 @@ def digests(bits: int, products: str) -> dict[str, str]:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    found: dict[str, str] = json.loads(ran.stdout)
-    return found
+    report: dict[str, str] = json.loads(ran.stdout)
+    return report
 
 
 @pytest.mark.exhaustive
@@ -68,5 +68,5 @@ def digests(bits: int, products: str) -> dict[str, str]:
 def test_narrower_vectors_give_the_same_bits(bits: int) -> None:
     """Products of narrow vectors are NumPy's, which rounds them in another order."""
     products = "without own products" if bits < 256 else "with own products"
-    expected, found = digests(widest(), products), digests(bits, products)
-    assert [name for name in expected if found[name] != expected[name]] == []
+    expected, result = digests(widest(), products), digests(bits, products)
+    assert [name for name in expected if result[name] != expected[name]] == []

@@ -1,4 +1,4 @@
-"""Products with windows of a tensor: as those with a matrix of the windows, zeros around it included."""
+"""Products with sliding windows of a tensor equal those with the matrix of windows, zero padding included."""
 
 from __future__ import annotations
 
@@ -34,35 +34,37 @@ def rows_of(x: Array, lie: SlidingWindows) -> Array:
     around = [(a.before, n) for a, n in zip(axes, behind, strict=True)]
     wide = np.pad(x, [(0, 0), *around, (0, 0)])
     spans = [(a.length - 1) * a.dilation + 1 for a in axes]
-    seen = sliding_window_view(wide, spans, tuple(range(1, 1 + len(axes))))
-    seen = seen[(slice(None), *[slice(None, a.windows * a.stride, a.stride) for a in axes])]
-    seen = np.moveaxis(seen, 1 + len(axes), -1)
-    seen = seen[(*[slice(None)] * (1 + len(axes)), *[slice(None, None, a.dilation) for a in axes])]
-    return np.ascontiguousarray(seen).reshape(len(x) * math.prod(a.windows for a in axes), -1)
+    view = sliding_window_view(wide, spans, tuple(range(1, 1 + len(axes))))
+    view = view[(slice(None), *[slice(None, a.windows * a.stride, a.stride) for a in axes])]
+    view = np.moveaxis(view, 1 + len(axes), -1)
+    view = view[(*[slice(None)] * (1 + len(axes)), *[slice(None, None, a.dilation) for a in axes])]
+    return np.ascontiguousarray(view).reshape(len(x) * math.prod(a.windows for a in axes), -1)
 
 
 @functools.cache
-def library(made: Gemm) -> jit.Library:
+def library(product: Gemm) -> jit.Library:
     """The machine code."""
-    return jit.compile_sources([made.source()], {})
+    return jit.compile_sources([product.source()], {})
 
 
 def multiply(
-    x: Array, y: Array, c: Array, lie: SlidingWindows, *, by_window: bool, blocks_for: int = 1, **given: Any
+    x: Array, y: Array, c: Array, lie: SlidingWindows, *, by_window: bool, blocks_for: int = 1, **options: Any
 ) -> None:
     """Run ``c = scale * (windows @ y) + accumulate * c``, or with the windows as columns, in machine code."""
-    made = gemm(c.dtype.char, windows=True)
+    product = gemm(c.dtype.char, windows=True)
     b, out = (MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (y, c))
     sizes = (c.shape[0], c.shape[1], y.shape[0])
-    ((_, table),) = made.window_tables(sizes, (b, out), lie, by_window=by_window, threads=blocks_for, **given)
-    needed = made.scratch_bytes(table, 1)
+    ((_, table),) = product.window_tables(
+        sizes, (b, out), lie, by_window=by_window, threads=blocks_for, **options
+    )
+    needed = product.scratch_bytes(table, 1)
     scratch = np.full(needed + 128, 7, np.uint8)
     integers = np.array(table, np.int64)
     before = -scratch.ctypes.data % 64
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(made).address(made.routine))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 7)(library(product).address(product.routine))
     pointers = [array.ctypes.data for array in (integers, x, y, c)]
     function(*pointers, scratch.ctypes.data + before, None, None)
-    assert (scratch[before + needed :] == 7).all(), "it writes past the scratch memory that it asked for"
+    assert (scratch[before + needed :] == 7).all(), "it writes past the scratch memory that it requested"
 
 
 @st.composite
@@ -186,8 +188,8 @@ def test_the_nodes_numpy_kernel_multiplies_by_the_same_matrix(lie: SlidingWindow
     left = rows_of(x, lie).T if turned else rows_of(x, lie)
     y, onto = rng.normal(size=(left.shape[1], 3)), rng.normal(size=(left.shape[0], 3))
     attrs = {"windows": lie, "transpose_a": turned, "transpose_b": True, "scale": -0.5}
-    found = WINDOW_PRODUCT.kernel(x, y.T, onto, **attrs)
-    np.testing.assert_allclose(found, onto - 0.5 * (left @ y), rtol=1e-9, atol=1e-9)
+    result = WINDOW_PRODUCT.kernel(x, y.T, onto, **attrs)
+    np.testing.assert_allclose(result, onto - 0.5 * (left @ y), rtol=1e-9, atol=1e-9)
 
 
 def conv(stride: int) -> Callable[..., Any]:
@@ -207,8 +209,8 @@ def with_gradients(stride: int) -> Callable[..., Any]:
 
 def calls(function: Callable[..., Any], *specs: df.TensorSpec) -> list[Any]:
     executable: Any = df.function(function).get_concrete_function(*specs).compiled.executable
-    found: list[Any] = list(executable.plan.calls)
-    return found
+    steps: list[Any] = list(executable.plan.calls)
+    return steps
 
 
 IMAGES, FILTER = df.TensorSpec((4, 14, 14, 16)), df.TensorSpec((3, 3, 16, 8))
@@ -259,8 +261,8 @@ def test_other_numbers_around_a_tensor_are_not_zeros() -> None:
     def f(x: Any, w: Any) -> Any:
         return df.nn.conv2d(df.pad(x, [(0, 0), (1, 0), (1, 0), (0, 0)], constant_values=2.0), w, 1, "VALID")
 
-    found = df.function(f)(np.ones((1, 4, 4, 16), np.float32), np.ones((2, 2, 16, 1), np.float32))
-    assert found.numpy()[0, 0, 0, 0] == (3 * 2 + 1) * 16
+    result = df.function(f)(np.ones((1, 4, 4, 16), np.float32), np.ones((2, 2, 16, 1), np.float32))
+    assert result.numpy()[0, 0, 0, 0] == (3 * 2 + 1) * 16
 
 
 def test_blocks_for_other_numbers_of_threads_do_not_change_a_bit() -> None:
@@ -269,12 +271,12 @@ def test_blocks_for_other_numbers_of_threads_do_not_change_a_bit() -> None:
     x = rng.normal(size=(4, 20, 20, 16)).astype(np.float32)
     for by_window, rows, inner in ((True, 1600, 144), (False, 144, 1600)):
         y = rng.normal(size=(inner, 40)).astype(np.float32)
-        found = []
+        results = []
         for blocks_for in (1, 2, 7):
             c = np.empty((rows, 40), np.float32)
             multiply(x, y, c, lie, by_window=by_window, blocks_for=blocks_for, scale=1.0, accumulate=False)
-            found.append(c)
-        assert all((c == found[0]).all() for c in found)
+            results.append(c)
+        assert all((c == results[0]).all() for c in results)
 
 
 def test_a_size_known_at_run_time() -> None:

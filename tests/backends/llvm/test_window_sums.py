@@ -1,4 +1,4 @@
-"""Depthwise convolutions: windows times a filter, summed where they lie, zeros around included."""
+"""Depthwise convolutions, summed window by window without a copy, zero padding included."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ def test_results_larger_than_half_of_the_last_cache_are_stored_past_it(channels:
         assert largest == expected.max()
 
 
-def test_zeros_around_meet_the_filter() -> None:
+def test_zero_padding_is_multiplied_by_the_filter() -> None:
     """Zero times infinity is nan at the border, as in a copy with zeros around."""
     w = np.zeros((3, 3, 16, 1), np.float32)
     w[0, 0] = np.inf
-    found = depthwise((1, 1), (1, 1), "SAME")(np.ones((1, 4, 9, 16), np.float32), w).numpy()
+    result = depthwise((1, 1), (1, 1), "SAME")(np.ones((1, 4, 9, 16), np.float32), w).numpy()
     inside = np.zeros((4, 9), bool)
     inside[1:, 1:] = True
-    np.testing.assert_array_equal(np.isnan(found).any((0, 3)), ~inside)
-    assert (found[:, inside] == np.inf).all()
+    np.testing.assert_array_equal(np.isnan(result).any((0, 3)), ~inside)
+    assert (result[:, inside] == np.inf).all()
 
 
 def test_its_bits_are_those_of_the_loops() -> None:
@@ -157,7 +157,9 @@ def test_gradients_are_such_sums_too() -> None:
 
 
 @pytest.mark.parametrize(("shape", "size", "strides", "dilations", "padding"), GEOMETRIES[:3])
-def test_what_a_node_means(shape: Any, size: Any, strides: Any, dilations: Any, padding: str) -> None:
+def test_the_numpy_kernel_of_a_node_gives_the_same(
+    shape: Any, size: Any, strides: Any, dilations: Any, padding: str
+) -> None:
     """Its NumPy kernel gives the same result."""
     f, x, w = depthwise(strides, dilations, padding), integers(shape), integers((*size, shape[3], 1))
     concrete = f.get_concrete_function(df.TensorSpec(x.shape), df.TensorSpec(w.shape))

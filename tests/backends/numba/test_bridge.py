@@ -61,10 +61,10 @@ def test_a_nopython_loop_feeds_results_back(half: Any) -> None:
         return x
 
     x = np.linspace(-2, 2, 8)
-    wanted = x
+    expected = x
     for _ in range(20):
-        wanted = reference(wanted)
-    np.testing.assert_allclose(repeat(x, 20), wanted, rtol=1e-12)
+        expected = reference(expected)
+    np.testing.assert_allclose(repeat(x, 20), expected, rtol=1e-12)
 
 
 def test_each_call_answers_an_array_of_its_own(half: Any) -> None:
@@ -86,16 +86,16 @@ def test_arguments_are_not_written_to(half: Any) -> None:
 def test_parallel_loops_may_call_it(half: Any) -> None:
     @numba.njit(parallel=True)
     def rows(x: Any) -> Any:
-        found = np.empty_like(x)
+        out = np.empty_like(x)
         for i in numba.prange(len(x)):
-            found[i] = half(x[i])
-        return found
+            out[i] = half(x[i])
+        return out
 
     x = np.random.default_rng(0).standard_normal((500, 8))
     np.testing.assert_allclose(rows(x), reference(x), rtol=1e-12)
 
 
-def test_numbers_stand_for_rank_0() -> None:
+def test_python_numbers_are_accepted_as_scalars() -> None:
     def program(op: Any, x: Value, y: Value) -> list[Value]:
         return [op("multiply", x, y), op("reduce_sum", x, axis=(0,), keepdims=False)]
 
@@ -270,8 +270,8 @@ def test_a_callers_disk_cache_keeps_no_addresses(tmp_path: Any) -> None:
             """
         )
     )
-    found = os.path.dirname(os.path.dirname(df.__file__))
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "PYTHONPATH": found}
+    folder = os.path.dirname(os.path.dirname(df.__file__))
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "PYTHONPATH": folder}
     for _ in range(2):
         run = subprocess.run(
             [sys.executable, str(script)], capture_output=True, text=True, env=environment, check=True

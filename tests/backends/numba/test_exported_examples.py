@@ -1,4 +1,4 @@
-"""The functions of the examples as files, in an interpreter in which dualflow can't be imported."""
+"""The examples' functions as exported files, run in an interpreter that can't import dualflow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CASES = {
     "newton": (debugging.newton.python_function, np.array([2, 9], f32)),
     "step": (train_digits.training_step(model), images, digits),
 }
-told = {}
+cases = {}
 for name, (function, *arguments) in CASES.items():
     f = df.function(function, name=name)
     tensors = [df.constant(a) for a in arguments]
@@ -46,8 +46,8 @@ for name, (function, *arguments) in CASES.items():
     before = [np.array(v) for v in concrete.variables]
     result = f(*tensors)
     results = [x.numpy() for x in (result if isinstance(result, tuple) else (result,))]
-    told[name] = arguments, before, results, [np.array(v) for v in concrete.variables]
-Path("told.pickle").write_bytes(pickle.dumps(told))
+    cases[name] = arguments, before, results, [np.array(v) for v in concrete.variables]
+Path("cases.pickle").write_bytes(pickle.dumps(cases))
 """
 
 READER = """
@@ -55,17 +55,17 @@ import pickle, sys
 from importlib import import_module
 from pathlib import Path
 sys.modules["dualflow"] = None  # it can't be imported
-told = pickle.loads(Path("told.pickle").read_bytes())
-found = {}
-for name, (arguments, variables, *_) in told.items():
+cases = pickle.loads(Path("cases.pickle").read_bytes())
+results_of = {}
+for name, (arguments, variables, *_) in cases.items():
     results = getattr(import_module(f"exported_{name}"), name)(*arguments, *variables)
-    found[name] = results, variables
-Path("found.pickle").write_bytes(pickle.dumps(found))
+    results_of[name] = results, variables
+Path("results.pickle").write_bytes(pickle.dumps(results_of))
 """
 
 
 @pytest.mark.exhaustive
-def test_what_the_examples_compile_runs_without_dualflow(tmp_path: Path) -> None:
+def test_exported_examples_run_without_dualflow(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     for name, program in (("writer.py", WRITER), ("reader.py", READER)):
         (tmp_path / name).write_text(program)
@@ -74,8 +74,8 @@ def test_what_the_examples_compile_runs_without_dualflow(tmp_path: Path) -> None
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, done.stderr
-    told = pickle.loads((tmp_path / "told.pickle").read_bytes())
-    found = pickle.loads((tmp_path / "found.pickle").read_bytes())
-    for name, (_, _, results, after) in told.items():
-        for a, b in zip((*found[name][0], *found[name][1]), (*results, *after), strict=True):
+    cases = pickle.loads((tmp_path / "cases.pickle").read_bytes())
+    results_of = pickle.loads((tmp_path / "results.pickle").read_bytes())
+    for name, (_, _, results, after) in cases.items():
+        for a, b in zip((*results_of[name][0], *results_of[name][1]), (*results, *after), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6, err_msg=name)

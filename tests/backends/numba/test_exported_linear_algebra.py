@@ -49,8 +49,8 @@ def exported(function: Callable[[Any], Any], folder: Path, monkeypatch: pytest.M
 def test_an_exported_program_gives_the_same(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (found,) = exported(FUNCTIONS[name], tmp_path, monkeypatch)(MATRIX)
-    np.testing.assert_allclose(found, FUNCTIONS[name](MATRIX), rtol=1e-12, atol=1e-12)
+    (result,) = exported(FUNCTIONS[name], tmp_path, monkeypatch)(MATRIX)
+    np.testing.assert_allclose(result, FUNCTIONS[name](MATRIX), rtol=1e-12, atol=1e-12)
 
 
 def test_an_exported_program_refuses_singular_matrices(

@@ -72,7 +72,7 @@ def test_parts_are_shorter_than_the_whole(request: pytest.FixtureRequest) -> Non
 
 
 @pytest.mark.usefixtures("cut")
-def test_each_part_stands_before_what_calls_it() -> None:
+def test_each_part_precedes_its_callers() -> None:
     text = source(steps)
     for name in lengths(text):
         assert text.index(f"def {name}(") == text.index(f"{name}(") - len("def ")
@@ -85,26 +85,26 @@ def test_every_name_is_known_where_it_is_read(most: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(function_parts, "MAX_PART", most)
     text = source(slopes)
     tree, names = ast.parse(text), {*lengths(text), "_program"}
-    known = {*dir(builtins), *made(tree)}
+    defined = {*dir(builtins), *bound_names(tree)}
     for function in (f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name in names):
-        own = {*made(function), *(a.arg for a in function.args.args)}
+        own = {*bound_names(function), *(a.arg for a in function.args.args)}
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        assert not read - own - known, function.name
+        assert not read - own - defined, function.name
 
 
-def made(tree: ast.Module | ast.FunctionDef) -> set[str]:
+def bound_names(tree: ast.Module | ast.FunctionDef) -> set[str]:
     """The names that a module or function makes, but not those of the functions inside."""
-    found, pending = set(), list(ast.iter_child_nodes(tree))
+    names, pending = set(), list(ast.iter_child_nodes(tree))
     for node in pending:
         if isinstance(node, ast.FunctionDef):
-            found.add(node.name)
+            names.add(node.name)
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.alias):
-            found.add(node.asname or node.name)
+            names.add(node.asname or node.name)
         pending += ast.iter_child_nodes(node)
-    return found
+    return names
 
 
 @pytest.mark.usefixtures("cut")
@@ -112,7 +112,7 @@ def test_parts_compute_what_python_does() -> None:
     """Integers, so that any way to compute them gives the same bits."""
     function = df.function(slopes, backend="numba")
     for x in (df.constant([1.0, 2.0]), df.constant([20.0, 0.0])):
-        for found, expected in zip(function(x), slopes(x), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        for result, expected in zip(function(x), slopes(x), strict=True):
+            np.testing.assert_array_equal(result, expected)
     with pytest.raises(df.errors.InvalidArgumentError, match="too large"):
         function(df.constant([3.0, 8.0]))

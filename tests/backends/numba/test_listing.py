@@ -63,10 +63,10 @@ def test_the_printed_file_computes_what_the_function_does(
     program: Callable[..., Any], tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(0)
-    given = [rng.normal(size=(3, 3)).astype(np.float32) for _ in range(2)]
-    text = df.function(program).get_concrete_function(*map(df.constant, given)).kernels
-    found = saved(tmp_path, text, program.__name__)(*given)
-    for a, b in zip(found, program(*map(df.constant, given)), strict=True):
+    inputs = [rng.normal(size=(3, 3)).astype(np.float32) for _ in range(2)]
+    text = df.function(program).get_concrete_function(*map(df.constant, inputs)).kernels
+    result = saved(tmp_path, text, program.__name__)(*inputs)
+    for a, b in zip(result, program(*map(df.constant, inputs)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -103,7 +103,7 @@ def test_comments_report_what_is_computed_and_where_it_was_requested() -> None:
     assert f"# matmul (test_listing.py:{line})" in text
 
 
-def test_what_runs_in_dualflow_only_stands_in_its_place_with_the_reason(tmp_path: Path) -> None:
+def test_ops_without_export_are_placeholders_with_the_reason(tmp_path: Path) -> None:
     f = df.function(lambda x: x + df.random.normal([2]), name="noisy")
     noisy = saved(tmp_path, f.get_concrete_function(df.TensorSpec([2])).kernels, "noisy")
     with pytest.raises(NotImplementedError, match="random numbers come from NumPy's generators"):
@@ -119,8 +119,8 @@ def test_a_name_that_the_file_uses_itself_is_not_the_functions(name: str) -> Non
 def test_arguments_whose_names_the_file_uses_itself_get_others(tmp_path: Path) -> None:
     f = df.function(lambda np, k0, out0: np - k0 * out0, name="f")
     run = saved(tmp_path, f.get_concrete_function(*[df.TensorSpec([2])] * 3).kernels, "f")
-    found = run(*[np.full(2, x, np.float32) for x in (7, 2, 3)])
-    assert found[0].tolist() == [1.0, 1.0]
+    result = run(*[np.full(2, x, np.float32) for x in (7, 2, 3)])
+    assert result[0].tolist() == [1.0, 1.0]
 
 
 def test_an_argument_with_the_name_of_a_compiled_branch_gets_another(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The Numba backend: what its kernels look like and share, and how they live in files, threads and forks."""
+"""The Numba backend: its kernels' source, and its cache files under threads and forks."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def test_numba_loads_what_an_earlier_process_compiled(cache: Path) -> None:
         "f(df.ones([5]))\n"
         "print(f.concrete_functions[0].compiled.executable.origin)\n"
     )
-    told = [
+    outputs = [
         subprocess.run(
             [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120
         ).stdout.strip()
         for _ in range(2)
     ]
-    assert told == ["compiled", "disk"]
+    assert outputs == ["compiled", "disk"]
 
 
 def test_a_damaged_file_is_replaced(cache: Path) -> None:
@@ -89,10 +89,10 @@ def test_a_damaged_file_is_replaced(cache: Path) -> None:
         "print(f(df.zeros([2])).numpy().tolist())\n"
     )
     for _ in range(2):
-        told = subprocess.run(
+        output = subprocess.run(
             [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120
         )
-        assert told.stdout.strip() == "[3.0, 3.0]"
+        assert output.stdout.strip() == "[3.0, 3.0]"
         files = list((cache / "numba").glob("*.py"))
         assert files
         for file in files:
@@ -121,8 +121,8 @@ def test_dtypes_that_numba_has_no_kernels_for_go_through_numpy(dtype: str) -> No
 @pytest.mark.parametrize("shape", [(0,), (3, 0), ()])
 def test_empty_and_scalar_tensors(shape: tuple[int, ...]) -> None:
     f = df.function(lambda x: (x + 1.0, df.reduce_sum(x)), backend="numba")
-    made, total = f(df.ones(shape))
-    np.testing.assert_array_equal(made, np.full(shape, 2.0, np.float32))
+    result, total = f(df.ones(shape))
+    np.testing.assert_array_equal(result, np.full(shape, 2.0, np.float32))
     assert total.numpy() == np.prod(shape)
 
 
@@ -136,8 +136,8 @@ def test_integers_wrap_as_numpys_do(dtype: Any) -> None:
     results = f(df.constant(x), df.constant(y))
     with np.errstate(over="ignore"):
         expected = x * y, x + y, x - y, x // y, x % y
-    for found, wanted in zip(results, expected, strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    for actual, desired in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(actual, desired)
 
 
 def test_a_large_sum_keeps_its_digits() -> None:
@@ -155,21 +155,21 @@ def test_results_dont_depend_on_who_else_runs() -> None:
     x = df.constant(np.random.default_rng(0).normal(size=(512, 2048)).astype(np.float32))
     f = df.function(lambda x: (df.nn.softmax(x), df.reduce_sum(x * x)), backend="numba")
     alone = [y.numpy() for y in f(x)]
-    barrier, found = threading.Barrier(4), []
+    barrier, outcomes = threading.Barrier(4), []
 
     def work() -> None:
         barrier.wait()
         for _ in range(5):
             results = f(x)
-            found.append([y.numpy() for y in results])
+            outcomes.append([y.numpy() for y in results])
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 20
-    for results in found:
+    assert len(outcomes) == 20
+    for results in outcomes:
         for a, b in zip(results, alone, strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -214,8 +214,10 @@ except KeyboardInterrupt:
     print("stopped")
 """
     program.write_text(text)
-    told = subprocess.run([sys.executable, program], check=True, capture_output=True, text=True, timeout=120)
-    assert told.stdout.strip() == "stopped"
+    output = subprocess.run(
+        [sys.executable, program], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert output.stdout.strip() == "stopped"
 
 
 def test_a_loop_inside_of_a_cond_is_noted_while_it_runs() -> None:

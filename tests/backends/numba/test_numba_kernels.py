@@ -90,8 +90,8 @@ def assembly(f: Callable[..., Any], *specs: Any) -> str:
     """What Numba has made of the first kernel of a function."""
     concrete = df.function(f, backend="numba").get_concrete_function(*specs)
     kernel = next(iter(concrete.compiled.executable.source.context.kernels.values()))
-    (found,) = module_of(kernel.file("kernel")).kernel.inspect_asm().values()
-    return str(found)
+    (text,) = module_of(kernel.file("kernel")).kernel.inspect_asm().values()
+    return str(text)
 
 
 def does_in_vectors(text: str, instruction: str) -> bool:
@@ -112,7 +112,7 @@ def does_in_vectors(text: str, instruction: str) -> bool:
         (lambda x: df.reduce_prod(x, 1), "vmulps"),
         (lambda x: df.reduce_max(x, 1), "vmaxps"),
         (lambda x: df.reduce_min(x, 0), "vcmp\\w*ps|vminps"),
-        (lambda x: df.argmax(x, 1), "vcmp\\w*ps|vpcmpgtq"),  # with AVX2 four floats are beside four indices
+        (lambda x: df.argmax(x, 1), "vcmp\\w*ps|vpcmpgtq"),  # with AVX2 four floats go with four indices
         (df.nn.softmax, "vfmadd"),
         (lambda x: df.nn.log_softmax(x, 0), "vfmadd"),
     ],
@@ -157,15 +157,15 @@ def test_results_are_the_same_for_any_number_of_threads(f: Callable[..., Any]) -
     x = df.constant(np.random.default_rng(0).normal(size=(3000, 2003)).astype(np.float32))
     compiled = df.function(f, backend="numba")
     before = threads.num_threads()
-    found = []
+    results = []
     try:
         for count in range(1, threads.max_threads() + 1):
             threads.set_num_threads(count)
-            found.append(compiled(x).numpy())
+            results.append(compiled(x).numpy())
     finally:
         threads.set_num_threads(before)
-    for result in found:
-        np.testing.assert_array_equal(result, found[0])
+    for result in results:
+        np.testing.assert_array_equal(result, results[0])
 
 
 @pytest.mark.exhaustive
@@ -174,8 +174,8 @@ def test_results_are_the_same_for_any_number_of_threads(f: Callable[..., Any]) -
 def test_a_huge_angle_among_others_is_exact(name: str, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).normal(size=shape)
     x.reshape(-1)[-1:] = 1e20
-    found = df.function(getattr(df.math, name), backend="numba")(df.constant(x))
-    np.testing.assert_allclose(found, getattr(np, name)(x), rtol=1e-14)
+    result = df.function(getattr(df.math, name), backend="numba")(df.constant(x))
+    np.testing.assert_allclose(result, getattr(np, name)(x), rtol=1e-14)
 
 
 def code(ops: int) -> str:
@@ -234,9 +234,9 @@ def test_a_function_is_guarded_if_its_vector_code_is_inexact_for_some_operands(n
 def test_a_function_of_maths_gives_what_its_lanes_do(tried: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_source, "MAX_GUARDED", tried)
     x = np.append(np.linspace(-9, 9, 301), [1e9, np.inf, np.nan, -0.0]).astype(np.float32)
-    found = df.function(df.sin, backend="numba")(df.constant(x)).numpy()
-    np.testing.assert_array_max_ulp(found[:-3], np.sin(x[:-3].astype(np.float64)).astype(np.float32), 2)
-    np.testing.assert_array_equal(found[-3:], np.float32([np.nan, np.nan, -0.0]))
+    result = df.function(df.sin, backend="numba")(df.constant(x)).numpy()
+    np.testing.assert_array_max_ulp(result[:-3], np.sin(x[:-3].astype(np.float64)).astype(np.float32), 2)
+    np.testing.assert_array_equal(result[-3:], np.float32([np.nan, np.nan, -0.0]))
 
 
 def test_a_variable_may_be_updated_by_what_has_to_run_again() -> None:
@@ -258,8 +258,8 @@ def test_ties_and_nan_are_found_where_they_are_first(search: str, count: int) ->
     x = np.random.default_rng(count).integers(0, 4, (20, count)).astype(np.float32)
     x[10:, count // 2] = np.nan
     f = df.function(lambda x: (getattr(df, search)(x, 1), getattr(df, search)(x.T, 0)), backend="numba")
-    for found in f(df.constant(x)):
-        np.testing.assert_array_equal(found, getattr(np, search)(x, 1))
+    for result in f(df.constant(x)):
+        np.testing.assert_array_equal(result, getattr(np, search)(x, 1))
 
 
 @pytest.mark.parametrize("fold", ["reduce_max", "reduce_min"])
@@ -267,9 +267,9 @@ def test_ties_and_nan_are_found_where_they_are_first(search: str, count: int) ->
 def test_extremes_pass_nan_and_infinities_on(fold: str, axis: int | None) -> None:
     x = np.random.default_rng(0).normal(size=(70, 300)).astype(np.float32)
     x[3, 4], x[5, 6], x[7, 8] = np.nan, np.inf, -np.inf
-    found = df.function(lambda x: getattr(df, fold)(x, axis), backend="numba")(df.constant(x))
+    result = df.function(lambda x: getattr(df, fold)(x, axis), backend="numba")(df.constant(x))
     expected = {"reduce_max": np.max, "reduce_min": np.min}[fold](x, axis)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_indices_outside_are_found_in_any_lane() -> None:
@@ -287,9 +287,9 @@ def test_indices_outside_are_found_in_any_lane() -> None:
 
 
 def test_every_chunk_runs_once() -> None:
-    seen: list[tuple[int, int]] = []
-    parallel_for(lambda lo, hi: seen.append((lo, hi)))(103, 10)
-    assert sorted(seen) == [(lo, min(lo + 10, 103)) for lo in range(0, 103, 10)]
+    chunks: list[tuple[int, int]] = []
+    parallel_for(lambda lo, hi: chunks.append((lo, hi)))(103, 10)
+    assert sorted(chunks) == [(lo, min(lo + 10, 103)) for lo in range(0, 103, 10)]
 
 
 def test_an_error_of_a_chunk_reaches_the_caller() -> None:
@@ -302,9 +302,9 @@ def test_an_error_of_a_chunk_reaches_the_caller() -> None:
 
 def test_several_callers_share_the_threads() -> None:
     def count(_: int) -> int:
-        seen: list[int] = []
-        parallel_for(lambda lo, hi: seen.extend(range(lo, hi)))(1000, 7)
-        return len(seen)
+        indices: list[int] = []
+        parallel_for(lambda lo, hi: indices.extend(range(lo, hi)))(1000, 7)
+        return len(indices)
 
     with ThreadPoolExecutor(8) as callers:
         assert list(callers.map(count, range(50))) == [1000] * 50

@@ -1,4 +1,4 @@
-"""What has no ONNX form is refused, with the name of the op and the user's line; files are protected."""
+"""Errors of the ONNX export: the op without an ONNX form and the user's line; and the written files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models as ONNX: what they are made of, and that ONNX Runtime computes what dualflow computes."""
+"""Exported ONNX models: their nodes, and that ONNX Runtime computes dualflow's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of walks over the arguments, and over the leaves of their key, in the first three calls."""
+"""The number of traversals of the arguments, and of the leaves of their key, in the first three calls."""
 
 import sys
 from collections import Counter

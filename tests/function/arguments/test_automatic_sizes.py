@@ -191,16 +191,16 @@ def test_a_concrete_function_has_the_sizes_that_it_was_requested() -> None:
 
 
 def test_reduce_retracing_reads_none_as_in_tensorflow() -> None:
-    seen = []
+    sizes = []
 
     @df.function(reduce_retracing=True)
     def f(x: Any) -> Any:
-        seen.append(x.shape[0])
+        sizes.append(x.shape[0])
         return x + 1.0
 
     for n in (2, 3, 4):
         f(values(n))
-    assert seen == [2, None]
+    assert sizes == [2, None]
 
 
 def test_a_wrong_call_has_the_error_of_its_own_shapes() -> None:

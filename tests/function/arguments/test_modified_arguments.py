@@ -1,4 +1,4 @@
-"""A traced function that changes its arguments in place: its caller wouldn't see it, so it is refused."""
+"""A traced function that modifies its arguments in place is refused: its caller would not see it."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ def test_it_is_refused_and_the_arguments_stay(change, arguments, name):
 
 def test_a_default_value_that_is_changed_is_refused():
     @df.function
-    def f(x, seen=[]):  # noqa: B006  the fault that is told
-        seen.append(x)
+    def f(x, calls=[]):  # noqa: B006  the fault that is reported
+        calls.append(x)
         return x
 
-    with pytest.raises(ValueError, match="modified: seen"):
+    with pytest.raises(ValueError, match="modified: calls"):
         f(X)
 
 
@@ -119,10 +119,10 @@ def test_all_changed_arguments_are_named():
 
 def test_copies_and_changes_that_are_undone_are_fine():
     @df.function
-    def f(d, values, **rest):
+    def f(d, values, **options):
         d["x"] = d["x"]
         values.append(values.pop())
-        rest["more"] = d["x"]
+        options["more"] = d["x"]
         own = {**d, "y": 1.0}
         own["x"] = own["x"] + 1.0
         return own["x"]

@@ -62,7 +62,7 @@ def test_a_spec_gives_a_concrete_function_for_all_sizes():
     assert [len(f(df.ones([n])).numpy()) for n in (1, 4)] == [1, 4]
 
 
-def test_what_is_compiled_is_known_after_a_call():
+def test_compile_stats_are_complete_after_a_call():
     f = df.function(lambda x: x * 2.0).get_concrete_function(df.TensorSpec([None]))
     with pytest.raises(FailedPreconditionError, match="call it"):
         f.parts  # noqa: B018  the property compiles
@@ -116,20 +116,20 @@ def test_gradients_of_loops_take_the_sizes_of_each_call():
 
 
 def relaxing(body=lambda x: df.reduce_sum(x, axis=-1), **options):
-    seen = []
+    shapes = []
 
     def f(x, *more):
-        seen.append(tuple(x.shape))
+        shapes.append(tuple(x.shape))
         return body(x, *more)
 
-    return df.function(f, reduce_retracing=True, **options), seen
+    return df.function(f, reduce_retracing=True, **options), shapes
 
 
 def test_the_second_size_is_left_open():
-    f, seen = relaxing()
+    f, shapes = relaxing()
     for shape in [(2, 3), (2, 4), (2, 9), (3, 9), (2, 3), (7, 1)]:
         np.testing.assert_array_equal(f(df.ones(shape)).numpy(), np.full(shape[0], shape[1]))
-    assert seen == [(2, 3), (2, None), (None, None)]
+    assert shapes == [(2, 3), (2, None), (None, None)]
 
 
 def test_exact_sizes_are_traces_of_their_own():
@@ -148,20 +148,20 @@ def test_the_earlier_name_of_the_option_does_the_same():
 
 @pytest.mark.filterwarnings("ignore:.*retracing:UserWarning")
 def test_another_rank_dtype_or_python_value_is_another_trace():
-    f, seen = relaxing(lambda x, n: x * n)
+    f, shapes = relaxing(lambda x, n: x * n)
     for n in (2.0, 3.0):
         for size in (1, 2, 3):
             f(df.ones([size]), n)
-    assert seen == [(1,), (None,)] * 2
+    assert shapes == [(1,), (None,)] * 2
     f(df.ones([4], df.float64), 2.0), f(df.ones([4, 4]), 2.0)
-    assert seen[4:] == [(4,), (4, 4)]
+    assert shapes[4:] == [(4,), (4, 4)]
 
 
-def test_open_sizes_may_meet_in_structures_and_keywords():
+def test_dynamic_sizes_in_structures_and_keywords():
     f = df.function(lambda pair, *, shift: pair["a"] @ pair["b"] + shift, reduce_retracing=True)
     for n in (1, 2, 3, 4):
-        found = f(pair={"a": df.ones([2, n]), "b": df.ones([n, 2])}, shift=df.constant(1.0))
-        assert found.numpy().tolist() == [[n + 1.0] * 2] * 2
+        result = f(pair={"a": df.ones([2, n]), "b": df.ones([n, 2])}, shift=df.constant(1.0))
+        assert result.numpy().tolist() == [[n + 1.0] * 2] * 2
     assert f.experimental_get_tracing_count() == 2
 
 
@@ -172,10 +172,10 @@ def test_explain_reports_what_was_left_open():
 
 
 def test_a_function_that_needs_the_size_is_traced_for_each_and_reports_why():
-    f, seen = relaxing(lambda x: df.add_n([x[i] for i in range(x.shape[0])]))
+    f, shapes = relaxing(lambda x: df.add_n([x[i] for i in range(x.shape[0])]))
     for n in (2, 3, 4):
         assert float(f(df.ones([n]))) == n
-    assert seen == [(2,), (None,), (3,), (4,)]
+    assert shapes == [(2,), (None,), (3,), (4,)]
     assert "Sizes can't be left open, as the function needs them: TypeError" in f.explain()
 
 
@@ -234,7 +234,7 @@ def test_gradients_and_updates_go_through_left_open_sizes():
     assert float(total) == 8.0
 
 
-@pytest.mark.llvm  # about its short way
+@pytest.mark.llvm  # about its fast path
 def test_a_repeated_size_is_as_short_as_a_known_one(lines_run):
     f, _ = relaxing()
     for n in (2, 3, 4, 4, 4):
@@ -252,8 +252,8 @@ def test_a_signature_may_leave_the_rank_open():
         return df.reduce_sum(x) * df.cast(n, df.float32)
 
     for _ in range(2):
-        found = [float(total(np.ones(s), 2)) for s in ([3], [], [2, 2], [4], [3, 1], [])]
-        assert found == [6.0, 2.0, 8.0, 8.0, 6.0, 2.0]
+        totals = [float(total(np.ones(s), 2)) for s in ([3], [], [2, 2], [4], [3, 1], [])]
+        assert totals == [6.0, 2.0, 8.0, 8.0, 6.0, 2.0]
     assert traces == [(None,), (), (None, None)]
     with pytest.raises(TypeError, match=r"Can not cast TensorSpec\(shape=\(2,\), dtype=tf.int32"):
         total(df.constant([1, 2]), 2)
@@ -272,29 +272,29 @@ def test_a_trace_needs_the_rank():
 
 
 def test_a_function_of_batches_leaves_the_first_size_open():
-    seen = []
+    shapes = []
 
     @df.function(reduce_retracing="batch")
     def total(x):
-        seen.append(tuple(x.shape))
+        shapes.append(tuple(x.shape))
         return df.reduce_sum(x)
 
     for rows in (4, 3, 5):
         assert total(np.ones((rows, 2), np.float32)).numpy() == 2 * rows
-    assert seen == [(4, 2), (None, 2)]
+    assert shapes == [(4, 2), (None, 2)]
 
 
 def test_rows_of_another_size_have_a_trace_of_their_own_until_there_are_several():
-    seen = []
+    shapes = []
 
     @df.function(reduce_retracing="batch")
     def total(x):
-        seen.append(tuple(x.shape))
+        shapes.append(tuple(x.shape))
         return df.reduce_sum(x)
 
     for size in (2, 3, 4, 5, 6):
         assert total(np.ones((4, size), np.float32)).numpy() == 4 * size
-    assert seen == [(4, 2), (4, 3), (4, 4), (4, None)]
+    assert shapes == [(4, 2), (4, 3), (4, 4), (4, None)]
 
 
 def test_a_tensor_indexes_an_open_axis():

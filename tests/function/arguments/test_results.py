@@ -137,13 +137,13 @@ def program(choices):
     """A straight-line program of these choices: each step takes earlier values of shape (2, 3)."""
 
     def run(x, v):
-        made = [x, v * 0.5, df.constant([[0.5, -1.0, 2.0]] * 2)]
+        values = [x, v * 0.5, df.constant([[0.5, -1.0, 2.0]] * 2)]
         for op, a, b in choices:
             ops = UNARY if op % 2 else BINARY
-            arguments = [made[i % len(made)] for i in (a, b)]
+            arguments = [values[i % len(values)] for i in (a, b)]
             out = ops[op // 2 % len(ops)](*arguments[: 1 if op % 2 else 2])
-            made.append(df.broadcast_to(out, [2, 3]) if out.shape[-1] != 2 else out[:2] @ made[1])
-        return df.reduce_sum(made[-1] * 0.1), made[-1], made[len(made) // 2]
+            values.append(df.broadcast_to(out, [2, 3]) if out.shape[-1] != 2 else out[:2] @ values[1])
+        return df.reduce_sum(values[-1] * 0.1), values[-1], values[len(values) // 2]
 
     return run
 
@@ -173,7 +173,7 @@ def test_a_compiled_programs_gradient_is_the_eager_ones(choices, values):
         return tape.gradient(y, [x, v], unconnected_gradients="zero")
 
     inside = df.function(lambda: gradients(lambda x: run(x, v)[0]))
-    wanted = gradients(lambda x: run(x, v)[0])
-    for found in (gradients(compiled), inside()):
-        for mine, eager in zip(found, wanted, strict=True):
+    expected = gradients(lambda x: run(x, v)[0])
+    for result in (gradients(compiled), inside()):
+        for mine, eager in zip(result, expected, strict=True):
             assert np.allclose(mine.numpy(), eager.numpy(), rtol=1e-4, atol=1e-4, equal_nan=True)

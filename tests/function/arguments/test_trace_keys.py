@@ -24,7 +24,7 @@ LONG, WIDE = df.constant([1.0, 2.0, 4.0]), df.constant([1.0, 2.0], df.float64)
 def outcome(call: Callable[[], Any]) -> Any:
     try:
         results = df.nest.flatten(call())
-    except Exception as error:  # of any kind: a key that says too little breaks what stands behind it
+    except Exception as error:  # of any kind: an incomplete key breaks everything keyed by it
         return type(error)
     return [None if x is None else (np.asarray(x).dtype, np.asarray(x).tolist()) for x in results]
 
@@ -64,22 +64,22 @@ def comparing(leaf: type, *names: str) -> Callable[[Patch], None]:
 def of(function: Callable[..., Any], *calls: Callable[[Any], Any], **options: Any) -> Callable[[], Calls]:
     """Calls of one traced function, which is made anew each time."""
 
-    def made() -> Calls:
+    def create() -> Calls:
         traced = df.function(function, **options)
         return [lambda call=call: call(traced) for call in calls]
 
-    return made
+    return create
 
 
 def on_variables(function: Callable[..., Any], *trainable: bool) -> Callable[[], Calls]:
     """Calls with two variables, and with one twice."""
 
-    def made() -> Calls:
+    def create() -> Calls:
         traced = df.function(function)
         first, *others = [df.Variable([float(i)], trainable=t) for i, t in enumerate(trainable)]
         return [lambda other=other: traced(first, other) for other in (*others, first)]
 
-    return made
+    return create
 
 
 def assigned(x: Any, y: Any) -> Any:

@@ -54,8 +54,8 @@ def test_built_in_functions_answer_as_in_python(call, expected, tmp_path, load):
     head = "import functools\n\ndef f(x):\n    if x[0] > 100:\n        x = x * 0\n"
     f = load(tmp_path, f"{head}    return {call}\n")
     compiled = df.function(f)
-    for found in (compiled(df.constant(VECTOR)), f(df.constant(VECTOR))):
-        plain = [int(x) for x in found] if isinstance(found, list | tuple) else np.asarray(found).tolist()
+    for result in (compiled(df.constant(VECTOR)), f(df.constant(VECTOR))):
+        plain = [int(x) for x in result] if isinstance(result, list | tuple) else np.asarray(result).tolist()
         assert plain == expected
 
 

@@ -126,10 +126,10 @@ def test_branches_leave_structures():
     @df.function
     def f(x):
         if x > 0:
-            found = {"a": x, "b": (x + 1, 2)}
+            result = {"a": x, "b": (x + 1, 2)}
         else:
-            found = {"a": -x, "b": (x, 2)}
-        return found["a"] + found["b"][0] + found["b"][1]
+            result = {"a": -x, "b": (x, 2)}
+        return result["a"] + result["b"][0] + result["b"][1]
 
     assert [int(f(df.constant(x))) for x in (3, -3)] == [9, 2]
 
@@ -199,24 +199,24 @@ def test_conditional_expression():
 
 def test_and_or_not():
     def f(x, y):
-        found = 0
+        result = 0
         if x > 0 and y > 0:
-            found += 1
+            result += 1
         if x > 0 or y > 0:
-            found += 2
+            result += 2
         if not x > 0:
-            found += 4
-        return found
+            result += 4
+        return result
 
     agrees(f, (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
 def test_and_requests_its_second_side_only_where_needed():
     def f(x, i):
-        found = df.constant(-1)
+        result = df.constant(-1)
         if i < 3 and x[i] > 0:
-            found = x[i]
-        return found
+            result = x[i]
+        return result
 
     compiled = df.function(f)
     x = df.constant([1, -1, 5])

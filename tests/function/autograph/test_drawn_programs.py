@@ -170,8 +170,8 @@ def test_a_program_of_floats_gives_one_answer_and_one_gradient_everywhere(seed, 
         tensors = [df.constant(x, df.float64) for x in numbers]
         expected = around(f)(*tensors)
         np.testing.assert_allclose(f(*numbers), expected[0].numpy(), rtol=1e-9)
-        for found in (around(compiled)(*tensors), inside(*tensors)):
-            for x, y in zip(found, expected, strict=True):
+        for result in (around(compiled)(*tensors), inside(*tensors)):
+            for x, y in zip(result, expected, strict=True):
                 np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-9, atol=1e-12)
 
 
@@ -184,6 +184,6 @@ def test_a_program_of_vectors_gives_one_answer_and_one_gradient_everywhere(seed,
         tensors = [df.constant(draw.uniform(-2.0, 2.0), df.float64) for _ in NAMES]
         tensors.append(df.constant([draw.uniform(-1.0, 1.0) for _ in range(3)], df.float64))
         expected = around(f)(*tensors)
-        for found in (around(compiled)(*tensors), inside(*tensors)):
-            for x, y in zip(found, expected, strict=True):
+        for result in (around(compiled)(*tensors), inside(*tensors)):
+            for x, y in zip(result, expected, strict=True):
                 np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-9, atol=1e-12)

@@ -1,4 +1,4 @@
-"""What is said of control flow that has no graph: what, where in the user's file, why, and what to do."""
+"""Errors of control flow that has no graph: what, where in the user's file, why, and what to do."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ def test_a_variable_grows_by_a_row_in_each_iteration(iterations):
             x = df.concat([x, df.fill([1, 3], df.cast(i, df.float32))], 0)
         return x
 
-    found = f(df.constant(iterations))
+    result = f(df.constant(iterations))
     np.testing.assert_array_equal(
-        found, np.repeat(np.arange(iterations, dtype=np.float32), 3).reshape(iterations, 3)
+        result, np.repeat(np.arange(iterations, dtype=np.float32), 3).reshape(iterations, 3)
     )
 
 
-@pytest.mark.llvm  # the one backend that compiles sizes which the data tell
+@pytest.mark.llvm  # the one backend that compiles data-dependent sizes
 def test_a_growing_loop_is_machine_code():
     @df.function
     def f(n):
@@ -84,17 +84,17 @@ def test_a_loop_inside_of_another_has_its_own_options():
 def test_strings_are_collected():
     @df.function
     def f(words):
-        found = df.zeros([0], df.string)
+        result = df.zeros([0], df.string)
         for word in words:
-            options(shape_invariants=[(found, [None])])
+            options(shape_invariants=[(result, [None])])
             if df.strings.length(word) > 1:
-                found = df.concat([found, [word]], 0)
-        return found
+                result = df.concat([result, [word]], 0)
+        return result
 
     assert f(df.constant(["ab", "c", "def"])).numpy().tolist() == [b"ab", b"def"]
 
 
-def test_loops_of_python_take_no_notice():
+def test_python_loops_ignore_loop_options():
     def f(x, n):
         for _ in range(2):
             options(

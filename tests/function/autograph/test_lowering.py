@@ -57,7 +57,7 @@ def names_of(source: str) -> ScopeNames:
         ("x: T = y", {"y"}, {"x"}),
     ],
 )
-def test_what_statements_read_and_bind(source, reads, binds):
+def test_names_that_statements_read_and_bind(source, reads, binds):
     names = names_of(source)
     assert (names.reads, names.binds) == (reads, binds)
 
@@ -97,7 +97,7 @@ def test_a_return_at_the_end_stays():
     assert jumpless(source) == source
 
 
-def test_what_follows_a_branch_that_returns_becomes_the_other_branch():
+def test_code_after_a_returning_branch_becomes_the_other_branch():
     assert jumpless("def f(x):\n    if x:\n        return 1\n    y = 2\n    return y") == textwrap.dedent(
         """\
         def f(x):
@@ -361,10 +361,10 @@ def test_eval_and_locals_read_the_functions_variables(kind):
 
 
 def test_a_chained_comparison_evaluates_its_operands_once():
-    seen = []
+    evaluated = []
 
     def noted(x):
-        seen.append(x)
+        evaluated.append(x)
         return x
 
     def f(x):
@@ -372,7 +372,7 @@ def test_a_chained_comparison_evaluates_its_operands_once():
 
     compiled = df.function(f)
     assert int(compiled(df.constant(5))) == 5
-    assert len(seen) == 1
+    assert len(evaluated) == 1
 
 
 def test_annotations_of_variables_in_branches():

@@ -16,10 +16,10 @@ from dualflow.core.errors import InvalidArgumentError
 def outcome(f, *numbers):
     """What a call gives, or the type and the arguments of what it raises."""
     try:
-        found = f(*map(df.constant, numbers))
+        result = f(*map(df.constant, numbers))
     except Exception as error:
         return type(error), [x.numpy() if isinstance(x, df.Tensor) else x for x in error.args]
-    return None if found is None else found.numpy()
+    return None if result is None else result.numpy()
 
 
 def agrees(f, *cases):
@@ -63,7 +63,7 @@ def test_the_last_of_several_cases_raises():
     agrees(f, -3, 5, 50)
 
 
-def test_what_follows_a_return_raises():
+def test_code_after_a_return_raises():
     def f(x):
         if x > 0:
             return x
@@ -100,11 +100,11 @@ def test_the_surviving_branch_needs_no_counterpart():
 
     def f(x):
         if x > 0:
-            found = {"sum": x + 1, "text": "fine"}
+            result = {"sum": x + 1, "text": "fine"}
         else:
             raise ValueError("no")
-        assert found["text"] == "fine"
-        return found["sum"]
+        assert result["text"] == "fine"
+        return result["sum"]
 
     agrees(f, 3, -3)
 
@@ -204,19 +204,19 @@ def test_effects_before_it_stay_and_those_after_it_do_not_happen():
 
     @df.function
     def f(x):
-        df.print("before", output_stream=seen.append)
+        df.print("before", output_stream=printed.append)
         if x > 0:
             raise ValueError("no")
-        df.print("after", output_stream=seen.append)
+        df.print("after", output_stream=printed.append)
         v.assign_add(1)
 
-    seen = []
+    printed = []
     with pytest.raises(ValueError, match="no"):
         f(df.constant(1))
-    assert seen == ["before\n"]
+    assert printed == ["before\n"]
     assert v.numpy() == 0
     f(df.constant(-1))
-    assert seen == ["before\n", "before\n", "after\n"]
+    assert printed == ["before\n", "before\n", "after\n"]
     assert v.numpy() == 1
 
 
@@ -279,14 +279,14 @@ def test_each_call_makes_its_own_exception():
             raise ValueError(f"{int(x)}")
         return x
 
-    found = []
+    errors = []
     for number in (-1, -2):
         with pytest.raises(ValueError, match="-") as caught:
             f(df.constant(number))
-        found.append(caught.value)
-    assert [str(e) for e in found] == ["-1", "-2"]
-    assert found[0] is not found[1]
-    assert found[0].__notes__ == found[1].__notes__
+        errors.append(caught.value)
+    assert [str(e) for e in errors] == ["-1", "-2"]
+    assert errors[0] is not errors[1]
+    assert errors[0].__notes__ == errors[1].__notes__
 
 
 def test_a_cause_is_kept():
@@ -571,7 +571,7 @@ def test_large_tensors_in_a_message_take_python():
     assert "the exception contains large tensors" in f.status()
 
 
-def test_every_dtype_may_stand_in_a_message():
+def test_every_dtype_can_be_formatted_in_a_message():
     for dtype in (df.bool, df.uint8, df.int64, df.float16, df.float64, df.complex64):
 
         @df.function
@@ -583,9 +583,9 @@ def test_every_dtype_may_stand_in_a_message():
         y = df.cast(df.constant([[1, 0, 1]]), dtype)
         with pytest.raises(ValueError, match="given") as caught:
             f(df.constant(1), y)
-        found = caught.value.args[1]
-        assert found.dtype is dtype
-        assert found.numpy().tolist() == y.numpy().tolist()
+        result = caught.value.args[1]
+        assert result.dtype is dtype
+        assert result.numpy().tolist() == y.numpy().tolist()
 
 
 def test_a_gradient_goes_back_through_a_loop_that_checks():

@@ -1,4 +1,4 @@
-"""Which functions are converted, where their source comes from, and what runs how often while tracing."""
+"""Which functions are converted, where their source is read from, and how often code runs while tracing."""
 # The statements are what is tested, not what they could be shortened to.
 
 from __future__ import annotations
@@ -305,12 +305,12 @@ def test_code_without_source_is_refused_in_one_traceback(words, typed, kept):
 # how often Python runs
 
 
-def test_what_tests_a_tensor_is_traced_once(capsys):
-    seen = []
+def test_a_function_with_a_tensor_condition_is_traced_once(capsys):
+    traces = []
 
     @df.function
     def f(x):
-        seen.append(1)
+        traces.append(1)
         print("tracing")
         y = x * 2
         if y > 0:
@@ -318,7 +318,7 @@ def test_what_tests_a_tensor_is_traced_once(capsys):
         return y
 
     f(df.constant(1))
-    assert len(seen) == 1
+    assert len(traces) == 1
     assert capsys.readouterr().out == "tracing\n"
 
 
@@ -333,26 +333,26 @@ def test_closures_of_one_code_are_read_apart():
         return x * 2
 
     def absolute(x):
-        seen.append(1)
+        traces.append(1)
         return x if x > 0 else -x
 
-    seen = []
+    traces = []
     twice, size = caller(double), caller(absolute)
     for order in (lambda x: twice(x) + size(x), lambda x: size(x) + twice(x)):
-        seen.clear()
+        traces.clear()
         assert df.function(order)(df.constant(-3)).numpy() == -3
-        assert len(seen) == 1
+        assert len(traces) == 1
 
 
-def test_what_calls_a_function_that_tests_a_tensor_is_traced_once():
-    seen = []
+def test_a_caller_of_a_function_with_a_tensor_condition_is_traced_once():
+    traces = []
 
     def g(x, *, limit):
         return x if x > limit else -x
 
     class Model:
         def call(self, x):
-            seen.append(2)
+            traces.append(2)
             for _ in range(2):
                 x = g(x, limit=3)
             return x
@@ -361,11 +361,11 @@ def test_what_calls_a_function_that_tests_a_tensor_is_traced_once():
 
     @df.function
     def f(x):
-        seen.append(1)
+        traces.append(1)
         return model.call(x + 1)
 
     f(df.constant(1))
-    assert seen == [1, 2]
+    assert traces == [1, 2]
 
 
 PYTHONS_TESTS = """

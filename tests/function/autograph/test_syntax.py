@@ -16,8 +16,8 @@ from dualflow.core.errors import (
 )
 
 
-def number(found):
-    return None if found is None else np.asarray(found).tolist()
+def number(match):
+    return None if match is None else np.asarray(match).tolist()
 
 
 def agrees(f, *cases):
@@ -59,20 +59,20 @@ def test_while_else_runs_unless_the_loop_was_left():
 
 def test_an_else_belongs_to_its_own_loop():
     def f(n):
-        found = 0
+        result = 0
         for i in range(n):
             for j in range(i):
                 if j == 2:
                     break
             else:
-                found += 1
+                result += 1
                 continue
-            found += 10
-            if found > 20:
+            result += 10
+            if result > 20:
                 break
         else:
-            found += 100
-        return found
+            result += 100
+        return result
 
     agrees(f, 0, 2, 4, 9)
 
@@ -164,8 +164,8 @@ def test_match_of_python_values_stays_python():
         return x
 
     compiled = df.function(f)
-    found = [int(compiled(df.constant(5), kind)) for kind in (None, "twice", (3, 4), "other")]
-    assert found == [6, 10, 19, 5]
+    results = [int(compiled(df.constant(5), kind)) for kind in (None, "twice", (3, 4), "other")]
+    assert results == [6, 10, 19, 5]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_del_in_branches():
     agrees(f, 3, -3)
 
 
-def test_what_was_deleted_is_not_there():
+def test_deleted_elements_are_absent():
     def f(x):
         y = x * 2
         if x > 0:
@@ -290,10 +290,10 @@ def test_a_nonlocal_is_assigned_in_a_branch():
 
 def test_unpacking_takes_a_tensor_apart():
     def f(x):
-        (a, _), (b, c), *rest = x
+        (a, _), (b, c), *others = x
         if a > b:
             return c
-        return rest[0][0] + a
+        return others[0][0] + a
 
     agrees(f, np.array([[1, 2], [3, 4], [5, 6]]), np.array([[9, 2], [3, 4], [5, 6]]))
 
@@ -519,12 +519,12 @@ def test_branches_in_try_and_finally():
 def test_except_has_its_exception():
     def f(x):
         try:
-            found = {}["missing"]
+            result = {}["missing"]
         except KeyError as error:
-            found = len(error.args) * x
-        if found > 0:
-            found = found * 2
-        return found
+            result = len(error.args) * x
+        if result > 0:
+            result = result * 2
+        return result
 
     agrees(f, 3, -3)
 

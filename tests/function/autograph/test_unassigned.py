@@ -117,7 +117,7 @@ def compiled(f):
 
 @pytest.mark.parametrize("f", [last_of, pair_of])
 @pytest.mark.parametrize("make", [df.function, compiled])
-def test_what_no_iteration_has_assigned_is_an_error_where_it_is_read(f, make):
+def test_reading_a_variable_that_no_iteration_assigned_is_an_error(f, make):
     with pytest.raises(UnassignedError, match="'last' has no value"):
         make(f)(NONE)
 

@@ -1,4 +1,4 @@
-"""What ``vmap`` refuses: what was wrong, and what to do about it."""
+"""Errors of ``vmap``: each states what is wrong and what to do."""
 
 from __future__ import annotations
 

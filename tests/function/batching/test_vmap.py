@@ -1,4 +1,4 @@
-"""``vmap``: a function of one row, for all rows at once; each row gets what it gets by itself."""
+"""``vmap``: a function of one row runs over all rows at once, with the results of a loop over the rows."""
 
 from __future__ import annotations
 
@@ -119,11 +119,11 @@ def fn(request):
     return FUNCTIONS[request.param]
 
 
-def same(found, expected):
+def same(result, expected):
     def check(a, b):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
-    df.nest.map_structure(check, found, expected)
+    df.nest.map_structure(check, result, expected)
 
 
 def one_by_one(fn, x):
@@ -148,7 +148,7 @@ def test_gradients_flow_through_rows(fn):
     with df.GradientTape() as tape:
         tape.watch(X)
         value = total(vmap(fn), X)
-    found = tape.gradient(value, X, unconnected_gradients="zero")
+    gradient = tape.gradient(value, X, unconnected_gradients="zero")
     rows = []
     alone = df.function(fn)
     for row in df.unstack(X):
@@ -156,7 +156,7 @@ def test_gradients_flow_through_rows(fn):
             tape.watch(row)
             value = total(alone, row)
         rows.append(tape.gradient(value, row, unconnected_gradients="zero").numpy())
-    np.testing.assert_allclose(found, np.stack(rows), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gradient, np.stack(rows), rtol=1e-9, atol=1e-12)
 
 
 def test_no_rows_give_no_results():
@@ -173,20 +173,20 @@ def test_maps_nest():
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_rows_lie_along_any_axis(axis):
-    found = vmap(df.cumsum, in_axes=axis, out_axes=axis)(X)
-    np.testing.assert_allclose(found, np.cumsum(X, 0 if axis else 1))
+def test_rows_may_be_along_any_axis(axis):
+    result = vmap(df.cumsum, in_axes=axis, out_axes=axis)(X)
+    np.testing.assert_allclose(result, np.cumsum(X, 0 if axis else 1))
 
 
 def test_axes_are_given_by_structure():
     def fn(pair, scale):
         return {"sum": pair["a"] + pair["b"], "scale": scale * 2}
 
-    found = vmap(fn, in_axes=({"a": 0, "b": None}, None), out_axes={"sum": 0, "scale": None})(
+    result = vmap(fn, in_axes=({"a": 0, "b": None}, None), out_axes={"sum": 0, "scale": None})(
         {"a": df.constant([1, 2]), "b": df.constant(10)}, df.constant(3)
     )
-    assert found["sum"].numpy().tolist() == [11, 12]
-    assert found["scale"].numpy().tolist() == 6
+    assert result["sum"].numpy().tolist() == [11, 12]
+    assert result["scale"].numpy().tolist() == 6
 
 
 def test_keyword_arguments_have_rows():
@@ -220,7 +220,7 @@ def test_keys_of_rows_decide_their_numbers():
         np.testing.assert_array_equal(row, df.random.stateless_normal([5], seed))
 
 
-def test_what_all_rows_assign_is_assigned():
+def test_an_assignment_that_all_rows_share_is_made_once():
     calls = df.Variable(0)
 
     def fn(x):
@@ -253,9 +253,9 @@ def test_gradients_reach_tensors_that_the_function_captures(size):
 def test_gradients_per_example_differ():
     w = df.constant([[1.0], [2.0], [3.0]], df.float64)
     loss = df.autodiff.grad(lambda w, x: df.reduce_sum((x[None] @ w) ** 2))
-    found = vmap(loss, (None, 0))(w, X)
+    result = vmap(loss, (None, 0))(w, X)
     expected = 2 * np.einsum("bi,bo->bio", X, X.numpy() @ w.numpy())
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(result, expected)
 
 
 def test_a_branch_that_no_row_takes_may_be_one_that_fails():
@@ -268,8 +268,8 @@ def test_a_branch_that_no_row_takes_may_be_one_that_fails():
 
 def test_rows_that_a_branch_is_not_for_raise_no_error():
     row = df.constant([10, 20])
-    found = vmap(lambda i: df.cond(i < 2, lambda: df.gather(row, i), lambda: -i))(df.range(4))
-    assert found.numpy().tolist() == [10, 20, -2, -3]
+    result = vmap(lambda i: df.cond(i < 2, lambda: df.gather(row, i), lambda: -i))(df.range(4))
+    assert result.numpy().tolist() == [10, 20, -2, -3]
 
 
 def test_rows_that_a_branch_is_for_raise_theirs():
@@ -293,10 +293,10 @@ def test_a_mapped_function_is_one_graph_without_loops():
     assert not [n for n in concrete.graph.nodes if n.effect is not None or n.op.name == "loop"]
 
 
-def test_what_cannot_be_mapped_goes_row_by_row_with_a_warning():
+def test_an_op_without_a_batching_rule_runs_row_by_row_with_a_warning():
     with pytest.warns(UserWarning, match="one element after the other"):
-        found = df.vectorized_map(lambda row: df.unique(row).y, df.constant([[1, 1], [2, 2]]))
-    assert found.numpy().tolist() == [[1], [2]]
+        result = df.vectorized_map(lambda row: df.unique(row).y, df.constant([[1, 1], [2, 2]]))
+    assert result.numpy().tolist() == [[1], [2]]
 
 
 def test_without_the_fallback_it_is_refused():

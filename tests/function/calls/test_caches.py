@@ -1,4 +1,4 @@
-"""What a call computes doesn't depend on what ran before it: to the bit, with everything kept or nothing."""
+"""Caches change no result: every call has the same bits whatever ran before it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TABLES = {
     "ops.linear_algebra.triangular_blas": ("_routine",),
     "ops.text.patterns": ("_compiled",),
 }
-"""All that a process keeps of what it has computed, beside the caches of functions, datasets and sessions."""
+"""Everything that a process keeps of its results, except for caches of functions, datasets and sessions."""
 
 
 def tables() -> Iterator[Any]:
@@ -111,7 +111,7 @@ PARTS: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
     "row": lambda shape: shape[-1:],
     "column": lambda shape: (*shape[:-1], 1),
 }
-"""The shapes of operands beside one of a whole shape."""
+"""Shapes that broadcast with a whole shape."""
 
 
 def without_symbolic_sizes(op: Op) -> bool:
@@ -220,10 +220,10 @@ class Calls:
         assert outcome(call) == expected
         assert outcome(call) == expected
 
-    def goes_on(self, key: Any, made: Callable[[], Any], *inputs: Any) -> None:
+    def goes_on(self, key: Any, create: Callable[[], Any], *inputs: Any) -> None:
         """A compiled function that goes on, and one that is new."""
-        function = self.functions.setdefault(key, made())
-        self.check(lambda: function(*inputs), lambda: made()(*inputs))
+        function = self.functions.setdefault(key, create())
+        self.check(lambda: function(*inputs), lambda: create()(*inputs))
 
     def tensor(self, array: Array) -> EagerTensor:
         return wrap(LAYOUTS[self.one_of(["row-major", *LAYOUTS])](array))
@@ -340,7 +340,7 @@ class Blurred(dict[Any, Any]):
     def get(self, key: Any, default: Any = None) -> Any:
         return super().get(self.blur(key), default)
 
-    def update(self, kept: dict[Any, Any]) -> None:  # type: ignore[override]  # all that is asked for here
+    def update(self, kept: dict[Any, Any]) -> None:  # type: ignore[override]  # all that is called here
         for key, value in kept.items():
             self[key] = value
 
@@ -420,7 +420,7 @@ MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]
         *(KERNELS, "_shared_kernels", without(2)),
         [lambda: X + X, lambda: normal(33_010, dtype="i4") + normal(33_010, dtype="i4")],
     ),
-    "scalars beside several shapes": (
+    "scalars with several shapes": (
         *(KERNELS, "_shared_kernels", without(2, -1, 1)),
         [lambda: X + df.constant(2.0), lambda: Y + Y],
     ),

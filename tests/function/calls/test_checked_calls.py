@@ -1,4 +1,4 @@
-"""Calls of graphs with host calls, which go to the executable at once where the arguments are as before."""
+"""Checked calls: graphs with host calls go straight to the executable if the arguments are as before."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def of(*values: float) -> Any:
 def test_each_call_sees_its_own_arguments() -> None:
     f = df.function(lambda x, y: reversed_rows(x) + y)
     for i in range(4):
-        found = f(of(1.0, i), of(10.0, 20.0))
-        np.testing.assert_array_equal(found, [10.0 + i, 21.0])
+        result = f(of(1.0, i), of(10.0, 20.0))
+        np.testing.assert_array_equal(result, [10.0 + i, 21.0])
 
 
 @pytest.mark.filterwarnings("ignore:.*triggered retracing")
@@ -66,14 +66,16 @@ def test_results_have_their_structure(result: str) -> None:
     make = {"none": lambda y: None, "tuple": lambda y: (y, y), "dict": lambda y: {"a": [y]}}[result]
     f = df.function(lambda x: make(reversed_rows(x)))
     for _ in range(3):
-        found = f(of(1.0, 2.0))
+        actual = f(of(1.0, 2.0))
     expected = make([2.0, 1.0])
     assert (
-        df.nest.map_structure(lambda y: y.numpy().tolist(), found) == expected if expected else found is None
+        df.nest.map_structure(lambda y: y.numpy().tolist(), actual) == expected
+        if expected
+        else actual is None
     )
 
 
-def test_what_a_function_returns_of_its_argument_is_a_copy() -> None:
+def test_a_returned_argument_is_a_copy() -> None:
     x = of(1.0, 2.0)
     f = df.function(lambda x: (df.numpy_function(lambda a: a, [x], x.dtype), x))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Functions in which sizes depend on data: results, gradients and what failures leave are those of eager."""
+"""Functions with data-dependent sizes: results, gradients and state after failures equal eager ones."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def in_a_branch(x):
 @pytest.mark.parametrize("program", [positive, summed, in_a_branch, lambda x: df.where(x > 1.5)])
 @pytest.mark.parametrize("x", [X, X * 0.0, X * 2.0])
 def test_results_are_those_of_eager(program, x):
-    found, expected = df.function(program)(x), program(x)
-    for a, b in zip(leaves(found), leaves(expected), strict=True):
+    result, expected = df.function(program)(x), program(x)
+    for a, b in zip(leaves(result), leaves(expected), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -105,6 +105,6 @@ def test_a_branch_that_sorts_rows_of_a_size_from_data_is_the_only_part_that_nump
     assert "it runs sort" in largest_or_sum.status()
 
 
-@pytest.mark.llvm  # the one backend that compiles sizes which the data tell
+@pytest.mark.llvm  # the one backend that compiles data-dependent sizes
 def test_strict_takes_what_is_machine_code():
     assert df.function(in_a_branch, strict=True)(X).numpy() == in_a_branch(X).numpy()

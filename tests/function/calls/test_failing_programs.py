@@ -1,4 +1,4 @@
-"""Any program that may fail leaves, compiled, what it leaves eager: variables, output and random numbers."""
+"""Random failing programs: variables, output and random state after the failure equal eager ones."""
 
 from __future__ import annotations
 
@@ -130,6 +130,6 @@ def test_a_program_leaves_compiled_what_it_leaves_eager(program, count):
         expected = eager.outcome(partial(eager.run, program))
         assert compiled.outcome(partial(f, program)) is expected
         numbers, log, drawn = eager.state()
-        found, told, noise = compiled.state()
-        np.testing.assert_allclose(found, numbers, rtol=1e-5, atol=1e-5)
-        assert (told, noise) == (log, drawn)
+        state, logged, noise = compiled.state()
+        np.testing.assert_allclose(state, numbers, rtol=1e-5, atol=1e-5)
+        assert (logged, noise) == (log, drawn)

@@ -1,4 +1,4 @@
-"""What a call that fails leaves: variables hold what the Python code would have left, eager."""
+"""After a failed call variables have the values that eager execution would have left."""
 
 from __future__ import annotations
 
@@ -299,13 +299,13 @@ PROGRAMS = [
 
 
 def world():
-    found = World()
+    created = World()
 
     @df.function
     def inner(i):
-        found.n.assign_add(1)
+        created.n.assign_add(1)
         assert i < 4, "inner"
-        found.v.assign(found.v * 2.0)
+        created.v.assign(created.v * 2.0)
 
     @df.function
     def assigning(variable, i):
@@ -313,8 +313,8 @@ def world():
         assert i < 4, "assigning"
         variable.assign_add(variable)
 
-    found.inner, found.assigning = inner, assigning
-    return found
+    created.inner, created.assigning = inner, assigning
+    return created
 
 
 def eagerly(call):
@@ -430,12 +430,12 @@ def test_a_variable_that_is_an_argument():
             raise ValueError("no")
         variable.assign(variable * 3.0)
 
-    for variable, found in ((v, [[6.0, 12.0], [12.0, 24.0]]), (w, [[18.0, 24.0], [36.0, 48.0]])):
+    for variable, result in ((v, [[6.0, 12.0], [12.0, 24.0]]), (w, [[18.0, 24.0], [36.0, 48.0]])):
         f(variable, df.constant(1))
-        assert variable.numpy().tolist() == found[0]
+        assert variable.numpy().tolist() == result[0]
         with pytest.raises(ValueError, match="no"):
             f(variable, df.constant(9))
-        assert variable.numpy().tolist() == found[1]
+        assert variable.numpy().tolist() == result[1]
 
 
 def test_a_variable_that_the_first_call_creates():
@@ -525,10 +525,10 @@ def test_a_call_that_does_not_begin_does_nothing():
 
 
 def test_an_exception_is_made_once():
-    v, made = df.Variable(0.0), []
+    v, created = df.Variable(0.0), []
 
     def error(x):
-        made.append(int(x))
+        created.append(int(x))
         return ValueError("no")
 
     @df.function
@@ -540,7 +540,7 @@ def test_an_exception_is_made_once():
     for calls in (1, 2, 3):
         with pytest.raises(ValueError, match="no"):
             f(df.constant(9))
-        assert (v.numpy(), made) == (calls, [9] * calls)
+        assert (v.numpy(), created) == (calls, [9] * calls)
 
 
 def test_an_exception_reads_variables_as_they_are_on_its_line():
@@ -561,7 +561,7 @@ def test_an_exception_reads_variables_as_they_are_on_its_line():
 
 def test_other_threads_see_all_of_it_or_nothing():
     """While a failed call is settled, its variables hold their old values for other threads."""
-    v, w, seen = df.Variable(0.0), df.Variable(0.0), set()
+    v, w, pairs = df.Variable(0.0), df.Variable(0.0), set()
 
     @df.function
     def f(iterations):
@@ -574,7 +574,7 @@ def test_other_threads_see_all_of_it_or_nothing():
 
     def watch():
         while not done.is_set():
-            seen.add((float(v), float(w)))
+            pairs.add((float(v), float(w)))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -582,5 +582,5 @@ def test_other_threads_see_all_of_it_or_nothing():
         f(df.constant(1000))
     done.set()
     watcher.join()
-    assert seen | {(0.0, 0.0)} <= {(0.0, 0.0), (0.0, 201.0), (201.0, 201.0)}
+    assert pairs | {(0.0, 0.0)} <= {(0.0, 0.0), (0.0, 201.0), (201.0, 201.0)}
     assert (float(v), float(w)) == (201.0, 201.0)

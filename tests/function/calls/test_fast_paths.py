@@ -1,4 +1,4 @@
-"""Calls of any form, again and again: what they compute, and that the later ones run next to no Python."""
+"""Repeated calls of every form: their results, and that later calls run almost no Python."""
 
 import gc
 import weakref

@@ -81,9 +81,11 @@ def test_explain_reports_up_to_which_call_numpy_ran() -> None:
     f = df.function(gelu, first_call="interpret", name="gelu")
     with unforkable():
         f(X), f(X)
-        told = f.explain()
+        report = f.explain()
         assert not f.wait_until_compiled(timeout=0.0)
-    assert "<ConcreteFunction gelu(x: float32[6, 10])> runs through NumPy while a thread compiles it" in told
+    assert (
+        "<ConcreteFunction gelu(x: float32[6, 10])> runs through NumPy while a thread compiles it" in report
+    )
     f.wait_until_compiled()
     f(X)
     assert re.search(r"gelu.*ran through NumPy up to call 2, and is compiled since", f.explain())
@@ -103,8 +105,8 @@ def test_each_new_shape_is_interpreted_first() -> None:
         f(X), f(X[:2])
     f.wait_until_compiled()
     f(X), f(X[:2])
-    found = re.findall(r"float32\[(\d), 10\]\)> ran through NumPy up to call (\d)", f.explain())
-    assert found == [("6", "1"), ("2", "2")]
+    matches = re.findall(r"float32\[(\d), 10\]\)> ran through NumPy up to call (\d)", f.explain())
+    assert matches == [("6", "1"), ("2", "2")]
 
 
 @pytest.mark.parametrize(
@@ -152,16 +154,16 @@ def test_variables_hold_the_same_on_both_sides_of_the_switch() -> None:
         v.assign(v * 2.0 + x)
         return v - x
 
-    found, expected = [], []
+    result, expected = [], []
     with unforkable():
-        found += [step(df.constant(1.0)).numpy() for _ in range(2)]
+        result += [step(df.constant(1.0)).numpy() for _ in range(2)]
     step.wait_until_compiled()
-    found += [step(df.constant(1.0)).numpy() for _ in range(2)]
+    result += [step(df.constant(1.0)).numpy() for _ in range(2)]
     w = np.float32([1.0, 2.0])
     for _ in range(4):
         w = w * 2 + 1
         expected.append(w - 1)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(result, expected)
     np.testing.assert_array_equal(v, w)
 
 
@@ -177,9 +179,9 @@ def test_random_numbers_go_on_where_the_interpreted_calls_have_ended(draw: str) 
             first_call=first_call,
         )
         with unforkable():
-            found = [f().numpy(), f().numpy()]
+            results = [f().numpy(), f().numpy()]
         f.wait_until_compiled()
-        return [*found, f().numpy(), f().numpy()]
+        return [*results, f().numpy(), f().numpy()]
 
     np.testing.assert_array_equal(numbers("interpret"), numbers("compile"))
 
@@ -209,18 +211,18 @@ def test_a_failing_call_leaves_the_same_before_and_after() -> None:
     @df.function(first_call="interpret")
     def checked(x: Any) -> Any:
         v.assign_add(1.0)
-        df.debugging.assert_positive(x, message="wants more")
+        df.debugging.assert_positive(x, message="needs more")
         v.assign_add(10.0)
         return x
 
     good, bad = df.constant(1.0), df.constant(-1.0)
     with unforkable():
         checked(good)
-        with pytest.raises(df.errors.InvalidArgumentError, match="wants more"):
+        with pytest.raises(df.errors.InvalidArgumentError, match="needs more"):
             checked(bad)
     checked.wait_until_compiled()
     checked(good)
-    with pytest.raises(df.errors.InvalidArgumentError, match="wants more"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="needs more"):
         checked(bad)
     assert v.numpy() == 24.0
 
@@ -241,7 +243,7 @@ def test_a_method_and_a_copy_are_interpreted_first_too() -> None:
     assert copied.wait_until_compiled()
 
 
-def test_what_is_requested_at_once_is_compiled_at_once() -> None:
+def test_modules_requested_together_are_compiled_together() -> None:
     """Looking at the compiled program waits for it, and calls after that run it."""
     f = df.function(gelu, first_call="interpret", name="gelu")
     f(X)

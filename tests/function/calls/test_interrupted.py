@@ -1,4 +1,4 @@
-"""Ctrl-C in a compiled call: variables hold what the lines before the loop that it ended have assigned."""
+"""Ctrl-C in a compiled call: assignments before the interrupted loop are kept."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def in_machine_code():
 
     A signal may come just before such code begins, but not the second that finds a frame at one place.
     """
-    seen = [None]
+    latest = [None]
 
     def where(frame):
         place = frame.f_code, frame.f_lineno
-        before, seen[0] = seen[0], place
+        before, latest[0] = latest[0], place
         file = frame.f_code.co_filename
         calls = file.startswith(PROGRAM) or (Path(file).name, frame.f_code.co_name) in CALLERS
         return place == before and calls
@@ -49,7 +49,7 @@ def in_recover(frame):
 
 
 CALLERS = [("executable.py", "enter"), ("traced_function.py", "__call__"), (Path(__file__).name, "call")]
-"""Files and functions that call compiled code, beside Numba's programs."""
+"""Files and functions that call compiled code, in addition to Numba's programs."""
 
 
 @contextmanager
@@ -189,16 +189,16 @@ def test_one_interrupt_ends_a_function_that_numpy_runs_whole(calls):
     for _ in range(calls):
         f(df.constant(3), df.constant(0))
     s.v.assign([1.0, 2.0]), s.w.assign([3.0, 4.0]), s.n.assign(0)
-    seen = []
+    signals = []
 
     def once(frame):
         if Path(df.__file__).parent not in Path(frame.f_code.co_filename).parents:
-            return False  # a callback of the garbage collector, say, in which Python drops exceptions
+            return False  # for example a callback of the garbage collector, in which Python drops exceptions
         while frame is not None and frame.f_code.co_name != "_run_while":
             frame = frame.f_back
-        if frame is None or seen:
+        if frame is None or signals:
             return False
-        seen.append("a signal in the loop")
+        signals.append("a signal in the loop")
         return True
 
     with interrupting(once), pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""``df.function(memory_budget=...)``: the same bits, less memory, and helpful errors."""
+"""``df.function(memory_budget=...)``: same bits, less memory, and errors with the smallest budget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bits(results: Any) -> list[bytes]:
 
 
 def slopes(x: Any, iterations: int = 8) -> Any:
-    """A value and its gradient: products that wait for the way back."""
+    """A value and its gradient: products that are residuals."""
     with df.GradientTape() as tape:
         tape.watch(x)
         y = x
@@ -69,10 +69,10 @@ def test_each_backend_keeps_a_budget_without_a_change_of_a_bit(backend: str) -> 
     free = df.function(products, backend=backend)
     less = df.function(products, backend=backend, memory_budget=int(0.7 * memory(free, x).peak))
     assert bits(less(x)) == bits(free(x))
-    found = memory(less, x)
-    assert found.peak <= found.budget
-    assert found.recomputed
-    assert 0.0 < found.extra_work < 1.0
+    report = memory(less, x)
+    assert report.peak <= report.budget
+    assert report.recomputed
+    assert 0.0 < report.extra_work < 1.0
 
 
 @settings(max_examples=5, deadline=None)
@@ -96,15 +96,15 @@ def test_programs_at_any_possible_budget_have_the_same_bits(data: st.DataObject)
 
     x = df.constant(numbers(8, 8))
     most, fewest = memory(df.function(step), x).peak, least(step, x)
-    found = []
+    results = []
     for budget in (None, fewest, (most + fewest) // 2):
         for w, value in zip(weights, start, strict=True):
             w.assign(value)
         f = df.function(step, memory_budget=budget)
-        found.append(bits([f(x), f(x), weights]))
+        results.append(bits([f(x), f(x), weights]))
         assert budget is None or memory(f, x).peak <= budget
-    assert found[1] == found[0]
-    assert found[2] == found[0]
+    assert results[1] == results[0]
+    assert results[2] == results[0]
 
 
 LAYERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -135,11 +135,11 @@ def test_an_impossible_budget_reports_the_smallest_which_is_possible() -> None:
     with pytest.raises(df.errors.ResourceExhaustedError, match="takes") as caught:
         df.function(slopes, memory_budget=fewest - 1)(x)
     lines, first = inspect.getsourcelines(slopes)
-    told = str(caught.value)
-    assert "'slopes' can't run in a memory_budget of" in told
-    assert f"{fewest} bytes" in told
-    where = int(told.rpartition(", line ")[2].split(",")[0])
-    assert f'File "{__file__}"' in told
+    message = str(caught.value)
+    assert "'slopes' can't run in a memory_budget of" in message
+    assert f"{fewest} bytes" in message
+    where = int(message.rpartition(", line ")[2].split(",")[0])
+    assert f'File "{__file__}"' in message
     assert first < where < first + len(lines)
 
 
@@ -147,11 +147,11 @@ def test_status_and_the_report_list_what_runs_again() -> None:
     x = df.constant(numbers(N, N))
     f = df.function(slopes, memory_budget=int(0.6 * memory(df.function(slopes), x).peak))
     f(x)
-    found = memory(f, x)
-    assert f"    memory: {found}" in f.status()
-    assert "at the peak of a call, of a budget of" in str(found)
-    assert f"{len(found.recomputed)} steps run again" in str(found)
-    assert all(__file__ in line for line in found.recomputed)
+    report = memory(f, x)
+    assert f"    memory: {report}" in f.status()
+    assert "at the peak of a call, of a budget of" in str(report)
+    assert f"{len(report.recomputed)} steps run again" in str(report)
+    assert all(__file__ in line for line in report.recomputed)
     assert "memory:" not in df.function(slopes).get_concrete_function(x).status()
 
 
@@ -166,12 +166,12 @@ def test_random_numbers_are_drawn_once() -> None:
             loss = df.reduce_sum(y)
         return loss, tape.gradient(loss, x), df.random.uniform([])
 
-    x, found = df.constant(numbers(N, N)), []
+    x, results = df.constant(numbers(N, N)), []
     for budget in (None, least(noisy, x)):
         df.random.set_seed(3)
         f = df.function(noisy, memory_budget=budget)
-        found.append(bits([f(x), f(x), df.random.uniform([])]))
-    assert found[0] == found[1]
+        results.append(bits([f(x), f(x), df.random.uniform([])]))
+    assert results[0] == results[1]
 
 
 def test_variables_are_read_before_they_are_written() -> None:
@@ -190,12 +190,12 @@ def test_variables_are_read_before_they_are_written() -> None:
         w.assign_add(by_x)
         return by_x
 
-    x, start, found = df.constant(numbers(N, N)), w.numpy(), []
+    x, start, results = df.constant(numbers(N, N)), w.numpy(), []
     for budget in (None, least(step, x)):
         w.assign(start)
         f = df.function(step, memory_budget=budget)
-        found.append(bits([f(x), f(x), w]))
-    assert found[0] == found[1]
+        results.append(bits([f(x), f(x), w]))
+    assert results[0] == results[1]
 
 
 def test_a_call_that_fails_changes_no_variable() -> None:
@@ -272,26 +272,26 @@ def test_where_a_tape_watches_both_ways_keep_the_budget() -> None:
         return df.reduce_sum(y)
 
     x = df.constant(numbers(N, N))
-    found = []
+    results = []
     for budget in (None, 8 * 4 * N * N):
         f = df.function(forward, memory_budget=budget)
         with df.GradientTape() as tape:
             tape.watch(x)
             y = f(x)
-        found.append(bits([y, tape.gradient(y, x)]))
-    assert found[0] == found[1]
+        results.append(bits([y, tape.gradient(y, x)]))
+    assert results[0] == results[1]
 
 
 def test_threads_share_a_function_with_a_budget() -> None:
     x = df.constant(numbers(N, N))
     f = df.function(slopes, memory_budget=least(slopes, x))
-    expected, found = bits(df.function(slopes)(x)), []
-    threads = [threading.Thread(target=lambda: found.append(bits(f(x)))) for _ in range(4)]
+    expected, results = bits(df.function(slopes)(x)), []
+    threads = [threading.Thread(target=lambda: results.append(bits(f(x)))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected] * 4
+    assert results == [expected] * 4
 
 
 class Model:

@@ -1,4 +1,4 @@
-"""Convolutions by filters whose sizes only the run knows, and random draws of such shapes and seeds."""
+"""Convolutions whose filter sizes are known only at run time, and random draws of such shapes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_a_filter_of_run_time_size_gives_what_a_known_one_gives(name: str, of: A
         x, w = drawn(2, 9, 3), drawn(length, 3, 4)
         expected = df.nest.flatten(function(x, w))
         for compiled in (traced, kept):
-            for found, wanted in zip(df.nest.flatten(compiled(x, w)), expected, strict=True):
-                np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+            for actual, desired in zip(df.nest.flatten(compiled(x, w)), expected, strict=True):
+                np.testing.assert_allclose(actual, desired, rtol=2e-4, atol=2e-5)
     assert traced.experimental_get_tracing_count() == 1
 
 

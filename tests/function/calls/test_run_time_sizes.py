@@ -15,7 +15,7 @@ from dualflow.core.tree import leaves
 from dualflow.graph.compiled import PartKind
 
 WHOLE = [PartKind.NATIVE] if df.config.get_backend() == "llvm" else [PartKind.NATIVE, PartKind.NUMPY]
-"""Only the default backend compiles sizes that the data tell."""
+"""Only the default backend compiles data-dependent sizes."""
 X = np.arange(12, dtype=np.float32) - 5
 ROWS = X.reshape(4, 3)
 BOUNDS = [(X, np.float32(t)) for t in (-100, 100, 5.5, 0, 3)]
@@ -70,7 +70,7 @@ PROGRAMS = {
     "slice by a step": (lambda x, a, b: x[a:b:2] + 1, ENDS),
     "slice backwards": (lambda x, a, b: x[b:a:-1] + 1, ENDS),
     "slice of columns": (lambda x, n: df.reshape(x, [3, 4])[1:, :n, None] * 2, COUNTS),
-    "zeros beside a slice": (zeros_beside, COUNTS),
+    "zeros next to a slice": (zeros_beside, COUNTS),
     "mask": (lambda x, t: x[x > t], BOUNDS),
     "mask of rows": (lambda x, t: df.boolean_mask(df.reshape(x, [4, 3]), x[:4] > t), BOUNDS),
     "mask of columns": (lambda x, t: df.boolean_mask(df.reshape(x, [3, 4]), x[:4] > t, axis=1), BOUNDS),
@@ -115,8 +115,8 @@ def as_tensors(values):
     return [df.constant(x) for x in values]
 
 
-def assert_same(found, expected):
-    for a, b in zip(leaves(found), leaves(expected), strict=True):
+def assert_same(result, expected):
+    for a, b in zip(leaves(result), leaves(expected), strict=True):
         assert a.dtype is b.dtype
         assert a.shape == b.shape
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
@@ -127,8 +127,8 @@ def test_one_trace_of_machine_code_gives_what_eager_gives_for_all_sizes(name):
     program, cases = PROGRAMS[name]
     f = traced(name)
     for values in cases:
-        given = as_tensors(values)
-        assert_same(f(*given), program(*given))
+        inputs = as_tensors(values)
+        assert_same(f(*inputs), program(*inputs))
     assert f.experimental_get_tracing_count() == 1
     (concrete,) = f.concrete_functions
     assert [part.kind for part in concrete.parts] == WHOLE
@@ -158,16 +158,16 @@ SLOPES = [
 def test_gradients_are_those_of_eager(name):
     program, cases = PROGRAMS[name]
 
-    def slope(x, *rest):
+    def slope(x, *others):
         with df.GradientTape() as tape:
             tape.watch(x)
-            found = sum(df.reduce_sum(df.sin(y)) for y in leaves(program(x, *rest)))
-        return tape.gradient(found, x)
+            total = sum(df.reduce_sum(df.sin(y)) for y in leaves(program(x, *others)))
+        return tape.gradient(total, x)
 
     f = df.function(slope)
     for values in cases:
-        given = as_tensors([values[0].astype(np.float64), *values[1:]])
-        assert_same(f(*given), slope(*given))
+        inputs = as_tensors([values[0].astype(np.float64), *values[1:]])
+        assert_same(f(*inputs), slope(*inputs))
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
@@ -176,12 +176,12 @@ def test_a_tape_outside_differentiates_the_compiled_call(name):
     program, cases = PROGRAMS[name]
     f = traced(name)
     for values in cases:
-        x, *rest = as_tensors(values)
+        x, *others = as_tensors(values)
         slopes = []
         for called in (f, program):
             with df.GradientTape() as tape:
                 tape.watch(x)
-                y = df.reduce_sum(called(x, *rest) ** 2)
+                y = df.reduce_sum(called(x, *others) ** 2)
             slopes.append(tape.gradient(y, x))
         assert_same(*slopes)
 
@@ -217,8 +217,8 @@ def test_random_programs_give_what_eager_gives(steps, sizes):
 
     f = df.function(program)
     for n, t in sizes:
-        given = df.constant(X), df.constant(n), df.constant(np.float32(t))
-        assert_same(f(*given), program(*given))
+        inputs = df.constant(X), df.constant(n), df.constant(np.float32(t))
+        assert_same(f(*inputs), program(*inputs))
     kinds = [part.kind for part in f.concrete_functions[0].parts]
     assert kinds in ([PartKind.NATIVE], WHOLE)  # a program may have no such size
 
@@ -240,9 +240,9 @@ def test_a_size_that_can_not_be_is_an_error_and_variables_hold_what_eager_would_
     @df.function
     def f(n):
         v.assign_add(2.0)
-        found = df.ones([n]) * v
+        result = df.ones([n]) * v
         w.assign_add(2.0)
-        return found
+        return result
 
     with pytest.raises(error):
         f(df.constant(size))
@@ -263,8 +263,8 @@ def test_a_size_of_one_is_repeated():
     f = df.function(lambda x, n, m: (x[:n] + x[:m] * 2.0, x[:n] * df.reshape(x, [3, 4])[:, :m]))
     x = df.constant(X)
     for n, m in ((3, 3), (1, 4), (4, 1), (1, 1), (1, 0), (0, 1), (0, 0)):
-        given = x, df.constant(n), df.constant(m)
-        assert_same(f(*given), f.python_function(*given))
+        inputs = x, df.constant(n), df.constant(m)
+        assert_same(f(*inputs), f.python_function(*inputs))
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
@@ -300,7 +300,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_eager_refuses_is_refused_when_it_runs(name):
+def test_eager_errors_are_raised_at_run_time(name):
     program, wrong, right = REFUSED[name]
     f = df.function(program)
     assert_same(f(df.constant(right)), program(df.constant(right)))
@@ -392,12 +392,12 @@ def test_sizes_that_no_memory_holds_are_errors_of_the_line(name, number):
 
 def test_results_keep_their_memory():
     f = traced("mask")
-    given = as_tensors(BOUNDS[3])
-    found = [f(*given) for _ in range(3)]
-    for x in found:
+    inputs = as_tensors(BOUNDS[3])
+    results = [f(*inputs) for _ in range(3)]
+    for x in results:
         np.testing.assert_array_equal(x, X[X > 0])
     f(df.constant(-X), df.constant(np.float32(0)))
-    np.testing.assert_array_equal(found[0], X[X > 0])
+    np.testing.assert_array_equal(results[0], X[X > 0])
 
 
 def test_a_part_of_a_variable_is_what_it_was_before_the_update():
@@ -420,7 +420,7 @@ def test_threads_share_the_program():
 
     def call(first):
         sums = {n: f(df.constant(n)).numpy() for n in range(first, 3000, 7)}
-        wrong.extend(n for n, found in sums.items() if found != n * (n - 1) / 2)
+        wrong.extend(n for n, result in sums.items() if result != n * (n - 1) / 2)
 
     threads = [threading.Thread(target=call, args=(i,)) for i in range(4)]
     for thread in threads:
@@ -461,12 +461,12 @@ def test_other_backends_give_the_same(backend):
     program, cases = PROGRAMS["mask and a chain"]
     f = df.function(program, backend=backend)
     for values in cases:
-        given = as_tensors(values)
-        assert_same(f(*given), program(*given))
+        inputs = as_tensors(values)
+        assert_same(f(*inputs), program(*inputs))
 
 
 @pytest.mark.llvm  # other backends leave the whole of such a function to NumPy
-def test_a_part_that_only_numpy_computes_stands_between_native_ones():
+def test_a_host_call_between_native_parts():
     f = df.function(lambda x, t: df.reduce_sum(df.sort(x[x > t]) * 2.0))
     for x, t in BOUNDS:
         assert f(df.constant(x), df.constant(t)).numpy() == 2 * x[x > t].sum()

@@ -24,9 +24,9 @@ print(double.status())
 
 
 def status_of_a_process(tmp_path: Path, **environment: str) -> str:
-    given = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(tmp_path / "cache"), **environment}
+    variables = {"PYTHONPATH": str(SOURCE_ROOT), "DUALFLOW_CACHE_DIR": str(tmp_path / "cache"), **environment}
     command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, env=os.environ | given, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=True)
     return done.stdout
 
 
@@ -71,13 +71,13 @@ def test_parts_of_one_kind_are_one_line() -> None:
 
 
 def test_threads_that_are_off_are_reported_with_the_reason(tmp_path: Path) -> None:
-    told = status_of_a_process(tmp_path, DUALFLOW_NUM_THREADS="1")
-    assert "threads: off (the limit is one thread)\n" in told
+    output = status_of_a_process(tmp_path, DUALFLOW_NUM_THREADS="1")
+    assert "threads: off (the limit is one thread)\n" in output
 
 
 def test_a_cache_that_is_off_is_reported_with_the_reason(tmp_path: Path) -> None:
-    told = status_of_a_process(tmp_path, DUALFLOW_CACHE_DIR="")
-    assert "disk cache: off (DUALFLOW_CACHE_DIR is empty)\n" in told
+    output = status_of_a_process(tmp_path, DUALFLOW_CACHE_DIR="")
+    assert "disk cache: off (DUALFLOW_CACHE_DIR is empty)\n" in output
 
 
 def test_a_cache_that_is_on_is_reported_with_its_folder(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def refusal(f: object, *args: object) -> str:
     return str(caught.value)
 
 
-def test_what_runs_natively_runs() -> None:
+def test_native_ops_run() -> None:
     v = df.Variable(df.ones([3]))
 
     @df.function(strict=True)
@@ -35,11 +35,11 @@ def test_the_op_its_line_the_reason_and_the_remedy_are_named() -> None:
         y = x * 2.0
         return df.sort(y) + 1.0
 
-    told = refusal(f, df.ones([4]))
+    message = refusal(f, df.ones([4]))
     line = inspect.getsourcelines(f.python_function)[1] + 3
-    assert "'f' is strict" in told
-    assert "sort would run through NumPy, as NumPy sorts; compute it outside of the function" in told
-    assert f'File "{__file__}", line {line}, in ' in told
+    assert "'f' is strict" in message
+    assert "sort would run through NumPy, as NumPy sorts; compute it outside of the function" in message
+    assert f'File "{__file__}", line {line}, in ' in message
 
 
 def test_all_ops_are_named_at_once() -> None:
@@ -48,10 +48,10 @@ def test_all_ops_are_named_at_once() -> None:
         df.print(x)
         return df.random.normal([2]) + df.numpy_function(np.sin, [x], df.float32)
 
-    told = refusal(f, df.ones([2]))
-    assert "print what the function returns" in told
-    assert "draw the numbers outside" in told
-    assert "would run in Python" in told
+    message = refusal(f, df.ones([2]))
+    assert "print what the function returns" in message
+    assert "draw the numbers outside" in message
+    assert "would run in Python" in message
 
 
 def test_it_is_refused_when_it_is_traced_and_keeps_no_trace() -> None:

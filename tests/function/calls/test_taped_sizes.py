@@ -1,4 +1,4 @@
-"""Calls under an eager tape: one forward and one backward program serve all sizes of the arguments."""
+"""Calls under an eager tape: one forward and one backward program for all sizes of the arguments."""
 
 from __future__ import annotations
 
@@ -86,20 +86,20 @@ def test_values_and_gradients_are_those_of_eager_calls(name: str) -> None:
 
 def test_a_custom_training_loop_has_one_program_for_all_batches() -> None:
     def trained(step: Callable[..., Any]) -> tuple[list[float], Any]:
-        weights, seen = df.Variable(WEIGHTS), df.Variable(0, dtype=df.int64)
+        weights, count = df.Variable(WEIGHTS), df.Variable(0, dtype=df.int64)
         losses = []
         for n in SIZES:
             (x,) = arguments(((N, 8),), n)
             with df.GradientTape() as tape:
-                loss = step(x, weights, seen)
+                loss = step(x, weights, count)
             gradient = tape.gradient(loss, weights)
             weights.assign_sub(0.1 * gradient)
             losses.append(float(loss))
-        assert int(seen) == sum(SIZES)
+        assert int(count) == sum(SIZES)
         return losses, weights.numpy()
 
-    def step(x: Any, weights: Any, seen: Any) -> Any:
-        seen.assign_add(df.cast(x.shape[0], df.int64))
+    def step(x: Any, weights: Any, count: Any) -> Any:
+        count.assign_add(df.cast(x.shape[0], df.int64))
         return df.reduce_sum(df.tanh(x @ weights) ** 2) / (x.shape[0] + 1)
 
     traced = df.function(step)

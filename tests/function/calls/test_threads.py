@@ -118,7 +118,7 @@ def test_the_updates_take_the_ways_they_are_named_for():
 
 @pytest.mark.parametrize("update", [*UPDATES, eager])
 @pytest.mark.parametrize("read", READS)
-def test_what_is_read_next_to_an_update_is_whole_and_stays(update, read):
+def test_values_read_during_an_update_are_complete_and_stay(update, read):
     v = df.Variable(np.zeros(N, np.float32))
     once, look = update(v), READS[read]
     look(v)
@@ -168,18 +168,18 @@ def test_an_assigned_value_is_not_written_over():
     v = df.Variable(np.zeros(N, np.float32))
     once = builtin(v)
     high = df.fill([N], 1e6)
-    seen: list[float] = []
+    reads: list[float] = []
 
     def assign() -> None:
         for _ in range(50):
             v.assign(high)
-            seen.append(float(v[0]))
+            reads.append(float(v[0]))
 
     together(repeated(once, 100), assign)
-    assert min(seen) >= 1e6
+    assert min(reads) >= 1e6
 
 
-def test_a_reader_has_its_turn_while_updates_go_on():
+def test_readers_are_not_starved_by_updates():
     """The reader comes to an end first: the other thread goes on until then."""
     v = df.Variable(np.zeros(N, np.float32))
     once = builtin(v)
@@ -308,17 +308,17 @@ def test_a_signal_handler_in_a_compiled_loop_reads_the_value_and_can_not_change_
 
 def test_a_python_function_inside_reads_the_variable():
     v = df.Variable(np.zeros(N, np.float32))
-    seen: list[float] = []
+    reads: list[float] = []
 
     def look(x: Any) -> Any:
-        seen.append(float(v[0]))
-        together(lambda: seen.append(float(v[0])))
+        reads.append(float(v[0]))
+        together(lambda: reads.append(float(v[0])))
         return x
 
     f = df.function(lambda x: v.assign_add(df.py_function(look, [x], df.float32)))
     for _ in range(2):
         f(ONES)
-    assert seen == [0.0, 0.0, 1.0, 1.0]
+    assert reads == [0.0, 0.0, 1.0, 1.0]
     assert v.numpy()[0] == 2.0
 
 

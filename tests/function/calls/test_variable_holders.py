@@ -1,4 +1,4 @@
-"""A variable's value that was read stays as it is while there is a reference to it: updates go to a copy.
+"""Copy on write: a variable's value that is still referenced doesn't change, updates go to a copy.
 
 Updates happen in the variable's own buffer where reference counts show that it isn't shared, and versions of
 Python differ in which references they count: a call's arguments, locals that are on the stack.
@@ -46,12 +46,12 @@ def the_argument_of_a_running_call(read: Read, update: Update) -> Any:
 
 
 def a_local_passed_down(read: Read, update: Update) -> Any:
-    def inner(given: Any) -> Any:
+    def inner(variable: Any) -> Any:
         update()
-        return given
+        return variable
 
-    def outer(given: Any) -> Any:
-        return inner(given)
+    def outer(variable: Any) -> Any:
+        return inner(variable)
 
     held = read()
     return outer(held)
@@ -189,8 +189,8 @@ READS: dict[str, Callable[[df.Variable], Any]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("holder", HOLDERS)
-@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["C fast call", "long way"])
-def test_what_was_read_stays(
+@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["C fast call", "slow path"])
+def test_values_that_were_read_stay(
     holder: Callable[[Read, Update], Any], read: Callable[..., Any], by: Any
 ) -> None:
     v = df.Variable(df.zeros([3]))
@@ -203,8 +203,8 @@ def test_what_was_read_stays(
 
 
 @pytest.mark.llvm  # Numba's programs write a new value, which the variable then takes
-@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["C fast call", "long way"])
-def test_what_nothing_holds_is_updated_in_place(by: Any) -> None:
+@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["C fast call", "slow path"])
+def test_unreferenced_values_are_updated_in_place(by: Any) -> None:
     v = df.Variable(df.zeros([3]))
     add = df.function(lambda x: v.assign_add(x) is None)
     add(by), add(by)

@@ -1,4 +1,4 @@
-"""``case``: the first predicate that holds, and errors where none does or several do, in both modes."""
+"""``case``: the first true predicate runs its function; errors for none or several, in both modes."""
 
 import pytest
 
@@ -22,15 +22,15 @@ def test_one_function_runs_or_an_error_reports_why_none(mode, x, y, exclusive, h
         options = {"default": lambda: df.constant(9.0)} if has_default else {}
         return chosen(x, y, exclusive=exclusive, **options)
 
-    given = df.constant(x), df.constant(y)
+    inputs = df.constant(x), df.constant(y)
     if exclusive and x > 0 and y > 0:
         with pytest.raises(InvalidArgumentError, match="several predicates"):
-            mode(f)(*given)
+            mode(f)(*inputs)
     elif not has_default and x < 0 and y < 0:
         with pytest.raises(InvalidArgumentError, match="no predicate"):
-            mode(f)(*given)
+            mode(f)(*inputs)
     else:
-        assert float(mode(f)(*given)) == (2.0 if x > 0 else 3.0 if y > 0 else 9.0)
+        assert float(mode(f)(*inputs)) == (2.0 if x > 0 else 3.0 if y > 0 else 9.0)
 
 
 @MODES

@@ -1,4 +1,4 @@
-"""Bodies as graphs whose inputs are all that they read, and whose outputs are all that they assign."""
+"""Branches and loop bodies as graphs: inputs are the values they read, outputs those they assign."""
 
 from __future__ import annotations
 

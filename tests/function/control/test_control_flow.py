@@ -101,13 +101,13 @@ def test_structures_go_round():
             iteration,
         )
 
-    found = f(df.constant([1.0, 2.0]))
+    result = f(df.constant([1.0, 2.0]))
     a, b = np.array([1.0, 2.0]), np.zeros(2)
     for _ in range(4):
         a, b = b, a + b + 1
-    assert int(found["count"]) == 4
-    assert np.array_equal(found["pair"][0].numpy(), a)
-    assert np.array_equal(found["pair"][1].numpy(), b)
+    assert int(result["count"]) == 4
+    assert np.array_equal(result["pair"][0].numpy(), a)
+    assert np.array_equal(result["pair"][1].numpy(), b)
 
 
 def gradient(f, x):
@@ -176,9 +176,9 @@ def test_a_loop_variable_that_begins_as_a_python_number_takes_the_dtype_of_an_it
     def total(n):
         return df.while_loop(lambda i, c: i < n, lambda i, c: (i + 1, c + 0.5), (df.constant(0), 0))[1]
 
-    found = wrapped(total)(df.constant(3))
-    assert found.dtype is df.float32
-    assert float(found) == 1.5
+    result = wrapped(total)(df.constant(3))
+    assert result.dtype is df.float32
+    assert float(result) == 1.5
     with pytest.raises(TypeError, match="dtype int32 before the loop, but dtype float32 after"):
         wrapped(lambda: df.while_loop(lambda c: c < 2.0, lambda c: c + 0.5, [df.constant(0)]))()
 

@@ -79,7 +79,7 @@ def _gradient(function: Function) -> Function:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("change", [lambda f: f, _gradient], ids=["value", "gradient"])
-def test_what_is_not_run_does_not_fail(name: str, change: Callable[[Function], Function]) -> None:
+def test_unfetched_ops_do_not_fail(name: str, change: Callable[[Function], Function]) -> None:
     function = change(PROGRAMS[name])
     traced = df.function(function, input_signature=[df.TensorSpec([None])])
     for size in (3, 0, 1, 2, 5):
@@ -94,7 +94,7 @@ def test_what_is_not_run_does_not_fail(name: str, change: Callable[[Function], F
 
 
 @pytest.mark.parametrize("backend", ["llvm", "numpy"])
-def test_what_is_run_fails_with_the_line(backend: str) -> None:
+def test_errors_of_a_run_name_the_line(backend: str) -> None:
     v = df.Variable(0.0)
 
     def program(x: Any, n: Any) -> Any:

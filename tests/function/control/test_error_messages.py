@@ -1,4 +1,4 @@
-"""What functions of rows and arrays of tensors refuse: what was wrong, and what to do about it."""
+"""Errors of ``map_fn``, ``scan`` and ``TensorArray``: what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ CASES = {
         "Incompatible shape",
         "expected",
     ),
-    "an array nobody has written to": (
+    "an array that was never written": (
         lambda: array().stack(),
         Invalid,
         "Nothing has been written",

@@ -158,20 +158,20 @@ def first_and_second(function: Callable[..., Any], *inputs: Any) -> list[Any]:
     return [value, *first, *outer.gradient(length, inputs, unconnected_gradients="zero")]
 
 
-def assert_alike(found: Any, expected: Any) -> None:
-    for x, y in zip(found, expected, strict=True):
+def assert_alike(result: Any, expected: Any) -> None:
+    for x, y in zip(result, expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5 * max(1.0, float(np.abs(y).max())))
 
 
 @pytest.fixture(params=LOOPS, ids=lambda loop: loop.__name__)
 def loop(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    found: Callable[..., Any] = request.param
-    return found
+    result: Callable[..., Any] = request.param
+    return result
 
 
 def test_tapes_inside_of_a_function(loop: Callable[..., Any]) -> None:
     def both(*inputs: Any) -> list[Any]:
-        return first_and_second(lambda *given: loss(loop, *given), *inputs)
+        return first_and_second(lambda *arguments: loss(loop, *arguments), *inputs)
 
     inputs = df.constant(X), df.constant(W)
     assert_alike(df.function(both)(*inputs), both(*inputs))
@@ -179,9 +179,9 @@ def test_tapes_inside_of_a_function(loop: Callable[..., Any]) -> None:
 
 def test_tapes_around_a_function(loop: Callable[..., Any]) -> None:
     inputs = df.constant(X), df.constant(W)
-    compiled = df.function(lambda *given: loss(loop, *given))
-    found = first_and_second(compiled, *inputs)
-    assert_alike(found, first_and_second(lambda *given: loss(loop, *given), *inputs))
+    compiled = df.function(lambda *arguments: loss(loop, *arguments))
+    result = first_and_second(compiled, *inputs)
+    assert_alike(result, first_and_second(lambda *arguments: loss(loop, *arguments), *inputs))
 
 
 def test_a_gradient_runs_natively(loop: Callable[..., Any]) -> None:
@@ -208,7 +208,7 @@ def little_memory() -> Iterator[None]:
 @pytest.mark.usefixtures("little_memory")
 def test_iterations_that_are_computed_again(loop: Callable[..., Any]) -> None:
     def both(*inputs: Any) -> list[Any]:
-        return first_and_second(lambda *given: loss(loop, *given), *inputs)
+        return first_and_second(lambda *arguments: loss(loop, *arguments), *inputs)
 
     inputs = df.constant(X), df.constant(W)
     assert_alike(df.function(both)(*inputs), both(*inputs))
@@ -225,8 +225,8 @@ def test_memory_grows_with_the_square_root_of_the_iterations() -> None:
 
         specs = df.TensorSpec((iterations, 8, 8)), df.TensorSpec((8, 8))
         concrete = df.function(gradient).get_concrete_function(*specs)
-        found: int = concrete.compiled.executable.plan.arena_bytes
-        return found
+        plan: int = concrete.compiled.executable.plan.arena_bytes
+        return plan
 
     all_kept = arena(10_000)
     df.config.set_loop_memory(1 << 16)
@@ -255,7 +255,7 @@ def test_the_forward_loop_runs_once() -> None:
     assert [loop_of(node).reverse for node in loops] == [False, True]
 
 
-def test_what_does_not_change_is_not_kept_for_each_iteration() -> None:
+def test_loop_invariant_residuals_are_stored_once() -> None:
     """Only the carried matrix of each iteration is kept, not the weights nor values of them alone."""
 
     def gradient(x: Any, w: Any) -> Any:
@@ -275,13 +275,13 @@ def test_what_does_not_change_is_not_kept_for_each_iteration() -> None:
 
 def test_the_third_order() -> None:
     def derivative(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def found(x: Any) -> Any:
+        def slope(x: Any) -> Any:
             with df.GradientTape() as tape:
                 tape.watch(x)
                 y = f(x)
             return tape.gradient(y, x)
 
-        return found
+        return slope
 
     def f(x: Any) -> Any:
         return df.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, df.sin(h) * x), (df.constant(0), x))[1]
@@ -299,11 +299,11 @@ def test_random_numbers_over_rows_are_drawn_first_and_have_a_gradient() -> None:
             value = df.reduce_sum(state * state)
         return value, tape.gradient(value, w)
 
-    found = []
+    results = []
     for function in (gradient, df.function(gradient)):
         df.random.set_seed(3)
-        found.append(function(df.constant(X), df.constant(W)))
-    assert_alike(found[1], found[0])
+        results.append(function(df.constant(X), df.constant(W)))
+    assert_alike(results[1], results[0])
 
 
 def test_random_numbers_in_a_loop_have_no_gradient() -> None:
@@ -369,8 +369,8 @@ def test_a_loop_whose_carried_tensor_changes_its_size_has_a_gradient(
     for values in ([2.25, 0.75, 0.5], [0.25, 3.0, 1.5]):
         x = df.constant(values)
         compiled = df.function(lambda x: gradient(function, x)) if inside else df.function(function)
-        found = compiled(x) if inside else gradient(compiled, x)
-        np.testing.assert_allclose(found, gradient(function, x), rtol=1e-5)
+        result = compiled(x) if inside else gradient(compiled, x)
+        np.testing.assert_allclose(result, gradient(function, x), rtol=1e-5)
 
 
 def test_rows_of_several_sizes_make_no_stack() -> None:

@@ -133,8 +133,8 @@ def test_scan_gives_running_totals():
 
 
 def test_a_reversed_scan_keeps_results_next_to_their_rows():
-    found = df.scan(lambda a, e: a + e, df.constant([1, 2, 3, 4]), reverse=True)
-    assert found.numpy().tolist() == [10, 9, 7, 4]
+    result = df.scan(lambda a, e: a + e, df.constant([1, 2, 3, 4]), reverse=True)
+    assert result.numpy().tolist() == [10, 9, 7, 4]
 
 
 @pytest.mark.parametrize(("fold", "expected"), [(df.foldl, 123), (df.foldr, 321)])
@@ -152,26 +152,26 @@ def test_elems_and_results_are_structures(n):
         )
 
     for way in (f, df.function(f)):
-        found = way(df.ones([n]), df.range(n))
-        assert found["sum"].numpy().tolist() == [i + 1.0 for i in range(n)]
-        assert found["first"][0].numpy().tolist() == list(range(n))
+        result = way(df.ones([n]), df.range(n))
+        assert result["sum"].numpy().tolist() == [i + 1.0 for i in range(n)]
+        assert result["first"][0].numpy().tolist() == list(range(n))
 
 
 def test_the_value_of_a_scan_is_a_structure():
     def step(value, row):
         return {"n": value["n"] + 1, "total": value["total"] + row}
 
-    found = df.scan(step, df.constant([1.0, 2.0]), {"n": 0, "total": 0.0})
-    assert found["n"].numpy().tolist() == [1, 2]
-    assert found["total"].numpy().tolist() == [1.0, 3.0]
+    result = df.scan(step, df.constant([1.0, 2.0]), {"n": 0, "total": 0.0})
+    assert result["n"].numpy().tolist() == [1, 2]
+    assert result["total"].numpy().tolist() == [1.0, 3.0]
 
 
 def test_another_dtype_must_be_declared():
     x = df.constant([1, 2])
     with pytest.raises(InvalidArgumentError, match="fn_output_signature"):
         df.map_fn(lambda e: df.cast(e, df.float32), x)
-    found = df.map_fn(lambda e: df.cast(e, df.float32), x, fn_output_signature=df.float32)
-    assert found.dtype is df.float32
+    result = df.map_fn(lambda e: df.cast(e, df.float32), x, fn_output_signature=df.float32)
+    assert result.dtype is df.float32
 
 
 def test_a_result_is_held_to_the_shape_declared():
@@ -197,7 +197,7 @@ def test_elems_of_different_lengths_are_an_error():
 
 @pytest.mark.parametrize("n", [3, MANY])
 @pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_what_is_carried_keeps_its_dtype_and_shape(way, n):
+def test_loop_variables_keep_their_dtype_and_shape(way, n):
     with pytest.raises(DTypeError, match="cast it"):
         way(lambda x: df.foldl(lambda a, e: df.cast(a, df.float64), x))(df.ones([n]))
     with pytest.raises(InvalidArgumentError, match="shape"):
@@ -208,8 +208,8 @@ def test_what_is_carried_keeps_its_dtype_and_shape(way, n):
 def test_no_rows_give_results_of_the_shape_that_is_declared(way):
     x = df.zeros([0, 3])
     spec = df.TensorSpec([2, 3])
-    found = way(lambda x: df.map_fn(lambda r: df.stack([r, r]), x, fn_output_signature=spec))(x)
-    assert found.shape == (0, 2, 3)
+    result = way(lambda x: df.map_fn(lambda r: df.stack([r, r]), x, fn_output_signature=spec))(x)
+    assert result.shape == (0, 2, 3)
     assert way(lambda x: df.scan(lambda a, r: a + r, x, df.zeros([3])))(x).shape == (0, 3)
     assert float(way(lambda x: df.foldl(lambda a, r: a + r[0], x, 7.0))(x)) == 7.0
 
@@ -251,8 +251,8 @@ def test_variables_are_assigned_row_by_row(n):
         def f(x):
             return df.map_fn(lambda e: v.assign_add(e) + 0.0, x)
 
-        found = way(f)(df.ones([n]))
-        return found.numpy().tolist(), float(v)
+        result = way(f)(df.ones([n]))
+        return result.numpy().tolist(), float(v)
 
     assert total(df.function) == total(lambda f: f) == ([i + 1.0 for i in range(n)], float(n))
 

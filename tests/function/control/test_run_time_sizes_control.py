@@ -11,14 +11,14 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.graph.compiled import PartKind
 
 WHOLE = [PartKind.NATIVE] if df.config.get_backend() == "llvm" else [PartKind.NATIVE, PartKind.NUMPY]
-"""Only the default backend compiles sizes that the data tell."""
+"""Only the default backend compiles data-dependent sizes."""
 
 X = np.arange(12, dtype=np.float32) - 5
 ITERATIONS = (0, 1, 2, 5, 12)
 
 
-def assert_same(found, expected):
-    for a, b in zip(leaves(found), leaves(expected), strict=True):
+def assert_same(result, expected):
+    for a, b in zip(leaves(result), leaves(expected), strict=True):
         assert a.shape == b.shape
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
@@ -97,8 +97,8 @@ CONVERTED = [
 def test_branches_and_loops_are_one_trace_of_machine_code(program):
     f, reference = df.function(program), df.function(program, backend="numpy")
     for n in ITERATIONS:
-        given = df.constant(X), df.constant(n)
-        assert_same(f(*given), reference(*given))
+        inputs = df.constant(X), df.constant(n)
+        assert_same(f(*inputs), reference(*inputs))
     assert f.experimental_get_tracing_count() == 1
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
@@ -119,8 +119,8 @@ def test_their_gradients_are_machine_code(program):
     slope = slope_of(program)
     f, reference = df.function(slope), df.function(slope, backend="numpy")
     for n in ITERATIONS:
-        given = df.constant(X), df.constant(n)
-        assert_same(f(*given), reference(*given))
+        inputs = df.constant(X), df.constant(n)
+        assert_same(f(*inputs), reference(*inputs))
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
@@ -156,8 +156,8 @@ def test_stacks_whose_rows_have_a_size_that_depend_on_data(program):
     f, reference = df.function(program), df.function(program, backend="numpy")
     for n in (*ITERATIONS, 70):
         for values in (X, -X, np.abs(X)):
-            given = df.constant(values), df.constant(min(n, 12) if "longer" in program.__name__ else n)
-            assert_same(f(*given), reference(*given))
+            inputs = df.constant(values), df.constant(min(n, 12) if "longer" in program.__name__ else n)
+            assert_same(f(*inputs), reference(*inputs))
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
@@ -282,8 +282,8 @@ GROWING = [
 def test_carried_tensors_change_their_size(program):
     f = df.function(program)
     for n in (0, 1, 2, 7):
-        given = df.constant(X), df.constant(n)
-        assert_same(f(*given), program(*given))
+        inputs = df.constant(X), df.constant(n)
+        assert_same(f(*inputs), program(*inputs))
     assert f.experimental_get_tracing_count() == 1
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 

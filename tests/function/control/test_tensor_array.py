@@ -18,50 +18,50 @@ def halves(array):
 
 @WAYS
 def test_stack_gives_what_was_written_and_zeros(way):
-    found = way(lambda: halves(df.TensorArray(df.float32, 3)).stack())()
-    assert found.numpy().tolist() == [[1, 2], [0, 0], [3, 4]]
+    result = way(lambda: halves(df.TensorArray(df.float32, 3)).stack())()
+    assert result.numpy().tolist() == [[1, 2], [0, 0], [3, 4]]
 
 
 @WAYS
 def test_read_gives_what_was_written(way):
-    found = way(lambda i: halves(df.TensorArray(df.float32, 3)).read(i))(df.constant(2))
-    assert found.numpy().tolist() == [3, 4]
+    result = way(lambda i: halves(df.TensorArray(df.float32, 3)).read(i))(df.constant(2))
+    assert result.numpy().tolist() == [3, 4]
 
 
 @WAYS
 def test_gather_gives_some_places(way):
-    found = way(lambda: halves(df.TensorArray(df.float32, 3)).gather([2, 1]))()
-    assert found.numpy().tolist() == [[3, 4], [0, 0]]
+    result = way(lambda: halves(df.TensorArray(df.float32, 3)).gather([2, 1]))()
+    assert result.numpy().tolist() == [[3, 4], [0, 0]]
 
 
 @WAYS
 def test_unstack_and_concat_are_the_rows(way):
-    found = way(lambda x: df.TensorArray(df.float32, 2).unstack(x).concat())(df.constant([[1.0, 2], [3, 4]]))
-    assert found.numpy().tolist() == [1, 2, 3, 4]
+    result = way(lambda x: df.TensorArray(df.float32, 2).unstack(x).concat())(df.constant([[1.0, 2], [3, 4]]))
+    assert result.numpy().tolist() == [1, 2, 3, 4]
 
 
 @WAYS
 def test_split_fills_places_with_pieces(way):
-    found = way(lambda x: df.TensorArray(df.float32, 2).split(x, [2, 2]).read(1))(df.range(4.0))
-    assert found.numpy().tolist() == [2, 3]
+    result = way(lambda x: df.TensorArray(df.float32, 2).split(x, [2, 2]).read(1))(df.range(4.0))
+    assert result.numpy().tolist() == [2, 3]
 
 
 @WAYS
 def test_scatter_writes_to_places(way):
-    found = way(lambda x: df.TensorArray(df.float32, 3).scatter([2, 0], x).stack())(df.constant([1.0, 2.0]))
-    assert found.numpy().tolist() == [2, 0, 1]
+    result = way(lambda x: df.TensorArray(df.float32, 3).scatter([2, 0], x).stack())(df.constant([1.0, 2.0]))
+    assert result.numpy().tolist() == [2, 0, 1]
 
 
 @WAYS
 def test_size_is_a_tensor(way):
-    found = way(lambda: df.TensorArray(df.float32, 3).size())()
-    assert (int(found), found.dtype) == (3, df.int32)
+    result = way(lambda: df.TensorArray(df.float32, 3).size())()
+    assert (int(result), result.dtype) == (3, df.int32)
 
 
 @WAYS
 def test_a_dynamic_array_grows(way):
-    found = way(lambda: df.TensorArray(df.int32, 0, dynamic_size=True).write(2, 7).stack())()
-    assert found.numpy().tolist() == [0, 0, 7]
+    result = way(lambda: df.TensorArray(df.int32, 0, dynamic_size=True).write(2, 7).stack())()
+    assert result.numpy().tolist() == [0, 0, 7]
 
 
 @WAYS
@@ -82,19 +82,19 @@ def test_an_index_outside_known_at_run_time_is_out_of_range():
         df.function(lambda i: array.write(i, 1.0).stack())(df.constant(3))
 
 
-def test_what_was_read_is_gone():
+def test_consumed_elements_are_gone():
     array = df.TensorArray(df.float32, 1).write(0, 1.0)
     array.read(0)
     with pytest.raises(InvalidArgumentError, match="Could not read index 0 twice"):
         array.read(0)
 
 
-def test_what_was_read_stays_if_it_is_not_to_be_cleared():
+def test_elements_that_were_read_stay_without_clearing():
     array = df.TensorArray(df.float32, 1, clear_after_read=False).write(0, 1.0)
     assert float(array.read(0)) == float(array.read(0)) == 1.0
 
 
-def test_what_is_written_again_can_be_read_again():
+def test_a_rewritten_element_can_be_read_again():
     array = df.TensorArray(df.float32, 1).write(0, 1.0)
     array.read(0)
     assert float(array.write(0, 2.0).read(0)) == 2.0
@@ -151,8 +151,8 @@ def powers(x, n, **options):
 
 @WAYS
 def test_a_loop_over_a_tensor_carries_the_array(way):
-    found = way(lambda x, n: powers(x, n, element_shape=[]))(df.constant(2.0), df.constant(3))
-    assert found.numpy().tolist() == [1, 2, 4, 0]
+    result = way(lambda x, n: powers(x, n, element_shape=[]))(df.constant(2.0), df.constant(3))
+    assert result.numpy().tolist() == [1, 2, 4, 0]
 
 
 @WAYS
@@ -189,8 +189,8 @@ def test_pythons_own_loops_and_branches_carry_the_array(way):
             array = array.write(0, -x)
         return array.stack()
 
-    found = way(f)(df.constant(2.0), df.constant(3))
-    assert found.numpy().tolist() == [-2, 2, 4]
+    result = way(f)(df.constant(2.0), df.constant(3))
+    assert result.numpy().tolist() == [-2, 2, 4]
 
 
 def test_a_branch_may_write_to_an_array_whose_shape_an_earlier_write_determined():
@@ -208,7 +208,7 @@ def test_writing_changes_the_array_where_ops_run_now():
     assert array.write(0, 1.0) is array
 
 
-# Sizes that only the run knows
+# Sizes known only at run time
 
 
 def grown(n):
@@ -335,7 +335,7 @@ def test_gradients_flow_through_arrays_that_grow(n):
     assert tape.gradient(y, x).numpy() == pytest.approx(expected)
 
 
-@pytest.mark.llvm  # the one backend that compiles sizes which the data tell
+@pytest.mark.llvm  # the one backend that compiles data-dependent sizes
 def test_an_open_size_is_machine_code():
     f = df.function(grown, strict=True)
     f(df.constant(3))

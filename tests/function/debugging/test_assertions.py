@@ -106,7 +106,7 @@ def test_the_error_names_the_line_of_a_traced_function() -> None:
     assert f", line {line}, in " in "".join(caught.value.__notes__)
 
 
-def test_what_is_known_while_tracing_is_refused_then() -> None:
+def test_errors_of_static_values_are_raised_while_tracing() -> None:
     @df.function
     def f(x: Any) -> Any:
         debugging.assert_less(df.constant([1, 2]), [2, 2])
@@ -201,7 +201,7 @@ def test_a_gradient_flows_through_checked_numbers(mode: Runs) -> None:
     assert mode(slope)(df.constant(3.0)).numpy() == 6.0
 
 
-def test_what_is_no_float_has_no_numerics() -> None:
+def test_check_numerics_skips_integers() -> None:
     with pytest.raises(Invalid, match="takes floats, not int32; cast it"):
         debugging.check_numerics(1, "x")
 

@@ -109,7 +109,7 @@ def test_bodies_are_entered_iteration_by_iteration() -> None:
 
 
 @pytest.mark.parametrize("above", range(12, 20))
-def test_lines_inside_of_loops_hold_wherever_the_function_stands(tmp_path: Path, above: int) -> None:
+def test_lines_inside_of_loops_are_right_wherever_the_function_is_defined(tmp_path: Path, above: int) -> None:
     """The lines of the code that a loop is converted to are not the user's; each place in a new process."""
     source = """\
         @df.function
@@ -156,21 +156,21 @@ def test_gradients_inside_are_steps_too() -> None:
     assert "multiply" in [step.op for step in steps_of(f, df.constant([1.0]))]
 
 
-def test_what_the_callback_runs_is_not_stepped() -> None:
+def test_ops_of_the_callback_are_no_steps() -> None:
     @df.function
     def count(n):
         while n > 0:
             n = n - 1
         return n
 
-    told: list[str] = []
+    ops: list[str] = []
 
-    def step(found: Step) -> None:
-        told.append(found.op)
+    def step(current: Step) -> None:
+        ops.append(current.op)
         count(df.constant(3))
 
     df.function(lambda x: x + 1.0).debug(df.constant(1.0), step=step)
-    assert told == ["add"]
+    assert ops == ["add"]
 
 
 def test_an_error_in_the_callback_ends_the_call_before_variables_change() -> None:
@@ -229,7 +229,7 @@ def test_a_step_is_readable() -> None:
     assert str(step) == "reduce_sum(float32[3]) -> float32[] = 3."
 
 
-def test_pdb_stands_on_the_users_line_and_shows_the_source(tmp_path: Path) -> None:
+def test_pdb_stops_on_the_users_line_and_shows_the_source(tmp_path: Path) -> None:
     status, out, err = pdb(tmp_path, "list", "p op", "p outputs[0].numpy()", "continue")
     assert (status, err) == (0, "")
     assert "train.py(8)grow()" in out
@@ -276,7 +276,7 @@ def test_quitting_ends_the_call_and_assigns_nothing(tmp_path: Path) -> None:
     assert "answer" not in out
 
 
-def test_what_ends_the_call_is_pdbs_own_error_too(tmp_path: Path) -> None:
+def test_errors_that_end_the_call_are_shown_by_pdb(tmp_path: Path) -> None:
     script = SCRIPT.replace(
         "\nmain()\n", "\ntry:\n    main()\nexcept bdb.BdbQuit:\n    print(total.numpy())\n"
     )
@@ -301,10 +301,10 @@ f.debug(df.ones([3]), df.constant([7]))
 
 
 def test_other_tracers_keep_tracing(tmp_path: Path) -> None:
-    seen = []
+    events = []
 
     def tracer(frame, event, arg):
-        seen.append(event)
+        events.append(event)
         return tracer
 
     f = df.function(lambda x: x + 1.0)
@@ -315,7 +315,7 @@ def test_other_tracers_keep_tracing(tmp_path: Path) -> None:
         assert sys.gettrace() is tracer
     finally:
         sys.settrace(before)
-    assert seen
+    assert events
 
 
 # The user's names at the prompt
@@ -357,30 +357,30 @@ def printed(tmp_path: Path, script: str, *commands: str) -> list[str]:
 
 
 def test_names_are_the_users_arguments_and_locals(tmp_path: Path) -> None:
-    found = printed(
+    lines = printed(
         tmp_path, NAMES, "p x.numpy().tolist()[0] == 1.0 and 'argument'", "p pair", "n", "p factor"
     )
-    assert found[0] == "'argument'"
-    assert found[1] == "{'a': <tf.Tensor: shape=(), dtype=float32, numpy=7.0>}"
-    assert found[2] == "3"
+    assert lines[0] == "'argument'"
+    assert lines[1] == "{'a': <tf.Tensor: shape=(), dtype=float32, numpy=7.0>}"
+    assert lines[2] == "3"
 
 
 def test_a_local_name_without_a_value_is_no_global(tmp_path: Path) -> None:
-    found = printed(tmp_path, NAMES, "p h", "p late")
-    assert found == ["<h is not assigned here>", "<late is not assigned here>"]
+    lines = printed(tmp_path, NAMES, "p h", "p late")
+    assert lines == ["<h is not assigned here>", "<late is not assigned here>"]
 
 
 def test_names_in_branches_and_loops_follow_the_iterations(tmp_path: Path) -> None:
     show = "p (int(i), float(s), 'iteration') and str((int(i), round(float(s), 4)))"
     commands = ["b 17", "b 15", "c", show, "c", show, "c", show, "p late", "cl 1", "cl 2"]
-    found = printed(tmp_path, NAMES, *commands)
-    assert found[:3] == ["'(0, 0.0)'", "'(1, 1.0)'", "'(2, 2.0)'"]
-    assert found[3] == "<late is not assigned here>"
+    lines = printed(tmp_path, NAMES, *commands)
+    assert lines[:3] == ["'(0, 0.0)'", "'(1, 1.0)'", "'(2, 2.0)'"]
+    assert lines[3] == "<late is not assigned here>"
 
 
 def test_after_a_loop_names_have_what_it_left(tmp_path: Path) -> None:
-    found = printed(tmp_path, NAMES, "b 18", "c", "p str(round(float(s), 4))", "c")
-    assert found == ["'4.2848'"]
+    lines = printed(tmp_path, NAMES, "b 18", "c", "p str(round(float(s), 4))", "c")
+    assert lines == ["'4.2848'"]
 
 
 def test_a_function_that_does_not_do_the_same_twice_has_no_names(tmp_path: Path) -> None:
@@ -402,8 +402,8 @@ def test_a_function_that_does_not_do_the_same_twice_has_no_names(tmp_path: Path)
 
         f.debug(df.constant(1.0))
     """
-    found = printed(tmp_path, textwrap.dedent(script), "p x", "p y")
-    assert found == ["<the trace keeps no value of x>", "<the trace keeps no value of y>"]
+    lines = printed(tmp_path, textwrap.dedent(script), "p x", "p y")
+    assert lines == ["<the trace keeps no value of x>", "<the trace keeps no value of y>"]
 
 
 def test_names_of_methods_and_of_callees(tmp_path: Path) -> None:
@@ -429,12 +429,12 @@ def test_names_of_methods_and_of_callees(tmp_path: Path) -> None:
         model = Model()
         model.call.debug(df.constant(1.0))
     """
-    found = printed(
+    lines = printed(
         tmp_path, textwrap.dedent(script), "p self.rate", "s", "p y", "p __step__.op", "u", "p inputs"
     )
-    assert found[0] == "4"
-    assert found[1] == "<tf.Tensor: shape=(), dtype=float32, numpy=2.0>"
-    assert found[2] == "'multiply'"
+    assert lines[0] == "4"
+    assert lines[1] == "<tf.Tensor: shape=(), dtype=float32, numpy=2.0>"
+    assert lines[2] == "'multiply'"
 
 
 def test_names_do_not_keep_the_users_objects_alive(tmp_path: Path) -> None:
@@ -459,5 +459,5 @@ def test_names_do_not_keep_the_users_objects_alive(tmp_path: Path) -> None:
         f.debug(df.constant(1.0))
         print({"alive": [ref() for ref in boxes]})
     """
-    found = printed(tmp_path, textwrap.dedent(script), "p box")
-    assert found == ["<box exists no more>", "{'alive': [None, None]}"]
+    lines = printed(tmp_path, textwrap.dedent(script), "p box")
+    assert lines == ["<box exists no more>", "{'alive': [None, None]}"]

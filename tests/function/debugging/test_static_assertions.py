@@ -34,7 +34,7 @@ HOLDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", HOLDS)
-def test_what_holds_gives_nothing(case: str) -> None:
+def test_a_true_assertion_returns_none(case: str) -> None:
     assert HOLDS[case]() is None
 
 

@@ -103,7 +103,7 @@ def taped():
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case):
+def test_refused_arguments(case):
     call, kind, says = REFUSED[case]
     assert issubclass(kind, DualflowError)
     with pytest.raises(kind, match=says):

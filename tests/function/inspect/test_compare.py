@@ -1,4 +1,4 @@
-"""``compare``: honest figures, and no trace left on the program that is compared."""
+"""``compare``: its figures, and that it leaves the compared program unchanged."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def batch() -> tuple[Any, Any]:
     )
 
 
-# Nothing is left behind
+# No file is left
 
 
 def test_comparing_a_training_step_trains_nothing(step: Step, batch: tuple[Any, Any]) -> None:
@@ -92,8 +92,8 @@ def test_a_tensor_read_from_a_variable_earlier_keeps_its_value(step: Step, batch
 
 def test_random_numbers_go_on_as_if_nothing_had_been_compared(step: Step, batch: tuple[Any, Any]) -> None:
     def draws() -> list[Any]:
-        found = [step.noise.normal([3]).numpy(), df.random.normal([3]).numpy()]
-        return [*found, np.random.random(3), random.random()]
+        numbers = [step.noise.normal([3]).numpy(), df.random.normal([3]).numpy()]
+        return [*numbers, np.random.random(3), random.random()]
 
     def seed() -> None:
         df.random.set_seed(5)
@@ -105,11 +105,11 @@ def test_random_numbers_go_on_as_if_nothing_had_been_compared(step: Step, batch:
         return step(x, y) + np.random.random() + random.random()
 
     seed()
-    wanted = draws()
+    desired = draws()
     seed()
     compare(noisy, *batch)
-    for found, expected in zip(draws(), wanted, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(draws(), desired, strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_state_is_put_back_when_the_function_fails(step: Step, batch: tuple[Any, Any]) -> None:
@@ -234,9 +234,7 @@ def test_costs_are_positive_and_add_up() -> None:
 
 
 @pytest.mark.llvm  # as above
-def test_what_this_process_paid_depends_on_where_the_code_came_from(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_costs_depend_on_the_origin_of_the_code(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path))
 
     def f(x: Any) -> Any:
@@ -309,9 +307,9 @@ def test_equal_outcomes_agree_without_any_difference(eager: np.ndarray, graph: n
     ids=["nan", "infinities", "integers", "zero", "dtype", "shape"],
 )
 def test_different_outcomes_do_not_agree(eager: np.ndarray, graph: np.ndarray, largest: float) -> None:
-    found = compared(outcome(eager), outcome(graph))
-    assert not found.agrees
-    assert found.largest == pytest.approx(largest)
+    result = compared(outcome(eager), outcome(graph))
+    assert not result.agrees
+    assert result.largest == pytest.approx(largest)
 
 
 def test_other_structures_do_not_agree() -> None:
@@ -328,7 +326,7 @@ def test_rounding_is_no_disagreement() -> None:
 
 
 def example(**changes: Any) -> Comparison:
-    found = Comparison(
+    result = Comparison(
         name="step",
         arguments="images: float32[32, 64], digits: int64[32]",
         eager_seconds=200e-6,
@@ -348,37 +346,37 @@ def example(**changes: Any) -> Comparison:
         difference=Difference(1e-6, 2e-7),
         updated=("weight",),
     )
-    return dataclasses.replace(found, **changes)
+    return dataclasses.replace(result, **changes)
 
 
 @given(st.floats(1e-7, 10), st.floats(1e-7, 10), st.floats(0, 5))
 def test_the_graph_pays_exactly_after_break_even(eager: float, graph: float, compilation: float) -> None:
     costs = dataclasses.replace(example().costs, compilation=compilation)
-    found = example(eager_seconds=eager, graph_seconds=graph, costs=costs)
+    result = example(eager_seconds=eager, graph_seconds=graph, costs=costs)
     if eager <= graph:
-        assert found.break_even is None
+        assert result.break_even is None
         return
-    assert found.break_even is not None
+    assert result.break_even is not None
     saved = eager - graph
-    assert found.break_even * saved >= costs.cold * (1 - 1e-9)
-    assert (found.break_even - 1) * saved <= costs.cold * (1 + 1e-9)
-    assert found.break_even_warm is not None
-    assert found.break_even_warm <= found.break_even
+    assert result.break_even * saved >= costs.cold * (1 - 1e-9)
+    assert (result.break_even - 1) * saved <= costs.cold * (1 + 1e-9)
+    assert result.break_even_warm is not None
+    assert result.break_even_warm <= result.break_even
 
 
 def test_all_figures_are_plain_data() -> None:
     report = compare(lambda x: {"y": df.exp(x), "z": [x, None]}, df.ones([3]))
-    found = report.as_dict()
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["break_even"] == report.break_even
-    assert found["fused"] == []
-    assert found["costs"]["source"] == report.costs.source
+    result = report.as_dict()
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert result["break_even"] == report.break_even
+    assert result["fused"] == []
+    assert result["costs"]["source"] == report.costs.source
 
 
 def test_infinite_figures_become_none() -> None:
-    found = example(difference=Difference(math.inf, math.inf, "result 0 differs")).as_dict()
-    assert found["difference"]["largest"] is None
-    json.dumps(found, allow_nan=False)
+    result = example(difference=Difference(math.inf, math.inf, "result 0 differs")).as_dict()
+    assert result["difference"]["largest"] is None
+    json.dumps(result, allow_nan=False)
 
 
 def tables() -> Iterator[Comparison]:
@@ -438,14 +436,14 @@ def test_the_table_reads_as_intended() -> None:
 
 def test_a_long_chain_is_reported_by_its_first_steps_and_the_last() -> None:
     path = tuple(f"op{i}" for i in range(30))
-    told = " ".join(str(example(workload=Workload(30.0, 8, 30, 30.0, path, complete=True))).split())
-    assert "30 operations wait for each other: op0, op1, op2, ..., op29; that is all" in told
+    text = " ".join(str(example(workload=Workload(30.0, 8, 30, 30.0, path, complete=True))).split())
+    assert "30 operations wait for each other: op0, op1, op2, ..., op29; that is all" in text
 
 
 def test_work_that_depends_on_the_run_is_reported_as_the_least() -> None:
-    found = str(example(workload=Workload(640.0, 2048, 1, 640.0, ("loop",), complete=False)))
-    assert "at least 640 operations in 1 step, at least 2 KiB read and written" in found
-    assert "longest chain" not in found
+    result = str(example(workload=Workload(640.0, 2048, 1, 640.0, ("loop",), complete=False)))
+    assert "at least 640 operations in 1 step, at least 2 KiB read and written" in result
+    assert "longest chain" not in result
 
 
 def test_the_workload_is_that_of_the_graph_as_it_runs() -> None:
@@ -497,7 +495,7 @@ def test_functions_with_an_input_signature_can_be_compared() -> None:
     assert compare(f, df.ones([4])).difference.agrees
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_a_non_function_is_refused() -> None:
     with pytest.raises(DTypeError, match="can't be called"):
         compare(3)
 
@@ -582,14 +580,14 @@ def test_the_trace_that_is_timed_is_of_the_converted_function() -> None:
 # Measuring
 
 
-def count_into(made: list[int]) -> measure.TimedCall:
+def count_into(changes: list[int]) -> measure.TimedCall:
     def function() -> None:
-        made.append(1)
+        changes.append(1)
 
-    return measure.TimedCall(function, (), {}, lambda: made.append(0))
+    return measure.TimedCall(function, (), {}, lambda: changes.append(0))
 
 
-def test_every_round_is_prepared_and_calls_take_turns() -> None:
+def test_every_round_is_prepared_and_calls_alternate() -> None:
     first: list[int] = []
     second: list[int] = []
     times = measure.best_times([count_into(first), count_into(second)])
@@ -606,8 +604,8 @@ def test_peak_memory_counts_arrays_that_were_freed_during_the_call() -> None:
         del first
         return second[:10].copy()
 
-    found = measure.peak_bytes(measure.TimedCall(work, (), {}, lambda: None))
-    assert 1_600_000 <= found < 1_700_000
+    result = measure.peak_bytes(measure.TimedCall(work, (), {}, lambda: None))
+    assert 1_600_000 <= result < 1_700_000
 
 
 def test_tracing_of_memory_that_was_on_stays_on() -> None:

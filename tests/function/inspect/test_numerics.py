@@ -34,9 +34,9 @@ def test_an_eager_op_is_named_with_line_index_and_value() -> None:
 
     with pytest.raises(df.errors.InvalidArgumentError) as caught:
         bad(df.constant([[1.0, 2.0], [-1.0, -3.0]]))
-    told = str(caught.value)
-    assert told.startswith("log(float32[2, 2]) computed -inf at [1, 0] of float32[2, 2], from 0.0")
-    assert f'File "{__file__}", line {line_of(bad, "math.log")}, in ' in told
+    message = str(caught.value)
+    assert message.startswith("log(float32[2, 2]) computed -inf at [1, 0] of float32[2, 2], from 0.0")
+    assert f'File "{__file__}", line {line_of(bad, "math.log")}, in ' in message
 
 
 @pytest.mark.usefixtures("checked")
@@ -87,12 +87,12 @@ def test_a_gradient_is_checked_and_nothing_is_assigned(compiled: bool) -> None:
 
 @pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize("compiled", [False, True])
-def test_what_was_not_finite_before_goes_through(compiled: bool) -> None:
+def test_nonfinite_inputs_are_not_reported(compiled: bool) -> None:
     def f(x):
         return df.reduce_sum(x * 2.0)
 
-    found = (df.function(f) if compiled else f)(df.constant([1.0, np.nan]))
-    assert np.isnan(found.numpy())
+    result = (df.function(f) if compiled else f)(df.constant([1.0, np.nan]))
+    assert np.isnan(result.numpy())
 
 
 @pytest.mark.usefixtures("checked")
@@ -125,11 +125,11 @@ def test_when_disabled_the_engine_and_the_compiled_call_are_back() -> None:
 
 @pytest.mark.usefixtures("checked")
 def test_other_threads_are_not_checked() -> None:
-    found = []
-    thread = threading.Thread(target=lambda: found.append(df.sqrt(df.constant(-1.0)).numpy()))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(df.sqrt(df.constant(-1.0)).numpy()))
     thread.start()
     thread.join()
-    assert np.isnan(found).all()
+    assert np.isnan(results).all()
 
 
 def test_it_is_not_switched_inside_of_a_tape_or_a_trace() -> None:

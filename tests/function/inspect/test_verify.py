@@ -1,4 +1,4 @@
-"""``df.verify``: that a function does the same eagerly and compiled, or which op first doesn't."""
+"""``df.verify``: a function computes the same eagerly and compiled, or the first differing op is named."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def line_of(function: object, part: str) -> int:
     return first + next(i for i, line in enumerate(lines) if part in line)
 
 
-def test_what_agrees_has_no_culprit() -> None:
+def test_equal_results_name_no_op() -> None:
     report = df.verify(lambda x: df.nn.softmax(x * 2.0), df.random.normal([8, 100]))
     assert report.agrees
     assert report.culprit is None
@@ -95,10 +95,10 @@ def test_the_report_reports_line_element_and_distance() -> None:
     assert culprit.actual == pytest.approx(2.5)
     assert culprit.difference.largest == pytest.approx(np.exp(2.5) - 2.5)
     assert culprit.alone
-    told = str(report)
-    assert "the first op to differ is exp_wrong_above_two" in told
-    assert f'File "{__file__}", line ' in told
-    assert "at [1, 0]" in told
+    text = str(report)
+    assert "the first op to differ is exp_wrong_above_two" in text
+    assert f'File "{__file__}", line ' in text
+    assert "at [1, 0]" in text
 
 
 def test_an_op_hidden_after_one_that_agrees_is_found() -> None:
@@ -205,7 +205,7 @@ def test_open_sizes_are_those_of_the_call() -> None:
     assert df.verify(f, df.ones([4])).culprit.op == "wrong_exp"
 
 
-def test_what_cannot_be_verified_is_refused() -> None:
+def test_verify_refuses_unsupported_functions() -> None:
     with pytest.raises(df.errors.DTypeError, match="can't be called"):
         df.verify(3)
     with df.GradientTape(), pytest.raises(df.errors.FailedPreconditionError, match="outside"):
@@ -220,11 +220,11 @@ def test_the_report_is_frozen() -> None:
 
 def in_one_kernel(graph: Graph, _: CostModel) -> list[Group]:
     """All elementwise nodes as one group, whatever they read."""
-    found = Group(0, (4,))
+    group = Group(0, (4,))
     for node in graph.nodes:
         if isinstance(node.op.kind, Elementwise):
-            found.add(node, (0,))
-    return [found]
+            group.add(node, (0,))
+    return [group]
 
 
 def test_kernels_that_wait_for_each_other_are_named_with_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Python values from globals and closures: traces keep them, and report it."""
+"""Python values from globals and closures: traces keep them as constants, and report it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_methods_are_looked_into():
     assert "RATE = 0.5 was compiled in" in model.call.explain()
 
 
-def test_what_the_function_itself_changes_is_no_surprise():
+def test_changes_by_the_function_itself_do_not_warn():
     count = 0
 
     @df.function

@@ -1,4 +1,4 @@
-"""Ops that need sizes as numbers, in traces that leave sizes open: they compute what known sizes do."""
+"""Ops that need sizes as numbers, in traces with symbolic sizes: same results as with static sizes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _values(shape: list[int]) -> Any:
 
 
 def _kept(x: Any) -> Any:
-    """``x``, of a size that only the run knows."""
+    """``x``, of a size known only at run time."""
     return df.boolean_mask(x, df.reduce_sum(x, list(range(1, len(x.shape)))) > 0.0)
 
 
@@ -256,7 +256,7 @@ def test_sizes_that_do_not_fit_when_the_function_is_called_name_the_function() -
         traced(df.ones([6]))
 
 
-def test_what_returns_as_many_tensors_as_an_open_size_is_not_deferred() -> None:
+def test_ops_with_a_dynamic_number_of_results_are_not_deferred() -> None:
     traced = df.function(lambda x: df.unstack(x)[0], input_signature=[df.TensorSpec([None, 3])])
     with pytest.raises(df.errors.InvalidArgumentError, match="axis 0 of shape"):
         traced(df.ones([4, 3]))

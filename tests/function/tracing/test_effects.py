@@ -100,7 +100,7 @@ def refuse(x):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_what_stands_after_an_error_is_not_done(compiled):
+def test_statements_after_an_error_do_not_run(compiled):
     v, w = df.Variable(1.0), df.Variable([1.0, 1.0])
 
     def program(x):
@@ -116,7 +116,7 @@ def test_what_stands_after_an_error_is_not_done(compiled):
     assert (float(v), w.numpy().tolist()) == (1.0, [1.0, 1.0])
 
 
-def test_effects_of_a_nested_function_stand_where_it_is_called():
+def test_effects_of_a_nested_function_are_ordered_by_its_call():
     log = []
     inner = df.function(lambda text: df.print(text, output_stream=log.append))
 

@@ -1,4 +1,4 @@
-"""Functions that read sizes as numbers are traced with open sizes, and computed when these are known."""
+"""Functions that read sizes as numbers are traced with symbolic sizes, and computed once these are bound."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_gradients_are_those_of_known_sizes(name: str) -> None:
             y = df.reduce_sum(function(x * weight) ** 2)
         return tape.gradient(y, [x, weight])
 
-    found = df.function(gradients, input_signature=[OPEN])(df.constant(IMAGES))
-    for a, b in zip(found, gradients(df.constant(IMAGES)), strict=True):
+    result = df.function(gradients, input_signature=[OPEN])(df.constant(IMAGES))
+    for a, b in zip(result, gradients(df.constant(IMAGES)), strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5)
 
 
@@ -72,8 +72,8 @@ def test_second_derivatives_are_those_of_known_sizes() -> None:
         return outer.gradient(first, x)
 
     x = df.constant(IMAGES[:, :3, :3])
-    found = df.function(second, input_signature=[OPEN])(x)
-    np.testing.assert_allclose(found.numpy(), second(x).numpy(), rtol=1e-4, atol=1e-4)
+    result = df.function(second, input_signature=[OPEN])(x)
+    np.testing.assert_allclose(result.numpy(), second(x).numpy(), rtol=1e-4, atol=1e-4)
 
 
 def test_sizes_may_depend_on_data() -> None:
@@ -82,9 +82,9 @@ def test_sizes_may_depend_on_data() -> None:
 
     traced = df.function(shown)
     for rows in (3, 6):
-        found = traced(df.constant(IMAGES), df.constant(rows))
-        assert found.shape == (2, 4, 4, 3)
-        np.testing.assert_allclose(found.numpy(), shown(IMAGES, rows).numpy(), rtol=1e-5)
+        result = traced(df.constant(IMAGES), df.constant(rows))
+        assert result.shape == (2, 4, 4, 3)
+        np.testing.assert_allclose(result.numpy(), shown(IMAGES, rows).numpy(), rtol=1e-5)
     assert traced.experimental_get_tracing_count() == 1
 
 

@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors without a value run as ops; for what has none the error names what to use."""
+"""NumPy functions on symbolic tensors run as ops; for one without an op the error names a replacement."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from dualflow.function.tracing.numpy_use import replacement
 )
 def test_a_numpy_function_compiles(function):
     x = np.array([1.0, 2.0], np.float64)
-    found = df.function(function)(df.constant(x))
-    np.testing.assert_allclose(found.numpy(), function(x), rtol=1e-12)
+    result = df.function(function)(df.constant(x))
+    np.testing.assert_allclose(result.numpy(), function(x), rtol=1e-12)
 
 
 def test_variables_and_updates_in_place_compile():
@@ -60,14 +60,14 @@ def test_conditions_of_numpy_functions_are_converted():
     assert f(df.constant([-1.0, -4.0])).numpy().tolist() == [1.0, 4.0]
 
 
-def test_what_has_a_value_while_tracing_is_numpys():
-    known = df.constant([1.0, 2.0])
+def test_numpy_functions_of_constants_run_while_tracing():
+    constant = df.constant([1.0, 2.0])
     types = []
 
     @df.function
     def f(x):
-        types.append(type(np.sin(known)))
-        return x + np.sin(known)
+        types.append(type(np.sin(constant)))
+        return x + np.sin(constant)
 
     f(df.ones([2]))
     assert types == [np.ndarray]
@@ -99,7 +99,7 @@ def test_the_error_names_the_function_to_use(function, words):
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "prod", "all", "absolute", "power", "concatenate"])
-def test_what_is_named_exists(name):
+def test_named_files_exist(name):
     _, _, path = str(replacement(name)).partition("df.")
     assert callable(getattr(df, path))
 

@@ -70,13 +70,13 @@ def test_output_gradients_are_given_for_a_target_of_unknown_size():
     def gradient(x, limit, weights):
         with df.GradientTape() as tape:
             tape.watch(x)
-            y = df.range(limit) * x  # as many elements as the data say
+            y = df.range(limit) * x  # a data-dependent number of elements
         return tape.gradient(y, x, weights)
 
     x = df.constant(2.0)
     for weights in ([1.0, 10.0, 100.0], 37.0):
-        found = gradient(x, df.constant(2.5), df.constant(weights))
-        assert float(found) == float(df.reduce_sum(df.constant([0.0, 1.0, 2.0]) * weights))
+        result = gradient(x, df.constant(2.5), df.constant(weights))
+        assert float(result) == float(df.reduce_sum(df.constant([0.0, 1.0, 2.0]) * weights))
 
 
 @pytest.mark.parametrize("times", [0, 1, 2])
@@ -88,8 +88,8 @@ def test_the_gradient_of_tile_by_any_number_of_times(times: int) -> None:
             y = df.tile(df.boolean_mask(x, x[:, 0] > 0.0), [times, 1]) ** 2
         return tape.gradient(y, x)
 
-    found = gradient(df.constant([[1.0, 2.0], [-1.0, 3.0]]))
-    np.testing.assert_array_equal(found, [[2.0 * times, 4.0 * times], [0.0, 0.0]])
+    result = gradient(df.constant([[1.0, 2.0], [-1.0, 3.0]]))
+    np.testing.assert_array_equal(result, [[2.0 * times, 4.0 * times], [0.0, 0.0]])
 
 
 def test_the_gradient_of_a_sort_after_a_loop_after_unique() -> None:

@@ -1,4 +1,4 @@
-"""Python inside of compiled functions: when it runs, in which order, and what flows back through it."""
+"""Python callbacks in compiled functions: when they run, in which order, and their gradients."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def ways(function):
 
 @pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
 def test_the_function_gets_tensors_that_have_their_values(way):
-    seen = []
+    received = []
 
     def f(x):
-        return df.py_function(lambda v: seen.append(v.numpy().tolist()) or v, [x], df.float32)
+        return df.py_function(lambda v: received.append(v.numpy().tolist()) or v, [x], df.float32)
 
     ways(f)[way](df.constant([1.0, 2.0]))
-    assert seen == [[1.0, 2.0]]
+    assert received == [[1.0, 2.0]]
 
 
 def test_a_compiled_function_calls_python_once_each_time():
@@ -76,9 +76,9 @@ def test_several_results_come_as_a_list(way):
     def f(x):
         return df.py_function(lambda v: (v + 1, v * 2), [x], [df.float32, df.float32])
 
-    found = ways(f)[way](df.constant(3.0))
-    assert isinstance(found, list)
-    assert [float(y) for y in found] == [4.0, 6.0]
+    result = ways(f)[way](df.constant(3.0))
+    assert isinstance(result, list)
+    assert [float(y) for y in result] == [4.0, 6.0]
 
 
 @pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
@@ -122,7 +122,7 @@ def test_inputs_without_a_common_shape_need_a_spec():
         f(df.constant([1.0, 2.0]), df.constant([1.0, 2.0, 3.0]))
 
 
-def test_what_the_function_keeps_and_changes_is_its_own():
+def test_arrays_that_the_function_keeps_and_changes_are_its_own():
     kept = []
 
     @df.function
@@ -307,8 +307,8 @@ def test_py_function_is_a_decorator(way):
         """The product, backwards."""
         return (x * y).numpy()[::-1]
 
-    found = ways(lambda x: reversed_product(x, [1.0, 10.0]))[way](df.constant([2.0, 3.0]))
-    assert found.numpy().tolist() == [30.0, 2.0]
+    result = ways(lambda x: reversed_product(x, [1.0, 10.0]))[way](df.constant([2.0, 3.0]))
+    assert result.numpy().tolist() == [30.0, 2.0]
     assert reversed_product.__doc__ == "The product, backwards."
 
 

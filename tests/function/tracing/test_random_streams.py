@@ -52,7 +52,7 @@ def test_two_ops_of_one_seed_draw_the_same_and_differ_between_calls():
     assert begun_anew_and_again(draws) == "AABBCC"
 
 
-def test_another_trace_of_a_function_begins_anew():
+def test_another_trace_of_a_function_starts_from_scratch():
     def draws() -> list[Any]:
         f = df.function(lambda n: uniform(1))
         return [f(0), f(0), f(1), f(0), f(1)]

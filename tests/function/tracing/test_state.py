@@ -42,7 +42,7 @@ def test_tensors_and_python_state_are_taken_as_they_were():
     assert float(f(df.constant(1.0))) == 200.0
 
 
-def test_what_was_read_before_an_update_keeps_its_value():
+def test_values_read_before_an_update_stay():
     v = df.Variable([1.0, 2.0])
     step = df.function(lambda: v.assign_add([1.0, 1.0], read_value=False))
     read, shown = v.read_value(), v.numpy()
@@ -176,12 +176,12 @@ def test_creating_a_variable_again_names_both_places():
 
 
 def test_creating_a_variable_on_a_later_call_is_refused():
-    made = []
+    variables = []
 
     @df.function
     def late(x, make):
         if make:
-            made.append(df.Variable(1.0))
+            variables.append(df.Variable(1.0))
         return x
 
     late(df.constant(1.0), False)
@@ -237,8 +237,8 @@ def test_random_numbers_follow_the_seed_as_eagerly():
     compiled_draw = df.function(draw)
     compiled_draw()
     df.random.set_seed(3)
-    for mine, wanted in zip(compiled_draw(), eager, strict=True):
-        assert np.array_equal(mine.numpy(), wanted)
+    for mine, expected in zip(compiled_draw(), eager, strict=True):
+        assert np.array_equal(mine.numpy(), expected)
 
 
 def test_threads_may_call_a_function_that_updates():

@@ -39,29 +39,29 @@ X = df.reshape(df.range(30.0), [2, 5, 3])
 @pytest.mark.parametrize("make", MAKE)
 def test_known_sizes_stay_known(name: str, make: str):
     shape_of, expected = SHAPES[name]
-    seen = []
+    shapes = []
 
     def f(x: Any) -> Any:
         y = MAKE[make](x, shape_of(df.shape(x)))
-        seen.append(y.shape)
+        shapes.append(y.shape)
         return y
 
-    found = df.function(f, input_signature=[df.TensorSpec([None, None, 3])])(X)
-    assert tuple(seen[0]) == expected
-    np.testing.assert_allclose(found, f(X), rtol=1e-6)
+    result = df.function(f, input_signature=[df.TensorSpec([None, None, 3])])(X)
+    assert tuple(shapes[0]) == expected
+    np.testing.assert_allclose(result, f(X), rtol=1e-6)
 
 
 def test_a_size_left_to_reshape_is_open():
-    seen = []
+    shapes = []
 
     @df.function(input_signature=[df.TensorSpec([None, None, 3])])
     def f(x):
         y = df.reshape(x, df.concat([[-1], df.shape(x)[2:]], 0))
-        seen.append(tuple(y.shape))
+        shapes.append(tuple(y.shape))
         return y
 
     np.testing.assert_array_equal(f(X), X.numpy().reshape(10, 3))
-    assert seen == [(None, 3)]
+    assert shapes == [(None, 3)]
 
 
 def test_a_negative_size_among_open_ones_is_refused_while_tracing():

@@ -74,17 +74,17 @@ def test_shape_dtype_rank_and_length_are_known():
 
 
 def test_a_symbol_shows_its_op_its_spec_and_its_line():
-    seen = []
+    texts = []
 
     def f(x):
         y = df.exp(x)
-        seen.extend([repr(y), str(y), x.name])
+        texts.extend([repr(y), str(y), x.name])
         return y
 
     traced(f)
-    assert seen[0].startswith("<tf.Tensor 'exp:0' shape=(2,) dtype=float32 created in File")
-    assert seen[1] == 'Tensor("exp:0", shape=(2,), dtype=float32)'
-    assert seen[2] == "x:0"
+    assert texts[0].startswith("<tf.Tensor 'exp:0' shape=(2,) dtype=float32 created in File")
+    assert texts[1] == 'Tensor("exp:0", shape=(2,), dtype=float32)'
+    assert texts[2] == "x:0"
 
 
 @pytest.fixture

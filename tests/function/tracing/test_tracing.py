@@ -113,7 +113,7 @@ def test_wrong_arguments_are_refused_with_the_signature():
         f(df.constant(1.0))
 
 
-def test_variables_share_a_trace_by_how_they_coincide():
+def test_variables_share_a_trace_by_their_aliasing():
     f, traces = counted(lambda a, b: a * 10.0 + b)
     v, w = df.Variable(1.0), df.Variable(2.0)
     assert [float(y) for y in (f(v, w), f(w, v), f(v, v), f(w, w))] == [12.0, 21.0, 11.0, 22.0]
@@ -367,8 +367,8 @@ def test_methods_have_the_signature_of_python_s_own(name, bound, of_the_class):
     methods = Methods()
     assert str(inspect.signature(getattr(methods, name))) == bound
     assert str(inspect.signature(getattr(Methods, name))) == of_the_class
-    found = inspect.signature(getattr(methods, name)).bind(df.ones([2]))
-    assert getattr(methods, name)(*found.args, **found.kwargs).numpy().tolist() in ([1.0, 1.0], [2.0, 2.0])
+    result = inspect.signature(getattr(methods, name)).bind(df.ones([2]))
+    assert getattr(methods, name)(*result.args, **result.kwargs).numpy().tolist() in ([1.0, 1.0], [2.0, 2.0])
 
 
 def test_input_signature_describes_the_arguments_of_a_star():

@@ -31,17 +31,17 @@ def words_of(path: Path) -> list[str]:
 
 def test_a_diagram_has_inputs_ops_lines_and_specs(traced) -> None:
     graph = traced(lambda x, w: df.matmul(x, w), TensorSpec([2, 3], name="x"), TensorSpec([3, 1], name="w"))
-    found = boxes_of(graph)
-    assert list(found) == ["%x", "%w", "matmul", "return"]
-    assert found["%x"].labels == ("float32[2, 3]",)
-    assert found["matmul"].labels == ("%0: float32[2, 1]",)
-    assert re.fullmatch(r"test_drawing\.py:\d+", found["matmul"].details[-1])
+    boxes = boxes_of(graph)
+    assert list(boxes) == ["%x", "%w", "matmul", "return"]
+    assert boxes["%x"].labels == ("float32[2, 3]",)
+    assert boxes["matmul"].labels == ("%0: float32[2, 1]",)
+    assert re.fullmatch(r"test_drawing\.py:\d+", boxes["matmul"].details[-1])
 
 
 def test_constants_are_part_of_their_readers(traced) -> None:
-    found = boxes_of(traced(lambda x: x * 2.5, [3]))
-    assert "constant" not in found
-    assert "constant 2.5" in found["multiply"].details
+    boxes = boxes_of(traced(lambda x: x * 2.5, [3]))
+    assert "constant" not in boxes
+    assert "constant 2.5" in boxes["multiply"].details
 
 
 def test_variables_updates_and_effects_are_marked(traced) -> None:
@@ -51,11 +51,11 @@ def test_variables_updates_and_effects_are_marked(traced) -> None:
         df.print(x)
         v.assign_add(x)
 
-    found = boxes_of(traced(step, [1]))
-    assert found["%weight"].kind == "variable"
-    assert found["%weight <-"].kind == "update"
-    assert found["print"].kind == "effect"
-    assert "effect: writes output" in found["print"].details
+    boxes = boxes_of(traced(step, [1]))
+    assert boxes["%weight"].kind == "variable"
+    assert boxes["%weight <-"].kind == "update"
+    assert boxes["print"].kind == "effect"
+    assert "effect: writes output" in boxes["print"].details
 
 
 def test_a_kernel_holds_its_ops_whose_inputs_have_the_outer_names(traced) -> None:
@@ -132,8 +132,8 @@ def test_long_names_are_shortened(traced) -> None:
         v.assign(x)
         return v * 2.0 + x
 
-    found = diagram(traced(step, TensorSpec([], name="x" * 300))).boxes
-    words = [word for box in found for word in (box.title, *box.details, *box.labels, *box.names)]
+    result = diagram(traced(step, TensorSpec([], name="x" * 300))).boxes
+    words = [word for box in result for word in (box.title, *box.details, *box.labels, *box.names)]
     assert max(map(len, words)) < 60
     assert any(word.startswith("%xxx") and word.endswith("...") for word in words)
 

@@ -60,13 +60,13 @@ def wires(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
 @given(wires())
 @settings(max_examples=60, deadline=None)
 def test_every_wire_runs_down_and_the_highest_row_is_the_first(given_wires) -> None:
-    count, found = given_wires
-    rows = rows_of(count, found)
-    assert all(rows[source] < rows[target] for source, target in found)
+    count, result = given_wires
+    rows = rows_of(count, result)
+    assert all(rows[source] < rows[target] for source, target in result)
     assert min(rows) == 0
 
 
-def test_what_reads_nothing_stands_above_its_only_reader() -> None:
+def test_a_box_without_inputs_is_above_its_only_reader() -> None:
     assert rows_of(5, [(0, 1), (1, 2), (2, 3), (4, 3)]) == [0, 1, 2, 3, 2]
 
 
@@ -108,7 +108,7 @@ def test_neighbours_have_a_gap_between_them(given_rows) -> None:
         assert all(b.x - a.x >= a.width + GAP for a, b in pairwise(row))
 
 
-def test_a_box_with_two_readers_stands_between_them() -> None:
+def test_a_box_with_two_readers_is_between_them() -> None:
     top, left, right = RowItem(0, 20, 9.0), RowItem(1, 20, 9.0), RowItem(1, 20, 9.0)
     set_x_positions([[top], [left, right]], [Link(top, left, 10, 10, True), Link(top, right, 10, 10, True)])
     assert left.x < top.x < right.x

@@ -53,7 +53,7 @@ def apart(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 
 @given(diagrams())
 @settings(max_examples=60, deadline=None)
-def test_no_box_or_label_lies_on_another(diagram: Diagram) -> None:
+def test_no_box_or_label_overlaps_another(diagram: Diagram) -> None:
     shapes = rectangles(place(diagram))
     for i, one in enumerate(shapes):
         assert all(apart(one, other) for other in shapes[:i])
@@ -72,7 +72,7 @@ def test_no_wire_runs_through_a_box(diagram: Diagram) -> None:
 
 @given(diagrams())
 @settings(max_examples=40, deadline=None)
-def test_each_box_stands_below_those_it_reads(diagram: Diagram) -> None:
+def test_each_box_is_below_its_inputs(diagram: Diagram) -> None:
     picture = place(diagram)
     for wire in diagram.wires:
         source, target = picture.boxes[wire.source], picture.boxes[wire.target]

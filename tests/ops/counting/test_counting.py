@@ -22,8 +22,8 @@ MATRIX = [[1, 1, 2], [0, 3, 3]]
 def test_counts_are_numpys(x, least, most):
     size = max(int(x.max(initial=-1)) + 1, least or 0)
     size = size if most is None else min(size, most)
-    found = df.math.bincount(x, minlength=least, maxlength=most)
-    np.testing.assert_array_equal(found, np.bincount(x, minlength=max(size, 1))[:size])
+    result = df.math.bincount(x, minlength=least, maxlength=most)
+    np.testing.assert_array_equal(result, np.bincount(x, minlength=max(size, 1))[:size])
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_counts_with_options(mode, options, expected):
     ],
 )
 def test_rows_are_counted_by_themselves(mode, options, expected):
-    found = mode(lambda x: df.math.bincount(x, **options))(df.constant(MATRIX))
-    np.testing.assert_array_equal(found, expected)
+    result = mode(lambda x: df.math.bincount(x, **options))(df.constant(MATRIX))
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_counts_of_nothing(mode):
@@ -94,10 +94,10 @@ def test_the_gradient_of_weighted_counts_goes_to_the_weights(mode):
         ([np.inf, -np.inf], [0.0, 5.0], 2, [1, 1]),
     ],
 )
-def test_a_histogram_counts_what_lies_in_its_parts(mode, values, ends, nbins, expected):
+def test_a_histogram_counts_the_values_in_its_bins(mode, values, ends, nbins, expected):
     x = df.constant(values)
-    found = mode(lambda x: df.histogram_fixed_width(x, ends, nbins))(x)
-    np.testing.assert_array_equal(found, expected)
+    result = mode(lambda x: df.histogram_fixed_width(x, ends, nbins))(x)
+    np.testing.assert_array_equal(result, expected)
     bins = mode(lambda x: df.histogram_fixed_width_bins(x, ends, nbins))(x)
     assert bins.shape == x.shape
     np.testing.assert_array_equal(np.bincount(bins.numpy().reshape(-1), minlength=nbins), expected)
@@ -112,10 +112,10 @@ def test_no_histogram_of_nan_or_of_no_interval(mode, values, ends):
 
 
 def test_the_number_of_parts_may_be_a_tensor(mode):
-    found = mode(lambda x, n: df.histogram_fixed_width(x, [0.0, 5.0], n))(
+    result = mode(lambda x, n: df.histogram_fixed_width(x, [0.0, 5.0], n))(
         df.constant([1.0, 4.0]), df.constant(2)
     )
-    np.testing.assert_array_equal(found, [1, 1])
+    np.testing.assert_array_equal(result, [1, 1])
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_the_number_of_parts_may_be_a_tensor(mode):
         ([1, 0], [[0], [0]], {}, [[1, 0], [1, 0]]),
     ],
 )
-def test_labels_meet_predictions(mode, labels, predictions, options, expected):
+def test_labels_are_broadcast_with_predictions(mode, labels, predictions, options, expected):
     call = mode(lambda x, y: df.math.confusion_matrix(x, y, **options))
     np.testing.assert_array_equal(call(df.constant(labels), df.constant(predictions)), expected)
 
@@ -141,7 +141,7 @@ def test_a_label_that_is_no_class_is_an_error(mode, labels):
 
 
 @pytest.mark.parametrize(("x", "part"), [([0, 1, 0, 3], 0.5), ([], np.nan), ([0.0, np.nan, -0.0, 1.0], 0.5)])
-def test_what_part_is_zero(mode, x, part):
-    found = mode(df.math.zero_fraction)(df.constant(x))
-    np.testing.assert_array_equal(found, np.float32(part), strict=True)
+def test_zero_fraction(mode, x, part):
+    result = mode(df.math.zero_fraction)(df.constant(x))
+    np.testing.assert_array_equal(result, np.float32(part), strict=True)
     assert df.nn.zero_fraction is df.math.zero_fraction

@@ -1,4 +1,4 @@
-"""What running products and sums refuse: what they were given, and what to do about it."""
+"""Errors of running products and sums: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

@@ -55,18 +55,18 @@ def test_sums_of_exponentials_at_infinity(mode, x, expected):
 
 @pytest.mark.parametrize("dtype", [df.int8, df.uint16, df.int64, df.float16, df.complex64])
 def test_running_products_keep_the_dtype(mode, dtype):
-    found = mode(df.math.cumprod)(df.constant([2, 3, 4], dtype))
-    np.testing.assert_array_equal(found, np.array([2, 6, 24], dtype.dtype), strict=True)
+    result = mode(df.math.cumprod)(df.constant([2, 3, 4], dtype))
+    np.testing.assert_array_equal(result, np.array([2, 6, 24], dtype.dtype), strict=True)
 
 
 def slopes(function, x):
     """Each element's gradient of the weighted sum of the results, by differences in float64."""
-    weights, found = np.cos(np.arange(len(x)) + 1.0), np.empty(len(x))
+    weights, result = np.cos(np.arange(len(x)) + 1.0), np.empty(len(x))
     for i in range(len(x)):
         step = np.zeros(len(x))
         step[i] = 1e-6
-        found[i] = np.sum(weights * (function(x + step) - function(x - step))) / 2e-6
-    return found
+        result[i] = np.sum(weights * (function(x + step) - function(x - step))) / 2e-6
+    return result
 
 
 @pytest.mark.parametrize(("exclusive", "reverse"), WAYS)
@@ -91,8 +91,8 @@ def test_gradients_of_sums_of_exponentials_are_0_at_minus_infinity(mode, exclusi
             y = df.math.cumulative_logsumexp(x, exclusive=exclusive, reverse=True)
         return tape.gradient(y, x)
 
-    found = mode(gradient)(df.constant([-math.inf, 2.0, 3.0])).numpy()
+    slope = mode(gradient)(df.constant([-math.inf, 2.0, 3.0])).numpy()
     expected = [0, 2 / (1 + math.e), 1 + 2 * math.e / (1 + math.e)]
     if exclusive:
         expected = [0, 1 / (1 + math.e), 1 + math.e / (1 + math.e)]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(slope, expected, rtol=1e-6)

@@ -14,8 +14,8 @@ import dualflow as df
 NAN, INF = np.nan, np.inf
 
 
-def same(found, expected, dtype=None):
-    np.testing.assert_array_equal(found, np.array(expected, dtype), strict=dtype is not None)
+def same(result, expected, dtype=None):
+    np.testing.assert_array_equal(result, np.array(expected, dtype), strict=dtype is not None)
 
 
 @given(x=st.integers(-128, 127), y=st.integers(-128, 127).filter(bool))
@@ -92,9 +92,9 @@ def test_a_sum_of_tensors(mode):
         ([True], df.int8, [1]),
     ],
 )
-def test_what_a_dtype_cannot_hold_is_its_nearest_number(mode, x, target, expected):
-    found = mode(lambda x: df.saturate_cast(x, target))(df.constant(x))
-    same(found, expected, target.dtype)
+def test_saturate_cast_clips_to_the_range_of_the_dtype(mode, x, target, expected):
+    result = mode(lambda x: df.saturate_cast(x, target))(df.constant(x))
+    same(result, expected, target.dtype)
 
 
 @given(x=st.integers(-(2**63), 2**63 - 1), target=st.sampled_from(["int8", "uint16", "int32", "uint64"]))

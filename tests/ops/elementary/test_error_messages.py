@@ -1,4 +1,4 @@
-"""What quotients and conversions refuse: what they were given, and what to do about it."""
+"""Errors of quotients and conversions: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ def test_numbers_come_back_from_their_bytes(dtype, little, data):
     numbers = np.array(data.draw(st.lists(st.integers(0, 1), max_size=4)), dtype)
     part = np.dtype(f"<f{numbers.itemsize // 2}") if numbers.dtype.kind == "c" else numbers.dtype
     ordered = numbers.view(part).astype(part.newbyteorder("<" if little else ">"))
-    found = io.decode_raw([ordered.tobytes()], dtype, little_endian=little)
-    np.testing.assert_array_equal(found, numbers[None])
+    result = io.decode_raw([ordered.tobytes()], dtype, little_endian=little)
+    np.testing.assert_array_equal(result, numbers[None])
 
 
 def test_raw_bytes_have_an_axis_of_their_own():
@@ -30,8 +30,8 @@ def test_raw_bytes_have_an_axis_of_their_own():
 
 
 def test_a_fixed_length_cuts_and_pads():
-    found = io.decode_raw([b"ab", b"cdefgh"], df.uint8, fixed_length=4)
-    assert found.numpy().tolist() == [[97, 98, 0, 0], [99, 100, 101, 102]]
+    result = io.decode_raw([b"ab", b"cdefgh"], df.uint8, fixed_length=4)
+    assert result.numpy().tolist() == [[97, 98, 0, 0], [99, 100, 101, 102]]
 
 
 def test_base64_is_safe_in_addresses():
@@ -44,9 +44,14 @@ def test_base64_is_safe_in_addresses():
     ]
 
 
-@pytest.mark.parametrize(("kind", "made"), [("ZLIB", zlib.compress), ("GZIP", gzip.compress), ("", bytes)])
-def test_compressed_data_come_back(kind, made):
-    assert io.decode_compressed([made(b"abc" * 50), made(b"")], kind).numpy().tolist() == [b"abc" * 50, b""]
+@pytest.mark.parametrize(
+    ("kind", "compress"), [("ZLIB", zlib.compress), ("GZIP", gzip.compress), ("", bytes)]
+)
+def test_compressed_data_come_back(kind, compress):
+    assert io.decode_compressed([compress(b"abc" * 50), compress(b"")], kind).numpy().tolist() == [
+        b"abc" * 50,
+        b"",
+    ]
 
 
 TABLES = {
@@ -75,11 +80,11 @@ TABLES = {
 @pytest.mark.parametrize("case", TABLES)
 def test_the_columns_of_a_table(case, mode):
     call, expected = TABLES[case]
-    found = [x.numpy() for x in mode(call)()]
-    assert [x if isinstance(x, bytes) else x.tolist() for x in found] == expected
+    columns = [x.numpy() for x in mode(call)()]
+    assert [x if isinstance(x, bytes) else x.tolist() for x in columns] == expected
 
 
 def test_columns_have_the_dtypes_of_their_defaults():
     defaults = [1, 1.0, "", df.constant([1], df.int64), df.constant(1.0, df.float64)]
-    found = io.decode_csv("1,1,1,1,1", defaults)
-    assert [x.dtype for x in found] == [df.int32, df.float32, df.string, df.int64, df.float64]
+    result = io.decode_csv("1,1,1,1,1", defaults)
+    assert [x.dtype for x in result] == [df.int32, df.float32, df.string, df.int64, df.float64]

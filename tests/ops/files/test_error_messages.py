@@ -1,4 +1,4 @@
-"""What functions of files refuse: what they were given, and what to do about it."""
+"""Errors of functions of files: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

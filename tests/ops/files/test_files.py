@@ -1,4 +1,4 @@
-"""Files as strings: read, written whole, found by their names."""
+"""Reading, writing and matching files, as string tensors."""
 
 import os
 import signal
@@ -96,15 +96,15 @@ def test_names_are_found_by_patterns(tmp_path, mode):
     (tmp_path / "e" / "f.txt").write_text("")
     find = mode(lambda p: df.io.matching_files(df.strings.join([str(tmp_path), "/", p])))
 
-    def found(*patterns):
+    def matching(*patterns):
         names = find(df.constant(list(patterns))).numpy()
         return [os.path.relpath(os.fsdecode(n), tmp_path) for n in names]
 
-    assert found("*.txt") == [".c.txt", "a.txt", "b.txt"]
-    assert found("?.txt", "[ab].txt") == ["a.txt", "b.txt"]
-    assert found("*") == [".c.txt", "a.txt", "b.txt", "d.csv", "e"]
-    assert found("*/*") == ["e/f.txt"]
-    assert found("none") == []
+    assert matching("*.txt") == [".c.txt", "a.txt", "b.txt"]
+    assert matching("?.txt", "[ab].txt") == ["a.txt", "b.txt"]
+    assert matching("*") == [".c.txt", "a.txt", "b.txt", "d.csv", "e"]
+    assert matching("*/*") == ["e/f.txt"]
+    assert matching("none") == []
 
 
 def test_gfile_makes_moves_and_removes(tmp_path):

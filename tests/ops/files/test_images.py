@@ -80,9 +80,9 @@ def test_formats_without_loss_are_read(kind):
 def test_jpeg_is_near(mode):
     picture = np.broadcast_to(np.arange(0, 160, 10, dtype=np.uint8)[:, None, None], (16, 24, 3))
     jpeg = df.io.encode_jpeg(picture, quality=100, chroma_downsampling=False)
-    found = mode(df.io.decode_jpeg)(jpeg)
-    assert found.shape == (16, 24, 3)
-    assert np.abs(found.numpy().astype(int) - picture).max() <= 3
+    result = mode(df.io.decode_jpeg)(jpeg)
+    assert result.shape == (16, 24, 3)
+    assert np.abs(result.numpy().astype(int) - picture).max() <= 3
     assert df.io.decode_jpeg(jpeg, channels=1).shape == (16, 24, 1)
     assert df.io.decode_jpeg(jpeg, ratio=2).shape == (8, 12, 3)
     assert df.io.extract_jpeg_shape(jpeg).numpy().tolist() == [16, 24, 3]
@@ -112,8 +112,8 @@ def test_a_jpeg_is_made_as_requested():
 
 def test_a_window_of_an_image(mode):
     png = df.io.encode_png(PICTURE)
-    found = mode(lambda x, w: df.io.decode_and_crop_jpeg(x, w))(png, df.constant([1, 2, 3, 2]))
-    np.testing.assert_array_equal(found, PICTURE[1:4, 2:4])
+    result = mode(lambda x, w: df.io.decode_and_crop_jpeg(x, w))(png, df.constant([1, 2, 3, 2]))
+    np.testing.assert_array_equal(result, PICTURE[1:4, 2:4])
 
 
 def test_the_frames_of_an_animation():
@@ -121,9 +121,9 @@ def test_the_frames_of_an_animation():
     file = io.BytesIO()
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
     contents = file.getvalue()
-    found = df.io.decode_gif(contents)
-    assert found.shape == (3, 2, 3, 3)
-    assert found[:, 0, 0, 0].numpy().tolist() == [0, 100, 200]
+    result = df.io.decode_gif(contents)
+    assert result.shape == (3, 2, 3, 3)
+    assert result[:, 0, 0, 0].numpy().tolist() == [0, 100, 200]
     assert df.io.decode_image(contents).shape == (3, 2, 3, 3)
     assert df.io.decode_image(contents, expand_animations=False).shape == (2, 3, 3)
     assert df.function(df.io.decode_gif)(df.constant(contents)).shape == (3, 2, 3, 3)

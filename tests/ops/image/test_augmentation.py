@@ -24,15 +24,15 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_what_a_seed_decides_is_tensorflows(mode, name):
+def test_seeded_augmentations_equal_tensorflows(mode, name):
     arguments, expected = DRAWN[name]
     change = getattr(image, f"stateless_random_{name}")
-    found = mode(lambda x, seed: change(x, *arguments, seed=seed))(X, df.constant(SEED))
-    assert found.numpy().ravel().tolist() == list(expected)
+    result = mode(lambda x, seed: change(x, *arguments, seed=seed))(X, df.constant(SEED))
+    assert result.numpy().ravel().tolist() == list(expected)
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_streams_draw_anew_and_a_seed_begins_them_again(name):
+def test_streams_draw_new_numbers_and_a_seed_restarts_them(name):
     change = df.function(lambda x: getattr(image, f"random_{name}")(x, *DRAWN[name][0]))
 
     def draws():

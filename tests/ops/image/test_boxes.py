@@ -70,9 +70,9 @@ def test_compiled_functions_choose_as_eager_code_does():
 def test_soft_scores_fall_with_the_overlap():
     boxes = np.array([[0, 0, 1, 1], [0, 0.5, 1, 1.5], [5, 5, 6, 6]], np.float32)
     scores = np.array([0.9, 0.8, 0.1], np.float32)
-    places, found = image.non_max_suppression_with_scores(boxes, scores, 3, soft_nms_sigma=0.5)
+    places, result = image.non_max_suppression_with_scores(boxes, scores, 3, soft_nms_sigma=0.5)
     assert places.numpy().tolist() == [0, 1, 2]
-    np.testing.assert_allclose(found, [0.9, 0.8 * np.exp(-((1 / 3) ** 2)), 0.1], rtol=1e-5)
+    np.testing.assert_allclose(result, [0.9, 0.8 * np.exp(-((1 / 3) ** 2)), 0.1], rtol=1e-5)
 
 
 def test_overlaps_of_any_measure():
@@ -89,8 +89,8 @@ def test_equal_scores_are_taken_in_order():
 def test_outlines_are_one_pixel_wide_and_end_at_the_image(mode):
     boxes = [[[0.25, 0.25, 0.75, 1.0], [-1.0, -1.0, 0.5, 0.5]]]
     colours = [[1.0], [2.0]]
-    found = mode(lambda x: image.draw_bounding_boxes(x, boxes, colours))(df.zeros([1, 5, 5, 1]))
-    assert found[0, ..., 0].numpy().astype(int).tolist() == [
+    result = mode(lambda x: image.draw_bounding_boxes(x, boxes, colours))(df.zeros([1, 5, 5, 1]))
+    assert result[0, ..., 0].numpy().astype(int).tolist() == [
         [0, 0, 2, 0, 0],
         [0, 1, 2, 1, 1],
         [2, 2, 2, 0, 1],
@@ -101,5 +101,5 @@ def test_outlines_are_one_pixel_wide_and_end_at_the_image(mode):
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_boxes_without_colours_take_tensorflows(channels):
-    found = image.draw_bounding_boxes(df.zeros([1, 4, 4, channels]), [[[0.0, 0.0, 1.0, 1.0]]], None)
-    assert found[0, 0, 0].numpy().tolist() == {1: [1], 3: [1, 1, 0], 4: [1, 1, 0, 1]}[channels]
+    result = image.draw_bounding_boxes(df.zeros([1, 4, 4, channels]), [[[0.0, 0.0, 1.0, 1.0]]], None)
+    assert result[0, 0, 0].numpy().tolist() == {1: [1], 3: [1, 1, 0], 4: [1, 1, 0, 1]}[channels]

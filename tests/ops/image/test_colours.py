@@ -1,4 +1,4 @@
-"""Dtypes and colours of images, and their changes: TensorFlow's values, and the ways back."""
+"""Dtype and colour conversions of images: TensorFlow's values, and their inverses."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ADJUSTED = {
 @pytest.mark.parametrize("name", ADJUSTED)
 def test_adjusted_pixels_are_tensorflows(mode, name):
     change, expected = ADJUSTED[name]
-    found = mode(change)(PIXELS)
-    assert found.dtype is df.uint8
-    assert found.numpy().ravel().tolist() == [int(n) for n in expected.split()]
+    result = mode(change)(PIXELS)
+    assert result.dtype is df.uint8
+    assert result.numpy().ravel().tolist() == [int(n) for n in expected.split()]
 
 
 @pytest.mark.parametrize("name", ADJUSTED)
@@ -44,8 +44,8 @@ INTEGERS = ["uint8", "int8", "uint16", "int16", "int32", "int64"]
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_the_ends_of_integers_are_zero_and_one(mode, dtype):
     most = np.iinfo(dtype).max
-    found = mode(lambda x: image.convert_image_dtype(x, df.float64))(np.array([0, most], dtype))
-    np.testing.assert_allclose(found, [0, 1])
+    result = mode(lambda x: image.convert_image_dtype(x, df.float64))(np.array([0, most], dtype))
+    np.testing.assert_allclose(result, [0, 1])
     back = mode(lambda x: image.convert_image_dtype(x, dtype))(np.array([-9.0, 0, 1, 9]))
     assert back.numpy().tolist() == [np.iinfo(dtype).min, 0, most, most]
 
@@ -59,24 +59,24 @@ def test_wider_dtypes_and_back_change_nothing(dtype, between):
 
 
 def test_half_precision_reaches_the_ends_of_wide_integers():
-    found = image.convert_image_dtype(df.constant([0.0, 1.0], df.float16), df.uint16)
-    assert found.numpy().tolist() == [0, 65535]
+    result = image.convert_image_dtype(df.constant([0.0, 1.0], df.float16), df.uint16)
+    assert result.numpy().tolist() == [0, 65535]
 
 
 @given(st.tuples(*[st.integers(0, 255).map(lambda n: n / 255)] * 3))
 def test_hue_saturation_and_value(colour):
-    found = image.rgb_to_hsv(df.constant([colour], df.float64))
-    np.testing.assert_allclose(found[0], colorsys.rgb_to_hsv(*colour), atol=1e-9)
-    np.testing.assert_allclose(image.hsv_to_rgb(found)[0], colour, atol=1e-9)
+    result = image.rgb_to_hsv(df.constant([colour], df.float64))
+    np.testing.assert_allclose(result[0], colorsys.rgb_to_hsv(*colour), atol=1e-9)
+    np.testing.assert_allclose(image.hsv_to_rgb(result)[0], colour, atol=1e-9)
 
 
 @pytest.mark.parametrize("space", ["yiq", "yuv"])
 def test_other_spaces_and_back(mode, space):
     x = np.random.default_rng(0).uniform(size=(2, 3, 3)).astype(np.float32)
     there, back = getattr(image, f"rgb_to_{space}"), getattr(image, f"{space}_to_rgb")
-    found = mode(there)(x)
-    np.testing.assert_allclose(found[..., 0], x @ np.array([0.299, 0.587, 0.114], np.float32), rtol=1e-5)
-    np.testing.assert_allclose(mode(back)(found), x, atol=1e-4)
+    result = mode(there)(x)
+    np.testing.assert_allclose(result[..., 0], x @ np.array([0.299, 0.587, 0.114], np.float32), rtol=1e-5)
+    np.testing.assert_allclose(mode(back)(result), x, atol=1e-4)
 
 
 def test_grey(mode):
@@ -88,9 +88,9 @@ def test_grey(mode):
 
 def test_standardized_images_have_mean_zero_and_deviation_one(mode):
     x = np.random.default_rng(0).integers(0, 255, (2, 9, 8, 3)).astype(np.uint8)
-    found = mode(image.per_image_standardization)(x)
-    np.testing.assert_allclose(found.numpy().mean((1, 2, 3)), 0, atol=1e-5)
-    np.testing.assert_allclose(found.numpy().std((1, 2, 3)), 1, rtol=1e-4)
+    result = mode(image.per_image_standardization)(x)
+    np.testing.assert_allclose(result.numpy().mean((1, 2, 3)), 0, atol=1e-5)
+    np.testing.assert_allclose(result.numpy().std((1, 2, 3)), 1, rtol=1e-4)
 
 
 def test_gradients_flow_through_colours(mode):
@@ -102,5 +102,5 @@ def test_gradients_flow_through_colours(mode):
             value = df.reduce_max(image.adjust_hue(x, 0.2), -1)
         return tape.gradient(value, x)
 
-    found = mode(gradient)(df.constant([[0.2, 0.9, 0.4]]))
-    np.testing.assert_allclose(found, [[0, 1, 0]], atol=1e-5)
+    slope = mode(gradient)(df.constant([[0.2, 0.9, 0.4]]))
+    np.testing.assert_allclose(slope, [[0, 1, 0]], atol=1e-5)

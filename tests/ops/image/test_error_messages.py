@@ -1,4 +1,4 @@
-"""What ``df.image`` refuses: what it was given, and what to do about it."""
+"""Errors of ``df.image``: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

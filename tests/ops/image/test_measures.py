@@ -1,4 +1,4 @@
-"""Measures of images."""
+"""Image measures: PSNR, SSIM, total variation and Sobel edges."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ B = np.random.default_rng(1).uniform(size=(2, 20, 24, 3)).astype(np.float32)
 
 
 def test_signal_to_noise(mode):
-    found = mode(lambda a, b: image.psnr(a, b, 1.0))(A, B)
-    np.testing.assert_allclose(found, -10 * np.log10(((A - B) ** 2).mean((1, 2, 3))), rtol=1e-5)
+    result = mode(lambda a, b: image.psnr(a, b, 1.0))(A, B)
+    np.testing.assert_allclose(result, -10 * np.log10(((A - B) ** 2).mean((1, 2, 3))), rtol=1e-5)
     assert np.isinf(image.psnr(A, A, 1.0)).all()
 
 
@@ -40,8 +40,8 @@ def similarity(a, b):
 
 def test_structural_similarity(mode):
     expected = similarity(A, B)
-    found = mode(lambda a, b: image.ssim(a, b, 1.0))(A, B)
-    np.testing.assert_allclose(found, expected.mean((1, 2, 3)), rtol=1e-4, atol=1e-6)
+    result = mode(lambda a, b: image.ssim(a, b, 1.0))(A, B)
+    np.testing.assert_allclose(result, expected.mean((1, 2, 3)), rtol=1e-4, atol=1e-6)
     windows = image.ssim(A, B, 1.0, return_index_map=True)
     np.testing.assert_allclose(windows, expected.mean(3), rtol=1e-3, atol=1e-5)
 
@@ -58,8 +58,8 @@ def test_similarities_are_tensorflows(mode):
     x, y = (df.random.stateless_uniform([40, 40, 1], seed) for seed in ((1, 2), (3, 4)))
     np.testing.assert_allclose(mode(lambda x, y: image.ssim(x, y, 1.0))(x, y), -0.012833079, rtol=1e-4)
     mixed = y * 0.3 + x * 0.7
-    found = mode(lambda x, y: image.ssim_multiscale(x, y, 1.0, (0.4, 0.6)))(x, mixed)
-    np.testing.assert_allclose(found, 0.87879443, rtol=1e-5)
+    result = mode(lambda x, y: image.ssim_multiscale(x, y, 1.0, (0.4, 0.6)))(x, mixed)
+    np.testing.assert_allclose(result, 0.87879443, rtol=1e-5)
 
 
 def test_similarity_is_machine_code():
@@ -70,8 +70,8 @@ def test_similarity_is_machine_code():
 
 def test_variation_and_gradients(mode):
     down, right = np.diff(A, axis=1), np.diff(A, axis=2)
-    found = mode(image.total_variation)(A)
-    np.testing.assert_allclose(found, abs(down).sum((1, 2, 3)) + abs(right).sum((1, 2, 3)), rtol=1e-5)
+    result = mode(image.total_variation)(A)
+    np.testing.assert_allclose(result, abs(down).sum((1, 2, 3)) + abs(right).sum((1, 2, 3)), rtol=1e-5)
     dy, dx = mode(image.image_gradients)(A)
     np.testing.assert_array_equal(dy, np.pad(down, [(0, 0), (0, 1), (0, 0), (0, 0)]))
     np.testing.assert_array_equal(dx, np.pad(right, [(0, 0), (0, 0), (0, 1), (0, 0)]))
@@ -79,9 +79,9 @@ def test_variation_and_gradients(mode):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_edges_are_scipys(mode, dtype):
-    found = mode(image.sobel_edges)(A.astype(dtype))
+    result = mode(image.sobel_edges)(A.astype(dtype))
     for i, axis in enumerate((1, 2)):
         other = 3 - axis
         smooth = scipy.ndimage.correlate1d(A.astype(float), [1, 2, 1], other, mode="mirror")
         expected = scipy.ndimage.correlate1d(smooth, [-1, 0, 1], axis, mode="mirror")
-        np.testing.assert_allclose(found[..., i], expected, atol=1e-5)
+        np.testing.assert_allclose(result[..., i], expected, atol=1e-5)

@@ -29,29 +29,29 @@ def test_patches_are_rows_of_pixels(mode, size, step, rate, padding):
         for y in range(0, wide.shape[1] - reach[0] + 1, step[0])
     ]
     expected = np.array(rows).transpose(2, 0, 1, 3)
-    found = mode(lambda x: image.extract_patches(x, [1, *size, 1], [1, *step, 1], [1, *rate, 1], padding))(X)
-    np.testing.assert_array_equal(found, expected)
+    result = mode(lambda x: image.extract_patches(x, [1, *size, 1], [1, *step, 1], [1, *rate, 1], padding))(X)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_the_whole_image_as_a_box_is_itself(mode):
     whole = [[0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]]
-    found = mode(lambda x: image.crop_and_resize(x, whole, [1, 0], [7, 8]))(X)
-    np.testing.assert_allclose(found[0], X[1], atol=1e-6)
-    np.testing.assert_allclose(found[1], X[0, ::-1, ::-1], atol=1e-5)
+    result = mode(lambda x: image.crop_and_resize(x, whole, [1, 0], [7, 8]))(X)
+    np.testing.assert_allclose(result[0], X[1], atol=1e-6)
+    np.testing.assert_allclose(result[1], X[0, ::-1, ::-1], atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["bilinear", "nearest"])
-def test_what_lies_beyond_the_image_is_the_given_value(mode, method):
+def test_pixels_outside_of_the_image_have_the_extrapolation_value(mode, method):
     box = [[-0.5, 0.0, 1.0, 1.0]]
-    found = mode(lambda x: image.crop_and_resize(x, box, [0], [10, 8], method, 7.0))(X)
-    np.testing.assert_array_equal(found[0, :3], np.full((3, 8, 3), 7.0))
-    np.testing.assert_allclose(found[0, -1], X[0, -1], atol=1e-5)
+    result = mode(lambda x: image.crop_and_resize(x, box, [0], [10, 8], method, 7.0))(X)
+    np.testing.assert_array_equal(result[0, :3], np.full((3, 8, 3), 7.0))
+    np.testing.assert_allclose(result[0, -1], X[0, -1], atol=1e-5)
 
 
 def test_boxes_are_interpolated_between_pixels():
     ramp = np.arange(5.0).reshape(1, 5, 1, 1) + np.zeros((1, 5, 5, 1))
-    found = image.crop_and_resize(ramp, [[0.1, 0.3, 0.6, 0.3]], [0], [3, 1])
-    np.testing.assert_allclose(found.numpy().ravel(), [0.4, 1.4, 2.4], atol=1e-6)
+    result = image.crop_and_resize(ramp, [[0.1, 0.3, 0.6, 0.3]], [0], [3, 1])
+    np.testing.assert_allclose(result.numpy().ravel(), [0.4, 1.4, 2.4], atol=1e-6)
 
 
 def test_gradients_flow_to_the_image_and_the_boxes(mode):

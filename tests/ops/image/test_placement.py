@@ -15,7 +15,7 @@ MOVED = {
     "up and down": (image.flip_up_down, lambda x: x[:, ::-1]),
     "transposed": (image.transpose, lambda x: x.swapaxes(1, 2)),
     **{
-        f"{k} turns": (lambda x, k=k: image.rot90(x, k), lambda x, k=k: np.rot90(x, k, (1, 2)))
+        f"{k} rotations": (lambda x, k=k: image.rot90(x, k), lambda x, k=k: np.rot90(x, k, (1, 2)))
         for k in range(-1, 5)
     },
     "cut": (lambda x: image.crop_to_bounding_box(x, 1, 2, 3, 2), lambda x: x[:, 1:4, 2:4]),

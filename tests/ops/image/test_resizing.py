@@ -48,10 +48,10 @@ RESIZED = {
 
 @pytest.mark.parametrize(("method", "antialias"), RESIZED)
 def test_values_are_tensorflows(mode, method, antialias):
-    found = mode(lambda x: image.resize(x, [2, 5], method, antialias=antialias))(PICTURE)
+    result = mode(lambda x: image.resize(x, [2, 5], method, antialias=antialias))(PICTURE)
     expected = np.array(RESIZED[method, antialias].split(), float)
-    assert found.dtype is df.float32
-    np.testing.assert_allclose(found.numpy().ravel(), expected, atol=1e-6)
+    assert result.dtype is df.float32
+    np.testing.assert_allclose(result.numpy().ravel(), expected, atol=1e-6)
 
 
 SIZES = st.tuples(st.integers(1, 12), st.integers(1, 12))
@@ -61,18 +61,18 @@ SIZES = st.tuples(st.integers(1, 12), st.integers(1, 12))
 @given(st.sampled_from(METHODS), SIZES, SIZES, st.booleans())
 def test_an_even_image_stays_as_it_is(method, old, new, antialias):
     """The weights of each pixel add to 1."""
-    found = image.resize(df.ones([1, *old, 2]) * 0.75, new, method, antialias=antialias)
-    assert found.shape.as_list() == [1, *new, 2]
-    np.testing.assert_allclose(found, 0.75, atol=1e-5)
+    result = image.resize(df.ones([1, *old, 2]) * 0.75, new, method, antialias=antialias)
+    assert result.shape.as_list() == [1, *new, 2]
+    np.testing.assert_allclose(result, 0.75, atol=1e-5)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(METHODS), SIZES, SIZES, st.booleans())
 def test_height_and_width_are_resized_alike(method, old, new, antialias):
     x = np.random.default_rng(old[0]).uniform(size=(1, *old, 1)).astype(np.float32)
-    found = image.resize(x, new, method, antialias=antialias)
+    result = image.resize(x, new, method, antialias=antialias)
     turned = image.resize(x.swapaxes(1, 2), new[::-1], method, antialias=antialias)
-    np.testing.assert_allclose(found, turned.numpy().swapaxes(1, 2), atol=1e-5)
+    np.testing.assert_allclose(result, turned.numpy().swapaxes(1, 2), atol=1e-5)
 
 
 def test_halving_by_area_is_the_mean_of_four():
@@ -91,8 +91,8 @@ def test_dtypes(dtype):
 
 
 def test_one_image_without_a_batch(mode):
-    found = mode(lambda x: image.resize(x, [2, 5]))(PICTURE[0])
-    np.testing.assert_array_equal(found, image.resize(PICTURE, [2, 5])[0])
+    result = mode(lambda x: image.resize(x, [2, 5]))(PICTURE[0])
+    np.testing.assert_array_equal(result, image.resize(PICTURE, [2, 5])[0])
 
 
 def test_the_largest_size_of_the_same_ratio():

@@ -1,4 +1,4 @@
-"""What initializers refuse, and what to do about it."""
+"""Errors of initializers: each states what is wrong and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How variables begin: shapes, dtypes, ranges, variances, seeds and options."""
+"""Initializers: shapes, dtypes, ranges, variances, seeds and options."""
 
 import math
 
@@ -48,9 +48,9 @@ def test_the_constant_of_the_main_namespace_keeps_its_own_dtype():
 @pytest.mark.parametrize("dtype", [df.float16, df.float32, df.float64])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 3, 4), (4, 2)])
 def test_drawn_values_have_the_shape_and_the_dtype(drawn, shape, dtype):
-    found = drawn()(shape, dtype)
-    assert (found.shape, found.dtype) == (shape, dtype)
-    assert np.isfinite(found.numpy()).all()
+    result = drawn()(shape, dtype)
+    assert (result.shape, result.dtype) == (shape, dtype)
+    assert np.isfinite(result.numpy()).all()
 
 
 def test_a_seed_gives_the_same_numbers_each_time(drawn):
@@ -72,9 +72,9 @@ def test_the_seed_of_all_streams_makes_new_numbers_repeatable(drawn):
 @pytest.mark.parametrize("distribution", ["truncated_normal", "untruncated_normal", "uniform"])
 @pytest.mark.parametrize(("mode", "fan"), [("fan_in", 300), ("fan_out", 200), ("fan_avg", 250)])
 def test_the_variance_is_the_scale_by_the_fan(mode, fan, distribution):
-    found = init.VarianceScaling(2.0, mode, distribution, seed=1)([300, 200]).numpy()
-    assert abs(found.mean()) < 0.002
-    np.testing.assert_allclose(found.std(), math.sqrt(2.0 / fan), rtol=0.02)
+    result = init.VarianceScaling(2.0, mode, distribution, seed=1)([300, 200]).numpy()
+    assert abs(result.mean()) < 0.002
+    np.testing.assert_allclose(result.std(), math.sqrt(2.0 / fan), rtol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_the_variance_is_the_scale_by_the_fan(mode, fan, distribution):
     ],
 )
 def test_ranges_and_deviations(kind, largest, deviation):
-    found = kind(seed=1)([300, 200]).numpy()
-    assert abs(found).max() <= largest * (1 + 1e-6)
-    np.testing.assert_allclose(found.std(), deviation, rtol=0.02)
+    result = kind(seed=1)([300, 200]).numpy()
+    assert abs(result).max() <= largest * (1 + 1e-6)
+    np.testing.assert_allclose(result.std(), deviation, rtol=0.02)
 
 
 def test_the_window_of_a_convolution_counts_among_the_inputs():
-    found = init.HeUniform(seed=1)([5, 5, 12, 2]).numpy()
-    assert math.sqrt(6 / 300) * 0.95 < abs(found).max() <= math.sqrt(6 / 300)
+    result = init.HeUniform(seed=1)([5, 5, 12, 2]).numpy()
+    assert math.sqrt(6 / 300) * 0.95 < abs(result).max() <= math.sqrt(6 / 300)
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 3, 4), (2, 2, 7)])
@@ -110,8 +110,8 @@ def test_orthogonal_rows_or_columns_are_of_one_length(shape):
 
 
 def test_random_integers_are_in_their_range():
-    found = df.random_uniform_initializer(2, 5, seed=1)([100], df.int32).numpy()
-    assert set(found.tolist()) == {2, 3, 4}
+    result = df.random_uniform_initializer(2, 5, seed=1)([100], df.int32).numpy()
+    assert set(result.tolist()) == {2, 3, 4}
 
 
 def test_a_variable_is_made_of_one():

@@ -31,11 +31,11 @@ def banded(draw):
 
 def expected(x, low, high, align):
     """The diagonals by NumPy, each aligned as its alignment requires."""
-    found = [np.diagonal(x, d, -2, -1) for d in range(high, low - 1, -1)]
-    width = max(d.shape[-1] for d in found)
-    out = np.full((*x.shape[:-2], len(found), width), PADDING, x.dtype)
+    parts = [np.diagonal(x, d, -2, -1) for d in range(high, low - 1, -1)]
+    width = max(d.shape[-1] for d in parts)
+    out = np.full((*x.shape[:-2], len(parts), width), PADDING, x.dtype)
     above, below = align.split("_")
-    for line, (d, values) in enumerate(zip(range(high, low - 1, -1), found, strict=True)):
+    for line, (d, values) in enumerate(zip(range(high, low - 1, -1), parts, strict=True)):
         to_right = (d >= 0 and above == "RIGHT") or (d <= 0 and below == "RIGHT")
         start = width - values.shape[-1] if to_right else 0
         out[..., line, start : start + values.shape[-1]] = values
@@ -45,20 +45,20 @@ def expected(x, low, high, align):
 @given(banded())
 def test_the_parts_are_numpys_diagonals(case):
     x, low, high, align = case
-    found = df.linalg.diag_part(x, k=(low, high), padding_value=PADDING, align=align)
-    np.testing.assert_array_equal(found.numpy(), expected(x, low, high, align))
+    result = df.linalg.diag_part(x, k=(low, high), padding_value=PADDING, align=align)
+    np.testing.assert_array_equal(result.numpy(), expected(x, low, high, align))
 
 
 @given(banded())
 def test_a_matrix_of_parts_is_the_band_of_the_matrix(case):
     x, low, high, align = case
     parts = df.linalg.diag_part(x, k=(low, high), align=align)
-    made = df.linalg.diag(
+    matrix = df.linalg.diag(
         parts, k=(low, high), num_rows=x.shape[-2], num_cols=x.shape[-1], padding_value=PADDING, align=align
     )
     distance = np.arange(x.shape[-1]) - np.arange(x.shape[-2])[:, None]
     np.testing.assert_array_equal(
-        made.numpy(), np.where((distance >= low) & (distance <= high), x, np.float32(PADDING))
+        matrix.numpy(), np.where((distance >= low) & (distance <= high), x, np.float32(PADDING))
     )
 
 

@@ -1,4 +1,4 @@
-"""What ``df.linalg`` refuses, in both modes: what it was given, and what to do about it."""
+"""Errors of ``df.linalg``, in both modes: each states the rejected input and what to do."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
         r"\(3, 3\) and \(1, 3\)",
         "df.linalg.lu returns",
     ),
-    "a vector beside factors": (lambda: L.lu_solve(Q, [0, 1, 2], V), Invalid, r"\(3,\)", "df.expand_dims"),
+    "a vector with factors": (lambda: L.lu_solve(Q, [0, 1, 2], V), Invalid, r"\(3,\)", "df.expand_dims"),
     # values
     "a singular matrix": (
         lambda: L.inv(SINGULAR),
@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
     "eigenvectors of nan": (lambda: L.eigh(NAN), Invalid, "inf or nan", "check_numerics"),
     "eigenvectors of inf": (lambda: L.eig(1 / df.zeros([2, 2])), Invalid, "Eigen.*inf or", "check_numerics"),
     # gradients
-    "a basis that may turn": (
+    "a basis that may rotate": (
         lambda: gradient(lambda x: L.qr(x, full_matrices=True).q, df.ones([3, 2])),
         Invalid,
         r"no gradient with full_matrices=True .*\(3, 2\)",

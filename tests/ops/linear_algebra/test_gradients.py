@@ -35,8 +35,8 @@ def gradient(function: Callable[..., Any], *arrays: Any) -> list[Any]:
     with df.GradientTape() as tape:
         tape.watch(xs)
         y = loss(function(*xs))
-    found: list[Any] = tape.gradient(y, xs)
-    return found
+    slopes: list[Any] = tape.gradient(y, xs)
+    return slopes
 
 
 def slope(function: Callable[..., Any], arrays: Any, changes: Any) -> float:
@@ -52,8 +52,8 @@ def slope(function: Callable[..., Any], arrays: Any, changes: Any) -> float:
 
 
 def change_of(x: Any) -> Any:
-    found = RNG.normal(size=x.shape)
-    return found + 1j * RNG.normal(size=x.shape) if x.dtype.kind == "c" else found
+    change = RNG.normal(size=x.shape)
+    return change + 1j * RNG.normal(size=x.shape) if x.dtype.kind == "c" else change
 
 
 def projector(x: Any) -> Any:
@@ -122,19 +122,19 @@ def test_the_gradient_is_the_slope(mode: Any, name: str) -> None:
     changes = [change_of(x) for x in arrays]
     if name == "the logarithm of the determinant":  # of matrices that stay Hermitian
         changes = [x + x.conj().T for x in changes]
-    found = mode(lambda *xs: gradient(function, *xs))(*[df.constant(x) for x in arrays])
-    along = sum(np.sum(np.conj(g) * d).real for g, d in zip(found, changes, strict=True))
+    result = mode(lambda *xs: gradient(function, *xs))(*[df.constant(x) for x in arrays])
+    along = sum(np.sum(np.conj(g) * d).real for g, d in zip(result, changes, strict=True))
     np.testing.assert_allclose(along, slope(function, arrays, changes), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
 def test_gradients_do_not_depend_on_the_unit_of_the_matrix(scale: float) -> None:
-    (found,) = gradient(lambda x: L.eigh(x)[1], MATRIX * scale)
+    (result,) = gradient(lambda x: L.eigh(x)[1], MATRIX * scale)
     (expected,) = gradient(lambda x: L.eigh(x)[1], MATRIX)
-    np.testing.assert_allclose(np.asarray(found) * scale, expected, rtol=1e-6, atol=1e-9)
-    (found,) = gradient(lambda x: L.svd(x)[1], MATRIX * scale)
+    np.testing.assert_allclose(np.asarray(result) * scale, expected, rtol=1e-6, atol=1e-9)
+    (result,) = gradient(lambda x: L.svd(x)[1], MATRIX * scale)
     (expected,) = gradient(lambda x: L.svd(x)[1], MATRIX)
-    np.testing.assert_allclose(np.asarray(found) * scale, expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(np.asarray(result) * scale, expected, rtol=1e-6, atol=1e-9)
 
 
 DEGENERATE = {
@@ -156,26 +156,26 @@ def test_equal_values_have_gradients_of_the_size_of_others(mode: Any, decompose:
         s, u, v = L.svd(x)
         return df.matmul(u * s[None], v, adjoint_b=True)
 
-    (found,) = mode(lambda x: gradient(rebuilt, x))(df.constant(DEGENERATE[case]))
-    assert np.abs(found).max() < 10
+    (result,) = mode(lambda x: gradient(rebuilt, x))(df.constant(DEGENERATE[case]))
+    assert np.abs(result).max() < 10
 
 
 def test_equal_eigenvalues_have_the_gradients_of_tensorflow() -> None:
     """The literal values are those of TensorFlow 2.21."""
     values = np.diag([0.5403023, -0.4161468, -0.9899925])
     for decompose in (lambda x: L.eigh(x)[0], lambda x: L.svd(x)[0]):
-        (found,) = gradient(decompose, np.eye(3))
-        np.testing.assert_allclose(found, values, atol=1e-6)
-    (found,) = gradient(lambda x: L.norm(x, 2, axis=(0, 1)), np.eye(3))
-    np.testing.assert_allclose(found, np.eye(3) * 0.1801008, atol=1e-6)
+        (result,) = gradient(decompose, np.eye(3))
+        np.testing.assert_allclose(result, values, atol=1e-6)
+    (result,) = gradient(lambda x: L.norm(x, 2, axis=(0, 1)), np.eye(3))
+    np.testing.assert_allclose(result, np.eye(3) * 0.1801008, atol=1e-6)
 
 
 def test_gradients_of_cholesky_are_symmetric_and_those_of_eigh_lower_triangular() -> None:
     x = POSITIVE.real
-    (found,) = gradient(L.cholesky, x)
-    np.testing.assert_allclose(found, np.transpose(found))
-    (found,) = gradient(L.eigvalsh, x)
-    np.testing.assert_array_equal(found, np.tril(found))
+    (result,) = gradient(L.cholesky, x)
+    np.testing.assert_allclose(result, np.transpose(result))
+    (result,) = gradient(L.eigvalsh, x)
+    np.testing.assert_array_equal(result, np.tril(result))
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ def test_gradients_of_cholesky_are_symmetric_and_those_of_eigh_lower_triangular(
 )
 def test_gradients_of_batches_and_of_empty_ones(mode: Any, function: Callable[[Any], Any]) -> None:
     one, other = POSITIVE.real, POSITIVE.real + np.eye(3)
-    (found,) = mode(lambda x: gradient(lambda x: function(x)[:1], x))(df.constant(np.stack([one, other])))
+    (result,) = mode(lambda x: gradient(lambda x: function(x)[:1], x))(df.constant(np.stack([one, other])))
     (alone,) = gradient(function, one)
-    np.testing.assert_allclose(found[0], alone, rtol=1e-6, atol=1e-9)
-    np.testing.assert_array_equal(found[1], np.zeros((3, 3)))
+    np.testing.assert_allclose(result[0], alone, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(result[1], np.zeros((3, 3)))
     for shape in ((0, 3, 3), (2, 0, 0)):
         (empty,) = mode(lambda x: gradient(function, x))(df.zeros(shape))
         assert empty.shape == shape

@@ -1,4 +1,4 @@
-"""Large matrices, which LAPACK decomposes in their own precision: against NumPy, which does it in float64."""
+"""Large matrices, which LAPACK decomposes in their own precision, compared with NumPy's in float64."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 
 def drawn(dtype: str, *shape: int) -> Any:
     rng = np.random.default_rng(0)
-    found = rng.normal(size=shape) + (1j * rng.normal(size=shape) if dtype in "FD" else 0)
-    return found.astype(dtype)
+    x = rng.normal(size=shape) + (1j * rng.normal(size=shape) if dtype in "FD" else 0)
+    return x.astype(dtype)
 
 
 def square(dtype: str, *batch: int, size: int = SIZE) -> Any:
@@ -41,12 +41,12 @@ def positive(dtype: str, *batch: int, size: int = SIZE) -> Any:
     return x @ adjoint(x)
 
 
-def close(found: Any, expected: Any, dtype: str) -> None:
+def close(result: Any, expected: Any, dtype: str) -> None:
     """Of the dtype's precision: 500 units of the last place of the largest element."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_allclose(
-        found, expected, rtol=0, atol=500 * np.finfo(dtype).eps * np.abs(expected).max(initial=0)
+        result, expected, rtol=0, atol=500 * np.finfo(dtype).eps * np.abs(expected).max(initial=0)
     )
 
 
@@ -63,8 +63,8 @@ def test_functions_of_square_matrices(dtype: str, batch: tuple[int, ...], size: 
     close(factors.lapack_cholesky(h), np.linalg.cholesky(h), dtype)
     close(by_elimination.lapack_inv(x), np.linalg.inv(x), dtype)
     close(by_elimination.lapack_det(x / 2), np.linalg.det(x / 2), dtype)
-    for found, expected in zip(by_elimination.lapack_slogdet(x), np.linalg.slogdet(x), strict=True):
-        close(found, expected, dtype)
+    for result, expected in zip(by_elimination.lapack_slogdet(x), np.linalg.slogdet(x), strict=True):
+        close(result, expected, dtype)
     close(factors.lapack_eigvalsh(h), np.linalg.eigvalsh(h), dtype)
     values, vectors = factors.lapack_eigh(h)
     close(values, np.linalg.eigvalsh(h), dtype)
@@ -75,13 +75,13 @@ def test_functions_of_square_matrices(dtype: str, batch: tuple[int, ...], size: 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_are_exchanged(dtype: str, size: int) -> None:
     x = np.roll(square(dtype, size=size), 1, 0)
-    found, exchanged, info = by_elimination.lapack_lu(x)
+    result, exchanged, info = by_elimination.lapack_lu(x)
     assert info == 0
     rows = list(range(size))
     for i, j in enumerate(exchanged.tolist()):
         rows[i], rows[j] = rows[j], rows[i]
-    lower = np.tril(found, -1) + np.eye(size, dtype=dtype)
-    close(lower @ np.triu(found), x[rows], dtype)
+    lower = np.tril(result, -1) + np.eye(size, dtype=dtype)
+    close(lower @ np.triu(result), x[rows], dtype)
     sign, logarithm = by_elimination.lapack_slogdet(x)
     close(sign, np.linalg.slogdet(x)[0], dtype)
     close(logarithm, np.linalg.slogdet(x)[1], dtype)
@@ -100,8 +100,8 @@ def test_every_layout_is_read_and_left_as_it_is(dtype: str, layout: str) -> None
     close(by_elimination.lapack_solve(x, b), np.linalg.solve(x, b), dtype)
     close(np.matmul(*factors.lapack_qr(x, False, False)), x, dtype)
     close(factors.lapack_svdvals(x), np.linalg.svd(x, compute_uv=False), dtype)
-    for found, expected in zip((x, h, b), before, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip((x, h, b), before, strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -113,13 +113,13 @@ def test_factors_of_matrices_of_any_shape(dtype: str, shape: tuple[int, ...], fu
     mode = "complete" if full else "reduced"
     q, r = factors.lapack_qr(x, full, False)
     np.testing.assert_array_equal(factors.lapack_qr(x, full, True)[0], r)
-    for found, expected in zip((q, r), np.linalg.qr(x, mode), strict=True):
-        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    for result, expected in zip((q, r), np.linalg.qr(x, mode), strict=True):
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     close(q @ r, x, dtype)
     np.testing.assert_array_equal(np.tril(r, -1), np.zeros_like(r))
     u, s, vh = factors.lapack_svd(x, full)
-    for found, expected in zip((u, s, vh), np.linalg.svd(x, full), strict=True):
-        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    for result, expected in zip((u, s, vh), np.linalg.svd(x, full), strict=True):
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     close((u[..., :rank] * s[..., None, :]) @ vh[..., :rank, :], x, dtype)
     close(s, np.linalg.svd(x, compute_uv=False), dtype)
     close(factors.lapack_svdvals(x), s, dtype)
@@ -146,7 +146,7 @@ def test_nothing_to_solve() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_has_no_factors_is_reported(dtype: str, size: int) -> None:
+def test_a_matrix_without_factors_is_reported(dtype: str, size: int) -> None:
     regular = np.eye(size, dtype=dtype)
     singular, negative, unknown = regular.copy(), regular.copy(), regular.copy()
     singular[5], negative[7, 7], unknown[3, 3] = 0, -1, np.nan

@@ -22,8 +22,8 @@ BATCHES = ((), (2,), (2, 3), (0,))
 def drawn(dtype: str, *shape: int, seed: int = 0) -> Any:
     """Numbers around 0, with an imaginary part where the dtype has one."""
     rng = np.random.default_rng(seed)
-    found = rng.normal(size=shape)
-    return (found + 1j * rng.normal(size=shape) if dtype.startswith("complex") else found).astype(dtype)
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if dtype.startswith("complex") else x).astype(dtype)
 
 
 def square(dtype: str, batch: tuple[int, ...], size: int = 4) -> Any:
@@ -46,13 +46,13 @@ def each(function: Callable[[Any], Any], x: Any) -> Any:
     return np.reshape(flat, x.shape).astype(x.dtype)
 
 
-def close(found: Any, expected: Any, dtype: str) -> None:
+def close(result: Any, expected: Any, dtype: str) -> None:
     """Equal shapes and dtypes, and values within the rounding of a few hundred operations."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.shape == expected.shape
-    assert found.dtype == expected.dtype
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert result.shape == expected.shape
+    assert result.dtype == expected.dtype
     scale = np.abs(expected).max(initial=1e-30)
-    np.testing.assert_allclose(found / scale, expected / scale, rtol=0, atol=500 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(result / scale, expected / scale, rtol=0, atol=500 * np.finfo(dtype).eps)
 
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[..., Any]]] = {
@@ -205,9 +205,9 @@ def test_solutions_solve_their_equations(
         "lstsq, not fast": (lambda a, b: L.lstsq(a, b, fast=False), a),
     }
     for function, matrix in solvers.values():
-        found = mode(function)(df.constant(a), df.constant(b))
-        assert found.dtype == dtype
-        close(matrix @ np.asarray(found), expected, dtype)
+        result = mode(function)(df.constant(a), df.constant(b))
+        assert result.dtype == dtype
+        close(matrix @ np.asarray(result), expected, dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -218,10 +218,10 @@ def test_banded_solutions_are_those_of_the_whole_matrix(mode: Any, dtype: str, l
     k = (-2, 0) if lower else (0, 2)
     matrix = np.asarray(L.set_diag(df.zeros([2, 5, 5], dtype), bands, k=k, align="LEFT_RIGHT"))
     for adjointed in (False, True):
-        found = mode(lambda x, y, a=adjointed: L.banded_triangular_solve(x, y, lower=lower, adjoint=a))(
+        result = mode(lambda x, y, a=adjointed: L.banded_triangular_solve(x, y, lower=lower, adjoint=a))(
             df.constant(bands), df.constant(b)
         )
-        close((adjoint(matrix) if adjointed else matrix) @ np.asarray(found), np.stack([b, b]), dtype)
+        close((adjoint(matrix) if adjointed else matrix) @ np.asarray(result), np.stack([b, b]), dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -229,7 +229,7 @@ def test_banded_solutions_are_those_of_the_whole_matrix(mode: Any, dtype: str, l
 def test_tridiagonal_matrices_in_every_format(mode: Any, dtype: str, size: int) -> None:
     above, main, below = drawn(dtype, 3, 2, size)
     main = main + 3
-    above[:, -1], below[:, 0] = np.nan, np.nan  # which nobody reads
+    above[:, -1], below[:, 0] = np.nan, np.nan  # which is never read
     matrix = np.zeros((2, size, size), dtype)
     for i in range(size):
         matrix[:, i, i] = main[:, i]
@@ -267,8 +267,8 @@ def test_least_squares_with_and_without_a_weight_on_the_solution(
     inverse = np.linalg.pinv(a)
     weighted = np.linalg.inv(adjoint(a) @ a + 0.5 * np.eye(shape[-1], dtype=dtype)) @ adjoint(a)
     for options, expected in (({}, inverse), ({"fast": False}, inverse), ({"l2_regularizer": 0.5}, weighted)):
-        found = mode(lambda a, b, options=options: L.lstsq(a, b, **options))(df.constant(a), df.constant(b))
-        close(found, expected @ b, dtype)
+        result = mode(lambda a, b, options=options: L.lstsq(a, b, **options))(df.constant(a), df.constant(b))
+        close(result, expected @ b, dtype)
 
 
 def test_least_squares_of_matrices_of_dynamic_size() -> None:
@@ -305,15 +305,15 @@ def test_one_trace_takes_matrices_of_every_size(function: Callable[[Any], Any]) 
     traced = df.function(function, input_signature=[df.TensorSpec([None, None, None], "float64")])
     for size in (2, 3):
         x = df.constant(positive("float64", (2,))[:, :size, :size])
-        for found, expected in zip(leaves(traced(x)), leaves(function(x)), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+        for result, expected in zip(leaves(traced(x)), leaves(function(x)), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-12)
     assert len(traced.concrete_functions) == 1
 
 
-# names beside
+# names next to it
 
 
-def test_names_that_stand_twice() -> None:
+def test_duplicate_names() -> None:
     assert df.eig is L.eig
     assert df.eigvals is L.eigvals
     assert df.matrix_square_root is L.sqrtm
@@ -323,15 +323,15 @@ def test_selected_eigenvalues_of_a_tridiagonal_matrix(mode: Any) -> None:
     alpha, beta = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 0.2, 0.1])
     matrix = np.diag(alpha) + np.diag(beta, 1) + np.diag(beta, -1)
     values = np.linalg.eigvalsh(matrix)
-    ask = L.eigh_tridiagonal
-    np.testing.assert_allclose(mode(ask)(df.constant(alpha), df.constant(beta)), values)
-    some = mode(lambda a, b: ask(a, b, False, "i", (1, 2)))(df.constant(alpha), df.constant(beta))
+    solve = L.eigh_tridiagonal
+    np.testing.assert_allclose(mode(solve)(df.constant(alpha), df.constant(beta)), values)
+    some = mode(lambda a, b: solve(a, b, False, "i", (1, 2)))(df.constant(alpha), df.constant(beta))
     np.testing.assert_allclose(some[0], values[1:3])
     np.testing.assert_allclose(matrix @ some[1], np.asarray(some[1]) * values[1:3], atol=1e-12)
-    inside = ask(alpha, beta, select="v", select_range=(values[0], values[2]))
+    inside = solve(alpha, beta, select="v", select_range=(values[0], values[2]))
     np.testing.assert_allclose(inside, values[1:3])
-    np.testing.assert_allclose(ask([5.0], df.zeros([0])), [5.0])
-    assert ask(df.zeros([0]), df.zeros([0])).shape == (0,)
+    np.testing.assert_allclose(solve([5.0], df.zeros([0])), [5.0])
+    assert solve(df.zeros([0]), df.zeros([0])).shape == (0,)
 
 
 def test_the_cross_product(mode: Any) -> None:
@@ -370,9 +370,9 @@ def test_the_gradient_of_r_alone() -> None:
             y = df.reduce_sum(L.qr(x).r ** 2)
         return y, tape.gradient(y, x)
 
-    for found in (of_r(x), df.function(of_r)(x)):  # the sum is that of the squares of x
-        close(found[0], (x.numpy() ** 2).sum(), "float64")
-        close(found[1], 2 * x.numpy(), "float64")
+    for result in (of_r(x), df.function(of_r)(x)):  # the sum is that of the squares of x
+        close(result[0], (x.numpy() ** 2).sum(), "float64")
+        close(result[1], 2 * x.numpy(), "float64")
 
 
 @pytest.mark.parametrize("decompose", [L.eigh, L.svd], ids=["eigh", "svd"])
@@ -386,7 +386,7 @@ def test_a_graph_computes_values_alone_where_nothing_reads_vectors(
     f = df.function(lambda x: decompose(x)[0])
     optimised = optimise(f.get_concrete_function(symmetric).graph, CompileOptions()).nodes
     assert len(optimised[0].outputs) == 1
-    found, expected = f(symmetric), decompose(symmetric)
-    close(found, expected[0].numpy(), dtype)
+    result, expected = f(symmetric), decompose(symmetric)
+    close(result, expected[0].numpy(), dtype)
     for a, b in zip(df.function(decompose)(symmetric), expected, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -37,10 +37,10 @@ def test_the_product_with_the_triangle_is_the_right_side(way: Any, dtype: str, l
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_nothing_to_solve(shape: tuple[int, int]) -> None:
-    found = triangular_blas.solve(np.eye(shape[0], dtype="f"), np.ones(shape, "f"), True)
-    assert found.shape == shape
+    result = triangular_blas.solve(np.eye(shape[0], dtype="f"), np.ones(shape, "f"), True)
+    assert result.shape == shape
 
 
 def test_a_zero_on_the_diagonal_gives_no_number() -> None:
-    found = triangular_blas.solve(np.zeros((1, 1)), np.array([[1.0, 0.0]]), True)
-    np.testing.assert_array_equal(found, [[np.inf, np.nan]])
+    result = triangular_blas.solve(np.zeros((1, 1)), np.array([[1.0, 0.0]]), True)
+    np.testing.assert_array_equal(result, [[np.inf, np.nan]])

@@ -10,12 +10,12 @@ import dualflow as df
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
 def test_blocks_become_channels_row_by_row(mode, size, dtype):
     x = np.arange(2 * 6 * 12 * 3).reshape(2, 6, 12, 3).astype(dtype)
-    found = mode(lambda x: df.nn.space_to_depth(x, size))(df.constant(x)).numpy()
-    assert found.dtype == dtype
+    result = mode(lambda x: df.nn.space_to_depth(x, size))(df.constant(x)).numpy()
+    assert result.dtype == dtype
     for i in range(6 // size):
         for j in range(12 // size):
             block = x[:, i * size : (i + 1) * size, j * size : (j + 1) * size]
-            np.testing.assert_array_equal(found[:, i, j], block.reshape(2, -1))
+            np.testing.assert_array_equal(result[:, i, j], block.reshape(2, -1))
 
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
@@ -66,9 +66,9 @@ def test_windows_apart_along_one_axis_or_with_the_channels_second():
     def doubled(part, axes, padding):
         return df.nn.max_pool2d(part, 2, 1, padding, "NCHW")
 
-    found = df.nn.with_space_to_batch(x, [1, 2], "VALID", doubled, data_format="NCHW")
+    result = df.nn.with_space_to_batch(x, [1, 2], "VALID", doubled, data_format="NCHW")
     expected = df.nn.pool(x[0, 0][None, :, :, None], [2, 2], "MAX", dilations=[1, 2])
-    np.testing.assert_array_equal(found[:, 0], expected[..., 0])
+    np.testing.assert_array_equal(result[:, 0], expected[..., 0])
     assert df.nn.with_space_to_batch(x, [1, 1], "VALID", lambda part, axes, padding: (axes, padding)) == (
         2,
         "VALID",

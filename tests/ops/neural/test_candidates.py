@@ -1,4 +1,4 @@
-"""Samples of classes and how often they hold a class."""
+"""Candidate samplers: the sampled classes and their expected counts."""
 
 import numpy as np
 import pytest
@@ -30,14 +30,14 @@ def sampler(request):
     return SAMPLERS[request.param]
 
 
-def test_classes_are_drawn_by_their_chances(mode, sampler):
+def test_classes_are_drawn_by_their_probabilities(mode, sampler):
     draw, chances = sampler
     sampled, _, _ = mode(lambda: draw(20000, False))()
     assert (sampled.shape, sampled.dtype) == ((20000,), df.int64)
     np.testing.assert_allclose(np.bincount(sampled, minlength=4) / 20000, chances, atol=0.02)
 
 
-def test_expected_counts_are_chances_times_draws(mode, sampler):
+def test_expected_counts_are_probabilities_times_draws(mode, sampler):
     draw, chances = sampler
     sampled, true, others = mode(lambda: draw(3, False))()
     np.testing.assert_allclose(true, 3 * chances[TRUE], rtol=1e-5)
@@ -46,9 +46,9 @@ def test_expected_counts_are_chances_times_draws(mode, sampler):
 
 def test_a_unique_sample_has_each_class_once(sampler):
     draw, chances = sampler
-    found = draw(4, True)
-    assert sorted(found.sampled_candidates.numpy().tolist()) == [0, 1, 2, 3]
-    counts = found.true_expected_count.numpy()
+    sample = draw(4, True)
+    assert sorted(sample.sampled_candidates.numpy().tolist()) == [0, 1, 2, 3]
+    counts = sample.true_expected_count.numpy()
     assert ((counts > 0) & (counts <= np.maximum(1, 4 * chances[TRUE]) + 1e-6)).all()
 
 
@@ -73,8 +73,8 @@ def test_weights_are_distorted_reserved_and_split():
 def test_weights_come_from_a_file(tmp_path):
     path = tmp_path / "vocabulary.csv"
     path.write_text("the,30\n\nof,10\n", encoding="utf-8")
-    found = df.nn.fixed_unigram_candidate_sampler([[0, 1]], 2, 1, False, 2, vocab_file=str(path))
-    np.testing.assert_allclose(found.true_expected_count, [[0.75, 0.25]])
+    sample = df.nn.fixed_unigram_candidate_sampler([[0, 1]], 2, 1, False, 2, vocab_file=str(path))
+    np.testing.assert_allclose(sample.true_expected_count, [[0.75, 0.25]])
 
 
 def test_a_learned_sampler_counts_what_was_true():

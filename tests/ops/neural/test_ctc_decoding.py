@@ -1,4 +1,4 @@
-"""From scores to labels: the best path, the best labels, and labels without repetitions."""
+"""CTC decoders: greedy and beam search, and the merging of repeated labels."""
 
 import itertools
 import math
@@ -13,48 +13,50 @@ SCORES = RNG.normal(size=(6, 3, 4)).astype(np.float32)
 STEPS = np.array([6, 0, 4])
 
 
-def dense(found):
-    return df.sparse.to_dense(found, default_value=-1).numpy().tolist()
+def dense(decoded):
+    return df.sparse.to_dense(decoded, default_value=-1).numpy().tolist()
 
 
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("blank", [None, 0, -2])
 def test_the_greedy_decoder_follows_the_best_class_of_each_step(mode, merge, blank):
     run = mode(lambda x: df.nn.ctc_greedy_decoder(x, STEPS, merge_repeated=merge, blank_index=blank))
-    (found,), score = run(df.constant(SCORES))
+    (decoded,), score = run(df.constant(SCORES))
     empty = {None: 3, 0: 0, -2: 2}[blank]
     for row in range(3):
         best = SCORES[: STEPS[row], row].argmax(-1).tolist()
         path = [c for c, _ in itertools.groupby(best)] if merge else best
-        wanted = [c for c in path if c != empty]
-        at = found.indices.numpy()[:, 0] == row
-        assert found.values.numpy()[at].tolist() == wanted
-        assert found.indices.numpy()[at, 1].tolist() == list(range(len(wanted)))
+        labels = [c for c in path if c != empty]
+        at = decoded.indices.numpy()[:, 0] == row
+        assert decoded.values.numpy()[at].tolist() == labels
+        assert decoded.indices.numpy()[at, 1].tolist() == list(range(len(labels)))
         np.testing.assert_allclose(
             score[row, 0], -SCORES[: STEPS[row], row].max(-1, initial=-np.inf).sum(), rtol=1e-6
         )
-    assert found.dense_shape.numpy()[0] == 3
-    assert found.values.dtype is df.int64
+    assert decoded.dense_shape.numpy()[0] == 3
+    assert decoded.values.dtype is df.int64
 
 
 def chances(scores):
     """The chance of every sequence of labels, over all paths."""
     logs = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
-    found = {}
+    probabilities = {}
     for path in itertools.product(range(scores.shape[1]), repeat=len(scores)):
         labels = tuple(c for c, _ in itertools.groupby(path) if c != scores.shape[1] - 1)
-        found[labels] = found.get(labels, 0.0) + math.exp(sum(logs[t, c] for t, c in enumerate(path)))
-    return sorted(found.items(), key=lambda item: -item[1])
+        probabilities[labels] = probabilities.get(labels, 0.0) + math.exp(
+            sum(logs[t, c] for t, c in enumerate(path))
+        )
+    return sorted(probabilities.items(), key=lambda item: -item[1])
 
 
 def test_a_wide_beam_finds_the_most_likely_labels(mode):
     scores = SCORES[:4, :2, :3]
     run = mode(lambda x: df.nn.ctc_beam_search_decoder(x, [4, 3], beam_width=200, top_paths=3))
-    found, logs = run(df.constant(scores))
+    decoded, logs = run(df.constant(scores))
     for row, steps in enumerate([4, 3]):
         expected = chances(scores[:steps, row].astype(np.float64))[:3]
         np.testing.assert_allclose(logs[row], [math.log(p) for _, p in expected], rtol=1e-5)
-        for path, (labels, _) in zip(found, expected, strict=True):
+        for path, (labels, _) in zip(decoded, expected, strict=True):
             at = path.indices.numpy()[:, 0] == row
             assert path.values.numpy()[at].tolist() == list(labels)
 

@@ -19,29 +19,29 @@ def test_a_seed_alone_decides(mode):
 
 
 def test_numbers_below_the_rate_drop(mode):
-    given = []
+    requests = []
 
     def draws(shape, dtype):
-        given.append((tuple(shape), dtype))
+        requests.append((tuple(shape), dtype))
         return df.constant([[0.1, 0.6, 0.4, 0.5]], dtype)
 
-    found = mode(lambda x: experimental.general_dropout(x, 0.5, draws, noise_shape=[1, None]))(
+    result = mode(lambda x: experimental.general_dropout(x, 0.5, draws, noise_shape=[1, None]))(
         df.ones([2, 4])
     )
-    assert found.numpy().tolist() == [[0.0, 2.0, 0.0, 2.0]] * 2
-    assert given[0] == ((1, 4), df.float32)
+    assert result.numpy().tolist() == [[0.0, 2.0, 0.0, 2.0]] * 2
+    assert requests[0] == ((1, 4), df.float32)
 
 
 @pytest.mark.parametrize("noise_shape", [[5, 1], [None, 1]])
 def test_elements_with_one_draw_drop_together(mode, noise_shape):
-    found = mode(lambda x: df.nn.dropout(x, 0.5, noise_shape=noise_shape))(df.ones([5, 100])).numpy()
-    assert set(found.sum(1).tolist()) <= {0.0, 200.0}
+    result = mode(lambda x: df.nn.dropout(x, 0.5, noise_shape=noise_shape))(df.ones([5, 100])).numpy()
+    assert set(result.sum(1).tolist()) <= {0.0, 200.0}
 
 
 def test_a_rate_may_be_a_tensor(mode):
     run = mode(lambda x, rate: df.nn.dropout(x, rate))
-    found = run(df.ones([1000]), df.constant(0.5)).numpy()
-    assert set(np.unique(found).tolist()) == {0.0, 2.0}
+    result = run(df.ones([1000]), df.constant(0.5)).numpy()
+    assert set(np.unique(result).tolist()) == {0.0, 2.0}
 
 
 @pytest.mark.parametrize("rate", [0, 0.0])

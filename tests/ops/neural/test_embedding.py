@@ -1,4 +1,4 @@
-"""Rows of a table by sparse ids."""
+"""Embedding lookups by sparse ids."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ WEIGHTS = df.SparseTensor(PLACES, [1.0, 2.0, 0.5], [4, 2])
 
 def joined(weights, combiner, rows):
     """By hand: the rows of row 0 and of row 2, and zeros elsewhere."""
-    found = np.zeros((rows, 3))
+    out = np.zeros((rows, 3))
     for row, (ids, each) in {0: ([1, 3], weights[:2]), 2: ([0], weights[2:])}.items():
         total = sum(w * TABLE[i] for i, w in zip(ids, each, strict=True))
         by = {"sum": 1.0, "mean": sum(each), "sqrtn": sum(w * w for w in each) ** 0.5}[combiner]
-        found[row] = total / by
-    return found
+        out[row] = total / by
+    return out
 
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
@@ -42,22 +42,22 @@ def test_the_safe_lookup_has_all_rows(mode, combiner, weighted):
 def test_the_safe_lookup_leaves_out_what_is_invalid(mode):
     ids = df.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0]], [1, -1, 2, 3], [4, 2])
     weights = df.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0]], [1.0, 1.0, -1.0, 2.0], [4, 2])
-    found = mode(lambda t: df.nn.safe_embedding_lookup_sparse(t, ids, weights))(df.constant(TABLE)).numpy()
-    np.testing.assert_allclose(found, [TABLE[1], np.zeros(3), TABLE[3], np.zeros(3)], rtol=1e-6)
+    result = mode(lambda t: df.nn.safe_embedding_lookup_sparse(t, ids, weights))(df.constant(TABLE)).numpy()
+    np.testing.assert_allclose(result, [TABLE[1], np.zeros(3), TABLE[3], np.zeros(3)], rtol=1e-6)
     default = df.nn.safe_embedding_lookup_sparse(TABLE, ids, weights, default_id=4).numpy()
     np.testing.assert_allclose(default, [TABLE[1], TABLE[4], TABLE[3], TABLE[4]], rtol=1e-6)
 
 
 def test_the_safe_lookup_keeps_the_axes_before_the_last():
     ids = df.SparseTensor([[0, 0, 0], [0, 1, 1], [1, 1, 0]], [1, 3, 0], [2, 2, 2])
-    found = df.nn.safe_embedding_lookup_sparse(TABLE, ids)
-    np.testing.assert_allclose(found, [[TABLE[1], TABLE[3]], [np.zeros(3), TABLE[0]]], rtol=1e-6)
+    result = df.nn.safe_embedding_lookup_sparse(TABLE, ids)
+    np.testing.assert_allclose(result, [[TABLE[1], TABLE[3]], [np.zeros(3), TABLE[0]]], rtol=1e-6)
 
 
 def test_long_rows_are_scaled_down():
-    found = df.nn.embedding_lookup_sparse(TABLE, IDS, None, "sum", max_norm=0.5)
+    result = df.nn.embedding_lookup_sparse(TABLE, IDS, None, "sum", max_norm=0.5)
     short = TABLE * np.minimum(1, 0.5 / np.linalg.norm(TABLE, axis=1, keepdims=True))
-    np.testing.assert_allclose(found[0], short[1] + short[3], rtol=1e-5)
+    np.testing.assert_allclose(result[0], short[1] + short[3], rtol=1e-5)
 
 
 def test_the_gradient_goes_to_the_rows_that_were_looked_up(mode):
@@ -67,8 +67,8 @@ def test_the_gradient_goes_to_the_rows_that_were_looked_up(mode):
             y = df.nn.safe_embedding_lookup_sparse(t, IDS, WEIGHTS, "sum")
         return df.convert_to_tensor(tape.gradient(y, t))
 
-    found = mode(gradient)(df.constant(TABLE)).numpy()
-    np.testing.assert_allclose(found[:, 0], [0.5, 1.0, 0.0, 2.0, 0.0])
+    slope = mode(gradient)(df.constant(TABLE)).numpy()
+    np.testing.assert_allclose(slope[:, 0], [0.5, 1.0, 0.0, 2.0, 0.0])
 
 
 def test_no_ids_give_no_rows():

@@ -1,4 +1,4 @@
-"""What ``df.nn`` refuses: what it was given, and what to do about it."""
+"""Errors of ``df.nn``: each states the rejected input and what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIRECT = {
     "over_strides",
     "searched",
     "sum_windows",
-}  # what cases call that ask no public function
+}  # cases that call no public function
 
 
 def traced(function, *shapes):

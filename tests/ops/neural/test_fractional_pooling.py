@@ -1,4 +1,4 @@
-"""Pooling whose windows are drawn: the windows, and what is made of them."""
+"""Fractional pooling: the drawn windows, the pooled values and their gradients."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ def test_each_window_is_pooled(mode, name, rows, columns, pseudo, overlapping):
     pool, reduce = POOLS[name]
     x = np.random.default_rng(0).normal(size=(2, 12, 11, 3))
     run = mode(lambda x: pool(x, [1.0, rows, columns, 1.0], pseudo, overlapping))
-    found, high, wide = (t.numpy() for t in run(df.constant(x)))
-    assert found.shape == (2, int(12 / rows), int(11 / columns), 3)
+    result, high, wide = (t.numpy() for t in run(df.constant(x)))
+    assert result.shape == (2, int(12 / rows), int(11 / columns), 3)
     for sequence, size in ((high, 12), (wide, 11)):
         lengths = np.diff(sequence)
         assert (sequence[0], sequence[-1]) == (0, size)
@@ -27,7 +27,7 @@ def test_each_window_is_pooled(mode, name, rows, columns, pseudo, overlapping):
         for j in range(len(wide) - 1):
             end = int(overlapping)
             window = x[:, high[i] : high[i + 1] + end, wide[j] : wide[j + 1] + end]
-            np.testing.assert_allclose(found[:, i, j], reduce(window, axis=(1, 2)), rtol=1e-12)
+            np.testing.assert_allclose(result[:, i, j], reduce(window, axis=(1, 2)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", POOLS)
@@ -46,8 +46,8 @@ def test_the_gradient_goes_to_the_first_maximum_or_to_all(mode):
             y = df.nn.fractional_max_pool(x, 2.0).output
         return tape.gradient(y, x)
 
-    found = mode(gradient)(df.ones([1, 4, 4, 1])).numpy()[0, ..., 0]
-    np.testing.assert_array_equal(found, np.kron(np.ones((2, 2)), [[1, 0], [0, 0]]))
+    slope = mode(gradient)(df.ones([1, 4, 4, 1])).numpy()[0, ..., 0]
+    np.testing.assert_array_equal(slope, np.kron(np.ones((2, 2)), [[1, 0], [0, 0]]))
     x = df.ones([1, 4, 4, 1])
     with df.GradientTape() as tape:
         tape.watch(x)

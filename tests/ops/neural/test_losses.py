@@ -10,11 +10,11 @@ import dualflow as df
 def test_a_weight_of_the_positive_counts_misses_more(mode):
     rng = np.random.default_rng(0)
     z, x, weight = rng.random(6), rng.normal(size=6) * 5, 3.0
-    found = mode(lambda z, x: df.nn.weighted_cross_entropy_with_logits(z, x, weight))(
+    result = mode(lambda z, x: df.nn.weighted_cross_entropy_with_logits(z, x, weight))(
         df.constant(z), df.constant(x)
     )
     s = 1 / (1 + np.exp(-x))
-    np.testing.assert_allclose(found, -weight * z * np.log(s) - (1 - z) * np.log(1 - s), rtol=1e-9)
+    np.testing.assert_allclose(result, -weight * z * np.log(s) - (1 - z) * np.log(1 - s), rtol=1e-9)
     np.testing.assert_allclose(
         df.nn.weighted_cross_entropy_with_logits(z, x, 1.0),
         df.nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x),
@@ -23,11 +23,11 @@ def test_a_weight_of_the_positive_counts_misses_more(mode):
 
 
 def test_a_weighted_cross_entropy_is_finite_far_out():
-    found = df.nn.weighted_cross_entropy_with_logits([0.0, 1.0, 1.0], [1e4, -1e4, 1e4], 2.0)
-    assert found.numpy().tolist() == [1e4, 2e4, 0.0]
+    result = df.nn.weighted_cross_entropy_with_logits([0.0, 1.0, 1.0], [1e4, -1e4, 1e4], 2.0)
+    assert result.numpy().tolist() == [1e4, 2e4, 0.0]
 
 
-def test_a_poisson_loss_is_minus_the_log_of_the_chance(mode):
+def test_a_poisson_loss_is_a_negative_log_likelihood(mode):
     counts, x = np.array([0.0, 1.0, 2.0, 5.0, 40.0]), np.array([0.1, 0.2, 0.3, 0.4, 3.5])
     run = mode(lambda z, x: (df.nn.log_poisson_loss(z, x), df.nn.log_poisson_loss(z, x, True)))
     short, full = run(df.constant(counts), df.constant(x))
@@ -55,8 +55,8 @@ def test_a_loss_is_averaged_over_the_whole_batch(mode):
 
 
 def test_an_average_of_integers_is_a_float():
-    found = df.nn.compute_average_loss([1, 2, 6])
-    assert (found.dtype, float(found)) == (df.float64, 3.0)
+    result = df.nn.compute_average_loss([1, 2, 6])
+    assert (result.dtype, float(result)) == (df.float64, 3.0)
 
 
 def test_an_average_over_an_open_batch():
@@ -76,5 +76,5 @@ def test_crelu_keeps_both_signs(mode):
 
 
 def test_a_leaky_relu_of_integers_is_a_float32():
-    found = df.nn.leaky_relu([-5, 1])
-    np.testing.assert_allclose(found, np.array([-1, 1], np.float32), rtol=1e-6, strict=True)
+    result = df.nn.leaky_relu([-5, 1])
+    np.testing.assert_allclose(result, np.array([-1, 1], np.float32), rtol=1e-6, strict=True)

@@ -22,15 +22,15 @@ def expected(x, f, strides, dilations, padding):
     else:
         out = (rows - (high - 1) * dh - 1) // sh + 1, (columns - (wide - 1) * dw - 1) // sw + 1
         before = [0, 0]
-    found = np.full((len(x), *out, x.shape[3]), -np.inf)
+    largest = np.full((len(x), *out, x.shape[3]), -np.inf)
     for i in range(out[0]):
         for j in range(out[1]):
             for a in range(high):
                 for b in range(wide):
                     r, c = i * sh + a * dh - before[0], j * sw + b * dw - before[1]
                     if 0 <= r < rows and 0 <= c < columns:
-                        found[:, i, j] = np.maximum(found[:, i, j], x[:, r, c] + f[a, b])
-    return found
+                        largest[:, i, j] = np.maximum(largest[:, i, j], x[:, r, c] + f[a, b])
+    return largest
 
 
 @pytest.mark.parametrize(("padding", "strides", "dilations"), OPTIONS)
@@ -38,8 +38,8 @@ def test_dilation_is_the_largest_sum_of_a_window(mode, padding, strides, dilatio
     rng = np.random.default_rng(0)
     x, f = rng.normal(size=(2, 6, 5, 3)), rng.normal(size=(3, 2, 3))
     run = mode(lambda x, f: df.nn.dilation2d(x, f, strides, padding, "NHWC", dilations))
-    found = run(df.constant(x), df.constant(f))
-    np.testing.assert_allclose(found, expected(x, f, strides, dilations, padding), rtol=1e-12)
+    result = run(df.constant(x), df.constant(f))
+    np.testing.assert_allclose(result, expected(x, f, strides, dilations, padding), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("padding", "strides", "dilations"), OPTIONS)
@@ -53,8 +53,8 @@ def test_erosion_is_dilation_upside_down(mode, padding, strides, dilations):
 
 def test_integers_do_not_overflow_at_the_edge(mode):
     x, f = np.full((1, 3, 3, 1), -128, np.int8), np.full((3, 3, 1), -1, np.int8)
-    found = mode(lambda x: df.nn.dilation2d(x + 2, f, 1, "SAME", "NHWC", 1))(df.constant(x))
-    np.testing.assert_array_equal(found, np.full((1, 3, 3, 1), -127, np.int8), strict=True)
+    result = mode(lambda x: df.nn.dilation2d(x + 2, f, 1, "SAME", "NHWC", 1))(df.constant(x))
+    np.testing.assert_array_equal(result, np.full((1, 3, 3, 1), -127, np.int8), strict=True)
 
 
 def test_the_gradient_goes_to_the_first_largest_sum(mode):

@@ -143,8 +143,8 @@ def test_labels_and_logits_that_do_not_match_are_refused():
 def test_the_sigmoid_cross_entropy_is_finite_far_out():
     z, x = np.array([0.0, 1.0, 0.3]), np.array([2.0, -1.0, 0.5])
     s = 1 / (1 + np.exp(-x))
-    found = df.nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x)
-    np.testing.assert_allclose(found, -z * np.log(s) - (1 - z) * np.log(1 - s), rtol=1e-12)
+    result = df.nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x)
+    np.testing.assert_allclose(result, -z * np.log(s) - (1 - z) * np.log(1 - s), rtol=1e-12)
     assert df.nn.sigmoid_cross_entropy_with_logits(labels=0.0, logits=1e4).numpy() == 1e4
 
 
@@ -166,8 +166,8 @@ def test_normalization():
     mean, variance = df.nn.moments(X, axes=[0])
     np.testing.assert_allclose(mean, X.mean(0), rtol=1e-12)
     np.testing.assert_allclose(variance, X.var(0), rtol=1e-12)
-    found = df.nn.batch_normalization(X, mean, variance, offset=1.0, scale=2.0, variance_epsilon=1e-3)
-    np.testing.assert_allclose(found, (X - X.mean(0)) / np.sqrt(X.var(0) + 1e-3) * 2 + 1, rtol=1e-9)
+    result = df.nn.batch_normalization(X, mean, variance, offset=1.0, scale=2.0, variance_epsilon=1e-3)
+    np.testing.assert_allclose(result, (X - X.mean(0)) / np.sqrt(X.var(0) + 1e-3) * 2 + 1, rtol=1e-9)
     np.testing.assert_allclose(df.nn.l2_normalize(X, axis=1), X / np.linalg.norm(X, axis=1, keepdims=True))
     assert df.nn.l2_normalize(df.zeros([3])).numpy().tolist() == [0.0] * 3
     assert df.nn.l2_loss([3.0, 4.0]).numpy() == 12.5
@@ -190,9 +190,9 @@ def test_norms(order, expected):
 
 def test_dropout_zeroes_at_the_rate_and_keeps_the_mean():
     df.random.set_seed(1)
-    found = df.nn.dropout(df.ones([10000]), rate=0.25).numpy()
-    assert set(np.unique(found)) == {np.float32(0), np.float32(1 / 0.75)}
-    assert abs(found.mean() - 1) < 0.03
+    result = df.nn.dropout(df.ones([10000]), rate=0.25).numpy()
+    assert set(np.unique(result)) == {np.float32(0), np.float32(1 / 0.75)}
+    assert abs(result.mean() - 1) < 0.03
     with pytest.raises(df.errors.InvalidArgumentError, match=r"\[0, 1\)"):
         df.nn.dropout(df.ones([2]), rate=1.0)
 

@@ -19,8 +19,8 @@ def test_moments_are_mean_and_variance(mode, axes, keepdims):
 
 
 def test_the_shift_of_moments_changes_nothing():
-    for found, expected in zip(df.nn.moments(X, [0], shift=3.0), df.nn.moments(X, [0]), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(df.nn.moments(X, [0], shift=3.0), df.nn.moments(X, [0]), strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -48,8 +48,8 @@ def test_weights_may_be_larger_than_what_they_weigh():
 def test_float16_is_computed_in_float32(mode, function):
     x = np.full((5000, 1), 3.0, np.float16)
     x[::2] = 5.0
-    given = {"frequency_weights": np.ones((5000, 1), np.float16)} if function == "weighted_moments" else {}
-    mean, variance = mode(lambda x: getattr(df.nn, function)(x, [0], **given))(df.constant(x))
+    options = {"frequency_weights": np.ones((5000, 1), np.float16)} if function == "weighted_moments" else {}
+    mean, variance = mode(lambda x: getattr(df.nn, function)(x, [0], **options))(df.constant(x))
     assert (mean.dtype, variance.dtype) == (df.float16, df.float16)
     assert (float(mean[0]), float(variance[0])) == (4.0, 1.0)
 
@@ -61,10 +61,10 @@ def test_sums_give_the_moments(mode, axes, keepdims, shift):
     def normalized(x):
         return df.nn.normalize_moments(*df.nn.sufficient_statistics(x, axes, shift, keepdims))
 
-    for found, expected in zip(
+    for result, expected in zip(
         mode(normalized)(df.constant(X)), df.nn.moments(X, axes, keepdims=keepdims), strict=True
     ):
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_sums_of_an_open_batch_count_its_rows():
@@ -113,8 +113,8 @@ def test_the_running_moments_are_mixed_or_used():
 
 def test_channels_second_and_half_precision():
     first = fused(np.moveaxis(X, -1, 1), SCALE, OFFSET, data_format="NCHW")
-    for found, expected in zip(first[1:], fused(X, SCALE, OFFSET)[1:], strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    for result, expected in zip(first[1:], fused(X, SCALE, OFFSET)[1:], strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-9)
     np.testing.assert_allclose(
         np.moveaxis(first[0].numpy(), 1, -1), fused(X, SCALE, OFFSET)[0], rtol=1e-9, atol=1e-12
     )

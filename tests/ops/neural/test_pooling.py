@@ -18,7 +18,7 @@ def slope(x, ksize, strides, padding, data_format=None):
 
 def expected(x, ksize, strides, padding):
     """By hand: each window's weight on the first of its largest elements."""
-    found, weight = np.zeros_like(x), 0
+    out, weight = np.zeros_like(x), 0
     _, rows, columns, channels = x.shape
     before, (high, wide) = _before((rows, columns), ksize, strides, padding)
     for n in range(len(x)):
@@ -33,8 +33,8 @@ def expected(x, ksize, strides, padding):
                         if 0 <= r < rows and 0 <= q < columns
                     ]
                     r, q = max(places, key=lambda at, n=n, c=c: x[n, at[0], at[1], c])
-                    found[n, r, q, c] += weight
-    return found
+                    out[n, r, q, c] += weight
+    return out
 
 
 def _before(sizes, ksize, strides, padding):
@@ -52,8 +52,8 @@ def _before(sizes, ksize, strides, padding):
 @pytest.mark.parametrize("values", [1, 3], ids=["all equal", "ties"])
 def test_ties_and_overlapping_windows(mode, values, padding, ksize, strides, dtype):
     x = np.random.default_rng(0).integers(0, values, (2, 5, 4, 2)).astype(dtype)
-    found = mode(lambda x: slope(x, ksize, strides, padding))(df.constant(x))
-    np.testing.assert_array_equal(found, expected(x, ksize, strides, padding))
+    result = mode(lambda x: slope(x, ksize, strides, padding))(df.constant(x))
+    np.testing.assert_array_equal(result, expected(x, ksize, strides, padding))
 
 
 def test_channels_first(mode):
@@ -65,9 +65,9 @@ def test_channels_first(mode):
             y = df.nn.max_pool2d(x, 2, 2, "VALID", data_format="NCHW")
         return tape.gradient(y, x)
 
-    found = mode(summed)(df.constant(x)).numpy()
-    assert np.isin(found, [0, 1]).all()
-    np.testing.assert_array_equal(found.reshape(1, 2, 2, 2, 2, 2).sum((3, 5)), np.ones((1, 2, 2, 2)))
+    result = mode(summed)(df.constant(x)).numpy()
+    assert np.isin(result, [0, 1]).all()
+    np.testing.assert_array_equal(result.reshape(1, 2, 2, 2, 2, 2).sum((3, 5)), np.ones((1, 2, 2, 2)))
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_the_first_nan_has_the_gradient_of_its_window(mode):
 def test_integers_are_pooled_as_they_are(mode, dtype):
     x = np.random.default_rng(0).integers(0, 100, (1, 5, 4, 2)).astype(dtype)
     x = x - 100 if np.dtype(dtype).kind == "i" else x
-    found = mode(lambda x: df.nn.max_pool2d(x, 3, 2, "SAME"))(df.constant(x))
+    result = mode(lambda x: df.nn.max_pool2d(x, 3, 2, "SAME"))(df.constant(x))
     floats = df.nn.max_pool2d(df.cast(x, df.float64), 3, 2, "SAME")
-    np.testing.assert_array_equal(found, df.cast(floats, dtype), strict=True)
+    np.testing.assert_array_equal(result, df.cast(floats, dtype), strict=True)
 
 
 # Gradients, second gradients and machine code
@@ -178,8 +178,8 @@ def test_a_window_of_the_least_numbers_chooses_one_of_its_own(mode):
             y = df.nn.max_pool2d(x, 3, 2, "SAME")
         return tape.gradient(y, x)
 
-    found = mode(routed)(df.fill([1, 3, 3, 1], -np.inf))
-    assert float(df.reduce_sum(found)) == 4.0
+    result = mode(routed)(df.fill([1, 3, 3, 1], -np.inf))
+    assert float(df.reduce_sum(result)) == 4.0
 
 
 # Positions
@@ -229,9 +229,9 @@ def test_windows_at_a_distance_skip_elements():
 def test_channels_second(pool, first):
     axes = len(first) - 2
     x = np.random.default_rng(6).normal(size=(2, 3, *(5, 4, 6)[:axes]))
-    found = pool(x, 2, 2, "SAME", first)
+    result = pool(x, 2, 2, "SAME", first)
     last = pool(np.moveaxis(x, 1, -1), 2, 2, "SAME")
-    np.testing.assert_array_equal(found, np.moveaxis(last.numpy(), -1, 1))
+    np.testing.assert_array_equal(result, np.moveaxis(last.numpy(), -1, 1))
 
 
 def test_an_empty_batch(mode):

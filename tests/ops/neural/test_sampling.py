@@ -1,4 +1,4 @@
-"""Losses over a sample of the classes, and the sample."""
+"""Sampled softmax and noise-contrastive losses, and their candidate samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAMPLE = (
 def logits_and_labels(hits_count: bool) -> tuple[Any, Any]:
     """By the definition, row by row, in float64."""
     sampled, true_counts, sampled_counts = SAMPLE
-    rows, wanted = [], []
+    rows, targets = [], []
     for x, labels, counts in zip(INPUTS.astype(np.float64), LABELS, true_counts, strict=True):
         true = [x @ WEIGHTS[c] + BIASES[c] - np.log(n) for c, n in zip(labels, counts, strict=True)]
         others = [
@@ -35,8 +35,8 @@ def logits_and_labels(hits_count: bool) -> tuple[Any, Any]:
             for c, n in zip(sampled, sampled_counts, strict=True)
         ]
         rows.append(true + others)
-        wanted.append([0.5, 0.5] + [0.0] * 5)
-    return np.array(rows), np.array(wanted)
+        targets.append([0.5, 0.5] + [0.0] * 5)
+    return np.array(rows), np.array(targets)
 
 
 def call(loss: Any, hits_count: bool) -> Any:
@@ -51,8 +51,8 @@ def call(loss: Any, hits_count: bool) -> Any:
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("hits_count", [True, False])
 def test_the_noise_contrastive_loss_is_its_definition(hits_count: bool, compiled: bool) -> None:
-    z, wanted = logits_and_labels(hits_count)
-    expected = (np.maximum(z, 0) - z * wanted + np.log1p(np.exp(-np.abs(z)))).sum(1)
+    z, targets = logits_and_labels(hits_count)
+    expected = (np.maximum(z, 0) - z * targets + np.log1p(np.exp(-np.abs(z)))).sum(1)
     run = lambda: call(df.nn.nce_loss, hits_count)  # noqa: E731  # with and without compiling
     np.testing.assert_allclose((df.function(run) if compiled else run)(), expected, rtol=1e-5)
 
@@ -60,9 +60,9 @@ def test_the_noise_contrastive_loss_is_its_definition(hits_count: bool, compiled
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("hits_count", [True, False])
 def test_the_sampled_softmax_is_its_definition(hits_count: bool, compiled: bool) -> None:
-    z, wanted = logits_and_labels(hits_count)
+    z, targets = logits_and_labels(hits_count)
     shifted = z - z.max(1, keepdims=True)
-    expected = -(wanted * (shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))).sum(1)
+    expected = -(targets * (shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))).sum(1)
     run = lambda: call(df.nn.sampled_softmax_loss, hits_count)  # noqa: E731  # with and without compiling
     np.testing.assert_allclose((df.function(run) if compiled else run)(), expected, rtol=1e-5)
 
@@ -95,10 +95,10 @@ def test_one_true_class_of_each_row_needs_no_axis(loss: Any) -> None:
 def test_a_sample_holds_classes_once_each(classes: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, classes))
     sampled, _, expected = df.random.log_uniform_candidate_sampler([[0]], 1, count, True, classes)
-    found = sampled.numpy()
-    assert (found.dtype, found.shape) == (np.int64, (count,))
-    assert len(set(found)) == count
-    assert ((found >= 0) & (found < classes)).all()
+    sample = sampled.numpy()
+    assert (sample.dtype, sample.shape) == (np.int64, (count,))
+    assert len(set(sample)) == count
+    assert ((sample >= 0) & (sample < classes)).all()
     assert ((expected.numpy() > 0) & (expected.numpy() <= count)).all()
 
 
@@ -111,7 +111,7 @@ def test_common_classes_are_sampled_as_often_as_is_expected() -> None:
     np.testing.assert_allclose(often, expected, atol=0.06)
 
 
-def test_a_sample_with_repetitions_has_chances_by_zipfs_law() -> None:
+def test_a_sample_with_repetitions_has_probabilities_by_zipfs_law() -> None:
     _, counts, _ = df.random.log_uniform_candidate_sampler(np.arange(20)[:, None], 1, 5, False, 20)
     classes = np.arange(20)
     chances = np.log((classes + 2) / (classes + 1)) / np.log(21)
@@ -120,10 +120,10 @@ def test_a_sample_with_repetitions_has_chances_by_zipfs_law() -> None:
 
 def test_a_seed_has_samples_of_its_own() -> None:
     def draw() -> list[int]:
-        found: list[int] = (
+        result: list[int] = (
             df.random.log_uniform_candidate_sampler([[0]], 1, 4, True, 50, seed=5)[0].numpy().tolist()
         )
-        return found
+        return result
 
     df.random.set_seed(1)
     first = [draw(), draw()]
@@ -132,7 +132,7 @@ def test_a_seed_has_samples_of_its_own() -> None:
     assert first[0] != first[1]
 
 
-def test_a_compiled_function_samples_anew_at_each_call() -> None:
+def test_a_compiled_function_draws_a_new_sample_at_each_call() -> None:
     df.random.set_seed(2)
     draw = df.function(lambda: df.random.log_uniform_candidate_sampler([[0]], 1, 5, True, 100)[0])
     assert len({tuple(draw().numpy().tolist()) for _ in range(5)}) == 5

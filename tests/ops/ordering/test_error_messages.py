@@ -1,4 +1,4 @@
-"""What searches and permutations refuse: what they were given, and what to do about it."""
+"""Errors of searches and permutations: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

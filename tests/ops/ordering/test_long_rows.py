@@ -1,4 +1,4 @@
-"""Rows so long that they are sorted by other ways than short ones: the results are NumPy's stable sort's."""
+"""Sorting of long rows, by other algorithms than short ones: results of NumPy's stable sort."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_the_gradient_of_a_sort_goes_where_elements_came_from(mode):
 def test_many_values_belong_where_each_of_them_does(side):
     rows = np.sort(RNG.integers(0, 5000, (2, 1 << 15)).astype(np.float32))
     values = RNG.integers(-3, 5003, (2, 1 << 15)).astype(np.float32)
-    found = df.searchsorted(rows, values, side).numpy()
+    result = df.searchsorted(rows, values, side).numpy()
     count = [
         [(row < v).sum() if side == "left" else (row <= v).sum() for v in some]
         for row, some in zip(rows, values[:, :50], strict=True)
     ]
-    np.testing.assert_array_equal(found[:, :50], count)
-    np.testing.assert_array_equal(found[0], rows[0].searchsorted(values[0], side))
+    np.testing.assert_array_equal(result[:, :50], count)
+    np.testing.assert_array_equal(result[0], rows[0].searchsorted(values[0], side))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -106,8 +106,8 @@ def test_as_many_values_belong_where_numpy_finds_them(side, dtype, more):
         special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype)
         row[:50], values[-50:] = np.resize(special, 50), np.resize(special[::-1], 50)
     row = np.sort(row)
-    found = df.searchsorted(row, values, side)
-    np.testing.assert_array_equal(found, row.searchsorted(values, side))
+    result = df.searchsorted(row, values, side)
+    np.testing.assert_array_equal(result, row.searchsorted(values, side))
 
 
 MORE = 1 << 14
@@ -166,5 +166,5 @@ def test_a_graph_computes_what_is_read_of_distinct_elements(results, read):
     search = trim_control(f.get_concrete_function(x).graph).nodes[0]
     assert len(search.outputs) == results
     eager = read(df.unique_with_counts(x))
-    for found, expected in zip(df.nest.flatten(f(x)), df.nest.flatten(eager), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(df.nest.flatten(f(x)), df.nest.flatten(eager), strict=True):
+        np.testing.assert_array_equal(result, expected)

@@ -35,24 +35,24 @@ def test_distinct_elements_make_up_the_input(x):
     ],
 )
 def test_distinct_elements_in_order_of_appearance(mode, x, y, idx):
-    found = mode(df.unique)(df.constant(x))
-    np.testing.assert_array_equal(found[0], y)
-    np.testing.assert_array_equal(found[1], idx)
+    result = mode(df.unique)(df.constant(x))
+    np.testing.assert_array_equal(result[0], y)
+    np.testing.assert_array_equal(result[1], idx)
 
 
 @pytest.mark.llvm  # Numba leaves sizes that depend on data to NumPy
 def test_only_the_search_for_equal_elements_is_numpys():
     f = df.function(df.unique_with_counts, input_signature=[df.TensorSpec([None])])
     for x in ([3.0, 1.0, 3.0], [], [NAN, NAN]):
-        for found, expected in zip(f(x), df.unique_with_counts(df.constant(x)), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        for result, expected in zip(f(x), df.unique_with_counts(df.constant(x)), strict=True):
+            np.testing.assert_array_equal(result, expected)
     by_numpy = [line.split()[1] for line in str(f.status()).splitlines() if "numpy:" in line]
     assert by_numpy == ["filled_unique"]
 
 
 def test_places_of_distinct_elements_have_the_dtype_requested(mode):
-    found = mode(lambda x: df.unique_with_counts(x, df.int64))(df.constant([1, 1]))
-    assert [part.dtype for part in found] == [df.int32, df.int64, df.int64]
+    result = mode(lambda x: df.unique_with_counts(x, df.int64))(df.constant([1, 1]))
+    assert [part.dtype for part in result] == [df.int32, df.int64, df.int64]
 
 
 def test_the_gradient_of_distinct_elements_goes_to_the_first(mode):
@@ -138,7 +138,7 @@ def test_a_permutation_and_its_inverse_leave_all_in_place(order):
 
 
 @pytest.mark.parametrize("x", [[2, 0, 0], [2, 0, 3], [1, 0, -1]])
-def test_what_is_no_permutation_is_an_error(mode, x):
+def test_an_invalid_permutation_is_an_error(mode, x):
     with pytest.raises(df.errors.InvalidArgumentError, match="once"):
         mode(df.math.invert_permutation)(df.constant(x))
 

@@ -1,4 +1,4 @@
-"""What quantisation refuses: what it was given, and what to do about it."""
+"""Errors of quantisation: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ LOW16 = (-6.0001831, 6)
 ENDS = st.tuples(st.floats(-8, -0.5), st.floats(0.5, 8))
 
 
-def same(found, expected, dtype=np.float32):
+def same(result, expected, dtype=np.float32):
     """To the digits that are printed of float32, and of integers exactly."""
-    np.testing.assert_allclose(found, np.array(expected, dtype), rtol=1.2e-7, strict=True)
+    np.testing.assert_allclose(result, np.array(expected, dtype), rtol=1.2e-7, strict=True)
 
 
 def gradients(mode, function, *xs):
@@ -60,19 +60,19 @@ def gradients(mode, function, *xs):
 )
 def test_integers_are_tensorflows(mode, options, expected, ends):
     options = {"min_range": 0.0, "max_range": 6.0, **options}
-    found = mode(lambda x: quant.quantize(x, **options))(df.constant(X))
-    same(found.output, expected, df.as_dtype(options["T"]).dtype)
-    same(found.output_min, ends[0])
-    same(found.output_max, ends[1])
+    result = mode(lambda x: quant.quantize(x, **options))(df.constant(X))
+    same(result.output, expected, df.as_dtype(options["T"]).dtype)
+    same(result.output_min, ends[0])
+    same(result.output_max, ends[1])
 
 
 def test_places_of_an_axis_have_ranges_of_their_own(mode):
     x = df.constant([[-1.0, 0.0, 0.5], [2.0, 7.0, 1.0]])
     call = mode(lambda x: quant.quantize(x, [-6.0, -1.0], [6.0, 5.0], df.qint8, mode="SCALED", axis=0))
-    found = call(x)
-    same(found.output, [[-21, 0, 11], [51, 127, 25]], np.int8)
-    same(found.output_min, [-6.047244, -5.03937])
-    same(found.output_max, [6, 5])
+    result = call(x)
+    same(result.output, [[-21, 0, 11], [51, 127, 25]], np.int8)
+    same(result.output_min, [-6.047244, -5.03937])
+    same(result.output_max, [6, 5])
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_places_of_an_axis_have_ranges_of_their_own(mode):
     ],
 )
 def test_floats_of_integers_are_tensorflows(mode, x, dtype, low, options, expected):
-    found = mode(lambda x: quant.dequantize(x, low, 6.0, **options))(df.constant(x, dtype))
-    np.testing.assert_allclose(found, expected, rtol=3e-7)
+    result = mode(lambda x: quant.dequantize(x, low, 6.0, **options))(df.constant(x, dtype))
+    np.testing.assert_allclose(result, expected, rtol=3e-7)
 
 
 @pytest.mark.parametrize("mode_name", ["MIN_COMBINED", "MIN_FIRST", "SCALED"])
@@ -96,8 +96,8 @@ def test_floats_of_integers_are_tensorflows(mode, x, dtype, low, options, expect
 def test_there_and_back_is_within_a_step(mode_name, dtype, ends, part):
     low, high = (0.0, ends[1]) if dtype.is_unsigned else ends
     x = np.float32(low + part * (high - low))
-    found = quant.quantize(x, low, high, dtype, mode=mode_name)
-    back = quant.dequantize(found.output, found.output_min, found.output_max, mode=mode_name)
+    result = quant.quantize(x, low, high, dtype, mode=mode_name)
+    back = quant.dequantize(result.output, result.output_min, result.output_max, mode=mode_name)
     step = 3.0 * max(-low, high) / (int(dtype.max) - int(dtype.min))  # MIN_FIRST rounds three times
     assert abs(float(back) - x) <= step
 
@@ -109,9 +109,9 @@ def test_names_of_quantised_dtypes():
 
 def test_joined_tensors_have_a_common_range(mode):
     parts = [df.constant([1, 2], df.quint8), df.constant([3], df.quint8)]
-    found = mode(lambda a, b: quant.quantized_concat(0, [a, b], [0.0, 0.0], [6.0, 12.0]))(*parts)
-    same(found.output, [1, 1, 3], np.uint8)
-    same(found.output_max, 12)
+    result = mode(lambda a, b: quant.quantized_concat(0, [a, b], [0.0, 0.0], [6.0, 12.0]))(*parts)
+    same(result.output, [1, 1, 3], np.uint8)
+    same(result.output_max, 12)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_fake_quantisation_is_native():
 
 def test_gradients_of_fake_quantisation_are_tensorflows(mode):
     args = [-7.0, -6.1, -6.02, -6.0, 0.0, 6.0, 6.02, 7.0]
-    found = gradients(mode, quant.fake_quant_with_min_max_args, args)
-    assert found == [[0, 0, 1, 1, 1, 0, 0, 0]]
+    result = gradients(mode, quant.fake_quant_with_min_max_args, args)
+    assert result == [[0, 0, 1, 1, 1, 0, 0, 0]]
     x = [-7.0, -6.0, 0.0, 6.0, 7.0]
     assert gradients(mode, quant.fake_quant_with_min_max_vars, x, -6.0, 6.0) == [[0, 1, 1, 0, 0], 1, 2]
     assert gradients(mode, quant.fake_quant_with_min_max_vars, [-7.0, 1.0], 0.0, 0.0) == [[1, 1], 0, 0]
@@ -154,15 +154,15 @@ def test_gradients_of_fake_quantisation_are_tensorflows(mode):
 
 def test_gradients_that_are_requested(mode):
     g, x = df.constant([1.0, 2.0, 3.0, 4.0]), df.constant([-7.0, 0.0, 7.0, 8.0])
-    found = mode(lambda g, x: quant.fake_quant_with_min_max_vars_gradient(g, x, -5.0, 6.0))(g, x)
-    assert [part.numpy().tolist() for part in found] == [[0, 2, 0, 0], 1, 7]
-    found = mode(quant.fake_quant_with_min_max_args_gradient)(g, x)
-    same(found, [0, 2, 0, 0])
+    result = mode(lambda g, x: quant.fake_quant_with_min_max_vars_gradient(g, x, -5.0, 6.0))(g, x)
+    assert [part.numpy().tolist() for part in result] == [[0, 2, 0, 0], 1, 7]
+    result = mode(quant.fake_quant_with_min_max_args_gradient)(g, x)
+    same(result, [0, 2, 0, 0])
     call = mode(
         lambda g, x: quant.fake_quant_with_min_max_vars_per_channel_gradient(g, x, [-1.0, 0.0], [2.0, 6.0])
     )
-    found = call(df.constant([[1.0, 2.0], [3.0, 4.0]]), df.constant([[-7.0, 2.0], [3.0, 8.0]]))
-    assert [part.numpy().tolist() for part in found] == [[[0, 2], [0, 0]], [1, 0], [3, 4]]
+    result = call(df.constant([[1.0, 2.0], [3.0, 4.0]]), df.constant([[-7.0, 2.0], [3.0, 8.0]]))
+    assert [part.numpy().tolist() for part in result] == [[[0, 2], [0, 0]], [1, 0], [3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_gradients_that_are_requested(mode):
 )
 def test_there_and_back_is_tensorflows(mode, options, expected):
     options = {"input_min": -6.0, "input_max": 6.0, **options}
-    found = mode(lambda x: quant.quantize_and_dequantize_v2(x, **options))(df.constant([-1.0, 0, 0.3, 2, 7]))
-    same(found, expected)
+    result = mode(lambda x: quant.quantize_and_dequantize_v2(x, **options))(df.constant([-1.0, 0, 0.3, 2, 7]))
+    same(result, expected)
 
 
 def test_there_and_back_along_an_axis(mode):
     x = df.constant([[-1.0, 0.0, 0.3], [2.0, 7.0, 1.0]])
-    found = mode(lambda x: quant.quantize_and_dequantize_v2(x, 0.0, 0.0, axis=1))(x)
-    same(found, [[-1.007874, 0, 0.2992126], [2, 7, 1]])
+    result = mode(lambda x: quant.quantize_and_dequantize_v2(x, 0.0, 0.0, axis=1))(x)
+    same(result, [[-1.007874, 0, 0.2992126], [2, 7, 1]])
     same(mode(lambda x: quant.quantize_and_dequantize_v2(x, 0.0, 0.0))(df.zeros([2])), [0, 0])
 
 

@@ -1,4 +1,4 @@
-"""What ``df.random`` refuses: what it was given, and what to do about it."""
+"""Errors of ``df.random``: each states the rejected input and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dualflow.ops.record import REGISTRY
 Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
 random = df.random
 V, C = df.ones([3]), df.constant([1j])
-DIRECT = {"inferred", "run"}  # what cases call that asks no public function
+DIRECT = {"inferred", "run"}  # cases that call no public function
 
 
 def inferred(name, *specs, **attrs):

@@ -50,8 +50,8 @@ def test_numpy_without_kernels_draws_them_too(name: str) -> None:
     expected = drawn(DRAWS[name])
     df.config.set_eager_kernels("numpy")
     try:
-        for found in (drawn(DRAWS[name]), drawn(df.function(DRAWS[name], backend="numpy"))):
-            np.testing.assert_allclose(found, expected, rtol=1e-5 if name == "normal" else 0, atol=1e-6)
+        for result in (drawn(DRAWS[name]), drawn(df.function(DRAWS[name], backend="numpy"))):
+            np.testing.assert_allclose(result, expected, rtol=1e-5 if name == "normal" else 0, atol=1e-6)
     finally:
         df.config.set_eager_kernels(None)
 
@@ -59,16 +59,16 @@ def test_numpy_without_kernels_draws_them_too(name: str) -> None:
 def test_any_number_of_threads_draws_them() -> None:
     before = threads.num_threads()
     f = df.function(lambda: (df.random.normal([200_000]), df.random.uniform([200_000])))
-    found = []
+    results = []
     try:
         for count in range(1, threads.max_threads() + 1):
             threads.set_num_threads(count)
             df.random.set_seed(2)
-            found.append(f())
+            results.append(f())
     finally:
         threads.set_num_threads(before)
-    for pair in found:
-        np.testing.assert_array_equal(pair, found[0])
+    for pair in results:
+        np.testing.assert_array_equal(pair, results[0])
 
 
 def test_the_numbers_are_made_by_machine_code() -> None:
@@ -76,17 +76,17 @@ def test_the_numbers_are_made_by_machine_code() -> None:
     assert [part.what for part in f.parts if part.kind != "native"] == ["random_words"]
 
 
-def test_a_loop_draws_them_turn_by_turn() -> None:
+def test_a_loop_draws_them_iteration_by_iteration() -> None:
     def walk(x: Any) -> Any:
         for _ in df.range(3):
             x = 0.5 * x + df.random.uniform([MANY])
         return x
 
-    found = []
+    results = []
     for function in (walk, df.function(walk)):
         df.random.set_seed(5)
-        found.append(function(df.zeros([MANY])).numpy())
-    np.testing.assert_allclose(*found, rtol=1e-6)
+        results.append(function(df.zeros([MANY])).numpy())
+    np.testing.assert_allclose(*results, rtol=1e-6)
 
 
 def test_rows_of_a_map_have_numbers_of_their_own() -> None:
@@ -125,7 +125,7 @@ def test_large_stateless_draws_begin_with_the_numbers_of_small_ones() -> None:
         np.testing.assert_array_equal(many[:9], few)
 
 
-def test_integers_lie_between_ends_known_at_run_time() -> None:
+def test_random_integers_are_between_dynamic_bounds() -> None:
     traced = df.function(lambda low, high: df.random.uniform([600], low, high, df.int32, seed=5))
     for low, high in ((-3, 3), (0, 6)):
         x = traced(df.constant(low), df.constant(high)).numpy()

@@ -188,7 +188,7 @@ def test_gamma_numbers_are_positive():
 def test_a_shuffle_keeps_the_rows_and_depends_on_the_seed(mode):
     rows = np.arange(40).reshape(20, 2)
     shuffle = random.experimental.stateless_shuffle
-    found = mode(lambda seed: shuffle(rows, seed))(df.constant(SEED)).numpy()
-    assert sorted(found.tolist()) == rows.tolist()
-    np.testing.assert_array_equal(found, shuffle(rows, SEED))
-    assert found.tolist() != shuffle(rows, (2, 1)).numpy().tolist()
+    result = mode(lambda seed: shuffle(rows, seed))(df.constant(SEED)).numpy()
+    assert sorted(result.tolist()) == rows.tolist()
+    np.testing.assert_array_equal(result, shuffle(rows, SEED))
+    assert result.tolist() != shuffle(rows, (2, 1)).numpy().tolist()

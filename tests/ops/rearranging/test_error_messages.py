@@ -1,4 +1,4 @@
-"""What moving blocks and shapes refuses: what it was given, and what to do about it."""
+"""Errors of moving blocks and shapes: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that are passed on as they are."""
+"""Ops that return their input unchanged."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def test_tensors_are_passed_on(mode: Any) -> None:
     assert mode(df.guarantee_const)(x).numpy().tolist() == [1, 2]
 
 
-def test_what_is_none_stays() -> None:
+def test_none_is_returned_unchanged() -> None:
     assert df.tuple([None, df.constant(1)])[0] is None

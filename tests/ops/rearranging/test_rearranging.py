@@ -20,10 +20,10 @@ def blocks_of(x, blocks):
 @given(
     blocks=st.lists(st.integers(1, 3), min_size=1, max_size=2),
     counts=st.lists(st.integers(1, 3), min_size=2, max_size=2),
-    rest=st.integers(0, 2),
+    further=st.integers(0, 2),
 )
-def test_blocks_are_moved_into_the_batch_and_back(blocks, counts, rest):
-    shape = (2, *[b * c for b, c in zip(blocks, counts, strict=False)], *[3] * rest)
+def test_blocks_are_moved_into_the_batch_and_back(blocks, counts, further):
+    shape = (2, *[b * c for b, c in zip(blocks, counts, strict=False)], *[3] * further)
     x = np.arange(np.prod(shape)).reshape(shape)
     moved = df.space_to_batch(x, blocks, [[0, 0]] * len(blocks))
     np.testing.assert_array_equal(moved, blocks_of(x, blocks))
@@ -44,9 +44,9 @@ def test_paddings_come_first_and_crops_last(mode):
     [(None, [[0, 1], [0, 2]], [[0, 1], [0, 2]]), ([[1, 0], [0, 1]], [[1, 0], [0, 2]], [[0, 0], [0, 1]])],
 )
 def test_the_paddings_that_blocks_need(base, paddings, crops):
-    found = df.required_space_to_batch_paddings([5, 7], [2, 3], base)
-    np.testing.assert_array_equal(found[0], np.array(paddings, np.int32), strict=True)
-    np.testing.assert_array_equal(found[1], np.array(crops, np.int32), strict=True)
+    result = df.required_space_to_batch_paddings([5, 7], [2, 3], base)
+    np.testing.assert_array_equal(result[0], np.array(paddings, np.int32), strict=True)
+    np.testing.assert_array_equal(result[1], np.array(crops, np.int32), strict=True)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_sequences_of_rows(mode):
     np.testing.assert_array_equal(call(df.constant(x), df.constant([1, 3])), expected)
 
 
-def test_turning_round_is_native_and_its_gradient_turns_back():
+def test_reverse_is_native_and_so_is_its_gradient():
     def gradient(x, lengths):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -88,30 +88,30 @@ def test_a_length_that_no_sequence_has_is_an_error(mode, length):
 
 
 @pytest.mark.parametrize(("x", "y"), [([2, 1], [3]), ([], [4]), ([5], [1, 1]), ([0], [1])])
-def test_shapes_meet_as_numpys_do(mode, x, y):
+def test_shapes_broadcast_as_numpys(mode, x, y):
     expected = np.broadcast_shapes(tuple(x), tuple(y))
     assert df.broadcast_static_shape(x, y) == expected
     given_shapes = df.constant(x, df.int32), df.constant(y, df.int32)
     np.testing.assert_array_equal(mode(df.broadcast_dynamic_shape)(*given_shapes), expected)
 
 
-def test_shapes_that_do_not_meet(mode):
+def test_incompatible_shapes(mode):
     with pytest.raises(df.errors.InvalidArgumentError, match="broadcast"):
         mode(df.broadcast_dynamic_shape)(df.constant([2]), df.constant([3]))
 
 
-def test_open_sizes_meet():
+def test_dynamic_sizes_broadcast():
     assert df.broadcast_static_shape(df.TensorShape([None, 1]), [3]).as_list() == [None, 3]
 
 
 def test_the_shape_of_each(mode):
-    found = mode(lambda x, y: df.shape_n([x, y], df.int64))(df.ones([2, 3]), df.constant(1))
-    assert [(s.numpy().tolist(), s.dtype) for s in found] == [([2, 3], df.int64), ([], df.int64)]
+    result = mode(lambda x, y: df.shape_n([x, y], df.int64))(df.ones([2, 3]), df.constant(1))
+    assert [(s.numpy().tolist(), s.dtype) for s in result] == [([2, 3], df.int64), ([], df.int64)]
 
 
 def test_each_of_several(mode):
-    found = mode(lambda x, y: df.identity_n([x, y]))(df.constant([1.0]), df.constant(2))
-    assert [x.numpy().tolist() for x in found] == [[1], 2]
+    result = mode(lambda x, y: df.identity_n([x, y]))(df.constant([1.0]), df.constant(2))
+    assert [x.numpy().tolist() for x in result] == [[1], 2]
 
 
 @given(dims=st.lists(st.integers(1, 4), min_size=1, max_size=3), data=st.data())
@@ -122,7 +122,7 @@ def test_places_along_each_axis_are_numpys(dims, data):
 
 
 def test_places_in_a_shape_known_only_at_run_time(mode):
-    found = mode(df.unravel_index)(df.constant(5), df.constant([2, 3]))
-    np.testing.assert_array_equal(found, [1, 2])
+    result = mode(df.unravel_index)(df.constant(5), df.constant([2, 3]))
+    np.testing.assert_array_equal(result, [1, 2])
     with pytest.raises(df.errors.InvalidArgumentError, match="product of dims"):
         mode(df.unravel_index)(df.constant([6]), df.constant([2, 3]))

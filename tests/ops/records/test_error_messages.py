@@ -1,4 +1,4 @@
-"""What functions of records refuse: what they were given, and what to do about it."""
+"""Errors of functions of records: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

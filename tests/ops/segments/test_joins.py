@@ -1,4 +1,4 @@
-"""Scatters that keep an extreme, and that many rows are joined as one after another would be."""
+"""Scatter-max and scatter-min, and that many updates equal their sequential application."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dualflow.ops.row_joins import join_rows
         (df.tensor_scatter_nd_sub, [0, 2, 4]),
     ],
 )
-def test_what_meets_in_one_place(mode, function, expected):
+def test_several_values_for_one_position(mode, function, expected):
     x, at, updates = df.constant([1, 2, 3]), df.constant([[0], [0], [2]]), df.constant([5, -4, -1])
     np.testing.assert_array_equal(mode(function)(x, at, updates), expected)
 
 
 def test_positions_may_name_several_axes(mode):
     x, at = df.zeros([2, 3]), df.constant([[0, 1], [1, 2], [0, 1]])
-    found = mode(df.tensor_scatter_nd_max)(x, at, df.constant([1.0, 7.0, 4.0]))
-    np.testing.assert_array_equal(found, [[0, 4, 0], [0, 0, 7]])
+    result = mode(df.tensor_scatter_nd_max)(x, at, df.constant([1.0, 7.0, 4.0]))
+    np.testing.assert_array_equal(result, [[0, 4, 0], [0, 0, 7]])
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_ties_share_the_gradient_as_in_tensorflow(mode, x, updates, expected):
             y = df.tensor_scatter_nd_max(x, [[0], [0], [2]], updates)
         return tape.gradient(y, [x, updates])
 
-    for found, wanted in zip(mode(gradients)(df.constant(x), df.constant(updates)), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    for actual, desired in zip(mode(gradients)(df.constant(x), df.constant(updates)), expected, strict=True):
+        np.testing.assert_allclose(actual, desired, rtol=1e-6)
 
 
 def test_a_position_outside_is_an_error(mode):

@@ -25,13 +25,13 @@ def test_stitching_undoes_partitioning(partitions):
 
 def test_partitions_of_a_traced_tensor(mode):
     data, numbers = df.constant([[10, 20], [30, 40]]), df.constant([[1, 0], [0, 0]])
-    found = mode(lambda data, numbers: df.dynamic_partition(data, numbers, 3))(data, numbers)
-    assert [part.numpy().tolist() for part in found] == [[20, 30, 40], [10], []]
+    result = mode(lambda data, numbers: df.dynamic_partition(data, numbers, 3))(data, numbers)
+    assert [part.numpy().tolist() for part in result] == [[20, 30, 40], [10], []]
 
 
 def test_one_number_is_a_partition_of_one_row(mode):
-    found = mode(lambda: df.dynamic_partition([[1, 2], [3, 4]], 1, 2))()
-    assert [part.shape for part in found] == [(0, 2, 2), (1, 2, 2)]
+    result = mode(lambda: df.dynamic_partition([[1, 2], [3, 4]], 1, 2))()
+    assert [part.shape for part in result] == [(0, 2, 2), (1, 2, 2)]
 
 
 @pytest.mark.parametrize("number", [-1, 3])
@@ -84,8 +84,8 @@ def test_gradients_of_stitched_rows(mode):
 
 
 def test_values_are_stacked_at_once(mode):
-    found = mode(lambda x: df.parallel_stack([x, x + 1]))(df.constant([1, 2]))
-    np.testing.assert_array_equal(found, [[1, 2], [2, 3]])
+    result = mode(lambda x: df.parallel_stack([x, x + 1]))(df.constant([1, 2]))
+    np.testing.assert_array_equal(result, [[1, 2], [2, 3]])
 
 
 @pytest.mark.parametrize("shape", [(0, 0, 3), (2, 2, 2), (3, 0, 1)])

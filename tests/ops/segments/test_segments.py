@@ -41,8 +41,8 @@ def segments(draw, least):
 def test_unsorted_segments_are_what_a_loop_over_them_gives(kind, drawn):
     data, ids = drawn
     empty = {"prod": 1, "max": np.finfo(np.float32).min, "min": np.finfo(np.float32).max}.get(kind, 0)
-    found = getattr(df.math, f"unsorted_segment_{kind}")(df.constant(data), df.constant(ids), 5)
-    np.testing.assert_allclose(found, expected(kind, data, ids, 5, empty), rtol=1e-6)
+    result = getattr(df.math, f"unsorted_segment_{kind}")(df.constant(data), df.constant(ids), 5)
+    np.testing.assert_allclose(result, expected(kind, data, ids, 5, empty), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["sum", "mean", "prod", "max", "min"])
@@ -51,8 +51,8 @@ def test_sorted_segments_are_what_a_loop_over_them_gives(kind, drawn):
     data, ids = drawn
     ids = np.sort(ids)
     count = int(ids.max(initial=-1)) + 1
-    found = getattr(df.math, f"segment_{kind}")(df.constant(data), df.constant(ids))
-    np.testing.assert_allclose(found, expected(kind, data, ids, count, kind == "prod"), rtol=1e-6)
+    result = getattr(df.math, f"segment_{kind}")(df.constant(data), df.constant(ids))
+    np.testing.assert_allclose(result, expected(kind, data, ids, count, kind == "prod"), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", REDUCE)
@@ -67,8 +67,8 @@ def test_compiled_segments_are_eager_ones_to_the_bit(kind):
 
 def test_the_number_of_sorted_segments_is_known_when_it_runs(mode):
     for ids in ([0, 0, 2], [1, 1, 1], [0, 1, 5]):
-        found = mode(df.math.segment_sum)(df.ones([3]), df.constant(ids))
-        np.testing.assert_array_equal(found, np.bincount(ids))
+        result = mode(df.math.segment_sum)(df.ones([3]), df.constant(ids))
+        np.testing.assert_array_equal(result, np.bincount(ids))
 
 
 @pytest.mark.llvm  # Numba leaves sizes that depend on data to NumPy
@@ -83,7 +83,7 @@ def test_the_number_of_sorted_segments_is_known_when_it_runs(mode):
         lambda data, ids: df.math.confusion_matrix(ids, ids, weights=data),
     ],
 )
-def test_what_the_data_size_is_machine_code(function):
+def test_data_dependent_sizes_are_machine_code(function):
     f = df.function(function)
     f(df.ones([3]), df.constant([0, 0, 2]))
     assert "native:" in str(f.status())
@@ -91,8 +91,8 @@ def test_what_the_data_size_is_machine_code(function):
 
 
 def test_the_number_of_segments_may_be_a_tensor(mode):
-    found = mode(df.math.unsorted_segment_max)(df.constant([3, 1]), df.constant([1, 1]), df.constant(3))
-    np.testing.assert_array_equal(found, [df.int32.min, 3, df.int32.min])
+    result = mode(df.math.unsorted_segment_max)(df.constant([3, 1]), df.constant([1, 1]), df.constant(3))
+    np.testing.assert_array_equal(result, [df.int32.min, 3, df.int32.min])
 
 
 def test_sizes_may_be_open():
@@ -103,7 +103,7 @@ def test_sizes_may_be_open():
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "expected"),
+    ("function", "arguments", "expected"),
     [
         (df.math.segment_sum, ([1, 2, 3, 4], [0, 0, 2, 2]), [3, 0, 7]),
         (df.math.segment_mean, ([1, 2, -3, -4], [0, 0, 2, 2]), [1, 0, -3]),
@@ -117,16 +117,16 @@ def test_sizes_may_be_open():
         (df.math.unsorted_segment_sum, (np.ones((0, 2)), np.zeros(0, int), 2), [[0, 0], [0, 0]]),
     ],
 )
-def test_what_tensorflow_gives(mode, function, given, expected):
-    np.testing.assert_array_equal(mode(lambda: function(*given))(), expected)
+def test_values_of_tensorflow(mode, function, arguments, expected):
+    np.testing.assert_array_equal(mode(lambda: function(*arguments))(), expected)
 
 
 @pytest.mark.parametrize("dtype", [df.int8, df.uint8, df.int16, df.int64, df.uint64, df.float16, df.float64])
 def test_segments_keep_their_dtype(mode, dtype):
     x = df.constant([3, 1, 2], dtype)
     for kind in ("sum", "prod", "max", "min"):
-        found = mode(lambda x, kind=kind: getattr(df.math, f"unsorted_segment_{kind}")(x, [0, 0, 2], 3))(x)
-        assert found.dtype is dtype
+        result = mode(lambda x, kind=kind: getattr(df.math, f"unsorted_segment_{kind}")(x, [0, 0, 2], 3))(x)
+        assert result.dtype is dtype
     highest = mode(lambda x: df.math.unsorted_segment_min(x, [0, 0, 2], 3))(x)
     np.testing.assert_array_equal(highest, np.array([1, dtype.max, 2], dtype.dtype))
 
@@ -180,13 +180,13 @@ def gradient(mode, function, *xs):
 )
 def test_gradients_are_tensorflows(mode, kind, x, ids, expected):
     function = getattr(df.math, f"unsorted_segment_{kind}")
-    (found,) = gradient(mode, lambda x: function(x, ids, 3), x)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    (slope,) = gradient(mode, lambda x: function(x, ids, 3), x)
+    np.testing.assert_allclose(slope, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["sum", "mean", "prod", "max", "min"])
 def test_gradients_of_sorted_segments(mode, kind):
     expected = {"mean": [0.5, 0.5, 1], "max": [0, 1, 1], "min": [1, 0, 1], "prod": [2, 1, 1]}
     function = getattr(df.math, f"segment_{kind}")
-    (found,) = gradient(mode, lambda x: function(x, [0, 0, 2]), [1.0, 2.0, 3.0])
-    np.testing.assert_array_equal(found, expected.get(kind, [1, 1, 1]))
+    (slope,) = gradient(mode, lambda x: function(x, [0, 0, 2]), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(slope, expected.get(kind, [1, 1, 1]))

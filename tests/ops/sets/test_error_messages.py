@@ -1,4 +1,4 @@
-"""What sets refuse: what they were given, and what to do about it."""
+"""Errors of sets: each states the rejected input and what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = {
     "other sets": (lambda: sets.union([[1]], [[1], [2]]), Invalid, r"\(1, 1\)", "same sizes"),
     "sets of other dtypes": (lambda: sets.union([[1]], [[1.0]]), Wrong, "int32 and float32", "one dtype"),
     "sets of complex numbers": (lambda: sets.union([[1j]], [[1j]]), Wrong, "real numbers", "complex128"),
-    "a dense set behind a sparse one": (lambda: sets.union(S, [[1]]), Wrong, "dense", "first"),
+    "a dense set after a sparse one": (lambda: sets.union(S, [[1]]), Wrong, "dense", "first"),
     "the size of dense sets": (lambda: sets.size([[1]]), Wrong, "SparseTensor", "from_dense"),
 }
 

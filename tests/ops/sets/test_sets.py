@@ -20,21 +20,21 @@ ROWS = arrays.arrays(np.int32, st.tuples(st.just(3), st.integers(0, 5)), element
 
 def rows_of(x, leading):
     """The elements that are stored, by the place of their set, in order."""
-    found = {place: [] for place in np.ndindex(*leading)}
+    rows = {place: [] for place in np.ndindex(*leading)}
     for (*place, column), value in zip(x.indices.numpy(), x.values.numpy(), strict=True):
-        assert column == len(found[tuple(map(int, place))])
-        found[tuple(map(int, place))].append(value)
-    return list(found.values())
+        assert column == len(rows[tuple(map(int, place))])
+        rows[tuple(map(int, place))].append(value)
+    return list(rows.values())
 
 
 @pytest.mark.parametrize("name", PYTHONS)
 @given(a=ROWS, b=ROWS)
 def test_sets_are_pythons(name, a, b):
-    found = getattr(df.sets, name)(a, b)
+    result = getattr(df.sets, name)(a, b)
     expected = [sorted(PYTHONS[name](set(x.tolist()), set(y.tolist()))) for x, y in zip(a, b, strict=True)]
-    assert rows_of(found, (3,)) == expected
-    assert found.dense_shape.numpy().tolist() == [3, max(map(len, expected))]
-    assert df.sets.size(found).numpy().tolist() == list(map(len, expected))
+    assert rows_of(result, (3,)) == expected
+    assert result.dense_shape.numpy().tolist() == [3, max(map(len, expected))]
+    assert df.sets.size(result).numpy().tolist() == list(map(len, expected))
 
 
 @pytest.mark.parametrize("name", PYTHONS)
@@ -49,14 +49,14 @@ def test_sparse_sets_are_those_of_what_is_stored(mode, name):
 
 def test_sets_of_several_axes_and_the_other_difference(mode):
     a, b = df.constant([[[1, 2]], [[3, 4]]]), df.constant([[[2, 5]], [[3, 4]]])
-    found = mode(lambda a, b: df.sets.difference(a, b, aminusb=False))(a, b)
-    assert rows_of(found, (2, 1)) == [[5], []]
-    assert found.dense_shape.numpy().tolist() == [2, 1, 1]
-    np.testing.assert_array_equal(mode(df.sets.size)(found), [[1], [0]])
+    result = mode(lambda a, b: df.sets.difference(a, b, aminusb=False))(a, b)
+    assert rows_of(result, (2, 1)) == [[5], []]
+    assert result.dense_shape.numpy().tolist() == [2, 1, 1]
+    np.testing.assert_array_equal(mode(df.sets.size)(result), [[1], [0]])
 
 
 @pytest.mark.parametrize("dtype", [df.float64, df.uint8, df.bool])
 def test_elements_keep_their_dtype(mode, dtype):
-    found = mode(df.sets.union)(df.constant([[1, 0]], dtype), df.constant([[1]], dtype))
-    assert found.dtype is dtype
-    assert found.values.numpy().tolist() == [0, 1]
+    result = mode(df.sets.union)(df.constant([[1, 0]], dtype), df.constant([[1]], dtype))
+    assert result.dtype is dtype
+    assert result.values.numpy().tolist() == [0, 1]

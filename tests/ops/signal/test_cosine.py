@@ -20,10 +20,10 @@ KINDS = [(1, None), *[(kind, norm) for kind in (2, 3, 4) for norm in (None, "ort
 def test_transforms_are_scipys(mode, kind, norm, dtype):
     tolerance = 1e-5 if dtype == "float32" else 1e-12
     for n in (None, 3, 8):
-        found = mode(lambda x, n=n: signal.dct(x, kind, n, norm=norm))(X.astype(dtype))
-        assert found.dtype == dtype
+        result = mode(lambda x, n=n: signal.dct(x, kind, n, norm=norm))(X.astype(dtype))
+        assert result.dtype == dtype
         np.testing.assert_allclose(
-            found, scipy.fft.dct(X, kind, n, norm=norm), rtol=tolerance, atol=tolerance
+            result, scipy.fft.dct(X, kind, n, norm=norm), rtol=tolerance, atol=tolerance
         )
 
 
@@ -32,8 +32,8 @@ def test_inverses(kind_and_norm, samples, seed):
     kind, norm = kind_and_norm
     x = np.random.default_rng(seed).standard_normal(samples)
     factor = 1 if norm else 2 * (samples - 1 if kind == 1 else samples)
-    found = signal.idct(signal.dct(x, kind, norm=norm), kind, norm=norm)
-    np.testing.assert_allclose(found / factor, x, atol=1e-12)
+    result = signal.idct(signal.dct(x, kind, norm=norm), kind, norm=norm)
+    np.testing.assert_allclose(result / factor, x, atol=1e-12)
 
 
 @pytest.mark.parametrize("window", [signal.vorbis_window, signal.kaiser_bessel_derived_window, None])
@@ -51,8 +51,8 @@ def test_the_modified_transform_is_its_definition():
     frames, half = np.stack([np.arange(8.0), np.arange(4.0, 12.0)]), 4
     k, n = np.arange(half)[:, None], np.arange(2 * half)
     terms = np.cos(np.pi / half * (n + 0.5 + half / 2) * (k + 0.5)) / np.sqrt(2)
-    found = signal.mdct(np.arange(12.0), 8, None)
-    np.testing.assert_allclose(found, 2 * frames @ terms.T, rtol=1e-10)
+    result = signal.mdct(np.arange(12.0), 8, None)
+    np.testing.assert_allclose(result, 2 * frames @ terms.T, rtol=1e-10)
 
 
 def test_a_gradient_is_the_transposed_transform(mode):

@@ -17,10 +17,10 @@ COMPLEX = {"float32": np.complex64, "float64": np.complex128}
 OF_LAST = {1: "", 2: "2d", 3: "3d"}
 
 
-def close(found, expected, dtype):
-    assert found.dtype == dtype
+def close(result, expected, dtype):
+    assert result.dtype == dtype
     tolerance = 1e-5 if np.dtype(dtype).itemsize in (4, 8) and dtype != np.float64 else 1e-12
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
@@ -28,8 +28,8 @@ def close(found, expected, dtype):
 @pytest.mark.parametrize("kind", ["fft", "ifft"])
 def test_transforms_of_complex_numbers(mode, kind, rank, dtype):
     x = C.astype(COMPLEX[dtype])
-    found = mode(getattr(signal, kind + OF_LAST[rank]))(x)
-    close(found, getattr(np.fft, f"{kind}n")(C, axes=range(4 - rank, 4)), x.dtype)
+    result = mode(getattr(signal, kind + OF_LAST[rank]))(x)
+    close(result, getattr(np.fft, f"{kind}n")(C, axes=range(4 - rank, 4)), x.dtype)
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
@@ -49,10 +49,10 @@ def test_transforms_of_real_numbers_and_back(mode, rank, dtype, lengths):
 def test_transforms_of_any_axes(kind, norm):
     x = X if kind == "rfft" else C
     for axes, lengths in ((None, None), ([1, 3], None), ([3, 0], [4, 6]), ([-2], [3])):
-        found = getattr(signal, f"{kind}nd")(x, lengths, axes, norm)
+        result = getattr(signal, f"{kind}nd")(x, lengths, axes, norm)
         over = range(4) if axes is None else axes
         expected = getattr(np.fft, f"{kind}n")(x, lengths, over, norm or "backward")
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_the_transforms_of_any_axes_are_top_level_names_too():
@@ -66,8 +66,8 @@ def test_a_real_transform_and_its_inverse_restore_the_signal(samples, length, se
     x = np.random.default_rng(seed).standard_normal((2, samples))
     kept = np.zeros((2, length))
     kept[:, :samples] = x[:, :length]
-    found = signal.irfft(signal.rfft(x, [length]), [length])
-    np.testing.assert_allclose(found, kept, atol=1e-12)
+    result = signal.irfft(signal.rfft(x, [length]), [length])
+    np.testing.assert_allclose(result, kept, atol=1e-12)
 
 
 def test_gradients_are_tensorflows(mode):
@@ -97,8 +97,8 @@ def test_gradients_are_tensorflows(mode):
 
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0)])
 def test_empty_signals(mode, shape):
-    found = mode(signal.rfft)(df.zeros(shape))
-    assert found.shape.as_list() == [shape[0], shape[1] // 2 + 1 if shape[1] else 0]
+    result = mode(signal.rfft)(df.zeros(shape))
+    assert result.shape.as_list() == [shape[0], shape[1] // 2 + 1 if shape[1] else 0]
     assert mode(signal.fft)(df.zeros(shape, df.complex64)).shape.as_list() == list(shape)
 
 

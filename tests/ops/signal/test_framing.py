@@ -25,16 +25,16 @@ def frames_of(x, length, step, pad_end=False, value=0.0):
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 9), st.integers(1, 9), st.booleans())
 def test_frames_are_cut_out_of_the_signal(length, step, pad_end):
-    found = frame(X, length, step, pad_end, 0.5)
-    np.testing.assert_array_equal(found, frames_of(X, length, step, pad_end, 0.5))
+    result = frame(X, length, step, pad_end, 0.5)
+    np.testing.assert_array_equal(result, frames_of(X, length, step, pad_end, 0.5))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
 def test_any_axis_becomes_frames(mode, axis):
-    found = mode(lambda x: frame(x, 2, 1, axis=axis))(X)
+    result = mode(lambda x: frame(x, 2, 1, axis=axis))(X)
     moved = frames_of(np.moveaxis(X, axis, -1), 2, 1)
     place = axis % 3
-    np.testing.assert_array_equal(found, np.moveaxis(moved, [-2, -1], [place, place + 1]))
+    np.testing.assert_array_equal(result, np.moveaxis(moved, [-2, -1], [place, place + 1]))
 
 
 def test_frames_are_views_in_compiled_code():

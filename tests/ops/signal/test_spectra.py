@@ -14,18 +14,18 @@ X = np.random.default_rng(0).standard_normal((2, 1000)).astype(np.float32)
 
 def test_short_time_transforms_are_scipys(mode):
     """SciPy counts time from the middle of a window, which changes phases only."""
-    found = mode(lambda x: signal.stft(x, 256, 128))(X)
+    result = mode(lambda x: signal.stft(x, 256, 128))(X)
     window = scipy.signal.windows.hann(256, sym=False)
     expected = scipy.signal.ShortTimeFFT(window, 128, fs=1, mfft=256).stft(X, p0=1, p1=7)
-    assert found.dtype is df.complex64
-    np.testing.assert_allclose(abs(found), abs(np.swapaxes(expected, -1, -2)), rtol=1e-4, atol=1e-4)
+    assert result.dtype is df.complex64
+    np.testing.assert_allclose(abs(result), abs(np.swapaxes(expected, -1, -2)), rtol=1e-4, atol=1e-4)
 
 
 def test_frames_windows_and_transforms_together():
-    found = signal.stft(X, 100, 30, 128, signal.hamming_window, pad_end=True)
+    result = signal.stft(X, 100, 30, 128, signal.hamming_window, pad_end=True)
     frames = np.stack([np.pad(X, [(0, 0), (0, 100)])[:, s : s + 100] for s in range(0, 1000, 30)], 1)
     expected = np.fft.rfft(frames * signal.hamming_window(100).numpy(), 128)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_the_length_of_transforms_is_the_least_power_of_two_that_holds_a_frame():
@@ -41,9 +41,9 @@ def test_the_inverse_restores_the_signal(mode, window, length, step, size):
         back = signal.inverse_stft_window_fn(step, window)
         return signal.inverse_stft(spectra, length, step, size, back)
 
-    found = mode(there_and_back)(X)
-    end = found.shape[-1]
-    np.testing.assert_allclose(found[:, length:-length], X[:, length : end - length], atol=1e-4)
+    result = mode(there_and_back)(X)
+    end = result.shape[-1]
+    np.testing.assert_allclose(result[:, length:-length], X[:, length : end - length], atol=1e-4)
 
 
 def test_gradients_flow_through_spectra(mode):
@@ -76,5 +76,5 @@ def test_mel_bands_are_triangles_of_height_one():
 
 def test_cepstra_are_cosine_transforms(mode):
     spectra = X[:, :20]
-    found = mode(signal.mfccs_from_log_mel_spectrograms)(spectra)
-    np.testing.assert_allclose(found, scipy.fft.dct(spectra) / np.sqrt(40), rtol=1e-4, atol=1e-5)
+    result = mode(signal.mfccs_from_log_mel_spectrograms)(spectra)
+    np.testing.assert_allclose(result, scipy.fft.dct(spectra) / np.sqrt(40), rtol=1e-4, atol=1e-5)

@@ -19,9 +19,9 @@ signal = df.signal
 def test_raised_cosines(name, length, dtype):
     tolerance = {2: 1e-3, 4: 1e-6, 8: 1e-12}[dtype.size]
     for periodic in (True, False):
-        found = getattr(signal, f"{name}_window")(length, periodic, dtype)
-        assert found.dtype is dtype
-        np.testing.assert_allclose(found, getattr(expected, name)(length, not periodic), atol=tolerance)
+        result = getattr(signal, f"{name}_window")(length, periodic, dtype)
+        assert result.dtype is dtype
+        np.testing.assert_allclose(result, getattr(expected, name)(length, not periodic), atol=tolerance)
 
 
 def test_a_periodic_window_of_odd_length_is_symmetric_as_in_tensorflow():
@@ -31,12 +31,12 @@ def test_a_periodic_window_of_odd_length_is_symmetric_as_in_tensorflow():
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 64])
 @pytest.mark.parametrize("beta", [0.0, 4.0, 12.0])
 def test_kaiser(length, beta):
-    found = signal.kaiser_window(length, beta, df.float64)
-    np.testing.assert_allclose(found, expected.kaiser(length, beta), atol=1e-12)
+    actual = signal.kaiser_window(length, beta, df.float64)
+    np.testing.assert_allclose(actual, expected.kaiser(length, beta), atol=1e-12)
     if length % 2 == 0:
-        found = signal.kaiser_bessel_derived_window(length, beta, df.float64)
-        wanted = expected.kaiser_bessel_derived(length, beta) if length else []
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
+        actual = signal.kaiser_bessel_derived_window(length, beta, df.float64)
+        desired = expected.kaiser_bessel_derived(length, beta) if length else []
+        np.testing.assert_allclose(actual, desired, atol=1e-12)
 
 
 @given(st.integers(1, 40).map(lambda n: 2 * n), st.sampled_from(["vorbis", "kaiser_bessel_derived"]))

@@ -1,4 +1,4 @@
-"""What ``df.sparse`` refuses: what it was given, and what to do about it."""
+"""Errors of ``df.sparse``: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ few = settings(max_examples=10, deadline=None)
 @few
 @given(arrays(3))
 def test_a_tensor_becomes_sparse_and_back(x: Array) -> None:
-    made = sparse.from_dense(x)
-    assert made.values.shape == (np.count_nonzero(x),)
-    assert np.array_equal(dense(made), x)
+    converted = sparse.from_dense(x)
+    assert converted.values.shape == (np.count_nonzero(x),)
+    assert np.array_equal(dense(converted), x)
 
 
 def test_other_elements_are_the_default_value() -> None:
@@ -93,9 +93,9 @@ def test_a_sum_below_the_threshold_is_not_stored() -> None:
 
 def test_elements_of_one_place_are_added() -> None:
     x = df.SparseTensor([[1], [1], [0]], [1, 2, 4], [3])
-    found = sparse.add(x, df.SparseTensor([[1]], [8], [3]))
-    assert found.indices.numpy().tolist() == [[0], [1]]
-    assert found.values.numpy().tolist() == [4, 11]
+    result = sparse.add(x, df.SparseTensor([[1]], [8], [3]))
+    assert result.indices.numpy().tolist() == [[0], [1]]
+    assert result.values.numpy().tolist() == [4, 11]
 
 
 @few
@@ -117,8 +117,8 @@ def test_products_with_complex_adjoints(adjoint_a: bool, adjoint_b: bool) -> Non
     y = np.array([[1 - 1j, 2], [0, 3 + 1j]])
     left, right = x.conj().T if adjoint_a else x, y.conj().T if adjoint_b else y
     flags = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
-    found = sparse.sparse_dense_matmul(sparse.from_dense(x), y, **flags)
-    np.testing.assert_allclose(found, left @ right)
+    result = sparse.sparse_dense_matmul(sparse.from_dense(x), y, **flags)
+    np.testing.assert_allclose(result, left @ right)
     np.testing.assert_allclose(sparse.sparse_dense_matmul(x, sparse.from_dense(y), **flags), left @ right)
 
 
@@ -143,13 +143,13 @@ def test_sums_over_axes(x: Array, axis: Any, keepdims: bool) -> None:
     a = sparse.from_dense(x)
     assert np.array_equal(both(lambda p: sparse.reduce_sum(p, axis, keepdims), a), expected)
     if np.ndim(expected):
-        found = both(lambda p: sparse.reduce_sum(p, axis, keepdims, output_is_sparse=True), a)
-        assert np.array_equal(found, expected)
+        result = both(lambda p: sparse.reduce_sum(p, axis, keepdims, output_is_sparse=True), a)
+        assert np.array_equal(result, expected)
 
 
 def test_a_sparse_sum_over_all_axes_has_no_places() -> None:
-    found = sparse.reduce_sum(sparse.from_dense([[0, 3], [4, 0]]), output_is_sparse=True)
-    assert (found.shape, found.indices.shape, found.values.numpy().tolist()) == ((), (1, 0), [7])
+    result = sparse.reduce_sum(sparse.from_dense([[0, 3], [4, 0]]), output_is_sparse=True)
+    assert (result.shape, result.indices.shape, result.values.numpy().tolist()) == ((), (1, 0), [7])
 
 
 @few
@@ -162,8 +162,8 @@ def test_axes_in_another_order(x: Array, perm: list[int]) -> None:
 @few
 @given(arrays(2), st.integers(-3, 2))
 def test_a_new_axis(x: Array, axis: int) -> None:
-    found = both(lambda p: sparse.expand_dims(p, axis), sparse.from_dense(x))
-    assert np.array_equal(found, np.expand_dims(x, axis))
+    result = both(lambda p: sparse.expand_dims(p, axis), sparse.from_dense(x))
+    assert np.array_equal(result, np.expand_dims(x, axis))
 
 
 @few
@@ -175,13 +175,13 @@ def test_another_shape(x: Array, shape: tuple[int, ...]) -> None:
 @few
 @given(st.lists(arrays(shape=(2, 3)), min_size=1, max_size=3), st.integers(-2, 1))
 def test_one_after_another(parts: list[Array], axis: int) -> None:
-    found = both(lambda *p: sparse.concat(axis, p), *map(sparse.from_dense, parts))
-    assert np.array_equal(found, np.concatenate(parts, axis))
+    result = both(lambda *p: sparse.concat(axis, p), *map(sparse.from_dense, parts))
+    assert np.array_equal(result, np.concatenate(parts, axis))
 
 
 def test_other_sizes_may_differ_where_that_is_requested() -> None:
-    found = sparse.concat(0, [sparse.eye(2), sparse.eye(1, 3)], expand_nonconcat_dims=True)
-    assert dense(found).tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    result = sparse.concat(0, [sparse.eye(2), sparse.eye(1, 3)], expand_nonconcat_dims=True)
+    assert dense(result).tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
 
 
 @few
@@ -191,24 +191,24 @@ def test_other_sizes_may_differ_where_that_is_requested() -> None:
     st.tuples(st.integers(0, 4), st.integers(0, 4)),
 )
 def test_a_part(x: Array, start: tuple[int, int], size: tuple[int, int]) -> None:
-    found = both(lambda p: sparse.slice(p, start, size), sparse.from_dense(x))
-    assert np.array_equal(found, x[start[0] : start[0] + size[0], start[1] : start[1] + size[1]])
+    result = both(lambda p: sparse.slice(p, start, size), sparse.from_dense(x))
+    assert np.array_equal(result, x[start[0] : start[0] + size[0], start[1] : start[1] + size[1]])
 
 
 @few
 @given(arrays(shape=(3, 5)), st.integers(1, 3))
 def test_parts_along_an_axis(x: Array, count: int) -> None:
     for axis in (0, -1):
-        found = [dense(part) for part in sparse.split(sparse.from_dense(x), count, axis)]
+        parts = [dense(part) for part in sparse.split(sparse.from_dense(x), count, axis)]
         expected = np.array_split(x, count, axis)
-        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(parts, expected, strict=True))
 
 
 def test_elements_that_are_kept(mode: Any) -> None:
     x = df.SparseTensor([[0], [1], [3]], [5, 6, 7], [4])
-    found = mode(sparse.retain)(x, df.constant([True, False, True]))
-    assert found.indices.numpy().tolist() == [[0], [3]]
-    assert found.values.numpy().tolist() == [5, 7]
+    result = mode(sparse.retain)(x, df.constant([True, False, True]))
+    assert result.indices.numpy().tolist() == [[0], [3]]
+    assert result.values.numpy().tolist() == [5, 7]
 
 
 def test_empty_rows_get_an_element(mode: Any) -> None:
@@ -220,9 +220,9 @@ def test_empty_rows_get_an_element(mode: Any) -> None:
 
 def test_elements_in_order(mode: Any) -> None:
     x = df.SparseTensor([[1, 0], [0, 2], [1, 0]], [1, 2, 3], [2, 3])
-    found = mode(sparse.reorder)(x)
-    assert found.indices.numpy().tolist() == [[0, 2], [1, 0], [1, 0]]
-    assert found.values.numpy().tolist() == [2, 1, 3]
+    result = mode(sparse.reorder)(x)
+    assert result.indices.numpy().tolist() == [[0, 2], [1, 0], [1, 0]]
+    assert result.values.numpy().tolist() == [2, 1, 3]
 
 
 def test_the_smallest_shape_and_a_larger_one() -> None:
@@ -250,9 +250,9 @@ def test_functions_of_the_values(mode: Any) -> None:
 def test_a_product_at_some_places() -> None:
     left, right = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
     places = np.array([[0, 3], [1, 1]])
-    found = sparse.sampled_addmm(places, [10.0, 20.0], [2, 4], left, right, beta=0.5, alpha=2.0)
-    assert found[1].numpy().tolist() == [5 + 2 * 3, 10 + 2 * 12]
-    assert found[2].numpy().tolist() == [2, 4]
+    result = sparse.sampled_addmm(places, [10.0, 20.0], [2, 4], left, right, beta=0.5, alpha=2.0)
+    assert result[1].numpy().tolist() == [5 + 2 * 3, 10 + 2 * 12]
+    assert result[2].numpy().tolist() == [2, 4]
 
 
 def test_nothing_is_stored_of_an_empty_tensor() -> None:
@@ -270,8 +270,8 @@ def test_the_largest_of_the_elements_that_are_stored(x: Array, axis: Any, keepdi
     a = sparse.from_dense(x)
     assert np.array_equal(both(lambda p: sparse.reduce_max(p, axis, keepdims), a), expected)
     if axis is not None:
-        found = both(lambda p: sparse.reduce_max(p, axis, keepdims, output_is_sparse=True), a)
-        assert np.array_equal(found, expected)
+        result = both(lambda p: sparse.reduce_max(p, axis, keepdims, output_is_sparse=True), a)
+        assert np.array_equal(result, expected)
 
 
 @few
@@ -291,15 +291,15 @@ def test_a_softmax_is_stable_and_has_a_gradient(mode: Any) -> None:
             y = sparse.softmax(df.SparseTensor([[0, 0], [0, 3]], values, [1, 4])).values[0]
         return y, tape.gradient(y, values)
 
-    y, found = mode(slope)(df.constant([1e30, 1e30]))
+    y, gradient = mode(slope)(df.constant([1e30, 1e30]))
     assert y.numpy() == 0.5
-    np.testing.assert_allclose(found, [0.25, -0.25])
+    np.testing.assert_allclose(gradient, [0.25, -0.25])
 
 
 def test_numbers_that_rows_store(mode: Any) -> None:
     x = df.SparseTensor([[0, 0], [0, 1], [2, 0]], [2, 0, 2], [3, 5])
-    found = mode(lambda p: sparse.to_indicator(p, 4))(x).numpy()
-    assert found.tolist() == [[True, False, True, False], [False] * 4, [False, False, True, False]]
+    result = mode(lambda p: sparse.to_indicator(p, 4))(x).numpy()
+    assert result.tolist() == [[True, False, True, False], [False] * 4, [False, False, True, False]]
     with pytest.raises(IndexError):
         mode(lambda p: sparse.to_indicator(p, 2))(x)
 
@@ -315,8 +315,8 @@ def test_rows_that_are_picked_by_segments(mode: Any, name: str, divide: Any) -> 
         picked = [row for row, segment in zip(rows, ids, strict=True) if segment == at]
         expected[at] = data[picked].sum(0) / divide(max(len(picked), 1))
     function = getattr(sparse, f"segment_{name}")
-    found = mode(lambda x: function(x, rows, ids, num_segments=4))(df.constant(data))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    result = mode(lambda x: function(x, rows, ids, num_segments=4))(df.constant(data))
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
     np.testing.assert_allclose(function(data, rows, ids), expected[:3], rtol=1e-6)
 
 

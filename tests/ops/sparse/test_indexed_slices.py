@@ -42,9 +42,9 @@ def test_a_variable_takes_the_whole_tensor() -> None:
 
 
 def test_its_negative_has_the_same_places(mode: Any) -> None:
-    found = mode(lambda x: -x)(sample())
-    assert isinstance(found, df.IndexedSlices)
-    assert np.array_equal(df.convert_to_tensor(found), -WHOLE)
+    result = mode(lambda x: -x)(sample())
+    assert isinstance(result, df.IndexedSlices)
+    assert np.array_equal(df.convert_to_tensor(result), -WHOLE)
 
 
 def test_gradients_flow_to_its_slices(mode: Any) -> None:
@@ -54,15 +54,15 @@ def test_gradients_flow_to_its_slices(mode: Any) -> None:
             y = df.reduce_sum(df.multiply(x, df.constant(WHOLE)))
         return tape.gradient(y, x)
 
-    found = mode(slope)(sample())
-    assert isinstance(found, df.IndexedSlices)
-    assert found.values.numpy().tolist() == [[1, 2], [3, 4]]
+    gradient = mode(slope)(sample())
+    assert isinstance(gradient, df.IndexedSlices)
+    assert gradient.values.numpy().tolist() == [[1, 2], [3, 4]]
 
 
 def test_a_mask_drops_indices(mode: Any) -> None:
-    found = mode(lambda x: df.sparse.mask(x, [2, 3]))(sample())
-    assert found.indices.numpy().tolist() == [0]
-    assert found.values.numpy().tolist() == [[1, 2]]
+    result = mode(lambda x: df.sparse.mask(x, [2, 3]))(sample())
+    assert result.indices.numpy().tolist() == [0]
+    assert result.values.numpy().tolist() == [[1, 2]]
 
 
 def test_it_prints_as_tensorflows() -> None:
@@ -83,7 +83,7 @@ def test_a_spec_reports_what_fits() -> None:
     )
 
 
-@pytest.mark.parametrize("given", [df.IndexedSlicesSpec([4, 2], df.float32, df.int32, df.int32, [None])])
-def test_an_input_signature_describes_it(given: Any) -> None:
-    whole = df.function(df.convert_to_tensor, input_signature=[given])
+@pytest.mark.parametrize("spec", [df.IndexedSlicesSpec([4, 2], df.float32, df.int32, df.int32, [None])])
+def test_an_input_signature_describes_it(spec: Any) -> None:
+    whole = df.function(df.convert_to_tensor, input_signature=[spec])
     assert np.array_equal(whole(sample()), WHOLE)

@@ -63,13 +63,13 @@ def test_other_values_at_the_same_places() -> None:
     assert x.indices.numpy().tolist() == PLACES
 
 
-def test_a_product_with_a_tensor_takes_what_stands_at_the_places(mode: Any) -> None:
+def test_a_product_with_a_tensor_reads_it_at_the_stored_indices(mode: Any) -> None:
     dense = np.arange(12, dtype=np.float32).reshape(3, 4)
     for other in (dense, dense[:, :1], dense[1], dense[2, 3]):
-        found = mode(lambda x, y: x * y)(sample(), df.constant(other))
-        assert np.array_equal(df.sparse.to_dense(found), whole() * other)
-    found = mode(lambda x, y: x / y)(sample(), df.constant(dense + 1))
-    assert np.array_equal(df.sparse.to_dense(found), whole() / (dense + 1))
+        result = mode(lambda x, y: x * y)(sample(), df.constant(other))
+        assert np.array_equal(df.sparse.to_dense(result), whole() * other)
+    result = mode(lambda x, y: x / y)(sample(), df.constant(dense + 1))
+    assert np.array_equal(df.sparse.to_dense(result), whole() / (dense + 1))
 
 
 def test_copies_have_the_same_parts() -> None:
@@ -89,10 +89,10 @@ def test_a_traced_function_takes_and_returns_it() -> None:
         return {"x": x.with_values(x.values**2)}
 
     for x in (sample(), sample(), df.SparseTensor(PLACES, VALUES, [9, 9])):
-        found = squared(x)["x"]
-        assert isinstance(found, df.SparseTensor)
-        assert found.shape == x.shape
-        assert found.values.numpy().tolist() == [1.0, 4.0]
+        result = squared(x)["x"]
+        assert isinstance(result, df.SparseTensor)
+        assert result.shape == x.shape
+        assert result.values.numpy().tolist() == [1.0, 4.0]
     assert traces == [(3, 4), (9, 9)]
 
 
@@ -132,9 +132,9 @@ def test_gradients_flow_to_its_values(mode: Any) -> None:
             y = df.reduce_sum(df.sparse.to_dense(x) ** 2)
         return tape.gradient(y, {"x": x})["x"]
 
-    found = mode(slope)(sample())
-    assert isinstance(found, df.SparseTensor)
-    assert np.array_equal(df.sparse.to_dense(found), 2 * whole())
+    gradient = mode(slope)(sample())
+    assert isinstance(gradient, df.SparseTensor)
+    assert np.array_equal(df.sparse.to_dense(gradient), 2 * whole())
 
 
 def test_gradients_flow_through_it_to_a_variable(mode: Any) -> None:

@@ -1,4 +1,4 @@
-"""What special functions refuse: what they were given, and what to do about it."""
+"""Errors of special functions: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ NAN, INF = np.nan, np.inf
 POSITIVE = st.floats(0.1, 20)
 
 
-def close(found, expected, rtol=1e-12, atol=1e-13):
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+def close(result, expected, rtol=1e-12, atol=1e-13):
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=atol)
 
 
 def double(x):
@@ -95,7 +95,7 @@ def test_integrals_by_their_reflections(x):
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "expected"),
+    ("function", "arguments", "expected"),
     [
         (math.lgamma, [[-1.0, 0, INF, -INF, NAN]], [INF, INF, INF, INF, NAN]),
         (math.digamma, [[-1.0, 0, INF, NAN]], [NAN, -INF, INF, NAN]),
@@ -115,17 +115,17 @@ def test_integrals_by_their_reflections(x):
         (math.lbeta, [np.zeros((2, 0), np.float32)], [-INF, -INF]),
     ],
 )
-def test_the_edges_of_the_domains(mode, function, given, expected):
-    np.testing.assert_array_equal(mode(function)(*map(df.constant, given)), expected)
+def test_the_edges_of_the_domains(mode, function, arguments, expected):
+    np.testing.assert_array_equal(mode(function)(*map(df.constant, arguments)), expected)
 
 
 @pytest.mark.parametrize("dtype", [df.float16, df.float32, df.float64])
 def test_functions_keep_the_dtype_of_floats(mode, dtype):
     x = df.constant([0.5, 0.75], dtype)
     for function in (math.lgamma, math.erfinv, math.bessel_i0e, special.dawsn):
-        found = mode(function)(x)
-        assert found.dtype is dtype
-        close(found, function(df.cast(x, df.float64)), 2 * np.finfo(dtype.dtype).eps)
+        result = mode(function)(x)
+        assert result.dtype is dtype
+        close(result, function(df.cast(x, df.float64)), 2 * np.finfo(dtype.dtype).eps)
     assert mode(math.igamma)(x, x).dtype is dtype
 
 
@@ -153,20 +153,20 @@ ABOVE = [
 def test_the_gamma_functions_are_native_and_agree_with_eager_ones(function, dtype):
     x = df.cast(np.concatenate(ABOVE), dtype)
     f = df.function(function)
-    found, expected = f(x).numpy(), function(x).numpy()
+    result, expected = f(x).numpy(), function(x).numpy()
     finite = np.isfinite(expected)
-    np.testing.assert_array_equal(found[~finite], expected[~finite])
-    assert np.all(np.abs(found - expected)[finite] <= 5 * np.spacing(np.abs(expected[finite])))
+    np.testing.assert_array_equal(result[~finite], expected[~finite])
+    assert np.all(np.abs(result - expected)[finite] <= 5 * np.spacing(np.abs(expected[finite])))
     assert "numpy:" not in str(f.status())
 
 
 @pytest.mark.parametrize("function", [math.lgamma, math.digamma])
 def test_the_gamma_functions_below_zero_have_all_digits_of_a_number_of_size_one(function):
     x = df.constant(-np.random.default_rng(2).uniform(0, 20, 9000))
-    found, expected = df.function(function)(x).numpy(), function(x).numpy()
+    result, expected = df.function(function)(x).numpy(), function(x).numpy()
     away = np.abs(x.numpy() - np.round(x.numpy()))
     assert np.all(
-        np.abs(found - expected) <= 2e-14 * np.maximum(1, np.abs(expected)) / np.minimum(1, 20 * away)
+        np.abs(result - expected) <= 2e-14 * np.maximum(1, np.abs(expected)) / np.minimum(1, 20 * away)
     )
 
 
@@ -190,7 +190,7 @@ def test_small_and_infinite_arguments_of_the_logarithm_of_gamma(mode):
     np.testing.assert_allclose(mode(math.lgamma)(x), [744.44007192, -np.log(1e-310), INF, INF])
 
 
-# Gradients that no difference of the values tells
+# Gradients that finite differences don't give
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ def test_small_and_infinite_arguments_of_the_logarithm_of_gamma(mode):
     ],
 )
 def test_gradients_where_the_rule_has_a_case(function, at, expected):
-    found = slope(function, *at)
-    for one, wanted in zip(found, expected, strict=True):
-        assert one is wanted if wanted is None else one == pytest.approx(wanted)
+    slopes = slope(function, *at)
+    for one, desired in zip(slopes, expected, strict=True):
+        assert one is desired if desired is None else one == pytest.approx(desired)
 
 
 @pytest.mark.parametrize(
@@ -231,22 +231,22 @@ def test_the_slope_by_the_order_is_that_of_the_values(a, ratio):
 
 
 def test_points_of_sobols_sequence(mode):
-    found = mode(lambda: math.sobol_sample(2, 4))()
-    np.testing.assert_array_equal(found, [[0.5, 0.5], [0.75, 0.25], [0.25, 0.75], [0.375, 0.375]])
+    points = mode(lambda: math.sobol_sample(2, 4))()
+    np.testing.assert_array_equal(points, [[0.5, 0.5], [0.75, 0.25], [0.25, 0.75], [0.375, 0.375]])
     later = [
         [0.75, 0.25, 0.25, 0.25, 0.75],
         [0.25, 0.75, 0.75, 0.75, 0.25],
         [0.375, 0.375, 0.625, 0.875, 0.375],
     ]
-    found = math.sobol_sample(5, 3, skip=1, dtype=df.float64)
-    np.testing.assert_array_equal(found, np.array(later), strict=True)
+    points = math.sobol_sample(5, 3, skip=1, dtype=df.float64)
+    np.testing.assert_array_equal(points, np.array(later), strict=True)
 
 
 def test_points_of_sobols_sequence_fill_the_cube():
-    found = math.sobol_sample(6, 1023).numpy()
-    assert found.min() > 0
-    assert found.max() < 1
-    for column in found.T:
+    points = math.sobol_sample(6, 1023).numpy()
+    assert points.min() > 0
+    assert points.max() < 1
+    for column in points.T:
         assert len(set(np.floor(column * 1024))) == 1023
 
 

@@ -1,4 +1,4 @@
-"""What functions of strings refuse: what they were given, and what to do about it."""
+"""Errors of functions of strings: each states the rejected input and what to do."""
 
 from __future__ import annotations
 

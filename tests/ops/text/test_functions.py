@@ -14,8 +14,8 @@ BYTES = st.lists(st.binary(max_size=10), max_size=5)
 
 
 def of(x):
-    found = x.numpy()
-    return found if isinstance(found, bytes) else found.tolist()
+    value = x.numpy()
+    return value if isinstance(value, bytes) else value.tolist()
 
 
 CASES = {
@@ -184,7 +184,7 @@ def test_lengths_are_those_of_the_bytes(values):
 
 
 @given(st.binary(max_size=12), st.integers(1, 3))
-def test_what_a_split_gives_joins_again(text, size):
+def test_concat_is_the_inverse_of_split(text, size):
     separator = b"," * size
     parts = S.split(text, sep=separator)
     assert S.reduce_join(parts, separator=separator.decode()).numpy() == text
@@ -193,8 +193,8 @@ def test_what_a_split_gives_joins_again(text, size):
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), st.integers(0, 8), st.integers(0, 8))
 def test_parts_in_characters_are_python_slices(text, start, count):
     start = min(start, len(text))
-    found = S.substr(text, start, count, unit="UTF8_CHAR").numpy()
-    assert found.decode() == text[start : start + count]
+    result = S.substr(text, start, count, unit="UTF8_CHAR").numpy()
+    assert result.decode() == text[start : start + count]
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5))

@@ -1,4 +1,4 @@
-"""Tensors of strings: what they are made of, how they look, and which ops take them."""
+"""String tensors: construction, display, and the ops that accept them."""
 
 import copy
 import pickle
@@ -47,11 +47,11 @@ def test_text_is_held_in_utf_8(values):
     ],
     ids=repr,
 )
-def test_what_becomes_a_tensor_of_strings(value, expected):
+def test_values_that_convert_to_string_tensors(value, expected):
     tensor = df.constant(value)
     assert tensor.dtype == "string"
-    found = tensor.numpy()
-    assert (found if isinstance(found, bytes) else found.tolist()) == expected
+    result = tensor.numpy()
+    assert (result if isinstance(result, bytes) else result.tolist()) == expected
 
 
 def test_empty_lists_are_strings_where_the_dtype_is_reported():
@@ -169,8 +169,8 @@ MOVES = {
 @pytest.mark.parametrize("move", MOVES)
 def test_ops_that_move_elements_move_strings(move, mode):
     function, expected = MOVES[move]
-    found = mode(function)(df.constant(AB)).numpy()
-    assert (found if isinstance(found, bytes) else found.tolist()) == expected
+    result = mode(function)(df.constant(AB)).numpy()
+    assert (result if isinstance(result, bytes) else result.tolist()) == expected
 
 
 REFUSED = {

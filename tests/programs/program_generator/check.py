@@ -1,4 +1,4 @@
-"""What must hold of a program's runs: eager and compiled, called again, and after calls that failed."""
+"""Invariants of a random program's runs: eager equals compiled, also when called again and after failures."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def check(path: str, source: str) -> list[str]:
     )
     rounded = max((TOLERANCE[name] for name in TOLERANCE if name in source), default=1e-7)
     precision = 0.0 if exact else rounded
-    for way, found in ways.items():
-        for i, (mine, theirs) in enumerate(zip(found, expected, strict=True)):
+    for way, result in ways.items():
+        for i, (mine, theirs) in enumerate(zip(result, expected, strict=True)):
             is_compiled = way != "eager" or "@inner" in source
             fault = differs(mine, theirs, precision, "compiled" if is_compiled else way)
             if fault:
@@ -103,10 +103,10 @@ def check(path: str, source: str) -> list[str]:
         if not names["state"] and "first_call" not in names["options"]:
             faults += [
                 f"{way}, call {i // 2}: another result when called again"
-                for i in range(0, len(found), 2)
-                if not same_bits(found[i], found[i + 1])
+                for i in range(0, len(result), 2)
+                if not same_bits(result[i], result[i + 1])
             ]
-    errors = [o.error for found in (expected, *ways.values()) for o in found if o.error is not None]
+    errors = [o.error for result in (expected, *ways.values()) for o in result if o.error is not None]
     return [
         *faults,
         *{f"error text: {fault}" for error in errors if (fault := fault_of_text(error, path, source))},
@@ -164,8 +164,8 @@ def differs(mine: Outcome, theirs: Outcome, tolerance: float, way: str) -> str |
             if x.dtype != y.dtype or x.shape != y.shape:
                 return f"{what} {i} is {x.dtype}{list(x.shape)}, not {y.dtype}{list(y.shape)}"
             if not agree(x, y, tolerance):
-                shown, wanted = (np.array2string(z, threshold=60) for z in (x, y))
-                return f"{what} {i} is\n{shown}\nnot\n{wanted}"
+                shown, second = (np.array2string(z, threshold=60) for z in (x, y))
+                return f"{what} {i} is\n{shown}\nnot\n{second}"
     return None
 
 
@@ -188,8 +188,8 @@ def slopes(names: dict[str, Any]) -> list[str]:
     """Gradients of float64 programs that are not the slopes of their values along a random direction."""
     if names["state"]:
         return []
-    found = (slope(names, arguments) for arguments in names["calls"])
-    return [f"gradient, call {i}: {fault}" for i, fault in enumerate(found) if fault is not None]
+    gradients = (slope(names, arguments) for arguments in names["calls"])
+    return [f"gradient, call {i}: {fault}" for i, fault in enumerate(gradients) if fault is not None]
 
 
 def slope(names: dict[str, Any], arguments: Sequence[Array]) -> str | None:
@@ -203,7 +203,7 @@ def slope(names: dict[str, Any], arguments: Sequence[Array]) -> str | None:
         moved = [a + step * direction[i] if i in direction else a for i, a in enumerate(arguments)]
         results = names["program"](*map(df.constant, moved))
         if any(r.dtype is df.float32 for r in results):
-            raise ArithmeticError("differences of float32 values say nothing")
+            raise ArithmeticError("float32 finite differences are too inexact")
         return float(sum(np.sum(r.numpy()) for r in results if r.dtype.is_floating))
 
     gradients = outcome(names["run"], arguments, ()).results[-len(floats) :]

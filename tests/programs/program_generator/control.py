@@ -17,7 +17,7 @@ def carried(w: Writer, s: Step) -> Value | None:
 
 
 def condition(w: Writer, s: Step) -> str:
-    """A scalar bool that only the run knows."""
+    """A scalar bool known only at run time."""
     a = w.pick(s.j, lambda v: v.is_real)
     if a is None or s.k & 1:
         return f"n > {s.k // 2 % 4}"
@@ -64,9 +64,9 @@ def growing(w: Writer, s: Step) -> Value | None:
     with w.block(f"def {name}({i}, {x.name}):"):
         w.scope += [Value(i, "int32", ()), x]
         w.steps(s.body)
-        found = w.last(x, growing=True)
-        longer = f"df.concat([{found.name}, {a.name}[:1]], 0)" if s.k & 1 else f"{found.name}[1:]"
-        w.line(f"return ({found.name if s.k & 2 and found is not x else longer})[:{most}]")
+        operand = w.last(x, growing=True)
+        longer = f"df.concat([{operand.name}, {a.name}[:1]], 0)" if s.k & 1 else f"{operand.name}[1:]"
+        w.line(f"return ({operand.name if s.k & 2 and operand is not x else longer})[:{most}]")
     shape = f"[{', '.join(['None', *[str(n) if isinstance(n, int) else 'None' for n in a.sizes[1:]]])}]"
     text = (
         f"df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, {name}(i, x)), (df.constant(0), {a.name}), "

@@ -20,7 +20,7 @@ EXACT = ("abs", "negative", "sign", "square", "relu", "relu6", "floor", "round",
 EXACT_PAIRS = ("add", "subtract", "multiply", "maximum", "minimum", "squared_difference")
 COMPARISONS = ("less", "less_equal", "greater", "equal", "not_equal")
 REORDERED = ("floor", "ceil", "round", "trunc", "sign", "nextafter")
-"""Ops of floats that jump: a rounding error before them is an error of 1 behind them."""
+"""Ops of floats that jump: a rounding error before them is an error of 1 after them."""
 
 
 def production(function: Production) -> Production:
@@ -55,7 +55,7 @@ def exact_sums(value: Value) -> bool:
 
 @cache
 def smooth_elements(inputs: int) -> tuple[tuple[str, tuple[tuple[float, float], ...]], ...]:
-    """Public elementwise ops of so many float inputs, with the domains of their records' samples."""
+    """Public elementwise ops of `inputs` float inputs, with the domains of their records' samples."""
     load_families()
     return tuple(
         (path, tuple((d.low, d.high) for d in op.samples[0].inputs))

@@ -1,4 +1,4 @@
-"""Looks for new faults at length: each distinct one, with the smallest script that shows it.
+"""A long search for faults: prints each distinct one with the smallest script that shows it.
 
     python -m program_generator.explore FOLDER --examples 20000 --seed 1
 
@@ -78,7 +78,7 @@ def smaller_steps(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
                 yield (*steps[:i], replace(step, **{name: 0}), *steps[i + 1 :])
 
 
-def shrunk(program: Program, wanted: str, most: int) -> Program:
+def shrunk(program: Program, failure: str, most: int) -> Program:
     """The smallest program near this one whose faults have the same key."""
     progress, tries = True, 0
     with Worker() as worker:
@@ -86,7 +86,7 @@ def shrunk(program: Program, wanted: str, most: int) -> Program:
             progress = False
             for candidate in smaller(program):
                 tries += 1
-                if wanted in map(key, faults_of(worker, candidate)):
+                if failure in map(key, faults_of(worker, candidate)):
                     program, progress = candidate, True
                     break
     return program
@@ -96,7 +96,7 @@ def explore(
     folder: Path, examples: int, first_seed: int, large_share: int, tries: int, *, open_sizes: bool = False
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    worker, count, seen = Worker(), 0, {p.stem for p in folder.glob("*.py")}
+    worker, count, saved = Worker(), 0, {p.stem for p in folder.glob("*.py")}
 
     def look(program: Program) -> None:
         nonlocal count
@@ -105,11 +105,11 @@ def explore(
             (folder / "count").write_text(f"{count} programs\n")
         for fault in faults_of(worker, program)[:1]:
             name = f"{zlib.crc32(key(fault).encode()):08x}"
-            if name in seen:
+            if name in saved:
                 with (folder / f"{name}.count").open("a") as file:
                     file.write(".")
                 continue
-            seen.add(name)
+            saved.add(name)
             history = worker.history[:-1]
             again = [f for f in faults_alone(program) if key(f) == key(fault)]
             text = source(shrunk(program, key(fault), tries) if again else program)
@@ -143,7 +143,9 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--large-share", type=int, default=8, help="one round in so many has large sizes")
+    parser.add_argument(
+        "--large-share", type=int, default=8, help="one of this number of rounds has large sizes"
+    )
     parser.add_argument("--tries", type=int, default=60, help="programs to look at for a smaller one")
     parser.add_argument("--open-sizes", action="store_true", help="call each program at ten sizes")
     chosen = parser.parse_args()

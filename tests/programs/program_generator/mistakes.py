@@ -1,4 +1,4 @@
-"""Lines that are wrong: public functions with arguments of all kinds, and what people often get wrong."""
+"""Random wrong lines: public functions with arguments of all kinds, and frequent mistakes."""
 
 from __future__ import annotations
 

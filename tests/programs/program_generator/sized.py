@@ -171,9 +171,9 @@ def lengthened(w: Writer, s: Step) -> Value | None:
                     False,
                 )
             )
-    text, total, known = cases[s.k % len(cases)]
+    text, total, fixed = cases[s.k % len(cases)]
     axis = 0 if text.endswith(", 0)") else axis
-    sizes = (*a.sizes[:axis], total if known else w.size(total), *a.sizes[axis + 1 :])
+    sizes = (*a.sizes[:axis], total if fixed else w.size(total), *a.sizes[axis + 1 :])
     return w.let(text, a.dtype, sizes) if w.small(sizes) else None
 
 

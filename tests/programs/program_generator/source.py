@@ -98,12 +98,12 @@ def _uses_variables(name: str) -> bool:
 
 
 def _all(steps: tuple[object, ...]) -> list[object]:
-    pending, seen = list(steps), []
+    pending, visited = list(steps), []
     while pending:
         step = pending.pop()
-        seen.append(step)
+        visited.append(step)
         pending += [*step.body, *step.otherwise]  # type: ignore[attr-defined]
-    return seen
+    return visited
 
 
 def run_function(program: Program, arguments: list[Value]) -> str:

@@ -11,7 +11,6 @@ from dualflow.core.errors import DualflowError, InternalError, OperatorNotAllowe
 
 PACKAGE = str(Path(df.__file__).parent)
 REFUSALS = (
-    "needs to know ",
     "give both one shape",
     "keeps a tensor of every",
     "the number of rows has to be known",

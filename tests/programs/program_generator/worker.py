@@ -14,7 +14,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parents[1]
 MALLOC_DEBUG = "libc_malloc_debug.so.0"
-"""glibc's checks of the heap at each release, which see what was written behind a block."""
+"""glibc's checks of the heap at each release, which detect writes past the end of a block."""
 SECONDS = 300
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the fast call share: classes as it expects them, kernels, and functions made of both."""
+"""Fixtures for tests of the C fast call: classes with its memory layout, and functions over kernels."""
 
 from __future__ import annotations
 

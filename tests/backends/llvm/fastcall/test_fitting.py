@@ -1,4 +1,4 @@
-"""A call that fits runs the kernel; one that does not is handed to the fallback as it is."""
+"""Arguments that pass the fast call's checks run the kernel; all others go unchanged to the fallback."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_anything_else_goes_to_the_fallback_unchanged(
     name, received = fast.function("plus_one")(*args)
     assert name == "fallback"
     assert len(received) == len(args)
-    assert all(got is given for got, given in zip(received, args, strict=True))
+    assert all(got is arg for got, arg in zip(received, args, strict=True))
 
 
 def test_each_dimension_counts(fast: Any) -> None:

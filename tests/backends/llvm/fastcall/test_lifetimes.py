@@ -1,4 +1,4 @@
-"""What the fast call holds and for how long: nothing drifts or dangles, and threads may share one."""
+"""Reference counts in the fast call: none drifts, nothing dangles, and threads may share a call."""
 
 from __future__ import annotations
 

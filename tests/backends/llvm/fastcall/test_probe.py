@@ -18,7 +18,7 @@ def test_slots_are_found_where_they_are(fast: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent", "__init__", "__doc__"])
-def test_what_is_no_slot_has_no_offset(fast: Any, name: str) -> None:
+def test_attributes_that_are_no_slots_have_no_offset(fast: Any, name: str) -> None:
     assert fastcall.slot_offset(fast.Variable, name) is None
 
 

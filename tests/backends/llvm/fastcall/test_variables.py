@@ -109,10 +109,10 @@ def test_a_variable_that_may_not_be_written_goes_to_the_fallback(
     variable = fast.variable(100)
     call = fast.function("descend", variables=[fast.updates(variable)], outputs=[], result="none")
     held = spoil(fast, variable)
-    seen = np.array(getattr(held, "_array", held))
+    before = np.array(getattr(held, "_array", held))
     x = fast.tensor()
     assert call(x) == ("fallback", (x,))
-    assert np.array_equal(getattr(held, "_array", held), seen)
+    assert np.array_equal(getattr(held, "_array", held), before)
 
 
 def test_the_argument_may_be_the_variables_own_tensor(fast: Any) -> None:
@@ -148,7 +148,7 @@ def test_a_variable_that_a_heavy_kernel_writes_to_is_not_to_be_seen(fast: Any) -
     thread.start()
     while flag.value != 1:
         pass
-    seen = (
+    state = (
         hasattr(variable, "_tensor"),
         id(variable._substitute),
         variable._borrower,
@@ -158,7 +158,7 @@ def test_a_variable_that_a_heavy_kernel_writes_to_is_not_to_be_seen(fast: Any) -
     flag.value = 2
     number = thread.ident
     thread.join()
-    assert seen == (False, address, number, False)
+    assert state == (False, address, number, False)
     assert answer == ("fallback", (x,))
     assert id(variable._tensor) == address
     assert not hasattr(variable, "_substitute")
