@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from dualflow.core.dtypes import DType
-from dualflow.core.errors import DTypeError
 from dualflow.core.records import NamedTuple
+from dualflow.scalar.text_maths import wrapped_integer
 
 
 def type_name(dtype: DType) -> str:
@@ -55,11 +55,7 @@ def literal(number: complex, dtype: DType) -> str:
     assert not isinstance(number, complex)
     if dtype.is_floating:
         return _float(dtype.dtype.type(number), "f" if dtype.size == 4 else "")
-    if number != int(number):
-        raise DTypeError(f"{number} is not an integer: cast the {dtype.name} to a float dtype first")
-    size = 8 * dtype.size
-    bits = int(number) & ((1 << size) - 1)
-    value = bits - (1 << size) if not dtype.is_unsigned and bits >> (size - 1) else bits
+    size, value = 8 * dtype.size, wrapped_integer(number, dtype)
     if value == -(1 << (size - 1)) and size >= 32:
         return f"INT{size}_MIN"
     suffix = "u" if dtype.is_unsigned and size >= 32 else ""

@@ -1,22 +1,19 @@
 """The scalar ops as Python source for Numba.
 
 Every number has an explicit dtype, since Numba's own rules would widen: ``int32 + int32`` is int64 there, and
-``float32 * 0.5`` is float64. Each result has a name of its own, so that nothing is computed twice.
+``float32 * 0.5`` is float64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable
 
 from dualflow.backends.numba.source_lines import Lines, SourceValue, type_name
 from dualflow.backends.numba.support import Support
-from dualflow.core.dtypes import DType, bool_, int32, int64, uint8, uint16, uint32, uint64
-from dualflow.core.errors import DTypeError
+from dualflow.core.dtypes import DType, bool_
 from dualflow.scalar import ScalarOp, evaluate
-from dualflow.scalar.maths import definition, has_fallback
-
-_UNSIGNED: Final = {1: uint8, 2: uint16, 4: uint32, 8: uint64}
+from dualflow.scalar.maths import definition
+from dualflow.scalar.text_maths import UNSIGNED, TextMaths, wrapped_integer
 
 
 def _arithmetic(symbol: str) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
@@ -26,19 +23,12 @@ def _arithmetic(symbol: str) -> Callable[[SourceMaths, SourceValue, SourceValue]
     return method
 
 
-def _comparison(symbol: str) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
-    def method(self: SourceMaths, x: SourceValue, y: SourceValue) -> SourceValue:
-        return self.expression(bool_, f"{x.text} {symbol} {y.text}")
-
-    return method
-
-
 def _reordered(symbol: str, primitive: str) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
     """A method for a sum or product that LLVM may reorder between lanes, if they carry the first operand."""
 
     def method(self: SourceMaths, x: SourceValue, y: SourceValue) -> SourceValue:
         if x.reorderable and x.dtype.is_floating:
-            return self.expression(x.dtype, f"{self.support.primitive(primitive)}({x.text}, {y.text})")
+            return self.called(self.support.primitive(primitive), x, y)
         return self.wrapped(x.dtype, f"{x.text} {symbol} {y.text}")
 
     return method
@@ -53,31 +43,21 @@ def _instruction(name: str) -> Callable[..., SourceValue]:
     return method
 
 
-def _defined(op: ScalarOp) -> Callable[..., SourceValue]:
-    def method(self: SourceMaths, *operands: SourceValue) -> SourceValue:
-        return self.defined(op, *operands)
-
-    return method
-
-
-class SourceMaths:
-    """The namespace of scalar ops whose results are lines of source.
+class SourceMaths(TextMaths[SourceValue]):
+    """The namespace of scalar ops whose results are lines of Python.
 
     Attributes:
         lines: where the lines are added.
         support: the functions that they call.
-        fallback_conditions: if it is a list, ops with a guarded definition omit the fallback, and append the
-            condition under which it is needed.
     """
 
     def __init__(self, lines: Lines, support: Support) -> None:
+        super().__init__()
         self.lines, self.support = lines, support
-        self.fallback_conditions: list[SourceValue] | None = None
 
     # Lines
 
     def expression(self, dtype: DType, text: str) -> SourceValue:
-        """A new value with a name of its own."""
         name = self.lines.name()
         self.lines.add(f"{name} = {text}")
         return SourceValue(name, dtype)
@@ -89,21 +69,14 @@ class SourceMaths:
 
     def instruction(self, name: str, *operands: SourceValue) -> SourceValue:
         """The result of an intrinsic of LLVM, of the first operand's dtype."""
-        bare = self.support.instruction(name, len(operands))
-        return self.expression(operands[0].dtype, f"{bare}({', '.join([x.text for x in operands])})")
+        return self.called(self.support.instruction(name, len(operands)), *operands)
 
     def constant(self, number: float, dtype: DType) -> SourceValue:
-        """A constant: floats round to nearest, integers wrap."""
         if dtype.is_bool:
             return SourceValue("True" if number else "False", dtype)
         if dtype.is_floating:
             return SourceValue(f"{type_name(dtype)}({float(number)!r})", dtype)
-        if number != int(number):
-            raise DTypeError(f"{number} is not an integer: cast the {dtype.name} to a float dtype first")
-        size = 8 * dtype.size
-        bits = int(number) & ((1 << size) - 1)
-        negative = not dtype.is_unsigned and bits >> (size - 1)
-        return SourceValue(f"{type_name(dtype)}({bits - (negative << size)})", dtype)
+        return SourceValue(f"{type_name(dtype)}({wrapped_integer(number, dtype)})", dtype)
 
     # Arithmetic
 
@@ -111,8 +84,6 @@ class SourceMaths:
     subtract, divide = _arithmetic("-"), _arithmetic("/")
     bitwise_and, bitwise_or, bitwise_xor = _arithmetic("&"), _arithmetic("|"), _arithmetic("^")
     left_shift, right_shift = _arithmetic("<<"), _arithmetic(">>")
-    less, less_equal, equal = _comparison("<"), _comparison("<="), _comparison("==")
-    greater, greater_equal, not_equal = _comparison(">"), _comparison(">="), _comparison("!=")
 
     def negative(self, x: SourceValue) -> SourceValue:
         return self.wrapped(x.dtype, f"-{x.text}")
@@ -124,14 +95,6 @@ class SourceMaths:
 
     def abs(self, x: SourceValue) -> SourceValue:
         return x if x.dtype.kind in "ub" else self.wrapped(x.dtype, f"abs({x.text})")
-
-    def sign(self, x: SourceValue) -> SourceValue:
-        zero, one = self.constant(0, x.dtype), self.constant(1, x.dtype)
-        above = self.greater(x, zero)
-        signed = self.where(above, one, self.where(self.equal(x, zero), zero, x))
-        if x.dtype.is_unsigned:
-            return signed
-        return self.where(self.less(x, zero), self.constant(-1, x.dtype), signed)
 
     def quotient(self, x: SourceValue, y: SourceValue) -> SourceValue:
         return self.wrapped(x.dtype, f"{self.support.primitive('quotient')}({x.text}, {y.text})")
@@ -170,84 +133,28 @@ class SourceMaths:
 
     def where(self, condition: SourceValue, x: SourceValue, y: SourceValue) -> SourceValue:
         name = self.support.primitive("select")
-        return self.expression(x.dtype, f"{name}({condition.text}, {x.text}, {y.text})")
+        return self.called(name, condition, x, y, dtype=x.dtype)
 
-    def isnan(self, x: SourceValue) -> SourceValue:
-        return self.not_equal(x, x)
-
-    def isinf(self, x: SourceValue) -> SourceValue:
-        if not x.dtype.is_floating:
-            return self.not_equal(x, x)
-        return self.equal(self.abs(x), self.constant(float("inf"), x.dtype))
-
-    def isfinite(self, x: SourceValue) -> SourceValue:
-        if not x.dtype.is_floating:
-            return self.equal(x, x)
-        return self.less(self.abs(x), self.constant(float("inf"), x.dtype))
-
-    def bitcast(self, x: SourceValue, dtype: DType) -> SourceValue:
-        """The same bits under another dtype of the same size."""
-        if not x.dtype.is_floating and not dtype.is_floating:
-            return self._converted(x, dtype)
+    def reinterpreted(self, x: SourceValue, dtype: DType) -> SourceValue:
         return self.expression(dtype, f"{type_name(x.dtype)}({x.text}).view({type_name(dtype)})")
 
-    def cast(self, x: SourceValue, dtype: DType) -> SourceValue:
-        """The same number in another dtype; a float as an integer is the nearest end of the range, nan 0."""
-        if x.dtype is dtype:
-            return x
-        if dtype.is_bool:
-            return self.not_equal(x, self.constant(0, x.dtype))
-        if not x.dtype.is_floating or dtype.is_floating:
-            return self._converted(x, dtype)
-        if dtype.size == 8 or dtype is int32:
-            return self._saturated(x, dtype)
-        wide = self._saturated(x, int32 if dtype.size < 4 else int64)
-        low, high = (self.constant(end, wide.dtype) for end in (dtype.min, dtype.max))
-        capped = self.where(self.greater(wide, high), high, wide)
-        return self._converted(self.where(self.less(capped, low), low, capped), dtype)
+    def converted(self, x: SourceValue, dtype: DType) -> SourceValue:
+        return self.called(type_name(dtype), x, dtype=dtype)
 
-    def _converted(self, x: SourceValue, dtype: DType) -> SourceValue:
-        return self.expression(dtype, f"{type_name(dtype)}({x.text})")
+    def saturated(self, x: SourceValue, dtype: DType) -> SourceValue:
+        return self.called(self.support.primitive(f"saturated_{type_name(dtype)}"), x, dtype=dtype)
 
-    def _saturated(self, x: SourceValue, dtype: DType) -> SourceValue:
-        name = self.support.primitive(f"saturated_{type_name(dtype)}")
-        return self.expression(dtype, f"{name}({x.text})")
-
-    # Functions that have a definition
-
-    exp, exp2, expm1, sigmoid = map(_defined, (ScalarOp.EXP, ScalarOp.EXP2, ScalarOp.EXPM1, ScalarOp.SIGMOID))
-    log, log2, log10, log1p = map(_defined, (ScalarOp.LOG, ScalarOp.LOG2, ScalarOp.LOG10, ScalarOp.LOG1P))
-    sin, cos, tan = map(_defined, (ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN))
-    asin, acos, atan = map(_defined, (ScalarOp.ASIN, ScalarOp.ACOS, ScalarOp.ATAN))
-    sinh, cosh, tanh = map(_defined, (ScalarOp.SINH, ScalarOp.COSH, ScalarOp.TANH))
-    asinh, acosh, atanh = map(_defined, (ScalarOp.ASINH, ScalarOp.ACOSH, ScalarOp.ATANH))
-    erf, erfc, ndtr, rsqrt = map(_defined, (ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.NDTR, ScalarOp.RSQRT))
-    logaddexp, atan2, fmod = map(_defined, (ScalarOp.LOGADDEXP, ScalarOp.ATAN2, ScalarOp.FMOD))
-    mod, floor_divide = map(_defined, (ScalarOp.MOD, ScalarOp.FLOOR_DIVIDE))
-
-    def pow(self, x: SourceValue, y: SourceValue) -> SourceValue:
-        """``x**y``: of floats as C's pow, of integers wrapping, where `y` is not negative."""
-        if x.dtype.is_floating:
-            return self.defined(ScalarOp.POW, x, y)
+    def integer_power(self, x: SourceValue, y: SourceValue) -> SourceValue:
         name = f"pow_{type_name(x.dtype)}"
         if not self.support.has(name):
-            self._integer_power(name, x.dtype)
-        return self._called(name, (x, y))
+            self._define_integer_power(name, x.dtype)
+        return self.called(name, x, y)
 
-    def defined(self, op: ScalarOp, *operands: SourceValue) -> SourceValue:
-        """A call of the definition of ``op``, or its code if ``fallback_conditions`` is a list."""
-        dtype = operands[0].dtype
-        if self.fallback_conditions is not None and has_fallback(op, dtype):
-            value, *conditions = evaluate(definition(op, dtype).function, self, operands)
-            self.fallback_conditions += conditions
-            return value
+    def definition_name(self, op: ScalarOp, dtype: DType) -> str:
         name = f"{op.value}_{type_name(dtype)}"
         if not self.support.has(name):
             self._define(name, op, dtype)
-        return self._called(name, operands)
-
-    def _called(self, name: str, operands: Sequence[SourceValue]) -> SourceValue:
-        return self.expression(operands[0].dtype, f"{name}({', '.join([x.text for x in operands])})")
+        return name
 
     def _define(self, name: str, op: ScalarOp, dtype: DType) -> None:
         """Write the function of a definition; the fallback is NumPy, which calls the C function."""
@@ -261,11 +168,11 @@ class SourceMaths:
                 lines.add(f"return np.{traced.fallback}({', '.join(names)})")
         lines.add(f"return {value.text}")
 
-    def _integer_power(self, name: str, dtype: DType) -> None:
+    def _define_integer_power(self, name: str, dtype: DType) -> None:
         """Write ``x**y`` for integers, by repeated squaring; `y` is read as unsigned."""
         lines = self.support.function(name, "xy")
         m = SourceMaths(lines, self.support)
-        unsigned = _UNSIGNED[dtype.size]
+        unsigned = UNSIGNED[dtype.size]
         result, square, remaining = (
             SourceValue("r", dtype),
             SourceValue("s", dtype),
