@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from typing import Final
 
 import numpy as np
 
@@ -35,6 +36,11 @@ from dualflow.graph.ir import Node
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction
 from dualflow.schedule.loop_ids import Level, LoopId
+
+OUT_OF_RANGE: Final = (
+    "an index is out of range for its axis; it must be from 0 to the size of the axis less 1."
+)
+"""The error of a failed bounds check."""
 
 
 class LoopKind(Enum):

@@ -12,8 +12,6 @@ from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Check, Scatter
 from dualflow.ops.record import Effect, Op
 
-OUTSIDE = "an index is out of range for its axis"
-
 BOUNDS = Op(
     name="bounds",
     doc="Stops the program unless all indices of the node ``scatter`` are in bounds; reads the indices.",

@@ -28,7 +28,6 @@ from dualflow.schedule.strip_mining import in_strips
 
 LANES_PRAGMA = "DF_INDEPENDENT"
 """The pragma before a loop whose iterations are independent."""
-OUTSIDE = "an index is out of range for its axis; it must be from 0 to the size of the axis less 1."
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +269,7 @@ class _CKernelWriter:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"const int64_t {index} = (int64_t){self._operand(bounds.position).text};")
         self.lines.add(f"const bool {inside} = {index} >= 0 && {index} < {self._bound(bounds.extent)};")
-        self.fail_unless(inside, OUTSIDE, bounds.node)
+        self.fail_unless(inside, ks.OUT_OF_RANGE, bounds.node)
 
     def _masked_load(self, masked: ks.MaskedLoad) -> None:
         register = masked.load.register

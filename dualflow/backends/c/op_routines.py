@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dualflow.backends.c.source_maths import UNSIGNED
 from dualflow.backends.c.values import c_type, type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
@@ -17,7 +16,8 @@ from dualflow.ops.ordering.extremes import TOP_PLACES
 from dualflow.ops.ordering.search import SEARCHSORTED
 from dualflow.ops.record import Op
 from dualflow.ops.sorting import ADD_ALONG, ARGSORT, SORT, TAKE_ALONG
-from dualflow.schedule.scatter_calls import OUTSIDE
+from dualflow.scalar.text_maths import UNSIGNED
+from dualflow.schedule.kernel_statements import OUT_OF_RANGE
 
 
 class OpRoutine(NamedTuple):
@@ -220,7 +220,7 @@ static bool {name}({", ".join(operands[::-1] if adds else operands)}, {c} *out, 
     return true;
 }}
 """
-    return OpRoutine(name, {name: text}, numbers, message=OUTSIDE)
+    return OpRoutine(name, {name: text}, numbers, message=OUT_OF_RANGE)
 
 
 def _integer_product(node: Node) -> OpRoutine | None:

@@ -33,7 +33,7 @@ from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.kernel import Argument, KernelLaunch
-from dualflow.schedule.kernel_statements import ScratchBuffer
+from dualflow.schedule.kernel_statements import OUT_OF_RANGE, ScratchBuffer
 from dualflow.schedule.lanes import lanes_of
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -57,7 +57,6 @@ from dualflow.schedule.program_statements import (
     ValueLayout,
     statements,
 )
-from dualflow.schedule.scatter_calls import OUTSIDE
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.size_text import size_message, size_names
 from dualflow.sizes.size_functions import largest
@@ -385,7 +384,7 @@ class CProgram:
         pointer = self.pointer(indices.layout.buffer, indices.layout.offset, indices.dtype)
         _, count, _, _, *axes = indices.table
         limits = self._integers(axes[: indices.depth])
-        self._require(f"{name}({pointer}, {self.sizes.text(count)}, {limits})", CCheck(node, OUTSIDE))
+        self._require(f"{name}({pointer}, {self.sizes.text(count)}, {limits})", CCheck(node, OUT_OF_RANGE))
 
     def _integers(self, numbers: Sequence[int]) -> str:
         """An array of integers, as an argument."""

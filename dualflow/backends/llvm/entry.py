@@ -30,13 +30,12 @@ from dualflow.schedule.access_bounds import Region
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.element_ranges import ElementRange, at_least
 from dualflow.schedule.kernel import KernelLaunch
-from dualflow.schedule.kernel_statements import For, LoopKind, ScratchBuffer
+from dualflow.schedule.kernel_statements import OUT_OF_RANGE, For, LoopKind, ScratchBuffer
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CheckBounds, CopyMemory, LaunchNest, ScatterRows
-from dualflow.schedule.scatter_calls import OUTSIDE
 from dualflow.sizes.size_functions import largest
 from dualflow.sizes.symbolic_sizes import SizeVariable, typical
 
@@ -294,14 +293,14 @@ class Entry:
             self.launch(scatter.onto)
         element, bits = node.output.spec.dtype, unit.module.vector_bits
         function = routine(element, positions.dtype, positions.depth, scatter.join, bits)
-        unit.messages.append((OUTSIDE, node))
+        unit.messages.append((OUT_OF_RANGE, node))
         unit.work_ns += unit.costs.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
         self._call_once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
 
     def bounds(self, check: CheckBounds) -> None:
         """Emit the bounds check of a scatter's indices."""
         positions = check.indices
-        self.unit.messages.append((OUTSIDE, check.scatter))
+        self.unit.messages.append((OUT_OF_RANGE, check.scatter))
         function = bounds_routine(positions.dtype, positions.depth, self.unit.module.vector_bits)
         self._call_once(function, positions.table, (positions.layout,))
 

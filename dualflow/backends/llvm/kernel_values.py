@@ -20,7 +20,6 @@ from dualflow.schedule.loop_ids import BlockId, LoopId
 
 TILE_ROWS = 16
 """The number of rows of a tile that are transposed at once."""
-OUTSIDE = "an index is out of range for its axis; it must be from 0 to the size of the axis less 1."
 
 
 class KernelCheck(NamedTuple):
@@ -203,7 +202,7 @@ class KernelValues:
         position = self._operand(bounds.position)
         position = position.cast(I64.vector(position.type.lanes))
         inside = (position >= 0) & (position < self._arguments.parameters[bounds.extent.number])
-        self.fail_unless(inside, OUTSIDE, bounds)
+        self.fail_unless(inside, ks.OUT_OF_RANGE, bounds)
         self._set((bounds.register, bounds.inside), (position, inside))
 
     def _masked_load(self, masked: ks.MaskedLoad) -> None:

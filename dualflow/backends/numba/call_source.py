@@ -22,6 +22,7 @@ from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.kernel import Argument, KernelLaunch
+from dualflow.schedule.kernel_statements import OUT_OF_RANGE
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
@@ -44,7 +45,6 @@ from dualflow.schedule.program_statements import (
     ValueLayout,
     nests_of,
 )
-from dualflow.schedule.scatter_calls import OUTSIDE
 from dualflow.schedule.select_kernel import kernel_launch
 
 LANES = 16
@@ -317,7 +317,7 @@ class CallWriter(ABC):
         layout, (_, count, *_) = indices.layout, indices.table
         buffer = self.buffer(layout.buffer, indices.dtype)
         arguments = f"{buffer}, {self.number(layout.offset)}, {self.number(count)}, {self._limits(indices)}"
-        self.require(f"scatter_inside({arguments})", ProgramCheck(scatter, OUTSIDE))
+        self.require(f"scatter_inside({arguments})", ProgramCheck(scatter, OUT_OF_RANGE))
 
     def _limits(self, indices: ScatterIndices) -> str:
         """The sizes of the indexed axes, or 1 if there are none, and their number."""

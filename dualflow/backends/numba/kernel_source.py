@@ -274,8 +274,7 @@ class _Writer:
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         size = self._bound(bounds.extent)
         self.lines.add(f"{inside} = 0 <= {index} < {size}")
-        message = "an index is out of range for its axis; it must be from 0 to the size of the axis less 1."
-        self.fail_unless(inside, message, bounds.node)
+        self.fail_unless(inside, ks.OUT_OF_RANGE, bounds.node)
 
     def _masked_load(self, guarded: ks.MaskedLoad) -> None:
         register = guarded.load.register
