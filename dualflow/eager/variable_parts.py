@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dispatch import AbstractComposite, AbstractVariable
 from dualflow.core.errors import DTypeError
@@ -12,6 +12,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide, multiply, negative
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_add, tensor_scatter_nd_update
 from dualflow.ops.taking import gather
@@ -20,6 +21,27 @@ from dualflow.ops.tensor import Operators
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
     from dualflow.ops.sparse.indexed_slices import IndexedSlices
+
+
+_POINTS: Final = """Args:
+    indices: integers of shape [..., n], where n is at most the number of axes.
+    updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
+
+Returns:
+    The variable; in an explicit graph the tensor to fetch.
+
+Raises:
+    InvalidArgumentError: ``updates`` has another shape."""
+_SLICES: Final = """Args:
+    sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
+    use_locking, name: ignored, as in TensorFlow.
+
+Returns:
+    The variable; in an explicit graph the tensor to fetch.
+
+Raises:
+    DTypeError: no IndexedSlices.
+    OutOfRangeError: an index is out of range."""
 
 
 class VariableParts(Operators, AbstractVariable):
@@ -97,18 +119,9 @@ class VariableParts(Operators, AbstractVariable):
         return gather(self, indices)
 
     @entry
+    @documented(_POINTS)
     def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Replace the elements or slices at ``indices``, as :func:`dualflow.tensor_scatter_nd_update`.
-
-        Args:
-            indices: integers of shape [..., n], where n is at most the number of axes.
-            updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            InvalidArgumentError: ``updates`` has another shape.
 
         >>> import dualflow as df
         >>> df.Variable([1.0, 2.0]).scatter_nd_update([[0]], [5.0]).numpy()
@@ -118,18 +131,9 @@ class VariableParts(Operators, AbstractVariable):
         return self._replaced(lambda present: tensor_scatter_nd_update(present, indices, tensor))
 
     @entry
+    @documented(_POINTS)
     def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Add ``updates`` to the elements or slices at ``indices``; see :meth:`scatter_nd_update`.
-
-        Args:
-            indices: integers of shape [..., n], where n is at most the number of axes.
-            updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            InvalidArgumentError: ``updates`` has another shape.
 
         >>> import dualflow as df
         >>> df.Variable([1.0, 2.0]).scatter_nd_add([[0]], [5.0]).numpy()
@@ -139,18 +143,9 @@ class VariableParts(Operators, AbstractVariable):
         return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, tensor))
 
     @entry
+    @documented(_POINTS)
     def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Subtract ``updates`` from the elements or slices at ``indices``; see :meth:`scatter_nd_update`.
-
-        Args:
-            indices: integers of shape [..., n], where n is at most the number of axes.
-            updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            InvalidArgumentError: ``updates`` has another shape.
 
         >>> import dualflow as df
         >>> df.Variable([1.0, 2.0]).scatter_nd_sub([[0]], [5.0]).numpy()
@@ -160,18 +155,9 @@ class VariableParts(Operators, AbstractVariable):
         return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, negative(tensor)))
 
     @entry
+    @documented(_POINTS)
     def scatter_nd_max(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Set elements or slices to the maximum with ``updates``; see :meth:`scatter_nd_update`.
-
-        Args:
-            indices: integers of shape [..., n], where n is at most the number of axes.
-            updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            InvalidArgumentError: ``updates`` has another shape.
 
         >>> import dualflow as df
         >>> df.Variable([1.0, 2.0]).scatter_nd_max([[0], [1]], [5.0, 0.0]).numpy()
@@ -180,18 +166,9 @@ class VariableParts(Operators, AbstractVariable):
         return self._joined("tensor_scatter_nd_max", indices, updates)
 
     @entry
+    @documented(_POINTS)
     def scatter_nd_min(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Set elements or slices to the minimum with ``updates``; see :meth:`scatter_nd_update`.
-
-        Args:
-            indices: integers of shape [..., n], where n is at most the number of axes.
-            updates: numbers of shape ``indices.shape[:-1] + shape[n:]``.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            InvalidArgumentError: ``updates`` has another shape.
 
         >>> import dualflow as df
         >>> df.Variable([1.0, 2.0]).scatter_nd_min([[0], [1]], [5.0, 0.0]).numpy()
@@ -205,21 +182,11 @@ class VariableParts(Operators, AbstractVariable):
         return self._replaced(lambda present: join(present, indices, tensor))
 
     @entry
+    @documented(_SLICES)
     def scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Replace slices of the first axis, those at the indices of ``sparse_delta``.
-
-        Args:
-            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
-            use_locking, name: ignored, as in TensorFlow.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            DTypeError: no IndexedSlices.
-            OutOfRangeError: an index is out of range.
 
         >>> import dualflow as df
         >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
@@ -229,21 +196,11 @@ class VariableParts(Operators, AbstractVariable):
         return self.scatter_nd_update(*self._points(sparse_delta))
 
     @entry
+    @documented(_SLICES)
     def scatter_add(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Add to slices of the first axis; slices of one index are all added.
-
-        Args:
-            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
-            use_locking, name: ignored, as in TensorFlow.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            DTypeError: no IndexedSlices.
-            OutOfRangeError: an index is out of range.
 
         >>> import dualflow as df
         >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
@@ -253,21 +210,11 @@ class VariableParts(Operators, AbstractVariable):
         return self.scatter_nd_add(*self._points(sparse_delta))
 
     @entry
+    @documented(_SLICES)
     def scatter_sub(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Subtract from slices of the first axis; slices of one index are all subtracted.
-
-        Args:
-            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
-            use_locking, name: ignored, as in TensorFlow.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            DTypeError: no IndexedSlices.
-            OutOfRangeError: an index is out of range.
 
         >>> import dualflow as df
         >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
@@ -277,21 +224,11 @@ class VariableParts(Operators, AbstractVariable):
         return self.scatter_nd_sub(*self._points(sparse_delta))
 
     @entry
+    @documented(_SLICES)
     def scatter_max(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Set slices of the first axis to the elementwise maximum with those of ``sparse_delta``.
-
-        Args:
-            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
-            use_locking, name: ignored, as in TensorFlow.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            DTypeError: no IndexedSlices.
-            OutOfRangeError: an index is out of range.
 
         >>> import dualflow as df
         >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
@@ -301,21 +238,11 @@ class VariableParts(Operators, AbstractVariable):
         return self.scatter_nd_max(*self._points(sparse_delta))
 
     @entry
+    @documented(_SLICES)
     def scatter_min(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Set slices of the first axis to the elementwise minimum with those of ``sparse_delta``.
-
-        Args:
-            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
-            use_locking, name: ignored, as in TensorFlow.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            DTypeError: no IndexedSlices.
-            OutOfRangeError: an index is out of range.
 
         >>> import dualflow as df
         >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
@@ -325,21 +252,11 @@ class VariableParts(Operators, AbstractVariable):
         return self.scatter_nd_min(*self._points(sparse_delta))
 
     @entry
+    @documented(_SLICES)
     def scatter_mul(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Multiply slices of the first axis; slices of one index all multiply.
-
-        Args:
-            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
-            use_locking, name: ignored, as in TensorFlow.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            DTypeError: no IndexedSlices.
-            OutOfRangeError: an index is out of range.
 
         >>> import dualflow as df
         >>> rows = df.IndexedSlices(values=[2.0], indices=[1])
@@ -349,21 +266,11 @@ class VariableParts(Operators, AbstractVariable):
         return self._scaled(multiply, sparse_delta)
 
     @entry
+    @documented(_SLICES)
     def scatter_div(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Divide slices of the first axis by those of ``sparse_delta``, or by their product for one index.
-
-        Args:
-            sparse_delta: a :class:`dualflow.IndexedSlices`, whose slices have the shape ``shape[1:]``.
-            use_locking, name: ignored, as in TensorFlow.
-
-        Returns:
-            The variable; in an explicit graph the tensor to fetch.
-
-        Raises:
-            DTypeError: no IndexedSlices.
-            OutOfRangeError: an index is out of range.
 
         >>> import dualflow as df
         >>> rows = df.IndexedSlices(values=[2.0], indices=[1])

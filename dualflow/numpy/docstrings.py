@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any, Final
 
-from dualflow.ops.docstrings import INDENTED
+from dualflow.ops.docstrings import dedented
 
 VALUES: Final = "a tensor, an array, a number or nested lists of them, of any shape."
 _VALUE_NAMES: Final = ("a", "x", "arr", "ary", "m", "a1", "a2", "x1", "x2", "ar1", "ar2", "b", "y", "p")
@@ -58,7 +58,7 @@ def complete_docstrings(
 
 def _completed(function: FunctionType, doc: str, texts: dict[str, str], requirement: str) -> str:
     """A docstring with all arguments, and the errors that follow from them."""
-    text = doc.replace("\n    ", "\n") if INDENTED else doc
+    text = dedented(doc)
     head, start, example = text.partition(_EXAMPLE)
     prose, sections = [], {}
     for paragraph in head.strip().split("\n\n"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
@@ -12,7 +11,6 @@ from dualflow.ops.record import Promotion
 
 F = TypeVar("F", bound=Callable[..., Any])
 EXAMPLE: Final = ">>> import dualflow as df\n"
-INDENTED: Final = sys.version_info < (3, 13)  # later compilers remove the indentation of docstrings
 
 
 def documented(sections: str, **values: str) -> Callable[[F], F]:
@@ -35,13 +33,19 @@ def documented(sections: str, **values: str) -> Callable[[F], F]:
 
     def add_sections(function: F) -> F:
         if isinstance(function, FunctionType) and function.__doc__:  # python -OO removes docstrings
-            text = function.__doc__.replace("\n    ", "\n") if INDENTED else function.__doc__
-            head, start, example = text.partition(EXAMPLE)
+            head, start, example = dedented(function.__doc__).partition(EXAMPLE)
             added = (sections.format(**values) if values else sections).strip()
             function.__doc__ = f"{head.rstrip()}\n\n{added}\n\n{start}{example}".rstrip() + "\n"
         return function
 
     return add_sections
+
+
+def dedented(text: str) -> str:
+    """A docstring without the indentation of its second paragraph, which compilers from 3.13 on remove."""
+    following = text.partition("\n")[2].lstrip("\n")
+    indentation = following[: len(following) - len(following.lstrip(" "))]
+    return text.replace(f"\n{indentation}", "\n")
 
 
 @cache
