@@ -9,7 +9,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import dualflow
 from dualflow.cli.cache import CACHE_DESCRIPTION, add_cache_arguments, cache
@@ -29,6 +30,7 @@ from dualflow.cli.show import DESCRIPTION, add_show_arguments, show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
 from dualflow.core.errors import DualflowError
+from dualflow.core.records import dataclass
 from dualflow.function.inspect.verify_report import Verification
 
 _RUN = """\
@@ -95,6 +97,8 @@ does `python -m dualflow run`.
   KERAS_BACKEND=dualflow python train.py
 """
 
+_INFO = "What dualflow runs on, as df.show_config() prints it."
+
 
 def console() -> int:
     """Run the console command ``dualflow``, which imports modules from the current folder.
@@ -145,93 +149,24 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description="Eager operations on NumPy, and the same Python compiled as a graph.",
     )
     parser.add_argument("--version", action="version", version=f"dualflow {dualflow.version.DUALFLOW}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = commands.add_parser(
-        "run",
-        help="a program for TensorFlow, with dualflow in its place",
-        usage=f"{parser.prog} run (FILE | -m MODULE) [ARGUMENT ...]",
-        description=_RUN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    program = run.add_mutually_exclusive_group(required=True)
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for word, command in _COMMANDS.items():
+        subparser = subparsers.add_parser(
+            word,
+            help=command.help,
+            usage=None if command.usage is None else f"{parser.prog} {word} {command.usage}",
+            description=command.description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    program = parser.add_mutually_exclusive_group(required=True)
     program.add_argument("file", metavar="FILE", nargs="?", help="the program, followed by its arguments")
     program.add_argument("-m", dest="module", metavar="MODULE", help="a module to run in its place")
-    run.set_defaults(run=_run)
-    compare = commands.add_parser(
-        "compare",
-        help="a function run eagerly compared with its compiled graph",
-        description=_COMPARE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_call_arguments(compare)
-    compare.add_argument("--json", action="store_true", help="print the figures as JSON")
-    compare.set_defaults(run=_compare)
-    verify = commands.add_parser(
-        "verify",
-        help="whether a function's eager and compiled results agree",
-        description=_VERIFY,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_call_arguments(verify)
-    verify.set_defaults(run=_verify)
-    explain = commands.add_parser(
-        "explain",
-        help="a function's traces, and how each part runs",
-        description=_EXPLAIN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_call_arguments(explain)
-    explain.set_defaults(run=_explain)
-    graph = commands.add_parser(
-        "graph",
-        help="a function's graph as text, and as a picture",
-        description=_GRAPH,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_call_arguments(graph)
-    graph.add_argument("--optimised", action="store_true", help="the graph as it runs, after all passes")
-    graph.add_argument("--draw", metavar="FILE", help="write a picture too: .svg, .png or .pdf")
-    graph.set_defaults(run=_graph)
-    exported = commands.add_parser(
-        "export",
-        help="a function as a program without dualflow",
-        description=EXPORT_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_export_arguments(exported)
-    exported.set_defaults(run=export)
-    shown = commands.add_parser(
-        "show",
-        help="what a saved model has, and the results of its signatures",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_show_arguments(shown)
-    shown.set_defaults(run=show)
-    keras = commands.add_parser(
-        "keras",
-        help="let a plain import of Keras take dualflow as its backend",
-        description=_KERAS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    keras.add_argument("action", choices=ACTIONS)
-    keras.set_defaults(run=lambda options: run_action(options.action))
-    cached = commands.add_parser(
-        "cache",
-        help="the size of the compiled code on disk, and its removal",
-        description=CACHE_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_cache_arguments(cached)
-    cached.set_defaults(run=cache)
-    about = commands.add_parser(
-        "info",
-        help="versions, processor, fast parts and cache",
-        description="What dualflow runs on, as df.show_config() prints it.",
-    )
-    about.add_argument("--json", action="store_true", help="print the same as JSON")
-    about.set_defaults(run=_info)
-    return parser
 
 
 def _run(options: argparse.Namespace) -> MainModule:
@@ -239,6 +174,11 @@ def _run(options: argparse.Namespace) -> MainModule:
     if options.module is not None:
         return program_of_module(options.module, options.following)
     return program_of_path(options.file, options.following)
+
+
+def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    add_call_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def _compare(options: argparse.Namespace) -> str:
@@ -261,6 +201,12 @@ def _explain(options: argparse.Namespace) -> str:
     return f"{function.explain()}\n\n{function.status()}"
 
 
+def _add_graph_arguments(parser: argparse.ArgumentParser) -> None:
+    add_call_arguments(parser)
+    parser.add_argument("--optimised", action="store_true", help="the graph as it runs, after all passes")
+    parser.add_argument("--draw", metavar="FILE", help="write a picture too: .svg, .png or .pdf")
+
+
 def _graph(options: argparse.Namespace) -> str:
     concrete = trace_of(*named_call(options))
     graph = concrete.optimised_graph if options.optimised else concrete.graph
@@ -272,6 +218,74 @@ def _graph(options: argparse.Namespace) -> str:
     return str(graph)
 
 
+def _add_keras_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=ACTIONS)
+
+
+def _keras(options: argparse.Namespace) -> str:
+    return run_action(options.action)
+
+
+def _add_info_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the same as JSON")
+
+
 def _info(options: argparse.Namespace) -> str:
     report = configuration()
     return json.dumps(report, indent=2) if options.json else table(report)
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command of the command line.
+
+    Attributes:
+        help: its line in the list of commands.
+        description: its own help.
+        add_arguments: adds its arguments to a parser.
+        run: returns what it prints, or the program to run.
+        usage: its arguments in the usage line; None for those that the parser writes.
+    """
+
+    help: str
+    description: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], str | Verification | MainModule]
+    usage: str | None = None
+
+
+_COMMANDS: Final = {
+    "run": _Command(
+        "a program for TensorFlow, with dualflow in its place",
+        _RUN,
+        _add_run_arguments,
+        _run,
+        usage="(FILE | -m MODULE) [ARGUMENT ...]",
+    ),
+    "compare": _Command(
+        "a function run eagerly compared with its compiled graph", _COMPARE, _add_compare_arguments, _compare
+    ),
+    "verify": _Command(
+        "whether a function's eager and compiled results agree", _VERIFY, add_call_arguments, _verify
+    ),
+    "explain": _Command(
+        "a function's traces, and how each part runs", _EXPLAIN, add_call_arguments, _explain
+    ),
+    "graph": _Command("a function's graph as text, and as a picture", _GRAPH, _add_graph_arguments, _graph),
+    "export": _Command(
+        "a function as a program without dualflow", EXPORT_DESCRIPTION, add_export_arguments, export
+    ),
+    "show": _Command(
+        "what a saved model has, and the results of its signatures", DESCRIPTION, add_show_arguments, show
+    ),
+    "keras": _Command(
+        "let a plain import of Keras take dualflow as its backend", _KERAS, _add_keras_arguments, _keras
+    ),
+    "cache": _Command(
+        "the size of the compiled code on disk, and its removal",
+        CACHE_DESCRIPTION,
+        add_cache_arguments,
+        cache,
+    ),
+    "info": _Command("versions, processor, fast parts and cache", _INFO, _add_info_arguments, _info),
+}
