@@ -30,7 +30,7 @@ class CsvDataset(Dataset):
         record_defaults: for each column that is read its dtype, or a default for empty fields, which sets the
             dtype.
         compression_type: None, or "GZIP".
-        buffer_size: ignored.
+        buffer_size: the number of bytes that are read at a time; Python's default if it is None.
         header: whether the first line of each file has column names.
         field_delim: the separator of fields.
         use_quote_delim: whether fields may be quoted.
@@ -40,8 +40,8 @@ class CsvDataset(Dataset):
 
     Raises:
         InvalidArgumentError: the numbers of columns and defaults differ, columns are both selected and
-            excluded, or the compression is another one; during iteration, a field is missing or can't be
-            read, with the file and line.
+            excluded, the compression is another one, or ``buffer_size`` is not positive; during iteration,
+            a field is missing or can't be read, with the file and line.
         NotFoundError: during iteration, a file does not exist.
         DataLossError: during iteration, a compressed file is damaged.
 
@@ -70,7 +70,7 @@ class CsvDataset(Dataset):
         select_cols: Sequence[int] | None = None,
         exclude_cols: Sequence[int] | None = None,
     ) -> None:
-        text = CsvText(opener_of(compression_type), field_delim, use_quote_delim)
+        text = CsvText(opener_of(compression_type, buffer_size), field_delim, use_quote_delim)
         defaults = entries(record_defaults, "record_defaults")
         columns_read = _places(len(defaults), select_cols, exclude_cols)
         if len(columns_read) != len(defaults):

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final, cast
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
+from dualflow.data.arguments import positive
 from dualflow.function.errors import here
 
 
@@ -52,24 +53,28 @@ class _Inflated(io.RawIOBase):
 
 
 _CHUNK: Final = 1 << 16
-_OPENERS: Final[dict[str, Callable[[str], BinaryIO]]] = {
-    "": lambda name: open(name, "rb"),  # noqa: SIM115  # the caller closes it
-    "GZIP": lambda name: cast(BinaryIO, gzip.open(name)),  # noqa: SIM115
-    "ZLIB": lambda name: io.BufferedReader(_Inflated(name)),
+_RAW_FILES: Final[dict[str, Callable[[str], io.RawIOBase]]] = {
+    "": io.FileIO,
+    "GZIP": lambda name: cast(io.RawIOBase, gzip.open(name)),  # noqa: SIM115  # its reader closes it
+    "ZLIB": _Inflated,
 }
 Opener = Callable[[str], AbstractContextManager[BinaryIO]]
 
 
-def opener_of(compression: str | None) -> Opener:
+def opener_of(compression: str | None, buffer_size: Any = None) -> Opener:
     """A function that opens a file by name, and decompresses it.
+
+    The file is read, or decompressed, ``buffer_size`` bytes at a time; by default by Python's number.
 
     While the file is open, errors about it are raised as dualflow's, with its name: NotFoundError,
     DataLossError for damaged compressed data, and system errors.
 
     Raises:
-        InvalidArgumentError: ``compression`` is not None, "", "GZIP" or "ZLIB".
+        InvalidArgumentError: ``compression`` is not None, "", "GZIP" or "ZLIB"; or ``buffer_size`` is not
+            positive.
     """
-    if compression not in (None, *_OPENERS):
+    size = io.DEFAULT_BUFFER_SIZE if buffer_size is None else positive(buffer_size, "buffer_size")
+    if compression not in (None, *_RAW_FILES):
         raise InvalidArgumentError(
             f"compression_type must be None, 'GZIP' or 'ZLIB', not {compression!r}.{here()}"
         )
@@ -77,7 +82,7 @@ def opener_of(compression: str | None) -> Opener:
     @contextmanager
     def open_file(name: str) -> Iterator[BinaryIO]:
         try:
-            with _OPENERS[compression or ""](name) as file:
+            with io.BufferedReader(_RAW_FILES[compression or ""](name), size) as file:
                 yield file
         except FileNotFoundError:
             raise NotFoundError(f"There is no file {name!r}.{here()}") from None

@@ -9,7 +9,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import positive
 from dualflow.data.dataset import Dataset
 from dualflow.data.file_opening import opener_of
-from dualflow.data.text_files import files_stage, names_of
+from dualflow.data.text_files import files_stage
 from dualflow.ops.records.record_files import read_records
 from dualflow.ops.tensor import Tensor
 
@@ -53,16 +53,7 @@ class TFRecordDataset(Dataset[Tensor]):
         num_parallel_reads: IntLike | None = None,
         name: str | None = None,
     ) -> None:
-        opener = opener_of(compression_type)
         read = read_records
         if buffer_size is not None:
             read = functools.partial(read_records, chunk=positive(buffer_size, "buffer_size"))
-        if num_parallel_reads is None:
-            self.stage = files_stage(filenames, opener, read)
-            return
-        files = names_of(filenames).interleave(
-            lambda file: Dataset.of(files_stage(file, opener, read)),
-            cycle_length=num_parallel_reads,
-            num_parallel_calls=num_parallel_reads,
-        )
-        self.stage = files.stage
+        self.stage = files_stage(filenames, opener_of(compression_type), read, num_parallel_reads)

@@ -37,11 +37,13 @@ class TextLineDataset(Dataset[Tensor]):
     Args:
         filenames: the name of a file, or several: strings, a tensor of them, or a dataset of such.
         compression_type: None, "GZIP" or "ZLIB".
-        buffer_size, num_parallel_reads, name: ignored: files are read one after the other; ``interleave``
-            reads several at a time.
+        buffer_size: the number of bytes that are read at a time; Python's default if it is None.
+        num_parallel_reads: how many files are read at a time, cyclically, as by ``interleave``;
+            by default files are read one after the other.
+        name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: the compression is another one.
+        InvalidArgumentError: the compression is another one, or a number is not positive.
         NotFoundError: during iteration, a file does not exist.
         DataLossError: during iteration, a compressed file is damaged.
 
@@ -64,7 +66,8 @@ class TextLineDataset(Dataset[Tensor]):
         num_parallel_reads: IntLike | None = None,
         name: str | None = None,
     ) -> None:
-        self.stage = files_stage(filenames, opener_of(compression_type), _lines)
+        opener = opener_of(compression_type, buffer_size)
+        self.stage = files_stage(filenames, opener, _lines, num_parallel_reads)
 
 
 class FixedLengthRecordDataset(Dataset[Tensor]):
@@ -75,11 +78,14 @@ class FixedLengthRecordDataset(Dataset[Tensor]):
         record_bytes: the length of a record.
         header_bytes: how many bytes to skip at the beginning of each file.
         footer_bytes: how many bytes to skip at its end.
-        buffer_size, num_parallel_reads, name: ignored.
+        buffer_size: the number of bytes that are read at a time; Python's default if it is None.
         compression_type: None, "GZIP" or "ZLIB".
+        num_parallel_reads: how many files are read at a time, cyclically, as by ``interleave``;
+            by default files are read one after the other.
+        name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: ``record_bytes`` is not positive; during iteration, a file has bytes beyond its
+        InvalidArgumentError: a number is not positive; during iteration, a file has bytes beyond its
             last record.
         NotFoundError: during iteration, a file does not exist.
 
@@ -110,18 +116,35 @@ class FixedLengthRecordDataset(Dataset[Tensor]):
             0 if n is None else whole_number(n, "a length") for n in (header_bytes, footer_bytes)
         )
         read = functools.partial(_records, size=size, header=header, footer=footer)
-        self.stage = files_stage(filenames, opener_of(compression_type), read)
+        opener = opener_of(compression_type, buffer_size)
+        self.stage = files_stage(filenames, opener, read, num_parallel_reads)
 
 
-def names_of(names: Any) -> Dataset[Tensor]:
-    """The dataset of the names of files, from such a dataset, a name, several, or a tensor of names."""
-    if isinstance(names, Dataset):
-        return names
-    return Dataset.from_tensor_slices(np.array([os.fsencode(name) for name in _listed(names)], object))
+FileReader = Callable[[BinaryIO, str], Iterator[bytes]]
+"""Yields the strings of an open file; the name is for errors."""
 
 
-def files_stage(names: Any, open_file: Opener, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
-    """The stage of the strings that ``read`` yields for each file."""
+def files_stage(
+    names: Any, open_file: Opener, read: FileReader, num_parallel_reads: IntLike | None = None
+) -> Stage:
+    """The stage of the strings that ``read`` yields for each file: one file after the other, or several."""
+    if num_parallel_reads is None:
+        return _serial_stage(names, open_file, read)
+    files = names if isinstance(names, Dataset) else _dataset_of(_listed(names))
+    strings = files.interleave(
+        lambda file: Dataset.of(_serial_stage(file, open_file, read)),
+        cycle_length=num_parallel_reads,
+        num_parallel_calls=num_parallel_reads,
+    )
+    stage: Stage = strings.stage
+    return stage
+
+
+def _dataset_of(names: Sequence[str]) -> Dataset[Tensor]:
+    return Dataset.from_tensor_slices(np.array([os.fsencode(name) for name in names], object))
+
+
+def _serial_stage(names: Any, open_file: Opener, read: FileReader) -> Stage:
     listed = names if isinstance(names, Dataset) else _listed(names)
 
     def items() -> Iterator[Item]:

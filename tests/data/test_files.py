@@ -359,6 +359,29 @@ def test_records_have_one_length(tmp_path: Path) -> None:
         records(path, 0)
 
 
+def test_parallel_reads_take_a_string_of_each_file_in_turn(poems: Path) -> None:
+    names = [str(poems / "a.txt"), str(poems / "b.txt")]
+    text = df.data.TextLineDataset(names, num_parallel_reads=2)
+    assert lines(text) == [b"one", b"three", b"two", b"", b"four"]
+    records = df.data.FixedLengthRecordDataset(names, 4, num_parallel_reads=2)
+    assert lines(records) == [b"one\n", b"thre", b"two\n", b"e\r\n\n", b"four"]
+
+
+@pytest.mark.parametrize("buffer_size", [1, 2, 5, 1 << 20])
+def test_the_buffer_size_changes_no_string(poems: Path, buffer_size: int) -> None:
+    text = df.data.TextLineDataset(poems / "c.gz", "GZIP", buffer_size)
+    assert lines(text) == [b"five", b"six"]
+    records = df.data.FixedLengthRecordDataset(poems / "a.txt", 4, buffer_size=buffer_size)
+    assert lines(records) == [b"one\n", b"two\n"]
+
+
+def test_numbers_of_bytes_and_files_are_positive(poems: Path) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="buffer_size must be greater than zero"):
+        df.data.TextLineDataset(poems / "a.txt", buffer_size=0)
+    with pytest.raises(errors.InvalidArgumentError, match="cycle_length must be greater than zero"):
+        df.data.TextLineDataset(poems / "a.txt", num_parallel_reads=0)
+
+
 def test_wrong_names_of_text_files_are_refused(poems: Path) -> None:
     text = df.data.TextLineDataset
     with pytest.raises(errors.NotFoundError, match="There is no file"):
