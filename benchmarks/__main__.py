@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
+
+from benchmarks.tables import write_json
 
 DISTORTING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE")
 """Environment variables that are removed: with them OpenBLAS uses routines for another processor, at down to
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         costs = peers.compare(words, options.quick, 1 if options.quick else min(options.rounds, 2))
         show(report.peer_table(costs))
         show(report.peer_memory_table(costs))
-        save(options.json, {"machine": about, "peers": {r: costs_of(c) for r, c in costs.items()}})
+        write_json(options.json, {"machine": about, "peers": {r: costs_of(c) for r, c in costs.items()}})
         return
     rounds, block = (1, 1e-4) if options.quick else (options.rounds, 0.05)
     quick = options.quick
@@ -86,18 +87,12 @@ def run(options: argparse.Namespace) -> None:
         if not options.no_first_call:
             figures["backends' first call"] = firsts = backends.first_calls(1 if options.quick else 3)
             show(report.backend_first_call_table(firsts))
-    save(options.json, figures)
+    write_json(options.json, figures)
 
 
 def costs_of(costs: dict[str, Any]) -> dict[str, Any]:
     """The costs of each library as plain data."""
     return {library: dataclasses.asdict(cost) for library, cost in costs.items()}
-
-
-def save(path: Path | None, figures: dict[str, Any]) -> None:
-    """Write the figures as JSON, if there is a path."""
-    if path is not None:
-        path.write_text(json.dumps(figures, indent=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,10 +19,11 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+
+from benchmarks.tables import command_line, write_json
 
 PEERS: Final = ("dualflow", "jax", "torch")
 ROWS: Final = ("jvp", "vmap", "gradients for each example", "jacfwd", "hessian", "gradient", "checkpoint")
@@ -191,15 +192,10 @@ def table(figures: dict[str, dict[str, float]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.derivative_peers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("derivative_peers", __doc__)
     parser.add_argument("--peers", default=",".join(PEERS), help="by commas; those installed by default")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each figure (default: 3)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes and one round: does it run at all?")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -217,8 +213,7 @@ def main() -> None:
                 raise SystemExit(f"{name}: {peer} has {theirs}, {peers[0]} {mine}")
     figures = {peer: {name: min(run[peer][name][0] for run in runs) for name in ROWS} for peer in peers}
     print(table(figures))
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+    write_json(options.json, figures)
 
 
 if __name__ == "__main__":

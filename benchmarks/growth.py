@@ -22,10 +22,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+
+from benchmarks.tables import command_line, print_table
 
 ENGINES: Final = ("graph", "eager", "jax")
 Step = Callable[[Any, Any, int], Any]
@@ -261,11 +262,7 @@ def line(name: str, row: Row | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.growth",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("growth", __doc__)
     parser.add_argument("--rows", type=lambda s: s.split(","), default=list(STEPS), help="names, by commas")
     parser.add_argument("--sizes", type=lambda s: [int(n) for n in s.split(",")], default=[200, 400])
     parser.add_argument("--engines", type=lambda s: s.split(","), default=list(ENGINES))
@@ -275,7 +272,6 @@ def main() -> None:
         "--processes", type=int, default=1, help="for each program, of which the least counts"
     )
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for a process (default: 60)")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--one", choices=ENGINES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -283,14 +279,7 @@ def main() -> None:
         timed = measure(options.one, name, n, options.gradient, options.calls)
         print(json.dumps(dataclasses.asdict(timed)))
         return
-    print(HEADER, flush=True)
-    table: dict[str, Row | None] = {}
-    for name in options.rows:
-        table[name] = row(name, options)
-        print(line(name, table[name]), flush=True)
-    if options.json is not None:
-        figures = {name: row and dataclasses.asdict(row) for name, row in table.items()}
-        options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+    print_table(HEADER, ((name, row(name, options)) for name in options.rows), line, options.json)
 
 
 if __name__ == "__main__":

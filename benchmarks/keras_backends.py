@@ -19,8 +19,9 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from benchmarks.tables import command_line, write_json
 
 BACKENDS: Final = ("dualflow", "tensorflow", "torch", "jax")
 FIGURES: Final = {
@@ -171,18 +172,13 @@ def table(rows: dict[str, dict[str, dict[str, float]]], backends: list[str]) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.keras_backends",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("keras_backends", __doc__)
     parser.add_argument(
         "--backends", default=",".join(BACKENDS), help="by commas; those installed by default"
     )
     parser.add_argument("--models", default=",".join(PROBLEMS), help=f"of {', '.join(PROBLEMS)}, by commas")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each figure (default: 3)")
     parser.add_argument("--quick", action="store_true", help="two batches and one round: does it run at all?")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -199,8 +195,7 @@ def main() -> None:
             backend: {key: min(run[backend][key] for run in runs) for key in FIGURES} for backend in backends
         }
         print(table({name: rows[name]}, backends), flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=2), encoding="utf-8")
+    write_json(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,11 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+
+from benchmarks.tables import command_line, write_json
 
 SHORTEST: Final = 10
 BATCH: Final = 16
@@ -200,15 +201,10 @@ def installed(engines: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.lengths",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("lengths", __doc__)
     parser.add_argument("--batches", type=int, default=200, help="batches, each of its own length")
     parser.add_argument("--engines", type=lambda s: s.split(","), default=list(ENGINES))
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for an engine (default: 600)")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--one", choices=list(ENGINES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -219,9 +215,7 @@ def main() -> None:
     for engine in installed(options.engines):
         table[engine] = measured(engine, options.batches, options.limit)
         print(line(engine, table[engine], table.get("dualflow")), flush=True)
-    if options.json is not None:
-        figures = {name: row and dataclasses.asdict(row) for name, row in table.items()}
-        options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+    write_json(options.json, {name: row and dataclasses.asdict(row) for name, row in table.items()})
 
 
 if __name__ == "__main__":

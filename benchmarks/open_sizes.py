@@ -10,19 +10,17 @@ median of several sizes). The two functions are called alternately in one proces
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 import dualflow as df
+from benchmarks.tables import command_line, contains_word, print_table
 
 WEIGHTS: Final = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32) * np.float32(0.1)
 
@@ -165,27 +163,19 @@ def line(name: str, row: Row) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.open_sizes",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("open_sizes", __doc__)
     parser.add_argument("--rows", default="", help="rows whose name contains one of these words, by commas")
     parser.add_argument(
         "--seconds", type=float, default=2.0, help="for the later calls of a row (default: 2)"
     )
     parser.add_argument("--sizes", type=int, default=9, help="new sizes (default: 9)")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
-    print(HEADER, flush=True)
-    figures = {}
-    for name, program in PROGRAMS.items():
-        if any(word in name for word in options.rows.split(",")):
-            row = measure(program, options.seconds, options.sizes)
-            figures[name] = dataclasses.asdict(row)
-            print(line(name, row), flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+    rows = (
+        (name, measure(program, options.seconds, options.sizes))
+        for name, program in PROGRAMS.items()
+        if contains_word(name, options.rows)
+    )
+    print_table(HEADER, rows, line, options.json)
 
 
 if __name__ == "__main__":

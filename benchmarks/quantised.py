@@ -9,17 +9,15 @@ result. Both functions are frozen, and are called alternately in one process.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 import dualflow as df
+from benchmarks.tables import command_line, contains_word, print_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,24 +91,16 @@ def line(name: str, row: Row) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.quantised",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("quantised", __doc__)
     parser.add_argument("--rows", default="", help="rows whose name contains one of these words, by commas")
     parser.add_argument("--seconds", type=float, default=3.0, help="for the calls of a row (default: 3)")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
-    print(HEADER, flush=True)
-    figures = {}
-    for name, layer in LAYERS.items():
-        if any(word in name for word in options.rows.split(",")):
-            row = measure(layer, options.seconds)
-            figures[name] = dataclasses.asdict(row)
-            print(line(name, row), flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+    rows = (
+        (name, measure(layer, options.seconds))
+        for name, layer in LAYERS.items()
+        if contains_word(name, options.rows)
+    )
+    print_table(HEADER, rows, line, options.json)
 
 
 if __name__ == "__main__":
