@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+import pytest
+
+C = TypeVar("C")
+MOST_FAILURES = 5
+"""The number of failed cases after which a test ends: an op that is wrong may fail hundreds."""
 
 
 @contextmanager
@@ -17,3 +24,18 @@ def named(case: object) -> Iterator[None]:
     except BaseException as error:
         error.add_note(f"in the case {case}")
         raise
+
+
+def check_each(cases: Iterable[C], check: Callable[[C], None]) -> None:
+    """Check each case, and raise the errors of those that fail together, each with its case."""
+    failures: list[BaseException] = []
+    for case in cases:
+        try:
+            with named(case):
+                check(case)
+        except (Exception, pytest.fail.Exception) as error:
+            failures.append(error)
+            if len(failures) == MOST_FAILURES:
+                break
+    if failures:
+        raise BaseExceptionGroup("cases fail", failures)

@@ -7,11 +7,13 @@ last place; sums and products within the rounding of any order of adding.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from op_cases import check_each
 
 import dualflow as df
 from dualflow.backends.llvm.executable import Executable
@@ -127,19 +129,37 @@ def check(case: Case, result: np.ndarray, expected: np.ndarray, inputs: list[np.
 USUAL_LAYOUTS = {"contiguous", "plain", "strided", "broadcast", "empty", "special values", "many"}
 
 
-def marked(case: Case, usual: bool) -> Any:
-    """A case; exhaustive unless it is usual."""
-    return pytest.param(case, id=str(case), marks=() if usual else pytest.mark.exhaustive)
+def by_op(cases: Iterable[Case], part: Callable[[Case], str]) -> pytest.MarkDecorator:
+    """A test for the cases of each op and part; exhaustive if the part is "other"."""
+    grouped = defaultdict[tuple[str, str], list[Case]](list)
+    for case in cases:
+        grouped[case.op.name, part(case)].append(case)
+    return pytest.mark.parametrize(
+        "cases",
+        [
+            pytest.param(group, id="-".join(key), marks=pytest.mark.exhaustive if key[1] == "other" else ())
+            for key, group in grouped.items()
+        ],
+    )
 
 
-def is_usual(case: Case) -> bool:
-    """Whether a run of the whole suite has the case. The others differ from these in widths or strides."""
+def part_of(case: Case) -> str:
+    """The runs that have the case: "basic" in each setting of ``.ci/run``, "usual" in one of the whole suite.
+
+    The others differ from these in widths or strides.
+    """
     _, dtype, layout = case.label.split("-")
-    return dtype not in ("float64", "int64") and layout in USUAL_LAYOUTS
+    if layout in ("contiguous", "plain") and dtype in ("float32", "int32", "bool"):
+        return "basic"
+    return "usual" if dtype not in ("float64", "int64") and layout in USUAL_LAYOUTS else "other"
 
 
-@pytest.mark.parametrize("case", [marked(case, is_usual(case)) for case in CASES])
-def test_the_compiled_op_gives_what_its_kernel_gives(case: Case, kept: list[Executable]) -> None:
+@by_op(CASES, part_of)
+def test_the_compiled_op_gives_what_its_kernel_gives(cases: list[Case], kept: list[Executable]) -> None:
+    check_each(cases, lambda case: check_compiled(case, kept))
+
+
+def check_compiled(case: Case, kept: list[Executable]) -> None:
     inputs = tensors(case)
     expected = [np.asarray(y) for y in applied(case, *inputs)]
     compiled = df.function(lambda *xs: applied(case, *xs))
@@ -170,8 +190,12 @@ def other_dtypes() -> Iterator[Case]:
 USUAL_DTYPES = {"bool", "uint8", "float16"}
 
 
-@pytest.mark.parametrize("case", [marked(case, case.label in USUAL_DTYPES) for case in other_dtypes()])
-def test_other_dtypes_are_refused_or_computed_alike(case: Case) -> None:
+@by_op(other_dtypes(), lambda case: "usual" if case.label in USUAL_DTYPES else "other")
+def test_other_dtypes_are_refused_or_computed_alike(cases: list[Case]) -> None:
+    check_each(cases, check_other_dtype)
+
+
+def check_other_dtype(case: Case) -> None:
     inputs = tensors(case)
     compiled = df.function(lambda *xs: applied(case, *xs))
     try:
@@ -271,8 +295,14 @@ def both_gradients(case: Case, *inputs: Any) -> list[Any]:
     return [*first, *tape.gradient(again, sources, unconnected_gradients="zero")]
 
 
-@pytest.mark.parametrize("case", [marked(case, not case.label.endswith("empty")) for case in SLOPES])
-def test_gradients_of_both_orders_are_those_of_the_eager_tape(case: Case, kept: list[Executable]) -> None:
+@by_op(SLOPES, lambda case: "other" if case.label.endswith("empty") else "usual")
+def test_gradients_of_both_orders_are_those_of_the_eager_tape(
+    cases: list[Case], kept: list[Executable]
+) -> None:
+    check_each(cases, lambda case: check_gradients(case, kept))
+
+
+def check_gradients(case: Case, kept: list[Executable]) -> None:
     inputs = tensors(case)
     expected = [np.asarray(g) for g in both_gradients(case, *inputs)]
     compiled = df.function(lambda *xs: both_gradients(case, *xs))

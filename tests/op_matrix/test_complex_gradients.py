@@ -1,9 +1,11 @@
 """Every gradient rule at complex inputs, against finite differences: conjugates are where they belong."""
 
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from op_cases import check_each
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
@@ -23,6 +25,11 @@ def complexes(shape, seed=0):
     return (np.cos(steps + 1.0) + 1j * np.sin(2.0 * steps + 0.3)).reshape(shape)
 
 
+def sources_of(case):
+    """The inputs that have a complex gradient."""
+    return [i for i, x in enumerate(case.inputs) if x.dtype.kind == "c" and case.op.differentiable(i)]
+
+
 def of_complex_numbers():
     """The cases of real numbers whose op takes complex ones too, with an imaginary part."""
     for op in REGISTRY.values():
@@ -33,16 +40,20 @@ def of_complex_numbers():
                 x + 0.3 * case.allowed(i, complexes(x.shape)) if x.dtype == np.float64 else x
                 for i, x in enumerate(case.inputs)
             )
-            sources = [i for i, x in enumerate(inputs) if x.dtype.kind == "c" and op.differentiable(i)]
+            complex_case = replace(case, inputs=inputs)
             try:
                 specs = op.specs([TensorSpec(x.shape, x.dtype) for x in inputs], case.attrs)
             except DTypeError:
                 continue
-            if sources and all(spec.dtype.kind in "fc" and spec.dtype.size >= 8 for spec in specs):
-                yield replace(case, inputs=inputs), sources
+            is_precise = all(spec.dtype.kind in "fc" and spec.dtype.size >= 8 for spec in specs)
+            if is_precise and sources_of(complex_case):
+                yield complex_case
 
 
-CASES = list(of_complex_numbers())
+CASES = defaultdict(list)
+for complex_case in of_complex_numbers():
+    CASES[complex_case.op.name].append(complex_case)
+each_op = pytest.mark.parametrize("name", CASES)
 
 
 def outputs_of(case, tensors):
@@ -54,9 +65,14 @@ def weight(y):
     return complexes(y.shape) if y.dtype.is_complex else complexes(y.shape).real
 
 
-@pytest.mark.parametrize(("case", "sources"), CASES, ids=str)
-def test_the_gradient_is_the_slope_along_both_axes(case, sources):
+@each_op
+def test_the_gradient_is_the_slope_along_both_axes(name):
     """``dL = Re(conj(gradient) dx)`` for ``L = Re(sum(conj(weight) y))``, as TensorFlow's gradients are."""
+    check_each(CASES[name], check_slope)
+
+
+def check_slope(case):
+    sources = sources_of(case)
     tensors = [wrap(x) for x in case.inputs]
     with GradientTape() as tape:
         tape.watch([tensors[i] for i in sources])
@@ -87,9 +103,14 @@ def test_the_gradient_is_the_slope_along_both_axes(case, sources):
         )
 
 
-@pytest.mark.parametrize(("case", "sources"), CASES, ids=str)
-def test_tangents_and_gradients_belong_together(case, sources):
+@each_op
+def test_tangents_and_gradients_belong_together(name):
     """``Re(sum(conj(w) J v)) = Re(sum(conj(gradient) v))``."""
+    check_each(CASES[name], check_tangents)
+
+
+def check_tangents(case):
+    sources = sources_of(case)
     tensors = [wrap(x) for x in case.inputs]
     watched = [tensors[i] for i in sources]
     along = [case.allowed(i, complexes(case.inputs[i].shape, seed=7)) for i in sources]
@@ -112,4 +133,4 @@ def test_tangents_and_gradients_belong_together(case, sources):
 
 
 def test_most_ops_take_complex_numbers():
-    assert len({case.op.name for case, _ in CASES}) > 50
+    assert len(CASES) > 50

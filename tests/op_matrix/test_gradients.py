@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from op_cases import check_each
 
 import dualflow as df
 from dualflow.core import dispatch
@@ -31,16 +32,20 @@ def bounded(case):
     return all(np.isfinite(y).all() for y in (result if isinstance(result, tuple) else (result,)))
 
 
-CASES = [
-    case
-    for op in REGISTRY.values()
-    for case in cases(op)
-    if "float64" in case.label
-    and case.label.split("-")[-1] in LAYOUTS
-    and differentiable(case)
-    and in_float64(case)
-    and bounded(case)
-]
+def cases_of(op):
+    return [
+        case
+        for case in cases(op)
+        if "float64" in case.label
+        and case.label.split("-")[-1] in LAYOUTS
+        and differentiable(case)
+        and in_float64(case)
+        and bounded(case)
+    ]
+
+
+CASES = {op.name: op_cases for op in REGISTRY.values() if (op_cases := cases_of(op))}
+each_op = pytest.mark.parametrize("name", CASES)
 
 
 def weights(shape):
@@ -87,8 +92,12 @@ def direction(shape, seed):
     return np.random.default_rng(seed).uniform(-1, 1, shape)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_first_order(case):
+@each_op
+def test_first_order(name):
+    check_each(CASES[name], check_first_order)
+
+
+def check_first_order(case):
     gradients = first_order(case, [wrap(x) for x in case.inputs])
     for i, gradient in zip(differentiable(case), gradients, strict=True):
         if gradient is None:
@@ -101,9 +110,13 @@ def test_first_order(case):
         agree(np.sum(np.asarray(gradient) * along), expected)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_second_order(case):
+@each_op
+def test_second_order(name):
     """The gradient of the gradient's weighted sum, against differences of the first-order gradient."""
+    check_each(CASES[name], check_second_order)
+
+
+def check_second_order(case):
     tensors = [wrap(x) for x in case.inputs]
     sources = differentiable(case)
 
@@ -131,9 +144,13 @@ def test_second_order(case):
         agree(np.sum(np.asarray(second) * along), slope(first, case.inputs, i, along))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_tangents_and_cotangents_belong_together(case):
+@each_op
+def test_tangents_and_cotangents_belong_together(name):
     """``<w, J v> = <J' w, v>``: forward mode is the transpose of what the op's own rules do."""
+    check_each(CASES[name], check_tangents)
+
+
+def check_tangents(case):
     tensors = [wrap(x) for x in case.inputs]
     sources = differentiable(case)
     along = [case.allowed(i, direction(case.inputs[i].shape, 3)) for i in sources]
@@ -159,8 +176,9 @@ def tangents_of(case, tensors, along):
     return outputs, acc.jvp(list(outputs), unconnected_gradients="zero")
 
 
-@pytest.mark.parametrize("case", {case.op.name: case for case in reversed(CASES)}.values(), ids=str)
-def test_compiled_tangents_are_those_of_eager_code(case):
+@each_op
+def test_compiled_tangents_are_those_of_eager_code(name):
+    case = CASES[name][0]
     tensors = [wrap(x) for x in case.inputs]
     along = [wrap(case.allowed(i, direction(case.inputs[i].shape, 3))) for i in differentiable(case)]
     _, eager = tangents_of(case, tensors, along)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx_models import onnx, session
-from op_cases import named
+from op_cases import check_each, named
 
 import dualflow as df
 from dualflow.backends.onnx.export import onnx_model
@@ -122,6 +122,4 @@ def test_ops_of_each_kind(kind: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_each_op_sample_dtype_and_layout(op: Op) -> None:
-    for case in cases_of(op):
-        with named(case):
-            compare(case)
+    check_each(cases_of(op), compare)
