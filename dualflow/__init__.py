@@ -207,6 +207,7 @@ if TYPE_CHECKING:
     from dualflow import contrib as contrib
     from dualflow import data as data
     from dualflow import debugging as debugging
+    from dualflow import distribute as distribute
     from dualflow import dtypes as dtypes
     from dualflow import experimental as experimental
     from dualflow import graph_util as graph_util
@@ -340,9 +341,9 @@ _publish(
     modules=("config", "eager", "errors", "version"),
     lazy={
         "dualflow": (
-            "array_api autodiff bitwise compat contrib data debugging dtypes experimental graph_util image "
-            "initializers io keras linalg math nest nn numpy onnx profiler quantization random rewrite "
-            "saved_model sets signal sparse strings summary sysconfig test train types"
+            "array_api autodiff bitwise compat contrib data debugging distribute dtypes experimental "
+            "graph_util image initializers io keras linalg math nest nn numpy onnx profiler quantization "
+            "random rewrite saved_model sets signal sparse strings summary sysconfig test train types"
         ),
         "dualflow.config.report": "show_config",
         "dualflow.core.narrow_floats": "bfloat16",

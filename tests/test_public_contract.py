@@ -18,6 +18,8 @@ NAMESPACES = {
     "df.array_api.linalg": df.array_api.linalg,
     "df.autodiff": df.autodiff,
     "df.bitwise": df.bitwise,
+    "df.distribute": df.distribute,
+    "df.distribute.experimental": df.distribute.experimental,
     "df.image": df.image,
     "df.initializers": df.initializers,
     "df.io": df.io,
@@ -45,6 +47,7 @@ PACKAGES = (
     "dualflow.ops.",
     "dualflow.numpy.",
     "dualflow.array_api.",
+    "dualflow.distribute.",
     "dualflow.rewrites.",
     "dualflow.saved.",
 )

@@ -47,6 +47,8 @@ NAMESPACES: dict[str, Any] = {
     "df.data": df.data,
     "df.data.experimental": df.data.experimental,
     "df.debugging": df.debugging,
+    "df.distribute": df.distribute,
+    "df.distribute.experimental": df.distribute.experimental,
     "df.dtypes": df.dtypes,
     "df.eager": df.eager,
     "df.errors": df.errors,

@@ -30,6 +30,7 @@ CLEAN = (
     "contrib",
     "core",
     "data",
+    "distribute",
     "dtypes",
     "eager",
     "experimental",

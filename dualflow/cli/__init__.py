@@ -1,6 +1,6 @@
 """The command line, ``dualflow COMMAND`` or ``python -m dualflow COMMAND``.
 
-The commands are run, compare, verify, explain, graph, export, show, keras, cache and info.
+The commands are run, launch, compare, verify, explain, graph, export, show, keras, cache and info.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from dualflow.cli.call import (
 )
 from dualflow.cli.export import EXPORT_DESCRIPTION, add_export_arguments, export
 from dualflow.cli.keras_startup import ACTIONS, run_action
+from dualflow.cli.launch import DESCRIPTION as LAUNCH_DESCRIPTION
+from dualflow.cli.launch import add_launch_arguments, count_of_words, launch
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
 from dualflow.cli.show import DESCRIPTION, add_show_arguments, show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
@@ -114,7 +116,8 @@ def console() -> int:
 def main(argv: Sequence[str] | None = None, program: str = "python -m dualflow") -> int:
     """Run a command and return the exit status.
 
-    It is 0; or 1 if ``verify`` has found a difference; or 2 after an error, with a message on stderr.
+    It is 0; or 1 if ``verify`` has found a difference; or that of ``mpiexec`` after ``launch``; or 2 after an
+    error, with a message on stderr.
 
     Args:
         argv: the arguments after the program's name; those of the process by default.
@@ -131,6 +134,8 @@ def main(argv: Sequence[str] | None = None, program: str = "python -m dualflow")
     if isinstance(result, MainModule):
         result.run()
         return 0
+    if isinstance(result, int):
+        return result
     print(result)
     return int(isinstance(result, Verification) and not result.agrees)
 
@@ -140,6 +145,8 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     count = len(words)
     if words[:1] == ["run"]:
         count = 3 if words[1:2] == ["-m"] else 2
+    elif words[:1] == ["launch"]:
+        count = count_of_words(words)
     return words[:count], words[count:]
 
 
@@ -243,14 +250,14 @@ class _Command:
         help: its line in the list of commands.
         description: its own help.
         add_arguments: adds its arguments to a parser.
-        run: returns what it prints, or the program to run.
+        run: returns what it prints, or the program to run, or the exit status.
         usage: its arguments in the usage line; None for those that the parser writes.
     """
 
     help: str
     description: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], str | Verification | MainModule]
+    run: Callable[[argparse.Namespace], str | Verification | MainModule | int]
     usage: str | None = None
 
 
@@ -261,6 +268,13 @@ _COMMANDS: Final = {
         _add_run_arguments,
         _run,
         usage="(FILE | -m MODULE) [ARGUMENT ...]",
+    ),
+    "launch": _Command(
+        "a program in several workers, which df.distribute joins",
+        LAUNCH_DESCRIPTION,
+        add_launch_arguments,
+        launch,
+        usage="[-n N] [--dry-run] (FILE | -m MODULE) [ARGUMENT ...]",
     ),
     "compare": _Command(
         "a function run eagerly compared with its compiled graph", _COMPARE, _add_compare_arguments, _compare

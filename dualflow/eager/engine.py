@@ -21,6 +21,7 @@ from dualflow.core.memory_errors import is_out_of_memory, out_of_memory
 from dualflow.core.numpy_warnings import quiet, run_quietly
 from dualflow.eager import initial_values, updates
 from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS
+from dualflow.eager.replicas import INITIAL_VALUE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.eager.variable_slots import GIL, replace, store
@@ -200,6 +201,9 @@ class EagerEngine(Engine):
             updates.change(variable, rule)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
+        shared = INITIAL_VALUE.get()
+        if shared is not None:
+            initial = wrap(shared(initial._array))
         tensor = updates.owned(initial)
         initial_values.create(variable, wrap(initial._array) if tensor is initial else tensor)
 

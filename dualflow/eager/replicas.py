@@ -1,17 +1,24 @@
 """TensorFlow's choices for the values that replicas of a program have of a variable or gradient.
 
-A program is the only replica here, so all choices have the same results; variables return theirs, which
-libraries read and pass on.
+A process has one replica, whose variables are its own: they return their choices, which Keras's variables and
+other libraries read. In the scope of a distribution strategy, variables begin with equal values.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import Final
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final
+
+INITIAL_VALUE: Final[ContextVar[Callable[[Any], Any] | None]] = ContextVar(
+    "dualflow_initial_value", default=None
+)
+"""In the scope of a strategy with several replicas: returns the first replica's array for one's own."""
 
 
 class VariableAggregation(enum.Enum):
-    """How the assignments of replicas to a variable are combined: with one replica, its own is assigned."""
+    """How the assignments of replicas to a variable are combined, by libraries that combine them."""
 
     NONE = 0
     SUM = 1
@@ -20,7 +27,7 @@ class VariableAggregation(enum.Enum):
 
 
 class VariableSynchronization(enum.Enum):
-    """When the replicas' values of a variable are combined: with one replica, there is one value."""
+    """When the replicas' values of a variable are combined, by libraries that combine them."""
 
     AUTO = 0
     NONE = 1

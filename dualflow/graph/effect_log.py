@@ -1,4 +1,4 @@
-"""Effect logs: the Python calls and prints of a call that failed, so that a replay doesn't repeat them."""
+"""Effect logs: Python calls, prints and exchanges of a failed call, so that a replay doesn't repeat them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EffectLog:
         generators: the random generators of the call.
 
     Attributes:
-        done: the results of each Python call and each print, in order; the error of one that raised.
+        done: the results of each Python call, print and exchange, in order; the error of one that raised.
         node: the node of the compiled graph that is running; inside a loop, the outermost loop.
         make: creates the error of a check that failed. Its message reads variables, so they are committed
             before it is called.
@@ -58,7 +58,7 @@ class EffectLog:
 
     def run(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
         """Run ``node``, and record its outputs if running it again would repeat an effect."""
-        if not has_python_effect(node):
+        if not runs_once(node):
             return run_node(node, arrays)
         try:
             outputs = run_node(node, arrays)
@@ -94,6 +94,9 @@ def take_assigned(error: BaseException) -> Assigned:
     return assigned
 
 
-def has_python_effect(node: Node) -> bool:
-    """Whether ``node`` is a Python call or a print (not a branch or loop that contains one)."""
-    return node.effect in (Effect.PYTHON, Effect.PRINT) and not node.bodies
+def runs_once(node: Node) -> bool:
+    """Whether a replay must not repeat ``node``: a Python call, a print or an exchange with other workers.
+
+    A branch or loop that contains one is no such node.
+    """
+    return node.effect in (Effect.PYTHON, Effect.PRINT, Effect.EXCHANGE) and not node.bodies

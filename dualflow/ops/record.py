@@ -65,6 +65,7 @@ class Effect(Enum):
 
     PYTHON = "calls Python"
     PRINT = "writes output"
+    EXCHANGE = "exchanges data with other workers"
     RANDOM = "advances a generator"
     CHECK = "may stop the program"
     ASSIGN = "assigns a variable"

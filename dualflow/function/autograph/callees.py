@@ -19,6 +19,7 @@ HIGHER_ORDER: Final = frozenset(
         "dualflow.function.control.maps",
         "dualflow.core.tree",
         "dualflow.compat.v1.differing",
+        "dualflow.distribute.strategy",
     }
 )
 """Modules whose functions call functions of the user inside the trace."""

@@ -22,8 +22,8 @@ from dualflow.graph.effect_log import (
     Assigned,
     EffectLog,
     Halted,
-    has_python_effect,
     note_assigned,
+    runs_once,
     take_assigned,
 )
 from dualflow.graph.interpret import evaluate, observed, run_node
@@ -171,7 +171,7 @@ class _Recovery:
                 raise _Ended
             if self._assigned_at_line is None:
                 self._assigned_at_line = dict(self.assigned)
-        if has_python_effect(node):
+        if runs_once(node):
             return self._python_call(node, arrays)
         if node.effect is Effect.CHECK and not node.bodies and not node.outputs:
             if arrays[0]:

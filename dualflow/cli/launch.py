@@ -1,0 +1,163 @@
+"""The command ``launch``: a program in several workers on this machine, started by ``mpiexec``."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Final, TextIO
+
+from dualflow.cli.call import CommandError
+from dualflow.core.records import dataclass
+
+DESCRIPTION: Final = """\
+Run a program in several processes of this machine, the workers of df.distribute's strategies: each as
+`python -m dualflow run` runs it. Lines of output begin with the number of the worker. When a worker
+fails, all end. It prints the commands that start the same on a cluster.
+
+  python -m dualflow launch -n 4 train.py --epochs 3
+  python -m dualflow launch -n 2 -m package.train
+"""
+_TAG: Final = re.compile(r"^\[[^\],]*,(\d+)\](?:\[[^\]]*\])?<std\w+>: ?")
+"""How Open MPI marks a line of output: ``[job,rank]<stdout>: ``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """An MPI's program that starts workers.
+
+    Attributes:
+        path: the program.
+        options: what makes it mark the lines of each worker, and start more workers than processors.
+    """
+
+    path: str
+    options: tuple[str, ...]
+
+
+def add_launch_arguments(parser: ArgumentParser) -> None:
+    """Add the options of the command; the program and its arguments follow."""
+    parser.add_argument("-n", "--workers", type=int, metavar="N", help="the number of workers; default: 2")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands, and start nothing")
+    parser.add_argument("file", metavar="FILE", nargs="?", help="the program, followed by its arguments")
+    parser.add_argument("-m", dest="module", metavar="MODULE", help="a module to run in its place")
+
+
+def count_of_words(words: Sequence[str]) -> int:
+    """The number of words of the command line before the arguments of the program."""
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-m":
+            return at + 2
+        at += 2 if words[at] in ("-n", "--workers") else 1
+    return at + 1
+
+
+def launch(options: Namespace) -> int:
+    """Start the workers, pass on their output, and return the exit status of ``mpiexec``.
+
+    Raises:
+        CommandError: there is no program, or no ``mpiexec``.
+    """
+    workers = 2 if options.workers is None else options.workers
+    if workers < 1:
+        raise CommandError(f"-n is the number of workers, 1 or more, not {workers}.")
+    if (options.file is None) == (options.module is None):
+        raise CommandError("name one program: launch -n 4 train.py, or launch -n 4 -m package.train.")
+    if options.file is not None and not os.path.exists(options.file):
+        raise CommandError(f"there is no file {options.file!r} in {os.getcwd()}.")
+    program = ["-m", options.module] if options.module is not None else [options.file]
+    worker = [sys.executable, "-m", "dualflow", "run", *program, *options.following]
+    launcher = mpi_launcher()
+    command = [launcher.path, *launcher.options, "-n", str(workers), *worker]
+    _print_commands(workers, worker)
+    return 0 if options.dry_run else _run(command, workers)
+
+
+def mpi_launcher() -> Launcher:
+    """The ``mpiexec`` next to this Python, or else the first one on ``PATH``.
+
+    Raises:
+        CommandError: there is none.
+    """
+    folders = [os.path.dirname(sys.executable), *os.get_exec_path()]
+    path = shutil.which("mpiexec", path=os.pathsep.join(folders))
+    if path is None:
+        raise CommandError(
+            "there is no mpiexec next to this Python or on PATH: pip install 'dualflow[mpi]', or load your "
+            "cluster's MPI."
+        )
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    if "Open MPI" not in version.stdout + version.stderr:
+        return Launcher(path, ("-prepend-rank",))  # MPICH and its kin
+    root = ("--allow-run-as-root",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+    return Launcher(path, ("--output", "tag", "--oversubscribe", "--bind-to", "none", *root))
+
+
+def prefixed(line: str) -> str:
+    """A line of a worker's output with ``[rank]`` before it, however the launcher has marked it.
+
+    >>> prefixed("[prterun-host-7@1,3]<stdout>: epoch 1")
+    '[3] epoch 1'
+    """
+    return _TAG.sub(r"[\1] ", line)
+
+
+def _print_commands(workers: int, worker: Sequence[str]) -> None:
+    """Print the commands that start the same workers on a cluster."""
+    text = shlex.join(["python", *worker[1:]])
+    print(
+        f"{workers} workers. On a cluster:\n"
+        f"  mpiexec -n {workers} --hostfile HOSTS {text}\n"
+        f"  srun --ntasks {workers} --mpi=pmix {text}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _run(command: Sequence[str], workers: int) -> int:
+    environment = dict(os.environ)
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    for variable in ("DUALFLOW_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        environment.setdefault(variable, str(threads))
+    environment.setdefault("PYTHONUNBUFFERED", "1")
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    )
+    assert process.stdout is not None, "it is a pipe"
+    assert process.stderr is not None, "it is a pipe"
+    pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+    readers = [threading.Thread(target=_copy, args=pair) for pair in pairs]
+    with _forwarding(process):
+        for reader in readers:
+            reader.start()
+        status = process.wait()
+        for reader in readers:
+            reader.join()
+    return status if status >= 0 else 128 - status
+
+
+def _copy(source: IO[str], target: TextIO) -> None:
+    for line in source:
+        target.write(prefixed(line))
+        target.flush()
+
+
+@contextmanager
+def _forwarding(process: subprocess.Popen[str]) -> Iterator[None]:
+    """A block in which the signals that end this process go to ``process``, which ends the workers."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = [signal.signal(number, lambda got, _: process.send_signal(got)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, previous, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,51 @@
+"""Training with several processes: ``df.distribute``.
+
+A :class:`Strategy` combines the replicas of a computation, one in each process; MPI exchanges their tensors.
+"""
+
+from typing import TYPE_CHECKING
+
+from dualflow.core.namespace import publish as _publish
+
+if TYPE_CHECKING:
+    from dualflow.distribute import experimental as experimental
+    from dualflow.distribute.options import CrossDeviceOps as CrossDeviceOps
+    from dualflow.distribute.options import HierarchicalCopyAllReduce as HierarchicalCopyAllReduce
+    from dualflow.distribute.options import InputOptions as InputOptions
+    from dualflow.distribute.options import InputReplicationMode as InputReplicationMode
+    from dualflow.distribute.options import NcclAllReduce as NcclAllReduce
+    from dualflow.distribute.options import ReductionToOneDevice as ReductionToOneDevice
+    from dualflow.distribute.options import StrategyRunOptions as _StrategyRunOptions
+    from dualflow.distribute.reduce_op import ReduceOp as ReduceOp
+    from dualflow.distribute.strategies import MirroredStrategy as MirroredStrategy
+    from dualflow.distribute.strategies import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
+    from dualflow.distribute.strategies import OneDeviceStrategy as OneDeviceStrategy
+    from dualflow.distribute.strategy import ReplicaContext as ReplicaContext
+    from dualflow.distribute.strategy import Strategy as Strategy
+    from dualflow.distribute.strategy import StrategyExtended as StrategyExtended
+    from dualflow.distribute.strategy import get_replica_context as get_replica_context
+    from dualflow.distribute.strategy import get_strategy as get_strategy
+    from dualflow.distribute.strategy import has_strategy as has_strategy
+    from dualflow.distribute.strategy import in_cross_replica_context as in_cross_replica_context
+    from dualflow.distribute.values import DistributedValues as DistributedValues
+
+    RunOptions = _StrategyRunOptions
+
+_publish(
+    globals(),
+    modules=("experimental",),
+    lazy={
+        "dualflow.distribute": "experimental",
+        "dualflow.distribute.options": (
+            "CrossDeviceOps HierarchicalCopyAllReduce InputOptions InputReplicationMode NcclAllReduce "
+            "ReductionToOneDevice RunOptions=StrategyRunOptions"
+        ),
+        "dualflow.distribute.reduce_op": "ReduceOp",
+        "dualflow.distribute.strategies": "MirroredStrategy MultiWorkerMirroredStrategy OneDeviceStrategy",
+        "dualflow.distribute.strategy": (
+            "ReplicaContext Strategy StrategyExtended get_replica_context get_strategy has_strategy "
+            "in_cross_replica_context"
+        ),
+        "dualflow.distribute.values": "DistributedValues",
+    },
+)

@@ -1,0 +1,83 @@
+"""Values of replicas, combined: all-reduce and all-gather of structures of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.dtypes import int64
+from dualflow.core.tree import flatten, unflatten
+from dualflow.distribute.reduce_op import ReduceOp
+from dualflow.distribute.values import DistributedValues, own_value
+from dualflow.ops.arrangement import transpose
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.collectives.exchanges import ReplicaGroup, gather_over, sums_over
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.shapes import shape
+from dualflow.ops.sparse.indexed_slices import IndexedSlices
+
+
+def all_reduced(op: ReduceOp, value: Any, group: ReplicaGroup, bucket_bytes: int) -> Any:
+    """A structure of tensors, combined with those of the other replicas; slices are gathered."""
+    leaves, structure = flatten(value, _is_value)
+    leaves = [own_value(x) for x in leaves]
+    dense = [i for i, x in enumerate(leaves) if not isinstance(x, IndexedSlices)]
+    results = [_slices(x, op, group) if isinstance(x, IndexedSlices) else x for x in leaves]
+    sums = sums_over([leaves[i] for i in dense], group, bucket_bytes)
+    for i, total in zip(dense, sums, strict=True):
+        results[i] = total if op is ReduceOp.SUM else _mean(total, group)
+    return unflatten(structure, results)
+
+
+def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, bucket_bytes: int) -> Any:
+    """:func:`all_reduced`, after a reduction along ``axis``, whose size may differ between replicas."""
+    if axis is None:
+        return all_reduced(op, value, group, bucket_bytes)
+    leaves, structure = flatten(value, _is_value)
+    tensors = [convert_to_tensor(own_value(x)) for x in leaves]
+    sums = sums_over([reduce_sum(x, axis) for x in tensors], group, bucket_bytes)
+    if op is ReduceOp.MEAN:
+        counts = sums_over([cast(size_along(x, axis), int64) for x in tensors], group, bucket_bytes)
+        sums = [cast(s / cast(n, s.dtype), s.dtype) for s, n in zip(sums, counts, strict=True)]
+    return unflatten(structure, sums)
+
+
+def gathered(value: Any, axis: int, group: ReplicaGroup) -> Any:
+    """A structure of tensors, concatenated with those of the other replicas along ``axis``."""
+    return _mapped(lambda x: _gathered(convert_to_tensor(x), axis, group), value)
+
+
+def size_along(x: Any, axis: int) -> Any:
+    """The size of ``x`` along ``axis``, a scalar tensor."""
+    return shape(x)[axis]
+
+
+def _gathered(x: Any, axis: int, group: ReplicaGroup) -> Any:
+    axes = list(range(len(x.shape)))
+    if not axes or axis % len(axes) == 0:
+        return gather_over(x, group)
+    axes[0], axes[axis] = axes[axis], axes[0]
+    return transpose(gather_over(transpose(x, axes), group), axes)
+
+
+def _slices(x: IndexedSlices, op: ReduceOp, group: ReplicaGroup) -> IndexedSlices:
+    values = gather_over(x.values, group)
+    mean = op is ReduceOp.MEAN and group.size > 1
+    return IndexedSlices(
+        _mean(values, group) if mean else values, gather_over(x.indices, group), x.dense_shape
+    )
+
+
+def _mean(total: Any, group: ReplicaGroup) -> Any:
+    return total if group.size == 1 else cast(total / cast(group.size, total.dtype), total.dtype)
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    leaves, structure = flatten(value, _is_value)
+    return unflatten(structure, [function(own_value(x)) for x in leaves])
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, DistributedValues | AbstractComposite)

@@ -1,0 +1,102 @@
+"""Groups of workers, which exchange arrays by MPI."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.convert import Array
+
+MAX_COUNT: Final = 1 << 28
+"""The number of elements of one MPI call; MPI counts with 31 bits."""
+
+
+class OneWorker:
+    """The group of a program that trains alone, in which nothing is exchanged."""
+
+    size: Final = 1
+    rank: Final = 0
+
+    def all_reduce(self, array: Array) -> Array:
+        return array.copy()
+
+    def all_gather(self, array: Array) -> Array:
+        return array.copy()
+
+    def reduce_scatter(self, array: Array, length: int) -> Array:
+        return array.copy()
+
+    def broadcast(self, array: Array) -> Array:
+        return array
+
+    def __repr__(self) -> str:
+        return "<group of 1 worker>"
+
+
+class WorkerGroup:
+    """Workers that exchange arrays through a communicator of mpi4py.
+
+    One exchange runs at a time; the order of exchanges is the same for all workers.
+    """
+
+    def __init__(self, communicator: Any) -> None:
+        self._communicator = communicator
+        self._lock = threading.Lock()
+        self.size: Final[int] = communicator.size
+        self.rank: Final[int] = communicator.rank
+
+    def all_reduce(self, array: Array) -> Array:
+        """The sum of the workers' arrays, of one shape; the same bits for the same number of workers."""
+        source = np.ascontiguousarray(array).reshape(array.shape)
+        result = np.empty_like(source)
+        with self._lock:
+            for part in _parts(source.size):
+                self._communicator.Allreduce(source.reshape(-1)[part], result.reshape(-1)[part])
+        return result
+
+    def all_gather(self, array: Array) -> Array:
+        """The workers' arrays, concatenated along the first axis; only its sizes may differ."""
+        with self._lock:
+            lengths = self._communicator.allgather(len(array))
+            source = np.ascontiguousarray(array)
+            result = np.empty((sum(lengths), *array.shape[1:]), array.dtype)
+            row = result[:1].nbytes
+            counts = [n * row for n in lengths]
+            self._communicator.Allgatherv(_bytes(source), [_bytes(result), counts])
+        return result
+
+    def reduce_scatter(self, array: Array, length: int) -> Array:
+        """This worker's ``length`` slices of the sum of the workers' arrays."""
+        total = self.all_reduce(array)
+        with self._lock:
+            lengths = self._communicator.allgather(length)
+        begin = sum(lengths[: self.rank])
+        return total[begin : begin + length].copy()
+
+    def broadcast(self, array: Array) -> Array:
+        """The first worker's array; the others' have its shape and dtype."""
+        with self._lock:
+            if array.dtype.hasobject:
+                shared: Array = self._communicator.bcast(array)
+                return shared
+            result = np.array(array, order="C")
+            for part in _parts(result.nbytes):
+                self._communicator.Bcast(_bytes(result)[part])
+        return result
+
+    def __repr__(self) -> str:
+        return f"<group of {self.size} workers>"
+
+
+def _bytes(array: Array) -> Array:
+    """The memory of a contiguous array, for dtypes that MPI lacks too."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """The parts of ``count`` elements that are exchanged one after another."""
+    for begin in range(0, max(count, 1), MAX_COUNT):
+        yield slice(begin, min(begin + MAX_COUNT, count))

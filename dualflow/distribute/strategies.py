@@ -1,0 +1,166 @@
+"""The strategies that programs create: one device, the workers of one machine, or all workers of a job."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dualflow.core.device_names import is_device
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import SharedLock, imported
+from dualflow.core.tracebacks import entry
+from dualflow.distribute.cluster import ClusterResolver
+from dualflow.distribute.group import OneWorker, WorkerGroup
+from dualflow.distribute.options import CommunicationOptions, CrossDeviceOps
+from dualflow.distribute.strategy import Group, Strategy
+from dualflow.distribute.world import World, join
+from dualflow.ops.random_numbers.streams import STREAMS
+
+_groups: Final[dict[str, Group]] = {}
+"""The groups of this process: all workers, and those of its machine. Each has one communicator."""
+_lock: Final = SharedLock()
+
+
+class OneDeviceStrategy(Strategy):
+    """A strategy with one replica, on one device.
+
+    Args:
+        device: the name of the device, a CPU.
+
+    Raises:
+        InvalidArgumentError: there is no such device.
+
+    >>> import dualflow as df
+    >>> df.distribute.OneDeviceStrategy("/cpu:0").num_replicas_in_sync
+    1
+    """
+
+    @entry
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        _check_device(device)
+
+
+class MirroredStrategy(Strategy):
+    """A strategy with a replica in each worker of this machine; without a launcher there is one.
+
+    The workers are processes of one job: ``python -m dualflow launch -n 4 train.py`` starts four. Variables
+    that are created in ``scope()`` are equal on all; Keras's optimizers add the gradients of all replicas.
+
+    Args:
+        devices: the devices of the replicas, as many as there are workers; None for all.
+        cross_device_ops: ignored, as MPI exchanges the tensors.
+
+    Raises:
+        InvalidArgumentError: there is no such device, or another number of workers.
+        NotFoundError: there are several workers, and mpi4py is not installed.
+
+    >>> import dualflow as df
+    >>> df.distribute.MirroredStrategy().num_replicas_in_sync
+    1
+    """
+
+    @entry
+    def __init__(
+        self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None
+    ) -> None:
+        super().__init__()
+        for device in devices or ():
+            _check_device(device)
+        if devices is not None and len(devices) == 1:
+            return
+        self._group = _group_of_machine()
+        if devices is not None and len(devices) != self._group.size:
+            raise InvalidArgumentError(
+                f"{len(devices)} devices are listed, and this machine has {self._group.size} "
+                f"worker{'s' * (self._group.size != 1)}: each replica is a process. Start them with "
+                f"python -m dualflow launch -n {len(devices)}, or leave out the devices."
+            )
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """A strategy with a replica in each worker of the job; without a launcher there is one.
+
+    ``python -m dualflow launch -n 4 train.py`` starts four workers on this machine; ``mpiexec`` and ``srun``
+    start them on several. Variables that are created in ``scope()`` are equal on all workers; Keras's
+    optimizers add the gradients of all replicas. All workers must run the same exchanges.
+
+    Args:
+        cluster_resolver: ignored: MPI has assigned the numbers of the workers.
+        communication_options: the size of shared exchanges, and a timeout that replaces ``timeout``.
+        timeout: the seconds for which a worker waits for others, before all end with an error that names
+            them.
+
+    Raises:
+        NotFoundError: there are several workers, and mpi4py is not installed.
+        FailedPreconditionError: mpi4py belongs to another MPI than the launcher.
+
+    >>> import dualflow as df
+    >>> strategy = df.distribute.MultiWorkerMirroredStrategy(timeout=60.0)
+    >>> with strategy.scope():
+    ...     v = df.Variable(1.0)
+    >>> strategy.num_replicas_in_sync
+    1
+    """
+
+    @entry
+    def __init__(
+        self,
+        cluster_resolver: object = None,
+        communication_options: CommunicationOptions | None = None,
+        *,
+        timeout: float = 600.0,
+    ) -> None:
+        super().__init__()
+        options = communication_options or CommunicationOptions()
+        self._group = _group_of_job()
+        self._bucket_bytes = options.bytes_per_pack or self._bucket_bytes
+        self._hosts = _hosts(join())
+
+    @property
+    def cluster_resolver(self) -> ClusterResolver:
+        """Which of the workers this one is."""
+        return ClusterResolver(self._group.rank, self._hosts)
+
+
+def _check_device(name: Any) -> None:
+    if not isinstance(name, str) or not is_device(name):
+        raise InvalidArgumentError(f"{name!r} is no name of a device, such as '/cpu:0'.")
+    if "cpu" not in name.lower():
+        raise InvalidArgumentError(f"{name} unknown device: there are only CPUs; leave out the devices.")
+
+
+def _group_of_job() -> Group:
+    world = join()
+    with _lock.lock:
+        if "job" not in _groups:
+            _groups["job"] = OneWorker() if world.size == 1 else WorkerGroup(world.communicator)
+            _share_random_stream(world)
+        return _groups["job"]
+
+
+def _group_of_machine() -> Group:
+    world = join()
+    with _lock.lock:
+        if "machine" not in _groups:
+            local = None
+            if world.size > 1:
+                local = world.communicator.Split_type(imported("mpi4py.MPI").COMM_TYPE_SHARED)
+            alone = local is None or local.size == 1
+            _groups["machine"] = OneWorker() if alone else WorkerGroup(local)
+            _share_random_stream(world)
+        return _groups["machine"]
+
+
+def _share_random_stream(world: World) -> None:
+    """Let all workers draw the first worker's numbers, so that they shuffle data alike."""
+    if world.size > 1:
+        bits = STREAMS.shared.philox.bit_generator
+        bits.state = world.communicator.bcast(bits.state)
+
+
+def _hosts(world: World) -> list[str]:
+    """The names of the workers' machines."""
+    host = platform.node()
+    return [host] if world.size == 1 else world.communicator.allgather(host)

@@ -1,0 +1,88 @@
+"""The workers of the MPI job that this process belongs to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Final
+
+from dualflow.core.errors import FailedPreconditionError, NotFoundError
+from dualflow.core.locks import SharedLock, imported
+from dualflow.core.records import dataclass
+
+_LAUNCHERS: Final = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # Open MPI
+    ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI, and srun --mpi=pmi2
+    ("PMIX_RANK", "SLURM_STEP_NUM_TASKS"),  # srun --mpi=pmix
+)
+"""The environment variables by which launchers pass a worker its rank and the number of workers."""
+_lock: Final = SharedLock()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The workers of a job.
+
+    Attributes:
+        rank: the number of this worker, from 0.
+        size: the number of workers.
+        communicator: mpi4py's communicator of all workers, for this package alone; None for one worker.
+    """
+
+    rank: int
+    size: int
+    communicator: Any
+
+
+ALONE: Final = World(0, 1, None)
+"""The world of a program that no launcher has started."""
+_worlds: Final[list[World]] = []
+"""The world of this process, once it has been joined."""
+
+
+def launched() -> World:
+    """Rank and size as the launcher has set them, without loading MPI.
+
+    >>> launched()
+    World(rank=0, size=1, communicator=None)
+    """
+    for rank, size in _LAUNCHERS:
+        if os.environ.get(rank, "").isdecimal() and os.environ.get(size, "").isdecimal():
+            return World(int(os.environ[rank]), int(os.environ[size]), None)
+    return ALONE
+
+
+def join() -> World:
+    """The world of this process. The first call loads MPI if there are several workers.
+
+    Raises:
+        NotFoundError: mpi4py is not installed, and a launcher has started several workers.
+        FailedPreconditionError: mpi4py belongs to another MPI than the launcher.
+    """
+    with _lock.lock:
+        if not _worlds:
+            _worlds.append(_joined())
+        return _worlds[0]
+
+
+def _joined() -> World:
+    started = launched()
+    if started.size == 1 and "mpi4py.MPI" not in sys.modules:
+        return ALONE
+    try:
+        mpi = imported("mpi4py.MPI")
+    except ImportError as error:
+        raise NotFoundError(
+            f"Worker {started.rank} of {started.size} can't load MPI ({error}): pip install 'dualflow[mpi]'."
+        ) from error
+    communicator = mpi.COMM_WORLD
+    if communicator.size < started.size:
+        library = mpi.Get_library_version().partition("\n")[0].strip("\0 ")
+        raise FailedPreconditionError(
+            f"The launcher started {started.size} workers, but the MPI of mpi4py ({library}) has "
+            f"{communicator.size}: they are different MPIs. Start the program with python -m dualflow "
+            "launch, or with the mpiexec of that MPI."
+        )
+    if communicator.size == 1:
+        return ALONE
+    return World(communicator.rank, communicator.size, communicator.Dup())

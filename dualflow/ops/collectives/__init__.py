@@ -1,0 +1,1 @@
+"""Collective ops: exchanges of tensors between the workers of a group."""

@@ -1,0 +1,162 @@
+"""The collective ops: sums, concatenations and sums of slices over the workers of a group.
+
+Every worker runs the same ops in the same order; otherwise they would wait for one another without end. So
+these ops have an effect, which keeps their order in compiled graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from dualflow.core import dispatch
+from dualflow.core.convert import Array
+from dualflow.core.dtypes import DType, float32
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import concat, split
+from dualflow.ops.op_kinds import Opaque
+from dualflow.ops.record import Effect, Op, register
+
+if TYPE_CHECKING:
+    from dualflow.ops.tensor import Tensor
+
+_KIND: Final = Opaque("it exchanges data with other workers")
+
+
+class ReplicaGroup(Protocol):
+    """Workers that exchange arrays: each calls the same methods in the same order."""
+
+    @property
+    def size(self) -> int:
+        """The number of workers."""
+        ...
+
+    def all_reduce(self, array: Array) -> Array:
+        """The sum of the workers' arrays, which have one shape."""
+        ...
+
+    def all_gather(self, array: Array) -> Array:
+        """The workers' arrays, concatenated along the first axis in the order of the ranks."""
+        ...
+
+    def reduce_scatter(self, array: Array, length: int) -> Array:
+        """This worker's ``length`` slices of the sum of the workers' arrays, in the order of the ranks."""
+        ...
+
+
+def _gathered(x: TensorSpec, group: ReplicaGroup) -> TensorSpec:
+    return TensorSpec.of(Shape([None, *x.shape[1:]]), x.dtype)
+
+
+ALL_REDUCE: Final[Op] = register(
+    Op(
+        name="all_reduce",
+        doc="The sum of the tensors of all workers of a group.",
+        infer=lambda x, group: x,
+        kernel=lambda x, group: group.all_reduce(x),
+        kind=_KIND,
+        vjp=(lambda g, out, x, group: sum_over(g, group),),
+        effect=Effect.EXCHANGE,
+    )
+)
+ALL_GATHER: Final[Op] = register(
+    Op(
+        name="all_gather",
+        doc="The tensors of all workers of a group, concatenated along the first axis.",
+        infer=_gathered,
+        kernel=lambda x, group: group.all_gather(x),
+        kind=_KIND,
+        vjp=(lambda g, out, x, group: _apply(REDUCE_SCATTER, (g, x), group),),
+        effect=Effect.EXCHANGE,
+    )
+)
+REDUCE_SCATTER: Final[Op] = register(
+    Op(
+        name="reduce_scatter",
+        doc="The slices of the sum of all workers' first input that belong to this worker's second input.",
+        infer=lambda x, own, group: own,
+        kernel=lambda x, own, group: group.reduce_scatter(x, len(own)),
+        kind=_KIND,
+        vjp=(lambda g, out, x, own, group: _apply(ALL_GATHER, (g,), group), None),
+        effect=Effect.EXCHANGE,
+    )
+)
+
+
+def sum_over(x: Any, group: ReplicaGroup) -> Tensor:
+    """The sum of ``x`` over the workers of ``group``; floats of 16 and 8 bits are added as float32.
+
+    Raises:
+        DTypeError: bools or strings.
+    """
+    x = convert_to_tensor(x)
+    wide = _added_as(x.dtype)
+    if group.size == 1:
+        return x
+    return cast(_apply(ALL_REDUCE, (cast(x, wide),), group), x.dtype)
+
+
+def sums_over(tensors: Iterable[Any], group: ReplicaGroup, bucket_bytes: int) -> list[Tensor]:
+    """:func:`sum_over` of each tensor; tensors of one dtype share exchanges of about ``bucket_bytes``.
+
+    In a compiled graph the tensors are computed in the bucket, and the results are views of its sum.
+    """
+    values: list[Any] = [convert_to_tensor(x) for x in tensors]
+    sums: list[Any] = [None] * len(values)
+    for places in _buckets(values, bucket_bytes):
+        parts = [values[i] for i in places]
+        if len(parts) == 1:
+            sums[places[0]] = sum_over(parts[0], group)
+            continue
+        bucket = sum_over(concat([reshape(x, [-1]) for x in parts], 0), group)
+        pieces = split(bucket, [x.shape.num_elements() for x in parts], 0)
+        for i, x, piece in zip(places, parts, pieces, strict=True):
+            sums[i] = reshape(piece, x.shape)
+    return sums
+
+
+def gather_over(x: Any, group: ReplicaGroup) -> Tensor:
+    """The tensors ``x`` of all workers of ``group``, concatenated along their first axis.
+
+    Raises:
+        InvalidArgumentError: a tensor without axes.
+    """
+    x = convert_to_tensor(x)
+    if not len(x.shape):
+        raise InvalidArgumentError(
+            f"Tensors are gathered along an axis, and {x.spec} has none: expand_dims(x, 0)."
+        )
+    return x if group.size == 1 else _apply(ALL_GATHER, (x,), group)
+
+
+def _apply(op: Op, inputs: tuple[Any, ...], group: ReplicaGroup) -> Any:
+    return dispatch.current().apply(op, inputs, {"group": group})
+
+
+def _added_as(dtype: DType) -> DType:
+    """The dtype in which values of ``dtype`` are added."""
+    if dtype.is_bool or dtype.is_string:
+        raise DTypeError(f"Workers add numbers, and the tensor is of dtype {dtype.name}; cast it first.")
+    return float32 if dtype.is_floating and dtype.size < 4 else dtype
+
+
+def _buckets(values: Sequence[Any], bucket_bytes: int) -> list[list[int]]:
+    """The positions of values that share an exchange: of one dtype, in order; alone if a size is open."""
+    buckets: list[list[int]] = []
+    open_buckets: dict[DType, tuple[list[int], int]] = {}
+    for i, x in enumerate(values):
+        if not x.shape.is_static:
+            buckets.append([i])
+            continue
+        bucket, nbytes = open_buckets.get(x.dtype, ([], bucket_bytes))
+        if nbytes >= bucket_bytes:
+            bucket, nbytes = [], 0
+            buckets.append(bucket)
+        bucket.append(i)
+        open_buckets[x.dtype] = bucket, nbytes + x.spec.nbytes
+    return buckets

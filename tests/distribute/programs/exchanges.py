@@ -1,0 +1,180 @@
+"""What workers exchange; run by all workers of a job together."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dualflow as df
+
+sys.path.append(str(Path(__file__).parents[2] / "harness"))
+from workers import run_checks
+
+strategy = df.distribute.MultiWorkerMirroredStrategy()
+COUNT, RANK = strategy.num_replicas_in_sync, strategy.cluster_resolver.task_id
+TOTAL = sum(range(1, COUNT + 1))
+DTYPES = [df.float16, df.bfloat16, df.float32, df.float64, df.int8, df.int32, df.uint64, df.complex64]
+
+
+def on_replica(function: Any) -> Any:
+    return strategy.run(function)
+
+
+def all_reduce(op: Any, value: Any) -> Any:
+    context = df.distribute.get_replica_context()
+    assert context is not None
+    return context.all_reduce(op, value)
+
+
+def check_every_worker_has_its_number() -> None:
+    assert strategy.cluster_resolver.cluster_spec().num_tasks("worker") == COUNT
+    assert on_replica(lambda: df.distribute.get_replica_context().replica_id_in_sync_group) == RANK  # type: ignore[union-attr]
+
+
+def check_variables_begin_with_the_values_of_the_first_worker() -> None:
+    values = {"float": [RANK + 0.5], "int": RANK, "bool": RANK == 0, "string": f"worker {RANK}"}
+    with strategy.scope():
+        variables = {name: df.Variable(value) for name, value in values.items()}
+        half = df.Variable(df.fill([2, 3], df.cast(RANK, df.bfloat16)))
+    assert variables["float"].numpy() == [0.5]
+    assert variables["int"].numpy() == 0
+    assert variables["bool"].numpy()
+    assert variables["string"].numpy() == b"worker 0"
+    assert not np.any(df.cast(half, df.float32).numpy())
+
+
+def check_variables_outside_of_the_scope_are_the_workers_own() -> None:
+    assert df.Variable(RANK).numpy() == RANK
+
+
+def check_workers_draw_the_same_numbers() -> None:
+    numbers = df.random.normal([4])
+    assert np.array_equal(strategy.gather(numbers[None], axis=0).numpy(), np.stack([numbers.numpy()] * COUNT))
+
+
+def check_sums_of_every_dtype() -> None:
+    for dtype in DTYPES:
+        value = df.cast(df.fill([3], RANK + 1), dtype)
+        total = on_replica(lambda value=value: all_reduce("SUM", value))
+        assert total.dtype is dtype
+        assert df.cast(total, df.complex64).numpy().tolist() == [TOTAL] * 3
+
+
+def check_means_and_sums_are_equal_in_compiled_code() -> None:
+    def combined(x: Any) -> Any:
+        return {"sum": all_reduce("SUM", x), "mean": all_reduce("MEAN", [x * 2.0, x[:1]])}
+
+    x = df.constant([RANK + 1.0, 2.0])
+    eager = strategy.run(combined, args=(x,))
+    compiled = strategy.run(df.function(combined), args=(x,))
+    assert eager["sum"].numpy().tolist() == [TOTAL, 2.0 * COUNT]
+    assert eager["mean"][0].numpy().tolist() == [2 * TOTAL / COUNT, 4.0]
+    for a, b in zip(df.nest.flatten(eager), df.nest.flatten(compiled), strict=True):
+        assert a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def check_tensors_of_any_size_and_layout() -> None:
+    for x in (df.zeros([0, 2]), df.constant(1.0), df.transpose(df.ones([2, 3])), df.ones([70_000])):
+        total = on_replica(lambda x=x: all_reduce("SUM", x))
+        assert total.shape == x.shape
+        assert np.array_equal(total.numpy(), COUNT * x.numpy())
+
+
+def check_buckets_keep_order_dtypes_and_shapes() -> None:
+    parts = [df.fill([i, 2], float(i)) for i in range(5)] + [df.constant(3), df.constant([4.0])]
+    totals = on_replica(lambda: all_reduce("SUM", parts))
+    for part, total in zip(parts, totals, strict=True):
+        assert np.array_equal(total.numpy(), COUNT * part.numpy())
+
+
+def check_a_gradient_of_a_sum_is_a_sum_of_gradients() -> None:
+    def gradient() -> Any:
+        x = df.constant([RANK + 1.0])
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = all_reduce("SUM", x * x) * (RANK + 1.0)
+        return tape.gradient(y, x)
+
+    expected = [TOTAL * 2.0 * (RANK + 1.0)]
+    assert on_replica(gradient).numpy().tolist() == expected
+    assert on_replica(df.function(gradient)).numpy().tolist() == expected
+
+
+def check_gather_of_unequal_sizes_and_its_gradient() -> None:
+    own = df.fill([RANK + 1, 2], float(RANK))
+    expected = np.concatenate([np.full([i + 1, 2], float(i), np.float32) for i in range(COUNT)])
+    assert np.array_equal(strategy.gather(own, axis=0).numpy(), expected)
+    assert np.array_equal(strategy.gather(df.transpose(own), axis=1).numpy(), expected.T)
+
+    def gradient(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            rows = df.distribute.get_replica_context().all_gather(x, axis=0)  # type: ignore[union-attr]
+            y = df.reduce_sum(rows * rows)
+        return tape.gradient(y, x)
+
+    assert np.array_equal(strategy.run(gradient, args=(own,)).numpy(), 2.0 * COUNT * own.numpy())
+    assert np.array_equal(strategy.run(df.function(gradient), args=(own,)).numpy(), 2.0 * COUNT * own.numpy())
+
+
+def check_indexed_slices_are_gathered() -> None:
+    slices = df.IndexedSlices([[RANK + 1.0]], [RANK % 2], dense_shape=[2, 1])
+    total = on_replica(lambda: all_reduce("SUM", slices))
+    assert df.convert_to_tensor(total).numpy().sum() == TOTAL
+
+
+def check_reduce_along_an_axis_of_unequal_sizes() -> None:
+    rows = df.fill([RANK + 1], float(RANK))
+    everything = np.concatenate([np.full(i + 1, float(i)) for i in range(COUNT)])
+    assert strategy.reduce("SUM", rows, axis=0).numpy() == everything.sum()
+    assert np.isclose(strategy.reduce("MEAN", rows, axis=0).numpy(), everything.mean())
+    assert strategy.reduce("MEAN", df.constant(float(RANK)), axis=None).numpy() == (COUNT - 1) / 2
+
+
+def check_values_from_a_function_reach_their_replica() -> None:
+    values = strategy.experimental_distribute_values_from_function(
+        lambda context: df.constant([context.replica_id_in_sync_group, context.num_replicas_in_sync])
+    )
+    assert strategy.run(lambda x: x + 0, args=(values,)).numpy().tolist() == [RANK, COUNT]
+
+
+def check_a_merge_call_is_in_the_context_of_all_replicas() -> None:
+    def merged(outer: Any, x: Any) -> Any:
+        assert df.distribute.in_cross_replica_context()
+        return outer.reduce("SUM", x)
+
+    context_sum = on_replica(
+        lambda: df.distribute.get_replica_context().merge_call(merged, args=(df.constant(1.0),))  # type: ignore[union-attr]
+    )
+    assert context_sum.numpy() == COUNT
+
+
+def check_training_is_that_of_one_worker() -> None:
+    """The losses of 40 steps, with the batch shared among the workers, in compiled code."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((24, 3)).astype(np.float32)
+    y = x @ np.float32([[1.0], [-2.0], [0.5]])
+
+    def losses(run: Any, x: Any, y: Any, reduce: Any) -> list[float]:
+        w = df.Variable(df.zeros([3, 1]))
+
+        def step(x: Any, y: Any) -> Any:
+            with df.GradientTape() as tape:
+                loss = df.reduce_sum(df.square(x @ w - y)) / 24.0
+            w.assign_sub(0.1 * all_reduce("SUM", tape.gradient(loss, w)))
+            return loss
+
+        train = df.function(lambda x, y: reduce(run(step, args=(x, y))))
+        return [float(train(x, y)) for _ in range(40)]
+
+    alone = df.distribute.OneDeviceStrategy("/cpu:0")
+    own = slice(RANK * 24 // COUNT, (RANK + 1) * 24 // COUNT)
+    together = losses(strategy.run, x[own], y[own], lambda loss: strategy.reduce("SUM", loss))
+    assert np.allclose(together, losses(alone.run, x, y, lambda loss: loss), rtol=0, atol=1e-5)
+
+
+if __name__ == "__main__":
+    run_checks(globals(), RANK)

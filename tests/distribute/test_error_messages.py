@@ -1,0 +1,76 @@
+"""What strategies and ``launch`` refuse: what was wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any, ClassVar
+
+from error_cases import ErrorCases
+
+import dualflow as df
+from dualflow.cli.call import CommandError
+from dualflow.cli.launch import launch
+
+Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
+strategy = df.distribute.get_strategy()
+alone = df.distribute.MultiWorkerMirroredStrategy()
+
+
+def replica() -> Any:
+    return df.distribute.get_replica_context()
+
+
+def options(**chosen: Any) -> Namespace:
+    return Namespace(
+        **{"workers": 2, "file": None, "module": None, "following": [], "dry_run": True, **chosen}
+    )
+
+
+class TestErrors(ErrorCases):
+    cases: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "a reduction that is neither a sum nor a mean": (
+            lambda: strategy.reduce("MAX", df.constant(1.0), axis=None),
+            Invalid,
+            "not 'MAX'",
+            "SUM or MEAN",
+        ),
+        "a sum of bools": (lambda: replica().all_reduce("SUM", True), Wrong, "dtype bool", "cast it"),
+        "a sum of strings": (lambda: replica().all_reduce("SUM", "a"), Wrong, "dtype string"),
+        "a scalar to gather": (
+            lambda: strategy.gather(1.0, axis=0),
+            Invalid,
+            r"float32\[\] has none",
+            "expand_dims",
+        ),
+        "run inside of run": (
+            lambda: alone.run(lambda: alone.run(lambda: 1)),
+            Late,
+            "inside of strategy.run",
+            "call the function itself",
+        ),
+        "a device that is no name": (
+            lambda: df.distribute.OneDeviceStrategy("fast"),
+            Invalid,
+            "'fast' is no name of a device",
+        ),
+        "a device that there isn't": (
+            lambda: df.distribute.MirroredStrategy(["/gpu:0"]),
+            Invalid,
+            "/gpu:0 unknown device",
+            "leave out the devices",
+        ),
+        "more devices than workers": (
+            lambda: df.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]),
+            Invalid,
+            "2 devices are listed, and this machine has 1 worker:",
+            "launch -n 2",
+        ),
+        "no worker": (lambda: launch(options(workers=0)), CommandError, "not 0"),
+        "no program": (lambda: launch(options()), CommandError, "name one program"),
+        "no file": (lambda: launch(options(file="no.py")), CommandError, "no file 'no.py'"),
+    }
+    internal = ("no worker", "no program", "no file")
+    raised_in = ("distribute/*.py", "ops/collectives/*.py")
+    tested_elsewhere: ClassVar[dict[str, str]] = {
+        "distribute/world.py": "tests/distribute/test_strategies.py, test_faults.py",
+    }

@@ -1,0 +1,31 @@
+"""Exchanges of real workers of MPI: each check of a program, which 2 and 4 workers run together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from workers import checks_of, run_program
+
+PROGRAM = Path(__file__).with_name("programs") / "exchanges.py"
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return run_program(PROGRAM, 2, tmp_path_factory.mktemp("two"))
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return run_program(PROGRAM, 4, tmp_path_factory.mktemp("four"))
+
+
+@pytest.mark.parametrize("check", checks_of(PROGRAM))
+def test_two_workers(two: dict[str, list[str]], check: str) -> None:
+    assert two[check] == ["", ""]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("check", checks_of(PROGRAM))
+def test_four_workers(four: dict[str, list[str]], check: str) -> None:
+    assert four[check] == [""] * 4

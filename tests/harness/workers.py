@@ -1,0 +1,76 @@
+"""Programs that several real workers of MPI run: each check of a program once, by all workers together."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from required_tools import missing, require_module
+
+from dualflow.cli.call import CommandError
+from dualflow.cli.launch import mpi_launcher
+
+RESULTS = "WORKER_RESULTS"
+"""The environment variable with the folder to which workers write what their checks raised."""
+
+
+def launch(
+    words: Sequence[str], workers: int, *, env: Mapping[str, str] | None = None, timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """``python -m dualflow launch -n WORKERS *words``, when it has ended."""
+    require_mpi()
+    command = [sys.executable, "-m", "dualflow", "launch", "-n", str(workers), *words]
+    return subprocess.run(
+        command,
+        env={**os.environ, "DUALFLOW_NUM_THREADS": "1", **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def require_mpi() -> None:
+    """Skip or fail the test if mpi4py or mpiexec is missing."""
+    require_module("mpi4py")
+    try:
+        mpi_launcher()
+    except CommandError:
+        missing("mpiexec", "pip install 'dualflow[tests]'")
+
+
+def checks_of(program: Path) -> list[str]:
+    """The names of the checks of a program: of its functions that begin with ``check_``."""
+    tree = ast.parse(program.read_text(encoding="utf-8"))
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [name for name in names if name.startswith("check_")]
+
+
+def run_program(program: Path, workers: int, folder: Path) -> dict[str, list[str]]:
+    """For each check of a program, what it raised on each worker: "" for nothing."""
+    ended = launch([str(program)], workers, env={RESULTS: str(folder)})
+    files = [folder / f"{rank}.json" for rank in range(workers)]
+    if ended.returncode or not all(file.exists() for file in files):
+        raise AssertionError(f"exit status {ended.returncode}\n{ended.stdout}\n{ended.stderr}")
+    by_worker = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return {name: [raised[name] for raised in by_worker] for name in checks_of(program)}
+
+
+def run_checks(names: Mapping[str, Any], rank: int) -> None:
+    """Run the checks of a program, in order, in a worker; called by the program with its ``globals()``."""
+    raised: dict[str, str] = {}
+    checks: dict[str, Callable[[], None]] = {n: f for n, f in names.items() if n.startswith("check_")}
+    for name, check in checks.items():
+        try:
+            check()
+            raised[name] = ""
+        except Exception:
+            raised[name] = traceback.format_exc()
+    Path(os.environ[RESULTS], f"{rank}.json").write_text(json.dumps(raised), encoding="utf-8")
