@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
 
@@ -21,7 +20,7 @@ class ReduceOp(enum.Enum):
     MEAN = "MEAN"
 
 
-def as_reduce_op(value: Any) -> ReduceOp:
+def as_reduce_op(value: object) -> ReduceOp:
     """The :class:`ReduceOp` of a value or of its name.
 
     Raises:

@@ -14,7 +14,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.distribute.combining import all_reduced, gathered, reduced
 from dualflow.distribute.group import OneWorker, WorkerGroup
 from dualflow.distribute.options import BUCKET_BYTES
-from dualflow.distribute.reduce_op import as_reduce_op
+from dualflow.distribute.reduce_op import ReduceOp, as_reduce_op
 from dualflow.distribute.values import DistributedValues, own_values
 from dualflow.eager.devices import LOGICAL_CPU
 from dualflow.eager.replicas import INITIAL_VALUE
@@ -109,7 +109,7 @@ class Strategy:
             return fn(*own_values(tuple(args)), **own_values(dict(kwargs or {})))
 
     @entry
-    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+    def reduce(self, reduce_op: ReduceOp | str, value: object, axis: int | None = None) -> Any:
         """The values of all replicas, combined; every worker gets the result.
 
         Args:
@@ -132,7 +132,7 @@ class Strategy:
         return reduced(as_reduce_op(reduce_op), value, axis, self._group, self._bucket_bytes)
 
     @entry
-    def gather(self, value: Any, axis: int) -> Any:
+    def gather(self, value: object, axis: int) -> Any:
         """The tensors of all replicas, concatenated in the order of the replicas.
 
         Args:
@@ -151,7 +151,7 @@ class Strategy:
         """
         return gathered(value, axis, self._group)
 
-    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+    def experimental_local_results(self, value: object) -> tuple[Any, ...]:
         """The values of the replicas of this process: a tuple of one.
 
         Args:
@@ -235,7 +235,7 @@ class ReplicaContext:
         return [LOGICAL_CPU.name]
 
     @entry
-    def all_reduce(self, reduce_op: Any, value: Any, options: object = None) -> Any:
+    def all_reduce(self, reduce_op: ReduceOp | str, value: object, options: object = None) -> Any:
         """The values of all replicas, combined; differentiable.
 
         Args:
@@ -259,7 +259,7 @@ class ReplicaContext:
         return all_reduced(as_reduce_op(reduce_op), value, strategy._group, strategy._bucket_bytes)
 
     @entry
-    def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
+    def all_gather(self, value: object, axis: int, options: object = None) -> Any:
         """The tensors of all replicas, concatenated in the order of the replicas; differentiable.
 
         Args:
@@ -362,7 +362,7 @@ class StrategyExtended:
 
     def update(
         self,
-        var: Any,
+        var: object,
         fn: Callable[..., Any],
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
@@ -379,7 +379,9 @@ class StrategyExtended:
         """
         return fn(var, *own_values(tuple(args)), **own_values(dict(kwargs or {})))
 
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: object, options: object = None) -> Any:
+    def reduce_to(
+        self, reduce_op: ReduceOp | str, value: object, destinations: object, options: object = None
+    ) -> Any:
         """The values of all replicas, combined, on every worker.
 
         Args:
@@ -391,7 +393,10 @@ class StrategyExtended:
         return self.strategy.reduce(reduce_op, value)
 
     def batch_reduce_to(
-        self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]], options: object = None
+        self,
+        reduce_op: ReduceOp | str,
+        value_destination_pairs: Sequence[tuple[Any, Any]],
+        options: object = None,
     ) -> list[Any]:
         """:meth:`reduce_to` of several values, which share exchanges.
 
