@@ -237,6 +237,9 @@ if TYPE_CHECKING:
     from dualflow import types as types
     from dualflow.config.report import show_config as show_config
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
+    from dualflow.core.registered_conversions import (
+        register_tensor_conversion_function as register_tensor_conversion_function,
+    )
     from dualflow.core.string_arrays import string as string
     from dualflow.eager.clock import timestamp as timestamp
     from dualflow.eager.module import Module as Module
@@ -267,6 +270,7 @@ if TYPE_CHECKING:
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
     from dualflow.graph_mode import control_dependencies as control_dependencies
+    from dualflow.graph_mode import gradients as gradients
     from dualflow.graph_mode import group as group
     from dualflow.graph_mode import no_op as no_op
     from dualflow.graph_mode.contexts import get_current_name_scope as get_current_name_scope
@@ -347,6 +351,7 @@ _publish(
         ),
         "dualflow.config.report": "show_config",
         "dualflow.core.narrow_floats": "bfloat16",
+        "dualflow.core.registered_conversions": "register_tensor_conversion_function",
         "dualflow.core.string_arrays": "string",
         "dualflow.eager.clock": "timestamp",
         "dualflow.eager.module": "Module",
@@ -363,7 +368,7 @@ _publish(
         "dualflow.function.debugging.static_assertions": "assert_rank",
         "dualflow.function.inspect.compare": "compare",
         "dualflow.function.inspect.verify": "verify",
-        "dualflow.graph_mode": "control_dependencies group no_op",
+        "dualflow.graph_mode": "control_dependencies gradients group no_op",
         "dualflow.graph_mode.graph_def_import": "import_graph_def",
         "dualflow.graph_mode.contexts": (
             "get_current_name_scope get_static_value init_scope inside_function is_symbolic_tensor "

@@ -44,7 +44,7 @@ ORDER = [
     ["function.batching"],
     ["function"],
     ["function.inspect", "graph_mode"],
-    ["data", "profiler", "summary", "train"],
+    ["data", "profiler", "summary", "testing", "train"],
     ["saved", "rewrites", "distribute"],
     ["random"],
     ["numpy"],

@@ -160,6 +160,21 @@ def test_tensorflow_s_modules_are_dualflow_s_namespaces(run: Run, tmp_path: Path
     assert "StandIn" not in modules["child"]
 
 
+def test_tensors_are_of_the_module_tensorflow(run: Run, tmp_path: Path) -> None:
+    """By which eagerpy, autoray and opt_einsum recognise them."""
+    (tmp_path / "recognise.py").write_text(
+        "import pickle\nimport tensorflow as tf\n"
+        "x, seen = tf.constant([1.0]), []\n"
+        "tf.function(lambda x: seen.append(x) or x)(x)\n"
+        "print({type(v).__module__ for v in (x, tf.Variable(1.0), *seen)}, isinstance(x, tf.Tensor))\n"
+        "open('x.pkl', 'wb').write(pickle.dumps([x, tf.Variable(2.0)]))\n"
+    )
+    done = run("-m", "dualflow", "run", "recognise.py")
+    assert done.stdout == "{'tensorflow'} True\n", done.stderr
+    done = run("-c", "import pickle; print([float(x) for x in pickle.load(open('x.pkl', 'rb'))])")
+    assert done.stdout == "[1.0, 2.0]\n", done.stderr
+
+
 def test_a_module_that_is_not_there_reports_what_to_use(run: Run, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(MISSING)
     done = run("-m", "dualflow", "run", "program.py")

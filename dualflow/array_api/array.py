@@ -276,7 +276,7 @@ class Array(AbstractComposite):
         raise DTypeError("Arrays compare elementwise and have no hash; use id(x) as the key.")
 
     def numpy(self) -> Any:
-        """The value as a NumPy array that can't be written to, or as a NumPy scalar: ``x.tensor.numpy()``."""
+        """The value as a NumPy array of the caller's own, or as a NumPy scalar: ``x.tensor.numpy()``."""
         return self.tensor.numpy()
 
     def tolist(self) -> Any:

@@ -2,7 +2,8 @@
 
 A finder at the head of ``sys.meta_path`` serves ``tensorflow`` and its submodules: each is dualflow's
 namespace of the same name. Keras, which may be imported by its own name, uses dualflow as its backend instead
-of TensorFlow.
+of TensorFlow. Libraries for several frameworks recognise tensors by the module of their class: that is
+``tensorflow`` then.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from typing import Final
 import dualflow
 from dualflow.core.after_import import import_after
 from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
+from dualflow.eager.tensor import EagerTensor
+from dualflow.eager.variable import Variable
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.ops.tensor import Tensor
 from dualflow.version import DUALFLOW
 from keras_dualflow import choice
 
@@ -40,6 +45,8 @@ def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
             "TensorFlow is imported in this process already: dualflow stands in from the start, or not."
         )
     sys.meta_path.insert(0, _StandInFinder(quiet))
+    for kind in (Tensor, EagerTensor, SymbolicTensor, Variable):
+        kind.__module__ = _NAME
     import_after("multiprocessing.spawn", "dualflow.cli.children")
 
 

@@ -9,8 +9,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-import numpy as np
-
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractSource
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
@@ -276,8 +274,7 @@ def _as_numpy(leaf: Any) -> Any:
             f"as_numpy_iterator() can't convert a dataset that is an element to an array: {leaf!r}. flat_map "
             "it first."
         )
-    value = leaf.numpy()
-    return value.copy() if isinstance(value, np.ndarray) else value
+    return leaf.numpy()
 
 
 def _check_shape(leaf: Any, spec: TensorSpec) -> None:

@@ -24,8 +24,8 @@ _SHAPES_MAX: Final = 4096
 class EagerTensor(Tensor):
     """A tensor with a value, as ops return it outside of traced functions.
 
-    Its elements never change; :meth:`numpy` returns them read-only. It is created by
-    :func:`dualflow.constant`, :func:`dualflow.convert_to_tensor` and every op.
+    Its elements never change: :meth:`numpy` returns a copy, and ``np.asarray(x)`` a read-only view. It is
+    created by :func:`dualflow.constant`, :func:`dualflow.convert_to_tensor` and every op.
 
     >>> import dualflow as df
     >>> df.matmul([[2.0]], [[2.0]])
@@ -55,9 +55,10 @@ class EagerTensor(Tensor):
         return self._array.ndim
 
     def numpy(self) -> Any:
-        """The value as a read-only NumPy array, or as a NumPy scalar for a tensor without axes.
+        """The value as a NumPy array of the caller's own, or as a NumPy scalar for a tensor without axes.
 
-        The array shares the tensor's memory: to change it, take a ``.copy()``.
+        The array is a copy, which may be written to. ``np.asarray(x)`` is a read-only view of the tensor's
+        memory, without a copy.
 
         Raises nothing.
 
@@ -68,7 +69,7 @@ class EagerTensor(Tensor):
         >>> df.constant([1, 2]).numpy()
         array([1, 2], dtype=int32)
         """
-        return _readonly(self._array) if self._array.ndim else self._array[()]
+        return self._array.copy() if self._array.ndim else self._array[()]
 
     def static_value(self) -> Array:
         """The static value; of an eager tensor always known.

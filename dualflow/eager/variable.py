@@ -145,7 +145,7 @@ class Variable(VariableParts):
     read_value = value
 
     def numpy(self) -> Any:
-        """The present value as a read-only NumPy array, or as a NumPy scalar.
+        """The present value as a NumPy array of the caller's own, a copy; or as a NumPy scalar.
 
         Returns:
             An array with the variable's shape and dtype.
@@ -399,6 +399,10 @@ class Variable(VariableParts):
         memo[id(self)] = copied
         return copied
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle names the function, not the class: its module may be presented as another one's."""
+        return _unpickled, (None if type(self) is Variable else type(self),), self.__getstate__()
+
     def __getstate__(self) -> tuple[dict[str, Any], dict[str, Any]]:
         tensor = value_of(self)
         return self.__dict__, {} if tensor is None else {"_tensor": tensor}
@@ -417,3 +421,8 @@ def _compatible(declared: Shape, shape: Shape) -> bool:
     return len(declared) == len(shape) and all(
         w is None or g is None or w == g for w, g in zip(declared, shape, strict=True)
     )
+
+
+def _unpickled(kind: type[Variable] | None) -> Variable:
+    """An empty variable, whose state unpickling sets; ``kind`` is its class, None for Variable itself."""
+    return object.__new__(Variable if kind is None else kind)

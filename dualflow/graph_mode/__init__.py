@@ -19,7 +19,6 @@ from dualflow.graph_mode.graph_engine import TRAINABLE_VARIABLES as TRAINABLE_VA
 from dualflow.graph_mode.growth_warning import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.graph_mode.operation import Operation as Operation
 from dualflow.graph_mode.placeholders import control_dependencies as control_dependencies
-from dualflow.graph_mode.placeholders import gradients as gradients
 from dualflow.graph_mode.placeholders import group as group
 from dualflow.graph_mode.placeholders import no_op as no_op
 from dualflow.graph_mode.placeholders import placeholder as placeholder
@@ -29,6 +28,7 @@ from dualflow.graph_mode.run_metadata import RunOptions as RunOptions
 from dualflow.graph_mode.session import InteractiveSession as InteractiveSession
 from dualflow.graph_mode.session import Session as Session
 from dualflow.graph_mode.session import get_default_session as get_default_session
+from dualflow.graph_mode.symbolic_gradients import gradients as gradients
 from dualflow.graph_mode.variables import VariableV1 as VariableV1
 from dualflow.graph_mode.variables import assign as assign
 from dualflow.graph_mode.variables import assign_add as assign_add

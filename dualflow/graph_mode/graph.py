@@ -223,7 +223,12 @@ class ExplicitGraph:
         raise DTypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
     def nodes_of(self, obj: object) -> list[Node]:
-        """The nodes that compute a tensor, a variable or an operation of this graph."""
+        """The nodes that compute a tensor, a variable or an operation of this graph.
+
+        None has none: it is the operation of a check that holds whenever the graph runs.
+        """
+        if obj is None:
+            return []
         element = self.as_graph_element(obj)
         if isinstance(element, Operation):
             return list(element.nodes)

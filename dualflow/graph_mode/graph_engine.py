@@ -313,7 +313,8 @@ class GraphEngine(Tracer):
         return None if tensor is None else tensor._value
 
     def reads(self, variable: AbstractVariable) -> list[Value]:
-        """The outputs of all nodes that read the variable."""
+        if self.value_of(variable) is None:  # a variable outside of the graph, which captures its value
+            return super().reads(variable)
         return [n.output for n in self.builder.nodes if n.op is READ and n.attrs["variable"] is variable]
 
     def order_after(self, nodes: Sequence[Node]) -> tuple[Node, ...]:

@@ -1,4 +1,4 @@
-"""Functions for explicit graphs: placeholders, gradients of symbolic tensors, groups, dependencies."""
+"""Functions for explicit graphs: placeholders, groups of operations, and control dependencies."""
 
 from __future__ import annotations
 
@@ -7,26 +7,19 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.eager.unconnected import UnconnectedGradients
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
-from dualflow.gradient.sweep import Record, sweep
-from dualflow.graph.ir import Value
 from dualflow.graph_mode.default_graph import get_default_graph, graph_being_built, graph_recording
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.replaced_ops import DEFAULT
-from dualflow.graph_mode.run_plan import needed
-from dualflow.graph_mode.unknown_rank import is_unknown, postpone
-from dualflow.ops.complex_numbers import conj
-from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
+from dualflow.ops.creation import convert_to_tensor
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
@@ -148,116 +141,3 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContex
     """
     graph = graph_recording()
     return nullcontext() if graph is None else graph.control_dependencies(control_inputs)
-
-
-@entry
-def gradients(
-    ys: object,
-    xs: object,
-    grad_ys: object = None,
-    name: str = "gradients",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: object = None,
-    stop_gradients: object = None,
-    unconnected_gradients: UnconnectedGradients | str = "none",
-) -> list[Any]:
-    """The gradient of the sum of ``ys`` with respect to each of ``xs``, as tensors of the graph.
-
-    Args:
-        ys: a tensor or a list.
-        xs: a tensor or variable, or a list of them.
-        grad_ys: the cotangent of each of ``ys``, ones by default.
-        name: the name scope of the added ops.
-        colocate_gradients_with_ops, gate_gradients, aggregation_method: TensorFlow's, and ignored.
-        stop_gradients: tensors that are treated as constants.
-        unconnected_gradients: ``"none"`` or ``"zero"``: the gradient of an unconnected source.
-
-    Raises:
-        FailedPreconditionError: outside a graph's block; use a GradientTape there.
-
-    >>> from dualflow.compat import v1
-    >>> with v1.Graph().as_default(), v1.Session() as session:
-    ...     x = v1.placeholder(v1.float32, [])
-    ...     (slope,) = v1.gradients(x**3.0, [x])
-    ...     print(session.run(slope, {x: 2.0}))
-    12.0
-    """
-    graph = graph_being_built("gradients()")
-    try:
-        unconnected = UnconnectedGradients(unconnected_gradients)
-    except ValueError:
-        raise InvalidArgumentError(
-            f'unconnected_gradients is "none" or "zero", not {unconnected_gradients!r}.'
-        ) from None
-    with graph.name_scope(name):
-        return _gradients(graph, ys, xs, grad_ys, stop_gradients, unconnected)
-
-
-def _gradients(
-    graph: ExplicitGraph,
-    ys: Any,
-    xs: Any,
-    grad_ys: Any,
-    stop_gradients: Any,
-    unconnected: UnconnectedGradients,
-) -> list[Any]:
-    engine = graph.engine
-    targets, sources = [_graph_tensor(graph, y) for y in _listed(ys)], _listed(xs)
-    source_values = [[v for v in _values_of(graph, x) if v.spec.dtype.is_inexact] for x in sources]
-    initial = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
-    cotangents = [
-        _ones(y) if g is None else conj(convert_to_tensor(g, y.dtype))
-        for y, g in zip(targets, initial, strict=True)
-    ]
-    stops = dict.fromkeys(_graph_tensor(graph, s)._value for s in _listed(stop_gradients or []))
-    ancestors = needed({}, [y._value for y in targets], (), stops)
-    records = [
-        Record(
-            n.op,
-            tuple(map(engine.tensor_of, n.inputs)),
-            tuple(map(engine.tensor_of, n.outputs)),
-            dict(n.attrs),
-        )
-        for n in engine.builder.nodes
-        if n in ancestors
-    ]
-    flat = [v for values in source_values for v in values]
-    flows = iter(sweep(records, targets, cotangents, [engine.tensor_of(v) for v in flat]))
-    return [
-        _total([next(flows) for _ in values], source, unconnected)
-        for values, source in zip(source_values, sources, strict=True)
-    ]
-
-
-def _ones(target: SymbolicTensor) -> Any:
-    return postpone(ones_like, (target,), {}) if is_unknown(target) else ones_like(target)
-
-
-def _listed(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, list | tuple) else [x]
-
-
-def _graph_tensor(graph: ExplicitGraph, x: Any) -> SymbolicTensor:
-    """The graph's symbolic tensor for a tensor or a variable's value."""
-    tensor = convert_to_tensor(x)
-    if type(tensor) is not SymbolicTensor or dispatch.current().innermost is not graph.engine:
-        raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {x!r}.")
-    return graph.engine.tensor_of(graph.engine.lift(tensor)._value)
-
-
-def _values_of(graph: ExplicitGraph, source: Any) -> list[Value]:
-    """The graph's values to differentiate for a source: all reads of a variable, or the value of a tensor."""
-    if isinstance(source, AbstractVariable) and graph.engine.value_of(source) is not None:
-        return graph.engine.reads(source)
-    return [_graph_tensor(graph, source)._value]
-
-
-def _total(flows: Sequence[Any], source: Any, unconnected: UnconnectedGradients) -> Any:
-    connected = [flow for flow in flows if flow is not None]
-    if not connected:
-        return zeros_like(source) if unconnected is UnconnectedGradients.ZERO else None
-    total = connected[0]
-    for flow in connected[1:]:
-        total = total + flow
-    return conj(total)

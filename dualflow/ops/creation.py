@@ -11,6 +11,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.registered_conversions import CONVERSIONS, registered
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
@@ -97,6 +98,8 @@ def convert_to_tensor(
     array([1., 2.])
     """
     target = None if dtype is None else as_dtype(dtype)
+    if CONVERSIONS:
+        value = registered(value, target)
     nested = isinstance(value, list | tuple) and holds_tensors(value)
     if not nested and not isinstance(value, AbstractTensor | AbstractVariable | AbstractComposite):
         return dispatch.current().constant(_array(value, target, dtype_hint))

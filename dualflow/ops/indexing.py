@@ -202,7 +202,7 @@ def getitem(x: Any, key: Any) -> Tensor:
 
     Slices are clamped to the axis, as in Python; integers are not. Arrays, tensors and lists of integers pick
     along their axis; several of them broadcast and pick points. A list is an array too, where TensorFlow
-    reads it as a tuple. A mask picks where it holds.
+    reads it as a tuple; with a slice in it, it is a tuple here as well. A mask picks where it holds.
 
     Raises:
         OutOfRangeError: an integer is outside its axis.
@@ -240,6 +240,8 @@ def is_plain(key: Any) -> bool:
 
 def _item(x: Any, key: Any) -> Any:
     shape = shape_of(x)
+    if type(key) is list and any(type(item) in _VIEWS for item in key):
+        key = tuple(key)
     if is_plain(key):
         entries, _ = _canonical(_expanded(key, shape), shape)
         return dispatch.current().apply(GETITEM, (x,), {"key": entries})
@@ -301,7 +303,8 @@ def _open_slices(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     return x, tuple(left)
 
 
-_PLAIN: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+_VIEWS: Final = frozenset({slice, type(None), type(Ellipsis)})
+_PLAIN: Final = _VIEWS | {int}
 
 
 def _expanded(key: Any, shape: Shape) -> tuple[Any, ...]:

@@ -31,6 +31,7 @@ from dualflow.core.dtypes import (
 )
 from dualflow.core.errors import DTypeError, InternalError, InvalidArgumentError
 from dualflow.core.records import dataclass
+from dualflow.core.registered_conversions import CONVERSIONS, registered
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.families import load_families
@@ -269,7 +270,11 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
         return engine.read(x)
     if isinstance(x, _LISTS) and holds_tensors(x):
         return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
-    return engine.lift(x.as_tensor()) if isinstance(x, AbstractComposite) else x
+    if isinstance(x, AbstractComposite):
+        return engine.lift(x.as_tensor())
+    if CONVERSIONS and (tensor := registered(x)) is not x:
+        return _as_tensor(tensor, engine)
+    return x
 
 
 def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:

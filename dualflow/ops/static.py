@@ -14,6 +14,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.registered_conversions import CONVERSIONS, registered
 from dualflow.core.shape import Dim, Shape, check_size
 from dualflow.ops.record import holds_tensors
 from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
@@ -26,6 +27,8 @@ _LISTS = (list, tuple)
 
 def known_value(x: Any) -> Array | None:
     """``x`` as an array; None if it is symbolic."""
+    if CONVERSIONS:
+        x = registered(x)
     if isinstance(x, AbstractVariable):
         x = dispatch.current().read(x)
     elif isinstance(x, AbstractComposite):
@@ -235,6 +238,8 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
 
 def dtype_of(x: Any) -> DType:
     """The dtype of a tensor, variable, array, Python value, or list of such."""
+    if CONVERSIONS:
+        x = registered(x)
     if isinstance(x, _TENSORS):
         dtype = x.dtype  # a composite of another library may name it
         return dtype if type(dtype) is DType else as_dtype(dtype)
@@ -245,6 +250,8 @@ def dtype_of(x: Any) -> DType:
 
 def shape_of(x: Any) -> Shape:
     """The shape of a tensor, variable, array, Python value, or list of such."""
+    if CONVERSIONS:
+        x = registered(x)
     if isinstance(x, _TENSORS):
         shape = x.shape
         return Shape(shape) if type(shape) is tuple else shape

@@ -130,7 +130,7 @@ def _summarize(
 def _now(data: Any, texts: bool) -> Array:
     if texts and not isinstance(data, TENSORS):
         return np.asarray(data, object)
-    return np.asarray(convert_to_tensor(data).numpy())
+    return np.asarray(convert_to_tensor(data))
 
 
 @entry

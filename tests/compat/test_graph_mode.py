@@ -215,6 +215,89 @@ def test_gradients_need_a_graph() -> None:
         v1.gradients(df.constant(1.0), [df.constant(1.0)])
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["graph", "function"])
+def test_gradients_in_a_function_are_those_of_a_graph(compiled: bool) -> None:
+    v = df.Variable(3.0)
+
+    def slopes(x: Any) -> Any:
+        y = df.cond(x > 0.0, lambda: x**3.0 * v, lambda: x)
+        return df.gradients(y, [x, v]) + df.gradients(df.gradients(x**3.0, x), x)
+
+    if compiled:
+        values = [float(g) for g in df.function(slopes)(df.constant(2.0))]
+    else:
+        with v1.Graph().as_default(), v1.Session() as session:
+            x = v1.placeholder(df.float32, [])
+            values = [float(g) for g in session.run(slopes(x), {x: 2.0})]
+    assert values == [36.0, 8.0, 12.0]
+
+
+def test_an_unconnected_source_has_no_gradient_in_a_function() -> None:
+    @df.function
+    def slopes(x: Any, y: Any) -> Any:
+        assert df.gradients(x * 2.0, y) == [None]
+        stopped = df.gradients(x * y, [x, y], stop_gradients=[x])
+        return df.gradients(x * 2.0, y, unconnected_gradients="zero") + stopped
+
+    assert [float(g) for g in slopes(df.constant(2.0), df.constant(5.0))] == [0.0, 5.0, 2.0]
+
+
+def test_gradients_of_a_variable_that_a_function_has_assigned_are_refused() -> None:
+    v = df.Variable(3.0)
+
+    @df.function
+    def slope(x: Any) -> Any:
+        v.assign(x * 2.0)
+        return df.gradients(v * v, v)
+
+    with pytest.raises(InvalidArgumentError, match=r"assigned in 'slope'.*v.value\(\)"):
+        slope(df.constant(1.0))
+
+
+def test_gradients_in_a_branch_are_of_what_the_branch_computes() -> None:
+    @df.function
+    def slope(x: Any) -> Any:
+        y = x * x
+        return df.cond(x > 0.0, lambda: df.gradients(y, x)[0], lambda: x)
+
+    with pytest.raises(df.errors.DTypeError, match="In a branch or loop compute ys from xs"):
+        slope(df.constant(1.0))
+
+
+@pytest.mark.parametrize("add", [True, False])
+def test_a_conditional_of_operations_is_an_operation(session: v1.Session, add: bool) -> None:
+    v = v1.get_variable("v", [], initializer=v1.zeros_initializer())
+    chosen = v1.placeholder(df.bool, [])
+    step = v1.cond(chosen, lambda: v1.assign_add(v, 1.0).op, v1.no_op)
+    session.run(v1.global_variables_initializer())
+    assert session.run(step, {chosen: add}) is None
+    assert session.run(v) == float(add)
+
+
+def test_a_check_that_holds_always_may_be_a_dependency(session: v1.Session) -> None:
+    with v1.control_dependencies([v1.assert_equal(1, 1)]):
+        x = df.constant(1.0) * 2.0
+    session.run(v1.group(v1.assert_equal(1, 1), x))
+    assert session.run(x) == 2.0
+
+
+def test_a_list_with_a_slice_is_an_index_of_several_axes(session: v1.Session) -> None:
+    x = v1.placeholder(df.float32, [None, 3])
+    part = x[[slice(None), slice(0, 2)]]
+    assert session.run(part, {x: [[1, 2, 3]]}).tolist() == [[1, 2]]
+
+
+def test_set_shape_narrows_a_tensor_of_a_graph(session: v1.Session) -> None:
+    x = v1.placeholder(df.float32, [None, 3])
+    y = x * 2.0
+    y.set_shape([1, 3])
+    x.set_shape([1, None])
+    assert (x.shape, y.shape) == ((1, 3), (1, 3))
+    assert session.run(y, {x: [[1, 2, 3]]}).tolist() == [[2, 4, 6]]
+    with pytest.raises(InvalidArgumentError):
+        session.run(y, {x: [[1, 2, 3], [4, 5, 6]]})
+
+
 # Variables
 
 

@@ -7,6 +7,7 @@ from error_cases import ErrorCases, Frames
 
 import dualflow as df
 from dualflow.core.log_topics import topics
+from dualflow.core.registered_conversions import CONVERSIONS
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tree import flatten, map_structure, unflatten
 
@@ -18,6 +19,18 @@ class Huge:
 
     def __array__(self, dtype=None, copy=None):
         return np.broadcast_to(np.float32(0), (1 << 40, 1 << 10))
+
+
+class Own:
+    """A class that becomes no tensor by itself."""
+
+
+def converted_to_no_tensor():
+    df.register_tensor_conversion_function(Own, lambda x, **options: "text", priority=0)
+    try:
+        df.add(Own(), 1.0)
+    finally:
+        del CONVERSIONS[0]
 
 
 CASES = {
@@ -188,6 +201,29 @@ CASES = {
         Wrong,
         r"\[1\] and \(1,\)",
         "trees of one structure",
+    ),
+    "a conversion of no class": (
+        lambda: df.register_tensor_conversion_function("Own", lambda x: x),
+        Wrong,
+        "base_type is a class",
+        "not 'Own'",
+    ),
+    "a conversion of floats": (
+        lambda: df.register_tensor_conversion_function((Own, float), lambda x: x),
+        Wrong,
+        "float become tensors already",
+        "a class of your own",
+    ),
+    "a conversion by no function": (
+        lambda: df.register_tensor_conversion_function(Own, 3),
+        Wrong,
+        "conversion_func is a function, not 3",
+    ),
+    "a conversion to no tensor": (
+        converted_to_no_tensor,
+        Wrong,
+        "registered for Own returned 'text'",
+        "returns a tensor",
     ),
     "an attribute that signatures lack": (
         lambda: df.einsum.__signature__.returns,

@@ -57,6 +57,12 @@ def test_a_part_is_a_view_that_nothing_can_write_to(held, key):
     assert not array.flags.writeable
 
 
+def test_a_list_with_a_slice_or_a_new_axis_is_a_tuple():
+    x = df.constant([[1, 2, 3]])
+    assert x[[0, slice(1, None)]].numpy().tolist() == [2, 3]
+    assert x[[None, ..., 0]].numpy().tolist() == [[1]]
+
+
 @pytest.mark.parametrize("dtype", [df.bfloat16, df.string, df.complex64, df.bool], ids=str)
 def test_parts_keep_the_dtype(dtype):
     x = df.fill([2, 3], b"a") if dtype is df.string else df.cast(df.ones([2, 3]), dtype)

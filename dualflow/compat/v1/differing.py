@@ -11,8 +11,10 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.function.control.control_flow import cond as choose
 from dualflow.function.control.control_flow import while_loop as repeat
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.graph_mode.operation import Operation
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.conversion import cast
@@ -185,6 +187,41 @@ def where(
 def _alike(a: Any, b: Any) -> bool:
     """Whether two shapes may be equal."""
     return len(a) == len(b) and all(m == n or None in (m, n) for m, n in zip(a, b, strict=True))
+
+
+def cond(
+    pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
+    """The result of ``true_fn`` if ``pred`` is true, else of ``false_fn``, as :func:`dualflow.cond`.
+
+    Args:
+        pred: a bool scalar.
+        true_fn, false_fn: functions without parameters, which return tensors of one structure, or operations.
+
+    Returns:
+        What the functions return; in a graph, for operations the operation that runs one of them.
+
+    >>> from dualflow.compat import v1
+    >>> with v1.Graph().as_default(), v1.Session() as session:
+    ...     v, add = v1.Variable(1.0), v1.placeholder(v1.bool, [])
+    ...     step = v1.cond(add, lambda: v1.assign_add(v, 10.0).op, v1.no_op)
+    ...     session.run(v1.global_variables_initializer())
+    ...     session.run(step, {add: False})
+    ...     session.run(step, {add: True})
+    ...     print(session.run(v))
+    11.0
+    """
+    return choose(pred, _without_operation(true_fn), _without_operation(false_fn))
+
+
+def _without_operation(branch: Callable[[], Any]) -> Callable[[], Any]:
+    """``branch`` with None as its result in place of an operation, which it has recorded."""
+
+    def call() -> Any:
+        result = branch()
+        return None if isinstance(result, Operation) else result
+
+    return call
 
 
 def while_loop(

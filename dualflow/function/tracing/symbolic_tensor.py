@@ -230,16 +230,22 @@ class SymbolicTensor(Tensor):
         return static_elements(self._value, self._tracer.static_value)
 
     def set_shape(self, shape: Any) -> None:
-        """Declare the shape, in which None is any size; it is checked at run time.
+        """Declare the shape, in which None is any size.
+
+        It is checked at run time; in an explicit graph, where a placeholder is fed, but not for the result of
+        an op.
 
         Raises:
             InvalidArgumentError: the tensor has another shape; or ``shape`` has a number for an open size
-                while a tape records, inside of a branch or loop, or in an explicit graph. There
-                :func:`dualflow.ensure_shape` returns a new tensor with the shape.
+                while a tape records, or inside of a branch or loop. There :func:`dualflow.ensure_shape`
+                returns a new tensor with the shape.
         """
         merged = self.shape.merge_with(shape)
-        if merged == self.shape or dispatch.current() is not self._tracer or self._tracer.keys_feeds:
+        if merged == self.shape or dispatch.current() is not self._tracer:
             super().set_shape(shape)
+        elif self._tracer.keys_feeds:  # the tensor may be a key of a feed, so its value stays
+            spec = self._value.spec
+            self._value.spec = TensorSpec(merged, spec.dtype, spec.name)
         else:
             ensured: Any = self._tracer.apply(ENSURED, (self,), {"sizes": merged})
             self._value = ensured._value

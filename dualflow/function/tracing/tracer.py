@@ -187,6 +187,19 @@ class Tracer(SymbolicEngine):
             variable, self.evaluate_now(self.lift(initial)._value, "initial value"), caller()
         )
 
+    def reads(self, variable: AbstractVariable) -> list[Value]:
+        """The values of the graph that are the variable's value: the one at the start of the recorded code.
+
+        Raises:
+            InvalidArgumentError: the code has assigned the variable, which has several values then.
+        """
+        if any(n.op is ASSIGNMENT and n.attrs["variable"] is variable for n in self.builder.nodes):
+            raise InvalidArgumentError(
+                f"{variable!r} has been assigned in {self.name!r}, and has several values; read the one that "
+                "is meant, x = v.value(), and pass x as the source."
+            )
+        return [self._state(variable).input]
+
     # methods called by the package function
 
     def refuse(self, error: Exception) -> None:

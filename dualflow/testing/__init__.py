@@ -1,0 +1,1 @@
+"""``df.test.TestCase``: unit tests that compare tensors, eagerly and in sessions."""
