@@ -83,7 +83,7 @@ def build(graph: Graph, options: CompileOptions) -> Interpreted:
     return Interpreted(graph)
 
 
-def footprint(graph: Graph) -> Footprint:
+def footprint(graph: Graph, *, in_order: bool = True) -> Footprint:
     """The memory of the values of ``graph``, without the intermediates inside kernels."""
     planning = imported("dualflow.schedule.plan")
     memory: Footprint = planning.footprint(graph, CAPABILITIES)

@@ -41,6 +41,8 @@ class Capabilities:
         cache_bytes: the sizes of the data caches; None for the processor's.
         threads: the number of threads that may share a loop: 1 for the caller alone, None for as many as the
             process uses. If all graphs share one thread pool, any other number means None.
+        concurrent_calls: the number of calls of one graph that may run at the same time; None for as many as
+            the backend runs, which is one if it doesn't have this attribute either.
 
     >>> less = Capabilities(fourier=False, threads=1)
     >>> less & Capabilities(windows=False, vector_bytes=32) == Capabilities(
@@ -59,6 +61,7 @@ class Capabilities:
     vector_bytes: int | None = None
     cache_bytes: CacheBytes | None = None
     threads: int | None = None
+    concurrent_calls: int | None = None
 
     @property
     def complex_numbers(self) -> bool:
@@ -66,7 +69,7 @@ class Capabilities:
         return "F" in self.dtypes and "D" in self.dtypes
 
     def __and__(self, other: Capabilities) -> Capabilities:
-        """The capabilities that both have; vector width, caches and threads of this one, unless None."""
+        """The capabilities that both have; numbers and caches of this one, unless None."""
         return Capabilities(
             dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
             strided_products=self.strided_products and other.strided_products,
@@ -78,6 +81,9 @@ class Capabilities:
             vector_bytes=other.vector_bytes if self.vector_bytes is None else self.vector_bytes,
             cache_bytes=other.cache_bytes if self.cache_bytes is None else self.cache_bytes,
             threads=other.threads if self.threads is None else self.threads,
+            concurrent_calls=(
+                other.concurrent_calls if self.concurrent_calls is None else self.concurrent_calls
+            ),
         )
 
 

@@ -173,8 +173,11 @@ class Backend(Protocol):
         """Compile ``graph``, whose sizes are static and whose passes have run."""
         ...
 
-    def footprint(self, graph: Graph) -> Footprint:
-        """The memory that a call of ``graph`` takes. Sizes are static, and the passes have run."""
+    def footprint(self, graph: Graph, *, in_order: bool = True) -> Footprint:
+        """The memory that a call of ``graph`` takes. Sizes are static, and the passes have run.
+
+        ``in_order``: its calls run one after another, as those of a graph with a memory budget do.
+        """
         ...
 
     def compile_stats(self, compiled: Any) -> CompileStats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
@@ -54,6 +55,13 @@ def bytes_moved(node: Node) -> int:
                 read[base] = max(read.get(base, 0), nbytes)
     scattered = _picked(node) if isinstance(node.op.kind, Scatter) else None
     return sum(read.values()) + sum(map(_bytes, node.specs if scattered is None else [scattered]))
+
+
+def nanoseconds(node: Node, costs: CostModel) -> float:
+    """The estimated time of ``node`` on one thread."""
+    if isinstance(node.op.kind, MatMul):
+        return work(node) * costs.product_ns / 2  # a multiplication and an addition are two ops
+    return max(work(node) * costs.addition_ns, bytes_moved(node) * costs.memory_byte_ns)
 
 
 def computes(node: Node) -> bool:

@@ -32,7 +32,9 @@ from dualflow.schedule.program_statements import (
     LaunchNest,
     LaunchPieces,
     RunLoop,
+    RunTasks,
     Statement,
+    unconditional,
     walk_program,
 )
 from dualflow.schedule.refused_accesses import unsafe
@@ -79,7 +81,7 @@ class MemoryBounds:
             blocks = dict(statement.memory.stacks)
             self.nbytes.update((row.buffer, row.nbytes) for row in statement.memory.rows)
             self._count(statement)
-        elif not isinstance(statement, ChooseBranch):
+        elif not isinstance(statement, ChooseBranch | RunTasks):
             blocks = dynamic_buffers(statement.outputs, statement.node.outputs, self._bound)
         for buffer, factors in blocks.items():
             if buffer not in rows:
@@ -107,7 +109,7 @@ class MemoryBounds:
             InternalError: an access is outside its buffer.
         """
         undecided = {id(statement): self.undecided(statement) for statement in walk_program(program)}
-        return [(elements, statement.node) for statement in program for elements in undecided[id(statement)]]
+        return [(elements, s.node) for s in unconditional(program) for elements in undecided[id(s)]]
 
     def undecided(self, statement: Statement) -> list[ElementRange]:
         """The accesses of a statement that must be checked at run time. All others are proved.
@@ -117,7 +119,7 @@ class MemoryBounds:
         Raises:
             InternalError: an access is outside its buffer.
         """
-        if isinstance(statement, LaunchNest | LaunchPieces):
+        if isinstance(statement, LaunchNest | LaunchPieces | RunTasks):
             return []
         if isinstance(statement, RunLoop):
             self._check_rows(statement)

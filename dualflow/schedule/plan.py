@@ -6,6 +6,9 @@ call reads the old value; otherwise it is copied there at the end. No call that 
 write to a variable, so a call that fails changes no variable. Nodes without native code are host calls; the
 values that they read or write have buffers of their own.
 
+Where it pays, calls that don't depend on each other form regions, which threads run concurrently; the arena
+keeps apart what is needed at the same time (:mod:`dualflow.schedule.concurrency`).
+
 The bodies of conditionals and loops are planned as graphs inside the graph. Loop-carried values are stored
 where the loop's results are, and are updated in place as variables are. A row of a stack is a buffer whose
 address moves.
@@ -23,7 +26,7 @@ from dualflow.core.records import NamedTuple, replace
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.capabilities import ALL, CPU_CACHES, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
-from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
+from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.symbolic_size_ops import (
@@ -36,10 +39,13 @@ from dualflow.graph.symbolic_size_ops import (
 from dualflow.graph.views import base_of, sizes
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
-from dualflow.schedule.call_order import Allocation, BufferKind, ordered
+from dualflow.schedule.call_order import Allocation, BufferKind, fails, ordered
+from dualflow.schedule.concurrency import Region, StepAccess, concurrent_order
+from dualflow.schedule.concurrent_arena import AccessedBlock, assign_concurrent
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.element_ranges import check_view
 from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.loop_sizes import changing_places, changing_sizes
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import (
     CallKind,
@@ -53,7 +59,6 @@ from dualflow.schedule.operands import (
 from dualflow.schedule.pieces_in_place import pieces_in_place
 from dualflow.schedule.planned import (
     NO_SIZES,
-    ChangingSize,
     LoopMemory,
     Plan,
     PlannedBody,
@@ -84,7 +89,9 @@ def plan(
         costs: the figures of the processor by which programs are chosen.
     """
     bound = NO_SIZES if separate else _argument_sizes(graph)
-    table = _Table(capabilities, separate=separate, costs=costs, bound=bound)
+    sized = has_symbolic_sizes(graph) and not bound
+    threads = 1 if separate or sized else _threads(capabilities)
+    table = _Table(capabilities, separate=separate, costs=costs, bound=bound, threads=threads)
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
     starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
@@ -101,10 +108,11 @@ def plan(
         scope.arena_bytes,
         table.row_buffers,
         table.loops,
-        has_symbolic_sizes(graph) and not bound,
+        sized,
         costs,
         capabilities.cache_bytes or CPU_CACHES,
         bound,
+        scope.regions,
     )
 
 
@@ -113,15 +121,20 @@ def _argument_sizes(graph: Graph) -> Mapping[SizeFactor, tuple[Axis, ...]]:
     return NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
 
 
-def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:
+def _threads(capabilities: Capabilities) -> int:
+    """The number of threads that may run calls at the same time."""
+    return 1 if capabilities.threads == 1 else capabilities.concurrent_calls or 1
+
+
+def footprint(graph: Graph, capabilities: Capabilities, *, in_order: bool = True) -> Footprint:
     """The memory that :func:`plan` allocates for ``graph``, whose sizes are static.
 
-    The arguments are those of :func:`plan`.
+    Unless ``in_order``, calls may run concurrently. The other arguments are those of :func:`plan`.
 
     Raises:
         UndecidedSize: NumPy reads a stack of a loop whose trip count is dynamic.
     """
-    table = _Table(capabilities)
+    table = _Table(capabilities, threads=1 if in_order else _threads(capabilities))
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
     if not all(spec.shape.is_static for spec in table.temporaries):
@@ -150,6 +163,7 @@ class _Table:
 
     Attributes:
         bound: the size variables whose values a call computes before the program runs.
+        threads: the number of threads that may run calls at the same time.
     """
 
     def __init__(
@@ -159,8 +173,10 @@ class _Table:
         separate: bool = False,
         costs: CostModel = CPU,
         bound: Collection[SizeFactor] = (),
+        threads: int = 1,
     ) -> None:
         self.costs = costs
+        self.threads = threads
         self.bound = frozenset(bound)
         self.capabilities = capabilities
         self.separate = separate
@@ -258,9 +274,33 @@ class _Scope:
         self._place_constants()
         self._place_results()
         self.pieces = pieces_in_place(self.steps, held, self.allocations)
+        self.regions: tuple[Region, ...] = ()
+        if table.threads > 1:
+            self._form_regions()
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
             self.allocations[value] = self._place_of_piece(value)
+
+    def _form_regions(self) -> None:
+        """Move calls that may run concurrently next to each other, where that pays."""
+        accesses = [self._access(step) for step in self.steps]
+        order, self.regions = concurrent_order(self.steps, accesses, self.table.costs, self.table.threads)
+        self.steps = [self.steps[i] for i in order]
+
+    def _access(self, step: StridedNode) -> StepAccess:
+        """What a step accesses: the numbers of inputs, and other values, which have storage of their own."""
+        outputs = [self._storage(v) for v in step.node.outputs]
+        return StepAccess(
+            tuple([self._storage(v) for v in step.inputs]),
+            tuple(outputs),
+            any(type(storage) is int for storage in outputs),
+            fails(step.node) or kind_of(step.node) is CallKind.SCATTER,
+        )
+
+    def _storage(self, value: Value) -> int | Value:
+        base = base_of(value)
+        allocation = self.allocations[base]
+        return allocation.number if allocation.kind is BufferKind.INPUT else base
 
     def _place_constants(self) -> None:
         constants, allocations = self.table.constants, self.allocations
@@ -328,9 +368,17 @@ class _Scope:
     def _fill_arena(self) -> int:
         """Assign offsets in the arena by the lifetimes of values; returns the size of the arena in bytes."""
         values, inner = self.reads(), self.inner()
-        blocks = [Lifetime(birth, max(reads, default=birth), v.spec.nbytes) for v, (birth, reads) in values]
-        blocks += [Lifetime(at, at, nbytes) for at, nbytes in inner]
-        offsets, size = assign(blocks)
+        if self.regions:
+            accessed = self._accessing_steps()
+            shared = [AccessedBlock(tuple(accessed[v]), v.spec.nbytes) for v, _ in values]
+            shared += [AccessedBlock((at,), nbytes) for at, nbytes in inner]
+            offsets, size = assign_concurrent(shared, self.regions)
+        else:
+            blocks = [
+                Lifetime(birth, max(reads, default=birth), v.spec.nbytes) for v, (birth, reads) in values
+            ]
+            blocks += [Lifetime(at, at, nbytes) for at, nbytes in inner]
+            offsets, size = assign(blocks)
         for (value, _), offset in zip(values, offsets, strict=False):
             strides = self.allocations[value].strides
             self.allocations[value] = Allocation(
@@ -340,9 +388,24 @@ class _Scope:
         self.at = {self.steps[at]: offset for (at, _), offset in zip(inner, places, strict=True)}
         return size
 
+    def _accessing_steps(self) -> dict[Value, list[int]]:
+        """For each value with storage of its own, the steps that access it, in order."""
+        accessed: dict[Value, list[int]] = {}
+        for at, step in enumerate(self.steps):
+            bases = [*map(base_of, step.inputs), *step.node.outputs]
+            for owner in dict.fromkeys(map(self._owner, bases)):
+                accessed.setdefault(owner, []).append(at)
+        for owner in dict.fromkeys(map(self._owner, map(base_of, self.held))):
+            accessed.setdefault(owner, []).append(len(self.steps))
+        return accessed
+
     def calls(self, places: _Places) -> tuple[PlannedCall, ...]:
         """The steps, with the layouts of their operands and results."""
         return tuple([self._call(step, places) for step in self.steps])
+
+    def planned(self, places: _Places) -> PlannedBody:
+        """The body of a conditional or loop."""
+        return PlannedBody(self.calls(places), tuple(map(places.of, self.held)), self.regions)
 
     def _call(self, step: StridedNode, places: _Places) -> PlannedCall:
         inputs, outputs = tuple(map(places.of, step.inputs)), tuple(map(places.of, step.node.outputs))
@@ -351,7 +414,7 @@ class _Scope:
         base = places.base + self.at[step]
         if isinstance(step.node.op.kind, Cond):
             blocks = [
-                PlannedBody(b.calls(_Places(places.starts, b.allocations, base, inputs[1:], outputs)))
+                b.planned(_Places(places.starts, b.allocations, base, inputs[1:], outputs))
                 for b in self.bodies[step]
             ]
             return PlannedCall(step.node, inputs, outputs, tuple(blocks))
@@ -375,16 +438,14 @@ class _Scope:
         grows = [*[False] * scanned, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
         rows = [self._row(*row, places) for row in zip(values, stacks, grows, strict=True)]
         row_layouts = [Layout(r.buffer, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
-        growing = _growing(loop)
+        growing = changing_places(loop)
         following = [self._following(loop.body.outputs[i], places) for i in growing]
         body_inputs = (*carry, *row_layouts[:scanned], *invariant)
         body_outputs = (*row_layouts[scanned:], *following)
-        blocks = [
-            PlannedBody(body.calls(_Places(places.starts, body.allocations, base, body_inputs, body_outputs)))
-        ]
+        blocks = [body.planned(_Places(places.starts, body.allocations, base, body_inputs, body_outputs))]
         for test in tests:
             inside = _Places(places.starts, test.allocations, base, (*carry, *invariant))
-            blocks.insert(0, PlannedBody(test.calls(inside), tuple(map(inside.of, test.held))))
+            blocks.insert(0, test.planned(inside))
         start = [
             PlannedCall(copy_node(v if spec == v.spec else Value(spec)), (place,), (target,))
             for v, place, target, spec in zip(
@@ -399,7 +460,7 @@ class _Scope:
         same_as = self.counters[stack_writer] if stack_writer is not None else None
         memory = LoopMemory(
             tuple(rows),
-            _changing(loop, [v.spec for v in step.inputs]),
+            changing_sizes(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
             tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.table.bound).items()),
         )
@@ -424,7 +485,7 @@ def _scopes(node: Node, table: _Table) -> list[_Scope]:
         return [_Scope(branch, table) for branch in branches_of(node)]
     loop = loop_of(node)
     body, test = loop.body, loop.condition
-    growing = _growing(loop)
+    growing = changing_places(loop)
     pairs = enumerate(zip(body.inputs, body.outputs[: loop.carried], strict=False))
     updates = tuple([Update(x, y) for i, (x, y) in pairs if i not in growing])
     outputs = (*loop.stacked, *[body.outputs[i] for i in growing])
@@ -432,23 +493,3 @@ def _scopes(node: Node, table: _Table) -> list[_Scope]:
     return (
         [iteration] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), iteration]
     )
-
-
-def _growing(loop: LoopSpec) -> list[int]:
-    """The positions of the loop-carried values whose sizes an iteration changes."""
-    pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
-    return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
-
-
-def _changing(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
-    """The sizes of loop-carried values that iterations change; ``inputs`` are the loop's input specs."""
-    changing: dict[int, ChangingSize] = {}
-    for i in _growing(loop):
-        before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))
-        for start, extent, following in zip(inputs[i].shape, before, after, strict=True):
-            if extent != following:
-                assert extent is not None, "sizes are static or symbolic"
-                assert start is not None, "sizes are static or symbolic"
-                assert following is not None, "sizes are static or symbolic"
-                changing[extent] = ChangingSize(extent, start, following)
-    return tuple(changing.values())

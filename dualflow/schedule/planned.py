@@ -16,6 +16,7 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.graph.views import sizes
+from dualflow.schedule.concurrency import Region
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.sizes.symbolic_sizes import SizeFactor, size_variables
@@ -24,10 +25,17 @@ NO_SIZES: Final[Mapping[SizeFactor, tuple[Axis, ...]]] = MappingProxyType({})
 
 
 class PlannedBody(NamedTuple):
-    """The calls of a branch, condition or loop body; for a condition, also the layouts of its results."""
+    """The calls of a branch, condition or loop body.
+
+    Attributes:
+        calls: the calls, in order.
+        results: for a condition, the layouts of its results.
+        regions: the calls that may run concurrently.
+    """
 
     calls: tuple[PlannedCall, ...]
     results: tuple[Layout, ...] = ()
+    regions: tuple[Region, ...] = ()
 
 
 class StackRow(NamedTuple):
@@ -169,6 +177,7 @@ class Plan(NamedTuple):
         loops: the number of loops with a counter.
         sized: whether the program computes sizes while it runs.
         costs: the figures of the processor, by which kernels and calls are written.
+        regions: the calls that may run concurrently; their steps are positions in ``calls``.
     """
 
     calls: tuple[PlannedCall, ...]
@@ -183,6 +192,7 @@ class Plan(NamedTuple):
     costs: CostModel = CPU
     caches: CacheBytes = CPU_CACHES
     argument_sizes: Mapping[SizeFactor, tuple[Axis, ...]] = NO_SIZES
+    regions: tuple[Region, ...] = ()
 
     @property
     def inputs(self) -> int:

@@ -5,12 +5,13 @@
     CheckBounds: of a scatter's indices         CopyMemory: a copy of bytes
     RequireCondition: a check                   CallRoutine: a routine of a backend, or the op's NumPy kernel
     ChooseBranch: a conditional                 RunLoop: a loop
+    RunTasks: statements that may run concurrently
 
-Each call of the plan is one statement, in the plan's order. The decisions that all backends share are made
-here: which copy or fill comes before a product or a scatter, whether the indices of a scatter are checked
-already, what ends a loop, in which order it takes rows, and which of its stacks grow. A renderer adds what
-differs between machines: vectors and threads, how a failed check ends the program, and the allocation of
-growable buffers and of buffers of dynamic size.
+Each call of the plan is one statement, in the plan's order; those of a region are inside of one more. The
+decisions that all backends share are made here: which copy or fill comes before a product or a scatter,
+whether the indices of a scatter are checked already, what ends a loop, in which order it takes rows, and
+which of its stacks grow. A renderer adds what differs between machines: vectors and threads, how a failed
+check ends the program, and the allocation of growable buffers and of buffers of dynamic size.
 
 Statements are named tuples, as those of kernels are (see :mod:`dualflow.schedule.kernel_statements`).
 """
@@ -18,7 +19,7 @@ Statements are named tuples, as those of kernels are (see :mod:`dualflow.schedul
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
@@ -27,6 +28,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
 from dualflow.ops.integer_product import INTEGER_PRODUCT
 from dualflow.schedule.assembled_outputs import pieces, spread
+from dualflow.schedule.concurrency import Region
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import CallKind
@@ -218,6 +220,23 @@ class RunLoop(NamedTuple):
         return sum(row.nbytes for row in self.growable)
 
 
+class RunTasks(NamedTuple):
+    """Tasks that threads may run at the same time.
+
+    ``node``, ``inputs`` and ``outputs`` are those of the first statement, of none and of all.
+
+    Attributes:
+        region: the tasks that each task waits for, and the number of threads that are of use.
+        tasks: the statements of each.
+    """
+
+    node: Node
+    inputs: tuple[Layout, ...]
+    outputs: tuple[Layout, ...]
+    region: Region
+    tasks: tuple[tuple[Statement, ...], ...]
+
+
 Statement = (
     LaunchNest
     | LaunchPieces
@@ -229,12 +248,13 @@ Statement = (
     | CallRoutine
     | ChooseBranch
     | RunLoop
+    | RunTasks
 )
 
 
 def statements(plan: Plan) -> tuple[Statement, ...]:
     """The statements of the program that runs ``plan``."""
-    return _statements(plan.calls, set())
+    return _statements(plan.calls, set(), plan.regions)
 
 
 def walk_program(program: Iterable[Statement]) -> Iterator[Statement]:
@@ -248,10 +268,22 @@ def walk_program(program: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """The branches of a conditional, or the test and body of a loop; empty for other statements."""
+    """The branches of a conditional, the test and body of a loop, or tasks; empty for other statements."""
     if isinstance(statement, ChooseBranch):
         return statement.branches
+    if isinstance(statement, RunTasks):
+        return statement.tasks
     return (statement.test, statement.body) if isinstance(statement, RunLoop) else ()
+
+
+def unconditional(program: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements that run in each call of ``program``: not those of branches and loops."""
+    for statement in program:
+        if isinstance(statement, RunTasks):
+            for task in statement.tasks:
+                yield from task
+        else:
+            yield statement
 
 
 def nests_of(statement: Statement) -> tuple[LaunchNest, ...]:
@@ -266,9 +298,22 @@ def nests_of(statement: Statement) -> tuple[LaunchNest, ...]:
     return ()
 
 
-def _statements(calls: Iterable[PlannedCall], checked: set[Node]) -> tuple[Statement, ...]:
+def _statements(
+    calls: Iterable[PlannedCall], checked: set[Node], regions: Sequence[Region] = ()
+) -> tuple[Statement, ...]:
     """The statements of calls; ``checked`` are the scatters whose indices have been checked."""
-    return tuple([_statement(call, checked) for call in calls])
+    program = [_statement(call, checked) for call in calls]
+    for region in reversed(regions):
+        steps = region.steps
+        program[steps.start : steps.stop] = [_tasks(program, region)]
+    return tuple(program)
+
+
+def _tasks(program: Sequence[Statement], region: Region) -> RunTasks:
+    """The statement of a region, whose steps are positions in ``program``."""
+    tasks = tuple([tuple([program[i] for i in task.steps]) for task in region.tasks])
+    outputs = tuple([layout for i in region.steps for layout in program[i].outputs])
+    return RunTasks(program[region.steps.start].node, (), outputs, region, tasks)
 
 
 def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
@@ -295,7 +340,7 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
         case CallKind.CONTROL if call.iterations is not None:
             return _loop(call, call.iterations, checked)
         case CallKind.CONTROL:
-            branches = tuple([_statements(block.calls, checked) for block in call.blocks])
+            branches = tuple([_statements(b.calls, checked, b.regions) for b in call.blocks])
             return ChooseBranch(node, inputs, outputs, (inputs[0], node.inputs[0]), branches)
         case kind:
             return CallRoutine(node, inputs, outputs, kind)
@@ -394,8 +439,8 @@ def _loop(call: PlannedCall, iterations: PlannedLoop, checked: set[Node]) -> Run
         call.inputs,
         call.outputs,
         start=_statements(iterations.start, checked),
-        test=_statements(tests[0].calls, checked) if tests else (),
-        body=_statements(body.calls, checked),
+        test=_statements(tests[0].calls, checked, tests[0].regions) if tests else (),
+        body=_statements(body.calls, checked, body.regions),
         condition=condition,
         trip_count=iterations.trip_count,
         backwards=loop.reverse and not (iterations.trip_count.same_as is None and loop.length is None),

@@ -22,8 +22,8 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.views import base_of, is_view
-from dualflow.graph.work import bytes_moved, work
-from dualflow.ops.op_kinds import Literal, MatMul
+from dualflow.graph.work import nanoseconds
+from dualflow.ops.op_kinds import Literal
 from dualflow.schedule.early_order import FirstReaders, first_readers, ordered_early
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.recomputation import Parts, Recomputed, recomputed
@@ -126,13 +126,6 @@ def _peak(footprint: Footprint) -> int:
     return live.index(max(live))
 
 
-def _nanoseconds(node: Node, costs: CostModel) -> float:
-    """The estimated time of ``node``."""
-    if isinstance(node.op.kind, MatMul):
-        return work(node) * costs.product_ns / 2  # a multiplication and an addition are two ops
-    return max(work(node) * costs.addition_ns, bytes_moved(node) * costs.memory_byte_ns)
-
-
 class _DropSearch:
     """The greedy search for values to drop in one graph.
 
@@ -174,8 +167,8 @@ class _DropSearch:
             else:
                 low = middle
         graph, repeated = state.graph.graph, state.graph.repeated
-        whole = sum(_nanoseconds(n, self.model) for n in graph.nodes if not is_view(n))
-        again = sum(_nanoseconds(n, self.model) for n in repeated)
+        whole = sum(nanoseconds(n, self.model) for n in graph.nodes if not is_view(n))
+        again = sum(nanoseconds(n, self.model) for n in repeated)
         extra = again / (whole - again) if whole > again else 0.0
         return WithinBudget(graph, state.footprint.peak, repeated, extra)
 
@@ -202,7 +195,7 @@ class _DropSearch:
     def cost(self, value: Value) -> float:
         """The cost of computing ``value``."""
         if value not in self._costs:
-            self._costs[value] = _nanoseconds(self._parts.of(value).node, self.model)
+            self._costs[value] = nanoseconds(self._parts.of(value).node, self.model)
         return self._costs[value]
 
     def inputs(self, value: Value) -> list[Value]:

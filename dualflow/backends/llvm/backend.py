@@ -37,9 +37,9 @@ def build(graph: Graph, options: CompileOptions) -> Executable:
     return Executable(graph, options)
 
 
-def footprint(graph: Graph) -> Footprint:
+def footprint(graph: Graph, *, in_order: bool = True) -> Footprint:
     """The memory that a call of ``graph`` uses."""
-    return planning.footprint(graph, capabilities())
+    return planning.footprint(graph, capabilities(), in_order=in_order)
 
 
 def compile_stats(compiled: Executable) -> CompileStats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dualflow.backends.llvm.product import gemm_or_blas
 from dualflow.backends.llvm.runtime import cache_sizes, target
+from dualflow.backends.runtime import switches, thread_count
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.options import CompileOptions
 
@@ -17,7 +18,20 @@ def capabilities() -> Capabilities:
         windows=has_own_gemm,
         vector_bytes=target.vector_bits() // 8,
         cache_bytes=cache_sizes.cache_bytes(),
+        concurrent_calls=1 if sequential_reason() else thread_count.max_threads(),
     )
+
+
+def sequential_reason() -> str:
+    """The reason that calls of a graph run one after another; the empty string if they may run concurrently.
+
+    The checked mode reports the step that runs, so there can be one only. BLAS has threads of its own.
+    """
+    if thread_count.max_threads() == 1:
+        return "there is one thread"
+    if not gemm_or_blas.uses_own_gemm():
+        return "NumPy's BLAS computes matrix products, with threads of its own"
+    return switches.off("concurrency")
 
 
 def vector_bits(options: CompileOptions) -> int:

@@ -71,6 +71,7 @@ class Unit:
         node: the node of the statement that is being emitted.
         parent: the conditional or loop that contains it.
         workspace: scratch memory with a block for each statement in the checked mode; else None.
+        task_bytes: the bytes of scratch memory of a task that is being emitted; None outside of tasks.
         range_checks: the accesses that a call whose sizes follow from its arguments compares with the
             buffers.
     """
@@ -100,6 +101,7 @@ class Unit:
     node: Node | None = None
     parent: Node | None = None
     workspace: Workspace | None = None
+    task_bytes: int | None = None
     range_checks: list[tuple[ElementRange, Node]] = field(default_factory=list)
 
     @property
@@ -156,6 +158,9 @@ class Unit:
         Returns its offset. Statements run one after another, so all share one offset, except in the checked
         mode.
         """
+        if self.task_bytes is not None:
+            self.task_bytes = largest(self.task_bytes, nbytes)
+            return 0
         if self.sized:
             self.workspace_bytes = nbytes
             return 0
@@ -163,6 +168,12 @@ class Unit:
             return self.workspace.block(nbytes)
         self.workspace_bytes = largest(self.workspace_bytes, nbytes)
         return self.plan.arena_bytes
+
+    @property
+    def scratch_buffer(self) -> int:
+        """The buffer of scratch memory. Each thread that runs tasks has one of its own."""
+        separate = self.sized or self.task_bytes is not None
+        return self.plan.workspace if separate else self.plan.arena
 
     def begin_steps(self) -> int:
         """Begin a step list; returns the index of its head, 0 for the first list."""
@@ -179,7 +190,7 @@ class Unit:
 
     def memory(self, launch: KernelLaunch, lanes: int) -> KernelMemory:
         """Reserve the memory of a kernel's partial results or scratch buffers."""
-        buffer = self.plan.workspace if self.sized else self.plan.arena
+        buffer = self.scratch_buffer
         if launch.partials:
             partial_bytes = launch.total * launch.partial_size * PARTIAL_BYTES
             start = self.reserve(partial_bytes * len(launch.partials))
@@ -427,7 +438,7 @@ class Entry:
         plan, unit = self.unit.plan, self.unit
         start = unit.reserve(nbytes)
         if not unit.sized:
-            return plan.arena, start
+            return unit.scratch_buffer, start
         self.allocate(plan.workspace, [nbytes], node)
         return plan.workspace, start
 

@@ -35,9 +35,11 @@ from dualflow.schedule.program_statements import (
     Multiply,
     RequireCondition,
     RunLoop,
+    RunTasks,
     ScatterRows,
     Statement,
     ValueLayout,
+    unconditional,
     walk_program,
 )
 from dualflow.sizes.size_functions import largest
@@ -46,7 +48,7 @@ from dualflow.sizes.symbolic_sizes import is_static, typical
 POLL_INTERVAL = 16
 """Iterations of a loop between two checks for a signal; a power of two."""
 
-_STEPS = (LaunchNest, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
+_STEPS = (LaunchNest, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory, RunTasks)
 """The statements that are steps in programs with static sizes."""
 _STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER)
 """The routines that are steps in such programs."""
@@ -67,6 +69,11 @@ def _is_step(statement: Statement) -> bool:
     if isinstance(statement, CallRoutine):
         return statement.kind in _STEP_KINDS
     return isinstance(statement, _STEPS)
+
+
+def _run_task(entry: Entry, task: Sequence[Statement]) -> None:
+    """Emit the statements of a task, all of which are steps."""
+    _Control(entry).run(task)
 
 
 class _Control:
@@ -143,7 +150,7 @@ class _Control:
                 if any(isinstance(s, RequireCondition) for s in walk_program((statement,))):
                     open_blocks.enter_context(self.entry.b.if_then(self._ok()))
                     checked = True
-                elif fails(statement.node):
+                elif any(fails(s.node) for s in unconditional((statement,))):
                     checked = False
 
     def _begin(self, statement: Statement) -> None:
@@ -199,6 +206,10 @@ class _Control:
                 self._require(statement)
             case ChooseBranch() | RunLoop():
                 self._control(statement)
+            case RunTasks():
+                imported("dualflow.backends.llvm.task_calls").write_tasks(
+                    self.entry, statement, run_in=_run_task, loops=self.iterations is not None
+                )
             case CallRoutine():
                 self._routine(statement)
 

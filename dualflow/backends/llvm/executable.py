@@ -27,7 +27,7 @@ from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.memory_errors import out_of_memory
-from dualflow.core.records import NamedTuple
+from dualflow.core.records import NamedTuple, replace
 from dualflow.core.spans import span
 from dualflow.graph.compiled import PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
@@ -65,8 +65,13 @@ Calls = list[NativePart | HostStep]
 
 
 def planned(graph: Graph, options: CompileOptions) -> Plan:
-    """The plan of ``graph``, in which loops and conditionals with host calls are host calls."""
+    """The plan of ``graph``, in which loops and conditionals with host calls are host calls.
+
+    With a memory budget, calls run in the order for which the budget was computed.
+    """
     capabilities_here, separate = options.capabilities & capabilities(), bool(switches.checked_side())
+    if options.memory_budget is not None:
+        capabilities_here = replace(capabilities_here, concurrent_calls=1)
     return plan(with_host_fallbacks(graph), capabilities_here, separate=separate, costs=options.cost_model)
 
 

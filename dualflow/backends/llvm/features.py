@@ -1,15 +1,17 @@
 """The fast paths of this backend: which of them work in this process, and why the others don't.
 
 Results are the same without them, but slower: without the C fast call, calls go through ctypes; without the
-linker, LLVM is loaded to link; without threads, loops run on the calling thread; without the own matrix
-product, NumPy's BLAS is called; without the disk cache, each process compiles again; without cached blocks,
-the system zeroes the memory of each large output. The checked mode is listed if it is on.
+linker, LLVM is loaded to link; without threads, loops run on the calling thread; without concurrency, the
+calls of a graph run one after another; without the own matrix product, NumPy's BLAS is called; without the
+disk cache, each process compiles again; without cached blocks, the system zeroes the memory of each large
+output. The checked mode is listed if it is on.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from dualflow.backends.llvm.capabilities import sequential_reason
 from dualflow.backends.llvm.product import gemm_or_blas
 from dualflow.backends.llvm.runtime import block_allocator, elf, fastcall, threads
 from dualflow.backends.runtime import object_cache, switches
@@ -44,7 +46,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
     """The features of this process for tensors of ``tensor_class``.
 
     >>> [feature.name for feature in features(object)]
-    ['C fast call', 'linker', 'threads', 'matrix product', 'disk cache', 'kept blocks']
+    ['C fast call', 'linker', 'threads', 'concurrency', 'matrix product', 'disk cache', 'kept blocks']
     """
     pool = threads.status()
     no_cache = object_cache.unavailable_reason()
@@ -58,6 +60,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
         _unless("C fast call", "c_fast_call", fastcall.unavailable_reason(tensor_class)),
         _unless("linker", "linker", elf.unavailable_reason()),
         FastPathReport("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
+        _unless("concurrency", "concurrency", sequential_reason()),
         FastPathReport("matrix product", "product", gemm_or_blas.uses_own_gemm(), _product()),
         FastPathReport("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
         _unless(

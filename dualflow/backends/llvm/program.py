@@ -129,6 +129,8 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         program = tuple([s for s in program if not binds_or_checks_size(s.node)])
     elif any(s.node.op is GUARD_SIZES for s in program):
         raise UndecidedSize("guards of sizes are evaluated before a program, and its sizes depend on data")
+    if options.checking:
+        imported("dualflow.schedule.race_check").require_no_races(program)
     unit = Unit(
         plan,
         threads.num_thread_indices(options.capabilities.threads),

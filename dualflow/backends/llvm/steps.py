@@ -35,6 +35,7 @@ class StepKind(IntEnum):
     MOVE = 2
     STOP = 3
     NOTE = 4
+    TASKS = 5
 
 
 class StepRecord(NamedTuple):

@@ -21,8 +21,8 @@ def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
     return NumbaExecutable(graph, options)
 
 
-def footprint(graph: Graph) -> Footprint:
-    """The memory that a call of ``graph`` takes."""
+def footprint(graph: Graph, *, in_order: bool = True) -> Footprint:
+    """The memory that a call of ``graph`` takes; its calls always run in order."""
     return planning.footprint(graph, capabilities())
 
 

@@ -22,13 +22,14 @@ PARTS: Final = {
     "product": "NumPy's BLAS is called",
     "cache": "each process compiles anew",
     "blocks": "large outputs are new memory",
+    "concurrency": "the calls of a graph run one after another",
 }
 """The parts that have a switch, and the fallback of each."""
 CHECK_MEMORY: Final = "DUALFLOW_CHECK_MEMORY"
 SIDES: Final = {"": "", "0": "", "1": "end", "end": "end", "begin": "begin"}
 """Values of ``DUALFLOW_CHECK_MEMORY``: the end of buffers that touches a protected page; empty for none."""
-_UNCHECKED: Final = ("c_fast_call", "blocks")
-"""The parts that are off in the checked mode: their machine code allocates memory."""
+_UNCHECKED: Final = ("c_fast_call", "blocks", "concurrency")
+"""The parts that are off in the checked mode: they allocate memory, or run several steps at a time."""
 
 
 def off(part: str) -> str:

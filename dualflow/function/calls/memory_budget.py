@@ -55,7 +55,7 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
         ResourceExhaustedError: no plan stays within the budget.
         FailedPreconditionError: a size depends on data.
     """
-    plan = within_budget(graph, budget, partial(_footprint, backend), costs)
+    plan = within_budget(graph, budget, partial(_footprint, backend, in_order=True), costs)
     if isinstance(plan, SmallestPossible):
         where = f"\n  {plan.node.origin}" if plan.node is not None else ""
         what = "copies" if plan.node is None else _named(plan.node)
@@ -67,14 +67,14 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
     return plan
 
 
-def _footprint(backend: Backend, graph: Graph) -> Footprint:
+def _footprint(backend: Backend, graph: Graph, *, in_order: bool) -> Footprint:
     """The memory of a call of ``graph``, from the plan of ``backend``.
 
     Raises:
         FailedPreconditionError: a size depends on data.
     """
     try:
-        return backend.footprint(graph)
+        return backend.footprint(graph, in_order=in_order)
     except UndecidedSize:
         refuse_unknown(graph, next((n for n in graph.nodes if _has_open_sizes(n)), None))
         raise
@@ -105,7 +105,7 @@ def memory_report(
     graph: Graph, plan: WithinBudget | None, budget: int | None, backend: Backend
 ) -> MemoryReport:
     """The memory of a call of ``graph``; ``plan`` is its rematerialisation, if it has a budget."""
-    footprint = _footprint(backend, graph)
+    footprint = _footprint(backend, graph, in_order=budget is not None)
     if plan is None:
         return MemoryReport(footprint.peak, footprint.arena, budget)
     lines = tuple([f"{_named(n)}, {n.origin}" if n.origin else _named(n) for n in plan.repeated])

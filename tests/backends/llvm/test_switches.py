@@ -125,7 +125,11 @@ def test_a_part_that_is_off_is_reported_with_the_reason(part: str, tmp_path: Pat
 def test_several_parts_are_named_with_commas(tmp_path: Path) -> None:
     program = "import dualflow as df\nparts = df.show_config(mode='dicts')['parts']\n"
     program += "print(*[name for name, part in parts.items() if not part['on']])"
-    assert printed(program, tmp_path, DUALFLOW_DISABLE="linker, pool,").split() == ["linker", "pool"]
+    assert printed(program, tmp_path, DUALFLOW_DISABLE="linker, pool,").split() == [
+        "linker",
+        "pool",
+        "concurrency",
+    ]
 
 
 def test_without_the_pool_no_thread_is_started(tmp_path: Path) -> None:
@@ -148,7 +152,7 @@ def test_a_part_that_does_not_exist_is_refused_at_the_first_call(tmp_path: Path)
     assert done.stdout == "[2. 2. 2.]\n"
     assert last_line(done) == (
         "dualflow.core.errors.InvalidArgumentError: DUALFLOW_DISABLE='linker,pol': there is no part 'pol' to "
-        "switch off; the parts are c_fast_call, linker, pool, product, cache, blocks."
+        "switch off; the parts are c_fast_call, linker, pool, product, cache, blocks, concurrency."
     )
     assert 'program.py", line 4, in <module>' in done.stderr
     assert "importlib" not in done.stderr

@@ -12,7 +12,15 @@ import dualflow as df
 from dualflow.backends.llvm.features import features
 from dualflow.backends.llvm.runtime import fastcall
 
-FACILITIES = ["C fast call", "linker", "threads", "matrix product", "disk cache", "kept blocks"]
+FACILITIES = [
+    "C fast call",
+    "linker",
+    "threads",
+    "concurrency",
+    "matrix product",
+    "disk cache",
+    "kept blocks",
+]
 SOURCE_ROOT = Path(df.__file__).parents[1]
 
 PROGRAM = """

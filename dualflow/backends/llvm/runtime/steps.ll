@@ -15,6 +15,7 @@
 ;   move      2, link, from, to, bytes              both as a buffer and a byte offset
 ;   stop      3, link                               ends the list if a check has failed
 ;   note      4, link                               no operation: the next steps belong to another statement
+;   tasks     5, link, function, ...                lists of steps for several threads: see tasks.ll
 ;
 ; A kernel's context is three addresses: the buffers, the parameters after its own words, the status. If its n is
 ; more than a chunk, it runs in the parallel-for.
@@ -41,7 +42,7 @@ entry:
   br label %next
 
 next:
-  %here = phi ptr [ %list, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ], [ %step, %take ]
+  %here = phi ptr [ %list, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ], [ %step, %tasks ], [ %step, %take ]
   %link.at = getelementptr i64, ptr %here, i64 1
   %link = load i64, ptr %link.at
   %step = getelementptr i64, ptr %here, i64 %link
@@ -55,7 +56,8 @@ take:
   switch i64 %kind, label %kernel [ i64 1, label %product
                                     i64 2, label %move
                                     i64 3, label %stop
-                                    i64 4, label %next ]
+                                    i64 4, label %next
+                                    i64 5, label %tasks ]
 
 kernel:
   %function = load ptr, ptr %function.at
@@ -100,6 +102,11 @@ move:
   %bytes.at = getelementptr i64, ptr %step, i64 6
   %bytes = load i64, ptr %bytes.at
   call ptr @memcpy(ptr %to, ptr %from, i64 %bytes)
+  br label %next
+
+tasks:
+  %run = load ptr, ptr %function.at
+  call void %run(ptr %buffers, ptr %table, ptr %step, ptr %status)
   br label %next
 
 stop:

@@ -110,8 +110,18 @@ def set_num_threads(count: int) -> None:
 @functools.cache
 def pool_source() -> IrSource:
     """The module of the parallel-for."""
-    machine = _MACHINES[os.uname().machine] if available() else _ELSEWHERE
-    return IrSource(jit.shipped_text("pool.ll") + machine, ("df_pfor",))
+    return IrSource(jit.shipped_text("pool.ll") + _machine(), ("df_pfor",))
+
+
+@functools.cache
+def tasks_source() -> IrSource:
+    """The module that runs the tasks of a region on the threads of a pool."""
+    return IrSource(jit.shipped_text("tasks.ll") + _machine(), ("df_run_tasks",))
+
+
+def _machine() -> str:
+    """The functions of ``pool.ll`` and ``tasks.ll`` that depend on the processor."""
+    return _MACHINES[os.uname().machine] if available() else _ELSEWHERE
 
 
 def pool(background: jit.BackgroundCompilation | None = None) -> Pool:

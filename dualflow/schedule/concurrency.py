@@ -1,0 +1,395 @@
+"""Regions of a plan whose calls run concurrently, and whether that pays.
+
+    q = x @ a     k = x @ b     v = x @ c           three tasks without dependences
+    s = softmax(q @ k.T)                            a task after the first two
+    y = s @ v                                       a task after that and the third
+
+The calls of a graph depend on each other by the storage that they read and write. Between calls that have to
+run alone, such as loops, checks and NumPy kernels, the others form a *window*. A window becomes a *region* of
+tasks if the estimated time on several threads is clearly less than that of its calls in order, each of which
+splits its own loops over the threads. So a graph of large calls stays as it is.
+
+A task is one call, or several that run in order on one thread: a chain, or calls so short that handing them
+to another thread costs more than they take. (Sarkar, "Partitioning and scheduling parallel programs for
+multiprocessors", 1989.)
+
+Order in which calls take effect: a call that may fail comes after earlier ones that may fail, so the first
+error is that of the program in order; a call that writes to an input is in no region with an earlier call
+that may fail.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterator, Sequence
+
+from dualflow.core.records import NamedTuple
+from dualflow.graph.cost_model import CostModel
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Node
+from dualflow.graph.list_schedule import (
+    Dependences,
+    chain_costs,
+    makespan,
+    successors,
+    useful_workers,
+)
+from dualflow.graph.views import sizes
+from dualflow.graph.work import nanoseconds
+from dualflow.ops.record import Effect
+from dualflow.schedule.operands import CallKind, StridedNode, kind_of
+from dualflow.sizes.symbolic_sizes import is_static
+
+MAX_STEPS = 256
+"""The most calls of a region: planning its memory takes quadratic time."""
+TASK_NS = 300.0
+"""The time of taking a task, and of releasing those that wait for it."""
+REGION_NS = 2500.0
+"""The time of waking the threads of a region, and of waiting for the last."""
+SPLIT_NS = 2000.0
+"""The same for a call that splits its loops."""
+LEAST_GAIN = 0.85
+"""The fraction of the time in order that a region may take at most."""
+
+_CONCURRENT = frozenset(
+    (
+        CallKind.KERNEL,
+        CallKind.ASSEMBLY,
+        CallKind.PRODUCT,
+        CallKind.WINDOW_SUM,
+        CallKind.SCATTER,
+        CallKind.BOUNDS,
+        CallKind.MOVE,
+        CallKind.FOURIER,
+    )
+)
+"""The kinds of calls that may run in a task: machine code that returns soon, and doesn't call Python."""
+
+
+class StepAccess(NamedTuple):
+    """What a step reads and writes.
+
+    Attributes:
+        reads, writes: the keys of the storage.
+        writes_input: whether it writes to an input of the graph, such as a variable.
+        fails: whether it may end the program.
+    """
+
+    reads: tuple[Hashable, ...]
+    writes: tuple[Hashable, ...]
+    writes_input: bool
+    fails: bool
+
+
+class Task(NamedTuple):
+    """Steps that one thread runs in order.
+
+    Attributes:
+        steps: their numbers, which are consecutive.
+        before: the numbers of the tasks of the region that end before it begins, all smaller than its own.
+        chain_ns: the estimated time of the longest chain of tasks that begins with it.
+    """
+
+    steps: range
+    before: tuple[int, ...]
+    chain_ns: float
+
+
+class Region(NamedTuple):
+    """Consecutive steps of a plan as tasks, which threads may run at the same time.
+
+    Attributes:
+        tasks: the tasks, in an order that is right for one thread.
+        threads: the number of threads that are of use.
+    """
+
+    tasks: tuple[Task, ...]
+    threads: int
+
+    @property
+    def steps(self) -> range:
+        """The numbers of all steps."""
+        return range(self.tasks[0].steps.start, self.tasks[-1].steps.stop)
+
+    def earlier(self) -> list[int]:
+        """For each task the tasks that have ended when it begins, and itself: bit ``i`` is task ``i``."""
+        masks: list[int] = []
+        for number, task in enumerate(self.tasks):
+            mask = 1 << number
+            for source in task.before:
+                mask |= masks[source]
+            masks.append(mask)
+        return masks
+
+
+class ConcurrentOrder(NamedTuple):
+    """An order of steps, as positions in the order without regions, and the regions in it."""
+
+    order: tuple[int, ...]
+    regions: tuple[Region, ...]
+
+
+class _Window(NamedTuple):
+    """Consecutive steps that may run concurrently.
+
+    Attributes:
+        steps: their numbers.
+        costs: the estimated time of each on one thread, in ns.
+        split: the same if it splits its loops over all threads.
+        before: the steps that each depends on, numbered from the first step of the window.
+    """
+
+    steps: range
+    costs: tuple[float, ...]
+    split: tuple[float, ...]
+    before: tuple[tuple[int, ...], ...]
+
+    def part(self, begin: int, end: int) -> _Window:
+        """Some consecutive steps of the window, numbered from ``begin`` to ``end``."""
+        before = tuple([tuple([i - begin for i in x if i >= begin]) for x in self.before[begin:end]])
+        return _Window(self.steps[begin:end], self.costs[begin:end], self.split[begin:end], before)
+
+
+class _Choice(NamedTuple):
+    """A window as tasks of its steps, and the estimated time on several threads."""
+
+    window: _Window
+    groups: list[list[int]]
+    ns: float
+
+
+def concurrent_order(
+    steps: Sequence[StridedNode], accesses: Sequence[StepAccess], costs: CostModel, threads: int
+) -> ConcurrentOrder:
+    """The order of ``steps`` with regions where they pay; without any, the order as it is.
+
+    Args:
+        steps: the calls in order.
+        accesses: what each reads and writes.
+        costs: the figures of the processor.
+        threads: the number of threads.
+    """
+    order = list(range(len(steps)))
+    regions: list[Region] = []
+    for window in _windows(steps, accesses, costs, threads):
+        for choice in _choices(window, costs, threads):
+            region, positions = _region(choice, threads)
+            regions.append(region)
+            order[region.steps.start : region.steps.stop] = positions
+    return ConcurrentOrder(tuple(order), tuple(regions))
+
+
+# Windows
+
+
+def _windows(
+    steps: Sequence[StridedNode], accesses: Sequence[StepAccess], costs: CostModel, threads: int
+) -> Iterator[_Window]:
+    """The windows that have at least two steps."""
+    begin, failing = 0, False
+    for at in range(len(steps) + 1):
+        concurrent = at < len(steps) and _may_be_concurrent(steps[at].node)
+        late = concurrent and failing and accesses[at].writes_input
+        if not concurrent or late or at - begin == MAX_STEPS:
+            if at - begin > 1:
+                yield _window(steps, accesses, range(begin, at), costs, threads)
+            begin, failing = (at if concurrent else at + 1), False
+        failing |= concurrent and accesses[at].fails
+
+
+def _may_be_concurrent(node: Node) -> bool:
+    """Whether a step may run in a task: it is machine code of a static size, without loops over scalars.
+
+    Those poll for signals, which only the main thread handles.
+    """
+    if kind_of(node) not in _CONCURRENT or node.effect not in (None, Effect.CHECK):
+        return False
+    body = body_of(node)
+    nodes = (node,) if body is None else (node, *body.nodes)
+    if body is not None and any(n.bodies for n in body.nodes):
+        return False
+    values = (v for n in nodes for v in (*n.inputs, *n.outputs))
+    return all(v.spec.shape.is_static and is_static(sizes(v)) for v in values)
+
+
+def _window(
+    steps: Sequence[StridedNode],
+    accesses: Sequence[StepAccess],
+    numbers: range,
+    costs: CostModel,
+    threads: int,
+) -> _Window:
+    kinds = [kind_of(steps[i].node) for i in numbers]
+    ns = [nanoseconds(steps[i].node, costs) for i in numbers]
+    split = [_split_ns(x, kind, costs, threads) for x, kind in zip(ns, kinds, strict=True)]
+    return _Window(numbers, tuple(ns), tuple(split), dependences([accesses[i] for i in numbers]))
+
+
+def _split_ns(ns: float, kind: CallKind, costs: CostModel, threads: int) -> float:
+    """The time of a call that splits its loops over threads, if it is long enough."""
+    chunk_ns = costs.chunk_ns * (2 if kind is CallKind.PRODUCT else 1)
+    parts = min(threads, int(ns / chunk_ns))
+    return ns if parts < 2 else min(ns, ns / parts + SPLIT_NS)
+
+
+def dependences(accesses: Sequence[StepAccess]) -> tuple[tuple[int, ...], ...]:
+    """For each step the earlier ones that it depends on.
+
+    They wrote what it reads, or accessed what it writes; of steps that may fail, also the previous one.
+
+    >>> def access(reads, writes):
+    ...     return StepAccess(reads, writes, False, False)
+    >>> dependences([access((), "a"), access("a", "b"), access((), "c"), access("c", "a")])
+    ((), (0,), (), (0, 1, 2))
+    """
+    writer: dict[Hashable, int] = {}
+    readers: dict[Hashable, list[int]] = {}
+    failing: int | None = None
+    before: list[tuple[int, ...]] = []
+    for step, access in enumerate(accesses):
+        sources = {writer[key] for key in (*access.reads, *access.writes) if key in writer}
+        for key in access.writes:
+            sources.update(readers.pop(key, ()))
+            writer[key] = step
+        for key in access.reads:
+            if key not in access.writes:
+                readers.setdefault(key, []).append(step)
+        if access.fails:
+            sources.update(() if failing is None else (failing,))
+            failing = step
+        before.append(tuple(sorted(sources)))
+    return tuple(before)
+
+
+# Choices
+
+
+def _choices(window: _Window, costs: CostModel, threads: int) -> list[_Choice]:
+    """The parts of a window that become regions: all of it, those between long calls, or none."""
+    whole = _choice(window, costs, threads)
+    parts = [choice for part in _between_long(window) if (choice := _choice(part, costs, threads))]
+    in_order = sum(window.split)
+    ns_of_parts = in_order - sum(sum(choice.window.split) - choice.ns for choice in parts)
+    if whole is not None and whole.ns <= ns_of_parts:
+        return [whole]
+    return parts
+
+
+def _between_long(window: _Window) -> Iterator[_Window]:
+    """The parts of a window between calls that are faster on several threads."""
+    begin = 0
+    for at in range(len(window.steps) + 1):
+        if at == len(window.steps) or window.split[at] < window.costs[at]:
+            if 1 < at - begin < len(window.steps):
+                yield window.part(begin, at)
+            begin = at + 1
+
+
+def _choice(window: _Window, costs: CostModel, threads: int) -> _Choice | None:
+    """The window as a region; None if that doesn't pay."""
+    in_order = sum(window.split)
+    span = max(chain_costs(window.costs, window.before))
+    most = min(LEAST_GAIN * in_order, in_order - costs.chunk_ns / 2)
+    if max(span, sum(window.costs) / threads) + REGION_NS > most:
+        return None
+    groups = grouped(window.costs, window.before, costs.chunk_ns / 2)
+    times = [sum(window.costs[i] for i in group) + TASK_NS for group in groups]
+    ns = makespan(times, _between(groups, window.before), threads) + REGION_NS
+    return _Choice(window, groups, ns) if ns <= most else None
+
+
+def _region(choice: _Choice, threads: int) -> tuple[Region, list[int]]:
+    """The region of a choice, and the previous numbers of its steps."""
+    window, groups, _ = choice
+    before = _between(groups, window.before)
+    times = [sum(window.costs[i] for i in group) + TASK_NS for group in groups]
+    chains = chain_costs(times, before)
+    positions = [window.steps[i] for group in groups for i in group]
+    tasks, at = [], window.steps.start
+    for group, sources, chain in zip(groups, before, chains, strict=True):
+        tasks.append(Task(range(at, at + len(group)), sources, chain))
+        at += len(group)
+    most = min(threads, len(groups))
+    return Region(tuple(tasks), useful_workers(times, before, most)), positions
+
+
+def grouped(costs: Sequence[float], before: Dependences, short: float) -> list[list[int]]:
+    """Steps in groups that run in order on one thread, and the groups in an order that keeps dependences.
+
+    A step joins the group of its sources if it is the only step that waits for it, or if both together take
+    less than ``short``. So does a group that only the step waits for. A path from a group never comes back to
+    it.
+
+    Args:
+        costs: the time of each step.
+        before: the steps that each depends on.
+        short: the time up to which steps are joined that could run at the same time.
+
+    >>> grouped([9.0, 9.0, 9.0, 9.0], [(), (0,), (), (1, 2)], 5.0)
+    [[0, 1], [2], [3]]
+    """
+    after = successors(before)
+    group_of: list[int] = []
+    members: dict[int, list[int]] = {}
+    total: dict[int, float] = {}
+    exits: dict[int, set[int]] = {}
+    for step, cost in enumerate(costs):
+        sources = {group_of[i] for i in before[step]}
+        joined = _joined(step, cost, sources, total, exits, short)
+        group = joined[0] if joined else step
+        steps = sorted([i for other in joined for i in members.pop(other)])
+        members[group] = [*steps, step]
+        total[group] = sum([total[other] for other in joined]) + cost
+        exits[group] = set().union(*(exits[other] for other in joined), after[step]) - {step}
+        group_of.append(group)
+        for i in steps:
+            group_of[i] = group
+    return _in_order(list(members.values()), before)
+
+
+def _joined(
+    step: int,
+    cost: float,
+    sources: set[int],
+    total: dict[int, float],
+    exits: dict[int, set[int]],
+    short: float,
+) -> list[int]:
+    """The groups that ``step`` joins."""
+    if len(sources) == 1:
+        (only,) = sources
+        return [only] if exits[only] == {step} or total[only] + cost <= short else []
+    joined: list[int] = []
+    for source in sorted(sources, key=lambda group: (total[group], group)):
+        if exits[source] == {step} and total[source] + cost <= short:
+            joined.append(source)
+            cost += total[source]
+    return joined
+
+
+def _in_order(groups: Sequence[list[int]], before: Dependences) -> list[list[int]]:
+    """Groups in an order that keeps dependences; of several possible ones, that of their first steps."""
+    sources = _between(groups, before)
+    after = successors(sources)
+    waits = [len(x) for x in sources]
+    ready = [(groups[i][0], i) for i, count in enumerate(waits) if not count]
+    heapq.heapify(ready)
+    order: list[list[int]] = []
+    while ready:
+        _, group = heapq.heappop(ready)
+        order.append(groups[group])
+        for other in after[group]:
+            waits[other] -= 1
+            if not waits[other]:
+                heapq.heappush(ready, (groups[other][0], other))
+    assert len(order) == len(groups), "no group depends on itself"
+    return order
+
+
+def _between(groups: Sequence[Sequence[int]], before: Dependences) -> list[tuple[int, ...]]:
+    """For each group, the other groups that its steps depend on."""
+    group_of = {step: number for number, group in enumerate(groups) for step in group}
+    return [
+        tuple(sorted({group_of[i] for step in group for i in before[step]} - {number}))
+        for number, group in enumerate(groups)
+    ]

@@ -1,0 +1,29 @@
+"""The sizes of loop-carried values that iterations change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.control_spec import LoopSpec
+from dualflow.schedule.planned import ChangingSize
+
+
+def changing_places(loop: LoopSpec) -> list[int]:
+    """The positions of the loop-carried values whose sizes an iteration changes."""
+    pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
+    return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
+
+
+def changing_sizes(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
+    """The sizes of loop-carried values that iterations change; ``inputs`` are the loop's input specs."""
+    changing: dict[int, ChangingSize] = {}
+    for i in changing_places(loop):
+        before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))
+        for start, extent, following in zip(inputs[i].shape, before, after, strict=True):
+            if extent != following:
+                assert extent is not None, "sizes are static or symbolic"
+                assert start is not None, "sizes are static or symbolic"
+                assert following is not None, "sizes are static or symbolic"
+                changing[extent] = ChangingSize(extent, start, following)
+    return tuple(changing.values())
