@@ -41,6 +41,7 @@ from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CallRoutine, Statement, statements
+from dualflow.schedule.race_check import require_no_races
 from dualflow.sizes.symbolic_sizes import (
     SizeVariable,
     SymInt,
@@ -130,7 +131,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     elif any(s.node.op is GUARD_SIZES for s in program):
         raise UndecidedSize("guards of sizes are evaluated before a program, and its sizes depend on data")
     if options.checking:
-        imported("dualflow.schedule.race_check").require_no_races(program)
+        require_no_races(program)
     unit = Unit(
         plan,
         threads.num_thread_indices(options.capabilities.threads),
