@@ -34,10 +34,10 @@ def weighted(draw: st.DrawFn) -> tuple[list[float], Before]:
 
 def ancestors(before: Sequence[Sequence[int]]) -> list[set[int]]:
     """For each task all tasks that it depends on, directly or not."""
-    found: list[set[int]] = []
+    earlier: list[set[int]] = []
     for sources in before:
-        found.append(set(sources).union(*(found[i] for i in sources)))
-    return found
+        earlier.append(set(sources).union(*(earlier[i] for i in sources)))
+    return earlier
 
 
 # The time of a graph of tasks
