@@ -1,4 +1,4 @@
-"""The matrix product of 8-bit integers, with sums of 32 bits: what quantised layers compute."""
+"""The matrix product of 8-bit integers, with sums of 32 bits: what quantized layers compute."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class _ChainStep(NamedTuple):
     """An op between a product and its factor: a reshape that keeps columns, or a sum with a constant.
 
     Attributes:
-        shape: of a reshape, with -1 for an open size; None for a sum.
+        shape: of a reshape, with -1 for a dynamic size; None for a sum.
         constant: the second operand of a sum.
         subtracts: whether it is subtracted.
     """

@@ -1,4 +1,4 @@
-"""Calibration: the ranges of the floats that quantised products read, observed on data."""
+"""Calibration: the ranges of the floats that quantized products read, observed on data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dualflow.rewrites.freeze import as_function, frozen_graph
 REWRITES_BEFORE: Final = (fold_batch_norm,)
 """The rewrites that are applied before products are counted."""
 _MIN_INNER: Final = 32
-"""The smallest inner size that is quantised: for a smaller one, quantising x takes longer than it saves."""
+"""The smallest inner size that is quantized: for a smaller one, quantizing x takes longer than it saves."""
 _MAX_INNER: Final = (1 << 31) // (255 * 128)
 """The largest inner size for which sums of 32 bits can't overflow."""
 
@@ -35,12 +35,12 @@ _MAX_INNER: Final = (1 << 31) // (255 * 128)
 _Range = tuple[float, float]
 
 
-class QuantisableProduct(NamedTuple):
-    """A product of a frozen graph that can be quantised.
+class QuantizableProduct(NamedTuple):
+    """A product of a frozen graph that can be quantized.
 
     Attributes:
         node: the matrix product; its second input is constant.
-        source: the value that is quantised: what the product reads, before views and padding.
+        source: the value that is quantized: what the product reads, before views and padding.
     """
 
     node: Node
@@ -102,8 +102,8 @@ def calibrate(f: Callable[..., Any], data: Iterable[Any]) -> Calibration:
     """
     function = as_function(f)
     ranges: list[_Range] = []
-    calibrated: list[QuantisableProduct] | None = None
-    graphs: dict[int, tuple[Graph, list[QuantisableProduct]]] = {}
+    calibrated: list[QuantizableProduct] | None = None
+    graphs: dict[int, tuple[Graph, list[QuantizableProduct]]] = {}
     for element in data:
         arguments = element if isinstance(element, tuple) else (element,)
         trace, inputs = function.trace_for(arguments, {})
@@ -123,7 +123,7 @@ def calibrate(f: Callable[..., Any], data: Iterable[Any]) -> Calibration:
     return Calibration(function, tuple(ranges), tuple([_shape(p) for p in calibrated]), lines)
 
 
-def _extended(before: _Range, array: np.ndarray[Any, Any], product: QuantisableProduct) -> _Range:
+def _extended(before: _Range, array: np.ndarray[Any, Any], product: QuantizableProduct) -> _Range:
     """The range with the elements of ``array``; it always contains 0."""
     low, high = float(array.min(initial=0.0)), float(array.max(initial=0.0))
     if not np.isfinite(low + high):
@@ -134,7 +134,7 @@ def _extended(before: _Range, array: np.ndarray[Any, Any], product: QuantisableP
     return min(before[0], low), max(before[1], high)
 
 
-def require_same(shapes: Sequence[tuple[int, ...]], current: Sequence[QuantisableProduct], name: str) -> None:
+def require_same(shapes: Sequence[tuple[int, ...]], current: Sequence[QuantizableProduct], name: str) -> None:
     """Raise if a trace has other products than the calibrated one."""
     if [_shape(p) for p in current] != list(shapes):
         raise InvalidArgumentError(
@@ -143,12 +143,12 @@ def require_same(shapes: Sequence[tuple[int, ...]], current: Sequence[Quantisabl
         )
 
 
-def products(graph: Graph) -> list[QuantisableProduct]:
-    """The products of a frozen graph that can be quantised, in program order."""
-    return [QuantisableProduct(n, source_of(n.inputs[0])) for n in graph.nodes if _is_quantisable(n)]
+def products(graph: Graph) -> list[QuantizableProduct]:
+    """The products of a frozen graph that can be quantized, in program order."""
+    return [QuantizableProduct(n, source_of(n.inputs[0])) for n in graph.nodes if _is_quantizable(n)]
 
 
-def _is_quantisable(node: Node) -> bool:
+def _is_quantizable(node: Node) -> bool:
     """Whether ``node`` is a product of float32 with a constant matrix."""
     if node.op is not MATMUL or node.attrs.get("transpose_a") or node.output.spec.dtype is not float32:
         return False
@@ -159,7 +159,7 @@ def _is_quantisable(node: Node) -> bool:
 
 
 def source_of(value: Value) -> Value:
-    """The value of which ``value`` shows elements, with zeros around: what is quantised, once."""
+    """The value of which ``value`` shows elements, with zeros around: what is quantized, once."""
     while value.node is not None and _moves_elements(value.node):
         value = value.node.inputs[0]
     return value
@@ -169,5 +169,5 @@ def _moves_elements(node: Node) -> bool:
     return isinstance(node.op.kind, View) or (node.op is PAD and not node.attrs["value"])
 
 
-def _shape(product: QuantisableProduct) -> tuple[int, ...]:
+def _shape(product: QuantizableProduct) -> tuple[int, ...]:
     return tuple([n or 0 for n in product.node.inputs[1].spec.shape])

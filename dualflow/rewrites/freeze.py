@@ -38,7 +38,7 @@ _STEPS: Final = (
     "leftovers",
 )
 _PASSES: Final = tuple(step for step in SIMPLIFICATIONS if step.name in _STEPS)
-"""The simplifications that keep graphs with open sizes as they are."""
+"""The simplifications that keep graphs with dynamic sizes as they are."""
 
 
 @entry

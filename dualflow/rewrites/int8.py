@@ -1,6 +1,6 @@
-"""Post-training quantisation: dense and convolution layers as products of 8-bit integers.
+"""Post-training quantization: dense and convolution layers as products of 8-bit integers.
 
-An activation ``x`` is quantised to bytes, ``q = round(x / scale) + zero_point``, with one scale and one zero
+An activation ``x`` is quantized to bytes, ``q = round(x / scale) + zero_point``, with one scale and one zero
 point for the tensor; weights to signed bytes, ``round(w / scale[j])``, with a scale for each column. Then
 
     (x @ w)[i, j] = scale * scale[j] * (sum_k q[i, k] * wq[k, j]  -  zero_point * sum_k wq[k, j])
@@ -35,7 +35,7 @@ from dualflow.ops.rounding import round as round_to_even
 from dualflow.rewrites.calibration import (
     REWRITES_BEFORE,
     Calibration,
-    QuantisableProduct,
+    QuantizableProduct,
     products,
     require_same,
 )
@@ -113,7 +113,7 @@ def quantized_graph(graph: Graph, calibration: Calibration, weights: dict[int, _
 
 
 class _QuantParams(NamedTuple):
-    """Quantisation parameters of a tensor: a byte represents the float ``scale * (byte - zero_point)``."""
+    """Quantization parameters of a tensor: a byte represents the float ``scale * (byte - zero_point)``."""
 
     scale: float
     zero_point: int
@@ -142,7 +142,7 @@ class _QuantizedWeights(NamedTuple):
 
     @classmethod
     def of(cls, product: Node, params: _QuantParams) -> _QuantizedWeights:
-        """The weights of a float product, for a left operand quantised with ``params``."""
+        """The weights of a float product, for a left operand quantized with ``params``."""
         node = product.inputs[1].node
         assert node is not None, "weights are a constant"
         weights = constant_of(node).T if product.attrs.get("transpose_b") else constant_of(node)
@@ -157,7 +157,7 @@ class _QuantizedWeights(NamedTuple):
 
 
 class _Quantizer:
-    """Builds integer products; a value that several products read with equal parameters is quantised once."""
+    """Builds integer products; a value that several products read with equal parameters is quantized once."""
 
     def __init__(self, replaced: dict[Value, Value]) -> None:
         self._replaced = replaced
@@ -165,7 +165,7 @@ class _Quantizer:
         self._nodes: list[Node] = []
 
     def expansion(
-        self, product: QuantisableProduct, params: _QuantParams, weights: _QuantizedWeights
+        self, product: QuantizableProduct, params: _QuantParams, weights: _QuantizedWeights
     ) -> Expansion:
         """The replacement of a float product."""
         node = product.node
@@ -175,7 +175,7 @@ class _Quantizer:
         return Expansion(nodes, [result])
 
     def _as_bytes(self, value: Value, source: Value, params: _QuantParams, product: Node) -> Value:
-        """``value`` quantised: ``source`` is quantised, and views and padding after it then move bytes."""
+        """``value`` quantized: ``source`` is quantized, and views and padding after it then move bytes."""
         chain: list[Node] = []
         at = value
         while (at, params) not in self._bytes and at is not source:
@@ -204,7 +204,7 @@ def _quantize(params: _QuantParams) -> Callable[..., Any]:
     inverse, zero = float(np.float32(1.0 / params.scale)), float(params.zero_point)
 
     def compute(x: Any) -> Any:
-        """Quantise floats to bytes."""
+        """Quantize floats to bytes."""
         quotients = round_to_even(x * inverse)
         return cast(clip_by_value(quotients + zero if zero else quotients, 0.0, _MAX_BYTE), uint8)
 

@@ -1,4 +1,4 @@
-"""Quantised functions: close to the float ones, a quarter of their size, and made of plain ops."""
+"""Quantized functions: close to the float ones, a quarter of their size, and made of plain ops."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_convolutions_with_padding_and_batch_norm(options: dict[str, Any], chann
     assert "integer_product" in ops(g, images)
 
 
-def test_one_value_is_quantised_once() -> None:
+def test_one_value_is_quantized_once() -> None:
     x, v, w = normal(3, 32), normal(32, 4), normal(32, 4)
     f = quantized(lambda x: (x @ v) * (x @ w), x)
     assert ops(f, x).count("round") == 1
@@ -97,7 +97,7 @@ def test_layers_of_few_values_and_products_of_arguments_stay() -> None:
     assert ops(f, x).count("matmul") == 2
 
 
-def test_more_axes_and_open_sizes() -> None:
+def test_more_axes_and_dynamic_sizes() -> None:
     w = normal(32, 16) / 4.0
     f = df.function(lambda x: df.tanh(x @ w), input_signature=[df.TensorSpec([None, None, 32])])
     g = quantized(f, df.clip_by_value(normal(2, 50, 32), -1.0, 1.0))
@@ -223,7 +223,7 @@ def test_an_exported_onnx_model_has_the_same_bits(tmp_path: Path) -> None:
     assert bits(result) == bits(g(images).numpy())
 
 
-def test_a_keras_model_is_quantised_with_its_batch_normalisation() -> None:
+def test_a_keras_model_is_quantized_with_its_batch_normalisation() -> None:
     keras = df.keras
     layers = keras.layers
     model = keras.Sequential(

@@ -16,15 +16,15 @@ from dualflow.ops.comparison import equal, less_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.quantizing.grids import (
+from dualflow.ops.quantization.grids import (
     ROUNDINGS,
-    along,
-    choice,
+    broadcast_bound,
+    checked_choice,
+    checked_dtype,
     clamped,
     floats,
     grid_around_zero,
     half_away,
-    stored,
 )
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.selection import where
@@ -56,41 +56,45 @@ def quantize(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Quantized:
-    """Floats as integers, whose lowest and highest represent the ends of a range.
+    """Floats as integers of a range: the lowest integer represents its minimum, the highest its maximum.
 
     Args:
-        input: real numbers, of any shape; those outside of the range become its ends.
-        min_range: the lower end, one number, or one for each place of ``axis``; at most 0 is taken.
-        max_range: the upper end; at least 0, and more than the lower end, is taken.
+        input: real numbers, of any shape; those outside of the range are clipped to it.
+        min_range: the lower bound: a scalar, or one for each index of ``axis``. min(min_range, 0) is used.
+        max_range: the upper bound, likewise. max(max_range, 0) is used, and more than the lower bound.
         T: the dtype: int8, uint8, int16, uint16 or int32, or ``df.qint8`` and so on, which are these.
-        mode: "MIN_COMBINED" lays the integers evenly over the range, "MIN_FIRST" so that 0 is one of them
-            exactly, "SCALED" so that 0 stands for 0.
+        mode: "MIN_COMBINED" maps the integers linearly to the range, "MIN_FIRST" likewise, with an integer
+            that represents 0.0 exactly, "SCALED" symmetrically: 0 represents 0.0.
         round_mode: "HALF_AWAY_FROM_ZERO", or for "SCALED" also "HALF_TO_EVEN".
-        narrow_range: leave out the lowest integer; for "SCALED".
-        axis: the axis whose places have ranges of their own.
-        ensure_minimum_range: the least width of the range, for ends of up to 1; relative to larger ones.
+        narrow_range: whether to leave out the lowest integer; for "SCALED".
+        axis: the channel axis, with a range for each index; None for one range.
+        ensure_minimum_range: the minimum width of the range, relative to max(1, abs(min), abs(max)).
 
     Returns:
         ``output``, ``output_min`` and ``output_max``: the integers, and the range that they represent.
 
     Raises:
-        InvalidArgumentError: a range backwards or of another shape, or another mode.
-        DTypeError: another dtype, or complex numbers.
+        InvalidArgumentError: ``min_range`` is more than ``max_range``, a shape doesn't match ``axis``, or a
+            mode is unknown.
+        DTypeError: ``T`` isn't a quantized dtype, or ``input`` holds complex numbers.
 
     >>> import dualflow as df
     >>> df.quantization.quantize([-1.0, 0.5, 7.0], 0.0, 6.0, df.quint8).output.numpy()
     array([  0,  21, 255], dtype=uint8)
     """
-    x, dtype = floats(input), stored(T)
-    choice(mode, "mode", _MODES)
-    rounding = ROUNDINGS[choice(round_mode, "round_mode", ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"))]
+    x, dtype = floats(input), checked_dtype(T)
+    checked_choice(mode, "mode", _MODES)
+    rounding = ROUNDINGS[checked_choice(round_mode, "round_mode", ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"))]
     if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
         raise InvalidArgumentError(f"round_mode HALF_TO_EVEN is of mode SCALED, not of {mode}.")
-    low, high = along(x, min_range, axis, "min_range"), along(x, max_range, axis, "max_range")
+    low, high = (
+        broadcast_bound(x, min_range, axis, "min_range"),
+        broadcast_bound(x, max_range, axis, "max_range"),
+    )
     low = required(low, reduce_all(less_equal(low, high)), "min_range is not more than max_range.")
-    least = maximum(maximum(magnitude(low), magnitude(high)), 1) * ensure_minimum_range
+    min_width = maximum(maximum(magnitude(low), magnitude(high)), 1) * ensure_minimum_range
     low = minimum(low, 0)
-    high = maximum(maximum(high, low + least), 0)
+    high = maximum(maximum(high, low + min_width), 0)
     if mode == "SCALED":
         first, last = float(dtype.min) + narrow_range, float(dtype.max)
         scale, _ = grid_around_zero(low, high, first, last)
@@ -102,7 +106,7 @@ def quantize(
     else:
         scale = (float(dtype.max) - float(dtype.min)) / (high - low)
         rounded = half_away((clamped(x, low, high) - low) * scale - _half_range(dtype))
-    return Quantized(cast(rounded, dtype), _flat(low, axis), _flat(high, axis))
+    return Quantized(cast(rounded, dtype), _as_vector(low, axis), _as_vector(high, axis))
 
 
 def dequantize(
@@ -119,10 +123,10 @@ def dequantize(
 
     Args:
         input: integers of a quantized dtype.
-        min_range: the lower end of the range: a scalar, or one for each position of ``axis``.
-        max_range: the upper end, likewise.
+        min_range: the lower bound of the range: a scalar, or one for each index of ``axis``.
+        max_range: the upper bound, likewise.
         mode: the mode of :func:`quantize`.
-        axis: the axis whose positions have ranges of their own; None for one range.
+        axis: the channel axis, with a range for each index; None for one range.
         narrow_range: whether the lowest integer is left out; for "SCALED".
         dtype: the dtype of the result; float32 by default.
 
@@ -130,18 +134,21 @@ def dequantize(
         A tensor with the shape of ``input`` and dtype ``dtype``.
 
     Raises:
-        InvalidArgumentError: a range of another shape, or another mode.
-        DTypeError: other dtypes.
+        InvalidArgumentError: a shape doesn't match ``axis``, or ``mode`` is unknown.
+        DTypeError: ``input`` doesn't have a quantized dtype.
 
     >>> import dualflow as df
     >>> df.quantization.dequantize(df.constant([0, 128, 255], df.quint8), 0.0, 6.0).numpy().round(4)
     array([0.    , 3.0118, 6.    ], dtype=float32)
     """
     quantized = convert_to_tensor(input)
-    kind = stored(quantized.dtype)
+    kind = checked_dtype(quantized.dtype)
     x = cast(quantized, float32)
-    choice(mode, "mode", _MODES)
-    low, high = along(x, min_range, axis, "min_range"), along(x, max_range, axis, "max_range")
+    checked_choice(mode, "mode", _MODES)
+    low, high = (
+        broadcast_bound(x, min_range, axis, "min_range"),
+        broadcast_bound(x, max_range, axis, "max_range"),
+    )
     lowest, highest = float(kind.min), float(kind.max)
     if mode == "SCALED":
         first = lowest + narrow_range
@@ -164,20 +171,20 @@ def quantized_concat(
     input_maxes: Sequence[Any],
     name: str | None = None,
 ) -> Quantized:
-    """Quantized tensors joined along an axis, in the union of their ranges.
+    """Quantized tensors joined broadcast_bound an axis, in the union of their ranges.
 
     Args:
         concat_dim: the axis.
         values: a list of tensors of one quantized dtype.
-        input_mins: the lower end of the range of each.
-        input_maxes: the upper end of the range of each.
+        input_mins: the lower bound of each range.
+        input_maxes: the upper bound of each range.
 
     Returns:
-        A named tuple: ``output``, with the dtype of ``values``, and the ends of its range.
+        A named tuple: ``output``, with the dtype of ``values``, and the bounds of its range.
 
     Raises:
-        InvalidArgumentError: no values, or other numbers of ends.
-        DTypeError: another dtype.
+        InvalidArgumentError: ``values`` is empty, or the number of bounds differs.
+        DTypeError: ``values`` don't have a quantized dtype.
 
     >>> import dualflow as df
     >>> parts = [df.constant([2, 4], df.quint8), df.constant([3], df.quint8)]
@@ -187,21 +194,21 @@ def quantized_concat(
     if not len(values) or len(values) != len(input_mins) or len(values) != len(input_maxes):
         raise InvalidArgumentError(
             f"quantized_concat takes a range for each of its values, not {len(input_mins)} and "
-            f"{len(input_maxes)} ends for {len(values)}."
+            f"{len(input_maxes)} bounds for {len(values)}."
         )
-    dtype = stored(convert_to_tensor(values[0]).dtype)
-    lows, highs = ([cast(end, float32) for end in ends] for ends in (input_mins, input_maxes))
+    dtype = checked_dtype(convert_to_tensor(values[0]).dtype)
+    lows, highs = ([cast(bound, float32) for bound in bounds] for bounds in (input_mins, input_maxes))
     low, high = cast(0.0, float32), highs[0]
-    for end in lows:
-        low = minimum(low, end)
-    for end in highs:
-        high = maximum(high, end)
+    for bound in lows:
+        low = minimum(low, bound)
+    for bound in highs:
+        high = maximum(high, bound)
     tensors = [dequantize(x, a, b, "MIN_FIRST") for x, a, b in zip(values, lows, highs, strict=True)]
     return quantize(concat(tensors, concat_dim), low, high, dtype, "MIN_FIRST")
 
 
 def _step(low: Any, high: Any, dtype: DType) -> Any:
-    """The distance of two integers' floats, exactly rounded."""
+    """The quantization step: the difference between the floats of consecutive integers."""
     return (cast(high, float64) - cast(low, float64)) / (_steps(dtype) - 1)
 
 
@@ -213,5 +220,5 @@ def _half_range(dtype: DType) -> float:
     return 0.0 if dtype.is_unsigned else _steps(dtype) / 2
 
 
-def _flat(end: Any, axis: int | None) -> Any:
-    return end if axis is None else reshape(end, [-1])
+def _as_vector(bound: Any, axis: int | None) -> Any:
+    return bound if axis is None else reshape(bound, [-1])

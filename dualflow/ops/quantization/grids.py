@@ -1,4 +1,4 @@
-"""Parts of quantization: rounding, straight-through gradients, and ranges along an axis."""
+"""Parts of quantization: rounding, straight-through gradients, and ranges broadcast_bound an axis."""
 
 from __future__ import annotations
 
@@ -52,65 +52,65 @@ ROUNDINGS: Final[dict[str, Callable[[Any], Any]]] = {
     "HALF_TO_EVEN": round_to_even,
     "HALF_UP": half_up,
 }
-STORED = ("int8", "uint8", "int16", "uint16", "int32")
-"""The dtypes of quantised numbers, which TensorFlow calls qint8 and so on."""
+QUANTIZED_DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
+"""The dtypes of quantized numbers. TensorFlow calls them qint8 and so on."""
 
 
-def stored(dtype: Any) -> DType:
-    """``dtype`` as a DType, checked to be one of :data:`STORED`.
+def checked_dtype(dtype: Any) -> DType:
+    """``dtype`` as a DType, checked to be one of :data:`QUANTIZED_DTYPES`.
 
     Raises:
-        DTypeError: another one.
+        DTypeError: the dtype isn't one of them.
     """
     quantized = as_dtype(dtype)
-    if quantized.name not in STORED:
-        raise DTypeError(f"quantised numbers are {', '.join(STORED)}, not {quantized.name}.")
+    if quantized.name not in QUANTIZED_DTYPES:
+        raise DTypeError(f"quantized numbers are {', '.join(QUANTIZED_DTYPES)}, not {quantized.name}.")
     return quantized
 
 
 def floats(x: Any) -> Any:
-    """Real numbers as floats.
+    """Real numbers as floats: integers become float32.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers.
     """
     tensor = convert_to_tensor(x)
     if tensor.dtype.is_complex:
-        raise DTypeError(f"only real numbers are quantised, not {tensor.dtype.name}; take their parts.")
+        raise DTypeError(f"only real numbers are quantized, not {tensor.dtype.name}; take their parts.")
     return tensor if tensor.dtype.is_floating else cast(tensor, "float32")
 
 
-def choice(value: str, what: str, choices: tuple[str, ...]) -> str:
+def checked_choice(value: str, what: str, choices: tuple[str, ...]) -> str:
     """``value``, checked to be one of ``choices``.
 
     Raises:
-        InvalidArgumentError: another one.
+        InvalidArgumentError: ``value`` isn't one of them.
     """
     if value not in choices:
         raise InvalidArgumentError(f"{what} is one of {', '.join(choices)}, not {value!r}.")
     return value
 
 
-def along(x: Any, values: Any, axis: int | None, what: str) -> Any:
+def broadcast_bound(x: Any, values: Any, axis: int | None, what: str) -> Any:
     """A bound of a range in the dtype of ``x``: one number, or one for each index of ``axis``.
 
     Raises:
-        InvalidArgumentError: another shape.
+        InvalidArgumentError: ``values`` has another shape.
     """
-    ends = cast(convert_to_tensor(values), x.dtype)
+    bounds = cast(convert_to_tensor(values), x.dtype)
     if axis is None:
-        if len(ends.shape):
+        if len(bounds.shape):
             raise InvalidArgumentError(
-                f"{what} is one number, not of shape {ends.shape}; give the axis that it belongs to."
+                f"{what} is one number, not of shape {bounds.shape}; give the axis that it belongs to."
             )
-        return ends
-    where_axis = normalize_axis(axis, len(x.shape))
-    if len(ends.shape) != 1 or ends.shape[0] not in (x.shape[where_axis], None):
+        return bounds
+    axis = normalize_axis(axis, len(x.shape))
+    if len(bounds.shape) != 1 or bounds.shape[0] not in (x.shape[axis], None):
         raise InvalidArgumentError(
-            f"{what} is one number for each place of axis {where_axis} of shape {x.shape}, not of shape "
-            f"{ends.shape}."
+            f"{what} is one number for each index of axis {axis} of shape {x.shape}, not of shape "
+            f"{bounds.shape}."
         )
-    return reshape(ends, [-1 if a == where_axis else 1 for a in range(len(x.shape))])
+    return reshape(bounds, [-1 if a == axis else 1 for a in range(len(x.shape))])
 
 
 def clamped(x: Any, low: Any, high: Any) -> Any:
@@ -119,15 +119,16 @@ def clamped(x: Any, low: Any, high: Any) -> Any:
 
 
 def grid_around_zero(low: Any, high: Any, first: float, last: float) -> tuple[Any, Any]:
-    """The number of steps per unit of a grid around 0 that spans both ends, and the length of a step.
+    """The scale and step of a grid around 0 that covers ``[low, high]`` with the integers ``first..last``.
 
-    Where there is no range, these are the most there are and 0.
+    For an empty range they are the largest float and 0.
     """
     largest = float(low.dtype.max)
 
-    def side(end: Any, place: float) -> tuple[Any, Any]:
-        ok = greater(end * place, 0)
-        return where(ok, place / where(ok, end, 1), largest), where(ok, end / (place or 1.0), 0)
+    def scale_and_step(bound: Any, level: float) -> tuple[Any, Any]:
+        has_sign_of_level = greater(bound * level, 0)
+        scale = where(has_sign_of_level, level / where(has_sign_of_level, bound, 1), largest)
+        return scale, where(has_sign_of_level, bound / (level or 1.0), 0)
 
-    (below, step_below), (above, step_above) = side(low, first), side(high, last)
-    return minimum(below, above), maximum(step_below, step_above)
+    (low_scale, low_step), (high_scale, high_step) = scale_and_step(low, first), scale_and_step(high, last)
+    return minimum(low_scale, high_scale), maximum(low_step, high_step)

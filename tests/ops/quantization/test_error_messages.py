@@ -1,4 +1,4 @@
-"""Errors of quantisation: each states the rejected input and what to do."""
+"""Errors of quantization: each states the rejected input and what to do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CASES = {
     ),
     "a vector to group": (lambda: quant.group_weights(V), Invalid, r"\(3,\)", "reshape"),
     "bits of one": (lambda: rounded(V, num_bits=1), Invalid, "num_bits", "2..16"),
-    "ends backwards": (
+    "bounds in reverse order": (
         lambda: rounded(V, 2.0, 1.0),
         Invalid,
         "min should be less",
@@ -46,14 +46,14 @@ CASES = {
         r"\(1,\)",
         "the axis",
     ),
-    "an end for all": (
+    "one bound for all channels": (
         lambda: quant.fake_quant_with_min_max_vars_per_channel(V, 1.0, 2.0),
         Invalid,
         "axis 0",
-        "each place",
+        "each index",
     ),
     "integers of 64 bits": (lambda: quant.quantize(V, 0.0, 1.0, df.int64), Wrong, "not int64", "int8"),
-    "floats to dequantise": (lambda: quant.dequantize(V, 0.0, 1.0), Wrong, "not float32", "uint8"),
+    "floats to dequantize": (lambda: quant.dequantize(V, 0.0, 1.0), Wrong, "not float32", "uint8"),
     "another mode": (lambda: quant.quantize(V, 0.0, 1.0, df.qint8, "FIRST"), Invalid, "mode", "'FIRST'"),
     "a rounding of another mode": (
         lambda: quant.quantize(V, 0.0, 1.0, df.qint8, round_mode="HALF_TO_EVEN"),
@@ -61,11 +61,16 @@ CASES = {
         "mode SCALED",
         "MIN_COMBINED",
     ),
-    "a range backwards": (lambda: quant.quantize(V, 6.0, 0.0, df.qint8), Invalid, "min_range", "not more"),
+    "a range in reverse order": (
+        lambda: quant.quantize(V, 6.0, 0.0, df.qint8),
+        Invalid,
+        "min_range",
+        "not more",
+    ),
     "values without ranges": (
         lambda: quant.quantized_concat(0, [V], [], []),
         Invalid,
-        "0 and 0 ends",
+        "0 and 0 bounds",
         "for each",
     ),
     "no bits": (lambda: both(V, 0.0, 1.0, num_bits=0), Invalid, "num_bits", "not 0"),
@@ -80,4 +85,4 @@ CASES = {
 
 class TestErrorMessages(ErrorCases):
     cases = CASES
-    raised_in = ("ops/quantizing/*.py",)
+    raised_in = ("ops/quantization/*.py",)

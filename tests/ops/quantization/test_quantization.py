@@ -1,4 +1,4 @@
-"""Quantisation by its definition, its gradients, and literal values of TensorFlow 2.21."""
+"""Quantization by its definition, its gradients, and literal values of TensorFlow 2.21."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_floats_of_integers_are_tensorflows(mode, x, dtype, low, options, expect
 @pytest.mark.parametrize("mode_name", ["MIN_COMBINED", "MIN_FIRST", "SCALED"])
 @pytest.mark.parametrize("dtype", [df.qint8, df.quint8, df.qint16])
 @given(ends=ENDS, part=st.floats(0, 1))
-def test_there_and_back_is_within_a_step(mode_name, dtype, ends, part):
+def test_dequantize_inverts_quantize_within_a_step(mode_name, dtype, ends, part):
     low, high = (0.0, ends[1]) if dtype.is_unsigned else ends
     x = np.float32(low + part * (high - low))
     result = quant.quantize(x, low, high, dtype, mode=mode_name)
@@ -102,7 +102,7 @@ def test_there_and_back_is_within_a_step(mode_name, dtype, ends, part):
     assert abs(float(back) - x) <= step
 
 
-def test_names_of_quantised_dtypes():
+def test_names_of_quantized_dtypes():
     assert (df.qint8, df.quint8, df.qint16) == (df.int8, df.uint8, df.int16)
     assert (df.quint16, df.qint32) == (df.uint16, df.int32)
 
@@ -126,24 +126,24 @@ def test_joined_tensors_have_a_common_range(mode):
         ({"min": -2.0, "max": -1.0}, [-1, -1, 0, 0, 0, 0, 0]),
     ],
 )
-def test_fake_quantisation_is_tensorflows(mode, options, expected):
+def test_fake_quantization_is_tensorflows(mode, options, expected):
     x = df.constant([-7.0, -6.0, 0.0, 0.03, 0.5, 6.0, 7.0])
     same(mode(lambda x: quant.fake_quant_with_min_max_args(x, **options))(x), expected)
 
 
-def test_fake_quantisation_by_channels_and_of_no_range(mode):
+def test_fake_quantization_by_channels_and_of_no_range(mode):
     call = mode(lambda x: quant.fake_quant_with_min_max_vars_per_channel(x, [-1.0, 0.0], [2.0, 6.0]))
     same(call(df.constant([[-7.0, 2.0], [3.0, 8.0]])), [[-1, 2], [2, 6]])
     same(mode(lambda x: quant.fake_quant_with_min_max_vars(x, 0.0, 0.0))(df.constant([-7.0, 1.0])), [0, 0])
 
 
-def test_fake_quantisation_is_native():
+def test_fake_quantization_is_native():
     f = df.function(lambda x: quant.fake_quant_with_min_max_args(x))
     f(df.ones([10]))
     assert "numpy:" not in str(f.status())
 
 
-def test_gradients_of_fake_quantisation_are_tensorflows(mode):
+def test_gradients_of_fake_quantization_are_tensorflows(mode):
     args = [-7.0, -6.1, -6.02, -6.0, 0.0, 6.0, 6.02, 7.0]
     result = gradients(mode, quant.fake_quant_with_min_max_args, args)
     assert result == [[0, 0, 1, 1, 1, 0, 0, 0]]
@@ -179,20 +179,20 @@ def test_gradients_that_are_requested(mode):
         ({"range_given": True, "round_mode": "HALF_UP", "num_bits": 3}, [0, 0, 0, 2, 6]),
     ],
 )
-def test_there_and_back_is_tensorflows(mode, options, expected):
+def test_quantize_and_dequantize_is_tensorflows(mode, options, expected):
     options = {"input_min": -6.0, "input_max": 6.0, **options}
     result = mode(lambda x: quant.quantize_and_dequantize_v2(x, **options))(df.constant([-1.0, 0, 0.3, 2, 7]))
     same(result, expected)
 
 
-def test_there_and_back_along_an_axis(mode):
+def test_quantize_and_dequantize_along_an_axis(mode):
     x = df.constant([[-1.0, 0.0, 0.3], [2.0, 7.0, 1.0]])
     result = mode(lambda x: quant.quantize_and_dequantize_v2(x, 0.0, 0.0, axis=1))(x)
     same(result, [[-1.007874, 0, 0.2992126], [2, 7, 1]])
     same(mode(lambda x: quant.quantize_and_dequantize_v2(x, 0.0, 0.0))(df.zeros([2])), [0, 0])
 
 
-def test_gradients_of_there_and_back_are_tensorflows(mode):
+def test_gradients_of_quantize_and_dequantize_are_tensorflows(mode):
     x = [-7.0, -6.0, 0.0, 6.0, 7.0]
     second = gradients(mode, lambda x: quant.quantize_and_dequantize_v2(x, -6.0, 6.0, range_given=True), x)
     assert second == [[0, 1, 1, 1, 0]]

@@ -9,7 +9,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.quantizing.grids import along, clamped, floats, half_up, straight_through
+from dualflow.ops.quantization.grids import broadcast_bound, clamped, floats, half_up, straight_through
 from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 
@@ -29,6 +29,7 @@ class _Grid(NamedTuple):
 
 
 def _grid(low: Any, high: Any, num_bits: Any, narrow_range: bool) -> _Grid:
+    """The grid of ``2**num_bits`` points (one less for a narrow range), shifted so that 0 is a point."""
     bits = static_int(num_bits, "num_bits")
     if not 2 <= bits <= 16:
         raise InvalidArgumentError(f"num_bits is 2..16, not {bits}.")
@@ -43,7 +44,8 @@ def _grid(low: Any, high: Any, num_bits: Any, narrow_range: bool) -> _Grid:
     return _Grid((first - zero_point) * scale, (last - zero_point) * scale, scale, inverse_scale, is_zero)
 
 
-def _rounded(x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> Any:
+def _fake_quantized(x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> Any:
+    """``x`` at the nearest grid points; its gradient is that of ``x`` clipped to the grid."""
     grid = _grid(low, high, num_bits, narrow_range)
     clipped = clamped(x, straight_through(grid.low, low), straight_through(grid.high, high))
     zero_point = half_up(-grid.low * grid.inverse_scale)
@@ -56,13 +58,13 @@ def _rounded(x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> 
 def _cotangents(
     g: Any, x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool
 ) -> tuple[Any, Any, Any]:
-    """The cotangents of ``x``, and of both ends for each element: the caller sums these."""
+    """The cotangents of ``x`` and of both bounds, elementwise: the caller sums those of the bounds."""
     grid = _grid(low, high, num_bits, narrow_range)
     inside = logical_and(greater_equal(x, grid.low), less_equal(x, grid.high))
-    to_x = where(grid.is_only_zero, g, where(inside, g, 0))
-    to_low = where(grid.is_only_zero, 0, where(less(x, grid.low), g, 0))
-    to_high = where(grid.is_only_zero, 0, where(greater(x, grid.high), g, 0))
-    return to_x, to_low, to_high
+    x_cotangent = where(grid.is_only_zero, g, where(inside, g, 0))
+    low_cotangent = where(grid.is_only_zero, 0, where(less(x, grid.low), g, 0))
+    high_cotangent = where(grid.is_only_zero, 0, where(greater(x, grid.high), g, 0))
+    return x_cotangent, low_cotangent, high_cotangent
 
 
 def _checked_range(low: float, high: float) -> tuple[float, float]:
@@ -81,14 +83,14 @@ def fake_quant_with_min_max_args(
 ) -> Tensor:
     """Floats rounded to the nearest of the ``2**num_bits`` points of a grid from ``min`` to ``max``.
 
-    The grid is shifted by less than a step so that 0 is on it. The gradient is 1 inside of the grid, else 0.
+    The grid is shifted by less than a step so that 0 is on it. The gradient is 1 inside the grid, else 0.
     Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
     Inference" (2018).
 
     Args:
         inputs: real numbers of any shape; integers become float32.
-        min: the lower end, a number.
-        max: the upper end, a number.
+        min: the lower bound, a number.
+        max: the upper bound, a number.
         num_bits: 2 to 16.
         narrow_range: whether to leave out the lowest point, so that the grid is symmetric.
 
@@ -96,8 +98,8 @@ def fake_quant_with_min_max_args(
         A tensor with the shape and dtype of ``inputs``.
 
     Raises:
-        InvalidArgumentError: ``min`` is not less than ``max``, or another ``num_bits``.
-        DTypeError: complex numbers.
+        InvalidArgumentError: ``min`` is not less than ``max``, or ``num_bits`` is out of range.
+        DTypeError: ``inputs`` holds complex numbers.
 
     >>> import dualflow as df
     >>> df.quantization.fake_quant_with_min_max_args([-0.3, 0.4, 9.0], 0.0, 3.0, num_bits=2).numpy()
@@ -105,8 +107,8 @@ def fake_quant_with_min_max_args(
     """
     low, high = _checked_range(min, max)
     x = floats(inputs)
-    ends = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
-    return _rounded(x, *ends, num_bits, narrow_range)
+    bounds = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
+    return _fake_quantized(x, *bounds, num_bits, narrow_range)
 
 
 def fake_quant_with_min_max_args_gradient(
@@ -123,8 +125,8 @@ def fake_quant_with_min_max_args_gradient(
     Args:
         gradients: the gradient of the result, with the shape of ``inputs``.
         inputs: real numbers of any shape.
-        min: the lower end, a number.
-        max: the upper end, a number.
+        min: the lower bound, a number.
+        max: the upper bound, a number.
         num_bits: 2 to 16.
         narrow_range: whether the lowest point is left out.
 
@@ -141,8 +143,8 @@ def fake_quant_with_min_max_args_gradient(
     """
     low, high = _checked_range(min, max)
     x = floats(inputs)
-    ends = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
-    return _cotangents(floats(gradients), x, *ends, num_bits, narrow_range)[0]
+    bounds = (convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype))
+    return _cotangents(floats(gradients), x, *bounds, num_bits, narrow_range)[0]
 
 
 def fake_quant_with_min_max_vars(
@@ -153,15 +155,16 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`fake_quant_with_min_max_args` with ends that are tensors, and have gradients.
+    """Fake quantization with trainable bounds ``min`` and ``max``.
 
-    The gradients of the inputs below the grid are summed for ``min``, of those above for ``max``. Where both
-    ends are 0, so is the result, and the gradient goes to the inputs.
+    The rounding is that of :func:`fake_quant_with_min_max_args`. The gradient of ``min`` is the sum over
+    inputs below the grid, that of ``max`` over inputs above it. If both bounds are 0, so is the result, and
+    the gradient goes to the inputs.
 
     Args:
         inputs: real numbers of any shape; integers become float32.
-        min: the lower end, a scalar.
-        max: the upper end, a scalar.
+        min: the lower bound, a scalar.
+        max: the upper bound, a scalar.
         num_bits: 2 to 16.
         narrow_range: whether to leave out the lowest point, so that the grid is symmetric.
 
@@ -169,7 +172,7 @@ def fake_quant_with_min_max_vars(
         A tensor with the shape and dtype of ``inputs``.
 
     Raises:
-        InvalidArgumentError: an end is not a scalar, or ``num_bits`` is out of range.
+        InvalidArgumentError: a bound is not a scalar, or ``num_bits`` is out of range.
         DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
@@ -177,8 +180,8 @@ def fake_quant_with_min_max_vars(
     array([0., 0., 3.], dtype=float32)
     """
     x = floats(inputs)
-    ends = (along(x, min, None, "min"), along(x, max, None, "max"))
-    return _rounded(x, *ends, num_bits, narrow_range)
+    bounds = (broadcast_bound(x, min, None, "min"), broadcast_bound(x, max, None, "max"))
+    return _fake_quantized(x, *bounds, num_bits, narrow_range)
 
 
 def fake_quant_with_min_max_vars_gradient(
@@ -195,8 +198,8 @@ def fake_quant_with_min_max_vars_gradient(
     Args:
         gradients: the gradient of the result, with the shape of ``inputs``.
         inputs: real numbers of any shape.
-        min: the lower end, a scalar.
-        max: the upper end, a scalar.
+        min: the lower bound, a scalar.
+        max: the upper bound, a scalar.
         num_bits: 2 to 16.
         narrow_range: whether the lowest point is left out.
 
@@ -204,7 +207,7 @@ def fake_quant_with_min_max_vars_gradient(
         Three tensors with the shapes of ``inputs``, ``min`` and ``max``.
 
     Raises:
-        InvalidArgumentError: an end is not a scalar, or ``num_bits`` is out of range.
+        InvalidArgumentError: a bound is not a scalar, or ``num_bits`` is out of range.
         DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
@@ -214,9 +217,11 @@ def fake_quant_with_min_max_vars_gradient(
     [[0.0, 2.0, 0.0], 1.0, 4.0]
     """
     x = floats(inputs)
-    ends = (along(x, min, None, "min"), along(x, max, None, "max"))
-    to_x, to_low, to_high = _cotangents(floats(gradients), x, *ends, num_bits, narrow_range)
-    return to_x, reduce_sum(to_low), reduce_sum(to_high)
+    bounds = (broadcast_bound(x, min, None, "min"), broadcast_bound(x, max, None, "max"))
+    x_cotangent, low_cotangent, high_cotangent = _cotangents(
+        floats(gradients), x, *bounds, num_bits, narrow_range
+    )
+    return x_cotangent, reduce_sum(low_cotangent), reduce_sum(high_cotangent)
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -227,12 +232,12 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`fake_quant_with_min_max_vars` with ends for each position of the last axis.
+    """Fake quantization with trainable bounds for each channel, an index of the last axis.
 
     Args:
         inputs: real numbers of shape ``(..., channels)``; integers become float32.
-        min: the lower ends, of shape ``(channels,)``.
-        max: the upper ends, of shape ``(channels,)``.
+        min: the lower bounds, of shape ``(channels,)``.
+        max: the upper bounds, of shape ``(channels,)``.
         num_bits: 2 to 16.
         narrow_range: whether to leave out the lowest point, so that the grid is symmetric.
 
@@ -240,7 +245,7 @@ def fake_quant_with_min_max_vars_per_channel(
         A tensor with the shape and dtype of ``inputs``.
 
     Raises:
-        InvalidArgumentError: there isn't one end for each channel, or ``num_bits`` is out of range.
+        InvalidArgumentError: there isn't one bound for each channel, or ``num_bits`` is out of range.
         DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
@@ -249,8 +254,8 @@ def fake_quant_with_min_max_vars_per_channel(
     array([[3., 6.]], dtype=float32)
     """
     x = floats(inputs)
-    ends = (along(x, min, -1, "min"), along(x, max, -1, "max"))
-    return _rounded(x, *ends, num_bits, narrow_range)
+    bounds = (broadcast_bound(x, min, -1, "min"), broadcast_bound(x, max, -1, "max"))
+    return _fake_quantized(x, *bounds, num_bits, narrow_range)
 
 
 def fake_quant_with_min_max_vars_per_channel_gradient(
@@ -267,8 +272,8 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     Args:
         gradients: the gradient of the result, with the shape of ``inputs``.
         inputs: real numbers of shape ``(..., channels)``.
-        min: the lower ends, of shape ``(channels,)``.
-        max: the upper ends, of shape ``(channels,)``.
+        min: the lower bounds, of shape ``(channels,)``.
+        max: the upper bounds, of shape ``(channels,)``.
         num_bits: 2 to 16.
         narrow_range: whether the lowest point is left out.
 
@@ -276,7 +281,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
         Three tensors with the shapes of ``inputs``, ``min`` and ``max``.
 
     Raises:
-        InvalidArgumentError: there isn't one end for each channel, or ``num_bits`` is out of range.
+        InvalidArgumentError: there isn't one bound for each channel, or ``num_bits`` is out of range.
         DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
@@ -287,7 +292,9 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     [[[0.0, 2.0]], [1.0, 0.0], [0.0, 0.0]]
     """
     x = floats(inputs)
-    ends = (along(x, min, -1, "min"), along(x, max, -1, "max"))
-    to_x, to_low, to_high = _cotangents(floats(gradients), x, *ends, num_bits, narrow_range)
+    bounds = (broadcast_bound(x, min, -1, "min"), broadcast_bound(x, max, -1, "max"))
+    x_cotangent, low_cotangent, high_cotangent = _cotangents(
+        floats(gradients), x, *bounds, num_bits, narrow_range
+    )
     before = list(range(len(x.shape) - 1))
-    return to_x, reduce_sum(to_low, before), reduce_sum(to_high, before)
+    return x_cotangent, reduce_sum(low_cotangent, before), reduce_sum(high_cotangent, before)

@@ -8,10 +8,10 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import greater_equal, less_equal, logical_and
-from dualflow.ops.quantizing.grids import (
+from dualflow.ops.quantization.grids import (
     ROUNDINGS,
-    along,
-    choice,
+    broadcast_bound,
+    checked_choice,
     clamped,
     floats,
     grid_around_zero,
@@ -37,14 +37,21 @@ def _quantize_and_dequantize(
     narrow: bool,
     axis: int | None,
 ) -> Any:
-    rounding = ROUNDINGS[choice(round_mode, "round_mode", ("HALF_TO_EVEN", "HALF_UP"))]
+    """``x`` rounded to the grid, with the gradient of the rounding: callers replace it."""
+    rounding = ROUNDINGS[checked_choice(round_mode, "round_mode", ("HALF_TO_EVEN", "HALF_UP"))]
     bits = static_int(num_bits, "num_bits")
     if not (2 if signed else 1) <= bits <= 63:
         raise InvalidArgumentError(f"num_bits is 1..63, and 2 or more for signed inputs, not {bits}.")
-    first = -(2.0 ** (bits - 1)) + narrow if signed else 0.0
-    last = 2.0 ** (bits - bool(signed)) - 1
+    if signed:
+        last = 2.0 ** (bits - 1) - 1
+        first = -last if narrow else -last - 1
+    else:
+        first, last = 0.0, 2.0**bits - 1
     if range_given:
-        low, high = along(x, input_min, axis, "input_min"), along(x, input_max, axis, "input_max")
+        low, high = (
+            broadcast_bound(x, input_min, axis, "input_min"),
+            broadcast_bound(x, input_max, axis, "input_max"),
+        )
         low = required(low, reduce_all(less_equal(low, high)), "input_min is not more than input_max.")
     else:
         others, each = _other_axes(x, axis), axis is not None
@@ -58,8 +65,8 @@ def _other_axes(x: Any, axis: int | None) -> list[int] | None:
     """All axes but one."""
     if axis is None:
         return None
-    kept = normalize_axis(axis, len(x.shape))
-    return [a for a in range(len(x.shape)) if a != kept]
+    channel_axis = normalize_axis(axis, len(x.shape))
+    return [a for a in range(len(x.shape)) if a != channel_axis]
 
 
 def quantize_and_dequantize(
@@ -78,22 +85,23 @@ def quantize_and_dequantize(
 
     Args:
         input: floats of any shape.
-        input_min: the lower end of the range, if ``range_given``: a scalar, or one for each position of
+        input_min: the lower bound of the range, if ``range_given``: a scalar, or one for each index of
             ``axis``.
-        input_max: the upper end, likewise.
+        input_max: the upper bound, likewise.
         signed_input: whether the integers have a sign.
         num_bits: the number of bits of the integers.
-        range_given: whether to use the given ends rather than those of ``input``.
+        range_given: whether to use these bounds; otherwise the minimum and maximum of ``input`` are used.
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
         narrow_range: whether to leave out the lowest integer.
-        axis: the axis whose positions have ranges of their own; None for one range.
+        axis: the channel axis, with a range for each index; None for one range.
 
     Returns:
         A tensor with the shape and dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: the ends have another shape or order, or an option is unknown.
-        DTypeError: ``input`` doesn't hold floats.
+        InvalidArgumentError: ``input_min`` is more than ``input_max``, a shape doesn't match ``axis``, or
+            an option is unknown.
+        DTypeError: ``input`` holds complex numbers.
 
     >>> import dualflow as df
     >>> df.quantization.quantize_and_dequantize([-1.0, 0.3, 1.0], 0.0, 0.0, num_bits=3).numpy().round(4)
@@ -121,22 +129,25 @@ def quantize_and_dequantize_v2(
     """Floats rounded to the nearest point of a grid around 0, as integers of few bits would hold them.
 
     Args:
-        input: real numbers, of any shape.
-        input_min: the lower end of the range, one number, or one for each place of ``axis``.
-        input_max: the upper end.
+        input: real numbers of any shape; integers become float32.
+        input_min: the lower bound of the range, if ``range_given``: a scalar, or one for each index of
+            ``axis``.
+        input_max: the upper bound, likewise.
         signed_input: whether the integers have a sign.
-        num_bits: how many bits these have.
-        range_given: take the range that is given; else the least and the largest input.
+        num_bits: the number of bits of the integers.
+        range_given: whether to use these bounds; otherwise the minimum and maximum of ``input`` are used.
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
-        narrow_range: leave out the lowest integer, so that the grid is symmetric.
-        axis: the axis whose places have ranges of their own.
+        narrow_range: whether to leave out the lowest integer, so that the grid is symmetric.
+        axis: the channel axis, with a range for each index; None for one range.
 
     Returns:
-        Of the shape of ``input``. The gradient is 1 for inputs from ``input_min`` to ``input_max``, else 0.
+        A tensor with the shape and dtype of ``input``. The gradient is 1 for inputs from ``input_min`` to
+        ``input_max``, else 0.
 
     Raises:
-        InvalidArgumentError: a range backwards or of another shape, another ``round_mode`` or ``num_bits``.
-        DTypeError: complex numbers.
+        InvalidArgumentError: ``input_min`` is more than ``input_max``, a shape doesn't match ``axis``, or
+            an option is unknown.
+        DTypeError: ``input`` holds complex numbers.
 
     >>> import dualflow as df
     >>> x = df.constant([-2.0, 0.3, 7.0])
@@ -148,6 +159,9 @@ def quantize_and_dequantize_v2(
         x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
     )
     axis = axis if range_given else None
-    low, high = along(x, input_min, axis, "input_min"), along(x, input_max, axis, "input_max")
+    low, high = (
+        broadcast_bound(x, input_min, axis, "input_min"),
+        broadcast_bound(x, input_max, axis, "input_max"),
+    )
     inside = logical_and(greater_equal(x, low), less_equal(x, high))
     return straight_through(rounded, where(inside, x, 0))

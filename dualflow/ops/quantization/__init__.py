@@ -1,0 +1,1 @@
+"""Quantization ops: quantize, dequantize and fake quantization."""

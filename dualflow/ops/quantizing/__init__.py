@@ -1,1 +1,0 @@
-"""Quantization: floats as integers of few bits and back, and its rounding errors."""
