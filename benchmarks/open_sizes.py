@@ -1,4 +1,4 @@
-"""What open sizes cost: functions traced with open sizes, compared with the same ones of static sizes.
+"""What dynamic sizes cost: functions traced with dynamic sizes, compared with the same ones of static sizes.
 
     python -m benchmarks.open_sizes                       # every row: about a minute
     python -m benchmarks.open_sizes --rows gelu,LSTM --json figures.json
@@ -27,7 +27,7 @@ WEIGHTS: Final = np.random.default_rng(0).standard_normal((64, 256)).astype(np.f
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A function, the shapes of its arguments, and the axes of each that are open.
+    """A function, the shapes of its arguments, and the axes of each that are dynamic.
 
     The last argument has integer elements if ``labels``.
     """
@@ -46,7 +46,7 @@ class Program:
         return specs
 
     def arguments(self, change: int = 0) -> list[Any]:
-        """Arguments whose open sizes are larger by ``change``."""
+        """Arguments whose dynamic sizes are larger by ``change``."""
         rng = np.random.default_rng(change)
         arguments = []
         for place, shape in enumerate(self.shapes):

@@ -1,4 +1,4 @@
-"""What quantisation to 8 bits gains: layers in float32, compared with the same ones by products of integers.
+"""What quantization to 8 bits gains: layers in float32, compared with the same ones by products of integers.
 
     python -m benchmarks.quantised                       # every row: half a minute
     python -m benchmarks.quantised --rows dense --json figures.json

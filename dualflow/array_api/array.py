@@ -133,7 +133,7 @@ class Array(AbstractComposite):
 
     @property
     def shape(self) -> Shape:
-        """The size of each axis; None for one that is left open in a traced function."""
+        """The size of each axis; None for one that is dynamic in a traced function."""
         return self.tensor.shape
 
     @property
@@ -143,7 +143,7 @@ class Array(AbstractComposite):
 
     @property
     def size(self) -> int | None:
-        """The number of elements; None where a size is left open."""
+        """The number of elements; None where a size is dynamic."""
         return self.tensor.shape.num_elements()
 
     @property

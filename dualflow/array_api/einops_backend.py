@@ -57,7 +57,7 @@ class EinopsBackend(AbstractBackend):
         return positions(start, stop)
 
     def shape(self, x: Any) -> Any:
-        """The sizes: ints, and scalar tensors for those that are left open."""
+        """The sizes: ints, and scalar tensors for those that are dynamic."""
         if None not in x.shape:
             return tuple(x.shape)
         sizes = shape(x)

@@ -48,7 +48,7 @@ backend. Otherwise the program runs as `python PROGRAM` runs it.
 _COMPARE = f"""\
 Run a function eagerly and as a compiled graph, and print what each takes: time, memory, ops and
 kernels, what was fused, and the number of calls after which compiling has paid. A TensorSpec among the
-arguments stands for a tensor of random numbers, with 32 for open sizes.
+arguments stands for a tensor of random numbers, with 32 for dynamic sizes.
 
 {ARGUMENTS}
 
@@ -60,7 +60,7 @@ arguments stands for a tensor of random numbers, with 32 for open sizes.
 _VERIFY = f"""\
 Run a function eagerly and as a compiled graph, and print whether their results agree, else the first op
 that differs and its line. The exit status is 1 if they differ. A TensorSpec among the arguments stands for
-a tensor of random numbers, with 32 for open sizes.
+a tensor of random numbers, with 32 for dynamic sizes.
 
 {ARGUMENTS}
 

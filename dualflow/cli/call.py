@@ -30,7 +30,7 @@ ARGUMENTS = """\
 The arguments come from --args, else from the function's attribute example_args, else from its
 input_signature, else from its module's example_args: a tuple, or a function that returns one."""
 OPEN_SIZE: Final = 32
-"""The size of the open axes of example tensors."""
+"""The size of the dynamic axes of example tensors."""
 
 
 class CommandError(Exception):
@@ -63,7 +63,7 @@ class Arguments:
 def _example(spec: TensorSpec) -> Any:
     """A tensor of ``spec``: normally distributed numbers; of integers zeros, which are valid indices."""
     if spec.shape.rank is None:
-        raise CommandError(f"{spec} leaves the rank open: give the arguments with --args.")
+        raise CommandError(f"{spec} has an unknown rank: give the arguments with --args.")
     shape = [OPEN_SIZE if size is None else size for size in spec.shape]
     if spec.dtype.is_inexact:
         return dualflow.cast(np.random.default_rng(0).standard_normal(shape), spec.dtype)

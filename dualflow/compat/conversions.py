@@ -153,7 +153,7 @@ def dimension_value(dimension: int | Dimension | None) -> int | None:
         dimension: a size.
 
     Returns:
-        An int, or None for an open size.
+        An int, or None for a dynamic size.
 
     Raises nothing.
 

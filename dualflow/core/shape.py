@@ -239,7 +239,7 @@ def as_shape(value: Any) -> Shape:
         shape = Shape(None if d is None else operator.index(d) for d in entries)
     except TypeError:
         raise DTypeError(
-            f"A shape is a sequence of integers, or of None for an open size, not {value!r}."
+            f"A shape is a sequence of integers, or of None for a dynamic size, not {value!r}."
         ) from None
     check_size(shape)
     return shape

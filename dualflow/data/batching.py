@@ -151,8 +151,8 @@ class PaddedBatchIterator(StatelessIterator):
         if any(most > size for most, size in zip(largest, target, strict=True)):
             raise InvalidArgumentError(
                 "Attempted to pad to a smaller size than the input element: padded_shapes gives component "
-                f"{component} the shape {shape}, and an element is larger, up to {Shape(largest)}. Leave the "
-                f"size open with None, or cut elements with map.{self._stage.where}"
+                f"{component} the shape {shape}, and an element is larger, up to {Shape(largest)}. Give the "
+                f"size as None, or cut elements with map.{self._stage.where}"
             )
         padded = np.full((len(column), *target), fill, column[0].dtype)
         for row, x in enumerate(column):

@@ -130,15 +130,15 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def _latest(self) -> CompiledGraph:
-        """The compiled graph: for open sizes, the one that ran last.
+        """The compiled graph: for dynamic sizes, the one that ran last.
 
         Raises:
-            FailedPreconditionError: sizes are open, and the trace has not been called yet.
+            FailedPreconditionError: sizes are dynamic, and the trace has not been called yet.
         """
         traces = self._traces
         if not traces:
             raise FailedPreconditionError(
-                f"{self.name!r} leaves sizes open and is compiled for those of a call; call it."
+                f"{self.name!r} has dynamic sizes and is compiled for those of a call; call it."
             )
         return traces[-1].compiled
 
@@ -147,7 +147,7 @@ class ConcreteFunction(TracedGraph):
         """The compiled graph for the static shapes of the latest call that took no fast path.
 
         Raises:
-            FailedPreconditionError: sizes are open, and the trace has not been called yet.
+            FailedPreconditionError: sizes are dynamic, and the trace has not been called yet.
         """
         if self._variants is None or not self._variants.latest_shapes:
             return self._latest
@@ -157,7 +157,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def _traces(self) -> list[TracedGraph]:
-        """The specialisations for static shapes that have been called; ``[self]`` if no size is open."""
+        """The specialisations for static shapes that have been called; ``[self]`` if no size is dynamic."""
         return [self] if self._variants is None else self._variants.all()
 
     @property
@@ -174,7 +174,7 @@ class ConcreteFunction(TracedGraph):
     def optimised_graph(self) -> Graph:
         """The computation as it runs, after all passes.
 
-        Of a trace with open sizes it is that of the latest call, or else that of all sizes.
+        Of a trace with dynamic sizes it is that of the latest call, or else that of all sizes.
         """
         if not self.sized:
             return exported_graph(self.graph, self.options, self.options.backend)
@@ -207,7 +207,7 @@ class ConcreteFunction(TracedGraph):
         """The memory of a call by its plan, without its arguments, variables and constants.
 
         Raises:
-            FailedPreconditionError: sizes of tensors depend on data, or are open and have not been called.
+            FailedPreconditionError: sizes of tensors depend on data, or are dynamic and have not been called.
             ResourceExhaustedError: the function has a memory budget that no plan can keep.
 
         >>> import dualflow as df
@@ -217,7 +217,7 @@ class ConcreteFunction(TracedGraph):
         """
         if not self.sized:
             raise FailedPreconditionError(
-                f"{self!r} leaves sizes open: its memory is planned for those of a call. Call it first."
+                f"{self!r} has dynamic sizes: its memory is planned for those of a call. Call it first."
             )
         return self._latest_static.memory
 
@@ -230,7 +230,7 @@ class ConcreteFunction(TracedGraph):
     def status(self) -> str:
         """A report of how the parts of this trace run, why not natively, and the process's fast paths.
 
-        See :meth:`Function.status`. A trace with open sizes has no parts until it has been called.
+        See :meth:`Function.status`. A trace with dynamic sizes has no parts until it has been called.
 
         >>> import dualflow as df
         >>> negate = df.function(lambda x: -x, backend="llvm").get_concrete_function(df.TensorSpec([3]))
@@ -259,14 +259,14 @@ class ConcreteFunction(TracedGraph):
 
         The file has a function of the trace's name. It takes an array for each tensor among the arguments
         and then for each variable, which it updates in place, and returns a list of arrays. Captured
-        tensors are part of the file. Sizes that the trace leaves open are those of the arrays.
+        tensors are part of the file. Dynamic sizes of the trace are those of the arrays.
 
         Args:
             backend: ``"numba"``, the one backend whose programs are files.
 
         Raises:
             InvalidArgumentError: another backend; or a part of the graph runs in Python, or through code of
-                dualflow. Calls of NumPy functions, such as sorting, are part of the file. Or sizes are open,
+                dualflow. Calls of NumPy functions, such as sorting, are part of it. Or sizes are dynamic,
                 and the size of a tensor depends on data.
 
         >>> import dualflow as df
@@ -293,7 +293,7 @@ class ConcreteFunction(TracedGraph):
 
         The program needs neither Python nor dualflow. Its function has the trace's name. In C it takes a
         pointer for each tensor among the arguments and for each variable, which it updates in place; the
-        sizes that the trace leaves open; a pointer for each output; and a workspace. The header documents
+        dynamic sizes of the trace; a pointer for each output; and a workspace. The header documents
         them. In JavaScript it takes typed arrays by name. Captured tensors are part of the program.
 
         A model of ONNX takes the tensors among the arguments by name. Variables are part of it; one that the

@@ -52,17 +52,17 @@ def function(
     Args:
         func: the function; without it, a decorator is returned.
         input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, to which arguments
-            are converted. Then there is one trace, in which sizes that are None are open; or one for each
+            are converted. Then there is one trace, in which sizes that are None are dynamic; or one for each
             rank if a shape is None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
-        reduce_retracing: whether the second trace leaves a size open in which calls differ, so that it serves
+        reduce_retracing: whether a size in which calls differ is dynamic in the second trace, which serves
             all sizes: in the Python function the size is None. Another rank or dtype is still another trace.
             A function that can't be traced without the size is traced for each; ``explain`` has the error.
-            With ``"batch"`` only first sizes are left open, until there are three traces with other rows.
+            With ``"batch"`` only first sizes become dynamic, until there are three traces with other rows.
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         strict: whether a trace of which a part would run through NumPy or in Python (``status`` lists these)
-            is an error. It is raised by the trace; with open sizes by the first call for each shape.
+            is an error. It is raised by the trace; with dynamic sizes by the first call for each shape.
         backend: the backend that runs the graph, ``"llvm"``, ``"numba"`` or ``"numpy"``; by default that of
             :func:`dualflow.config.set_backend`.
         memory_budget: the largest amount of memory that a call may allocate, without arguments, variables and
@@ -81,7 +81,7 @@ def function(
             waits for the threads. An error of the compiler is raised by the next call. A process that ends
             waits for the trace that is being compiled; a forked child compiles its own.
         sizes: ``"automatic"``, or ``"exact"`` for one trace for each shape. Automatically, a call that
-            differs from earlier ones in sizes is traced with these sizes open, and the trace serves all
+            differs from earlier ones in sizes is traced with these sizes dynamic, and the trace serves all
             sizes. The Python function reads the sizes of that call (``x.shape[0]``). Where it compares one,
             or needs it as an int, the trace serves the sizes for which the comparison has the same outcome:
             ``explain`` lists these guards. Where no guard can be recorded, there is a trace for each shape.

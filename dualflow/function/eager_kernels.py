@@ -72,7 +72,7 @@ class _ShapeFamily(NamedTuple):
         inputs: the dtype of each input, and its shape if that is fixed: for scalars, and for the inputs of a
             function that returns ``count`` numbers.
         units: for a function of ops, whether each axis of the inputs' common shape has size 1; empty if the
-            open size is ``count``. None for an elementwise op, which doesn't read its shape.
+            dynamic size is ``count``. None for an elementwise op, which doesn't read its shape.
     """
 
     what: Computation

@@ -39,7 +39,7 @@ def _vjp(
     gs, outs = (g, out) if isinstance(out, tuple) else ((g,), (out,))
     tracer = Tracer(_NAME, options=compile_options())
     input_specs = [TensorSpec.of(x.shape, x.dtype) for x in inputs]
-    specs = op.specs(input_specs, attrs)  # sizes that a loop may have changed are open
+    specs = op.specs(input_specs, attrs)  # sizes that a loop may have changed are dynamic
     with tracing(tracer):
         traced_inputs = list(map(tracer.argument, input_specs))
         traced_outs = tuple(map(tracer.argument, specs))

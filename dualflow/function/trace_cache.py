@@ -16,7 +16,7 @@ from dualflow.function.concrete import ConcreteFunction
 
 MAX_TRACES: Final = 256
 MAX_GUARDED_TRACES: Final = 8
-"""The number of traces with the same open sizes, which differ in their guards; later ones leave none open."""
+"""The number of traces with the same dynamic sizes, which differ in their guards; later ones have none."""
 
 
 class CacheInfo(NamedTuple):
@@ -62,10 +62,10 @@ class TraceCache:
     def find(
         self, call: CallArguments, inputs: Sequence[Any], call_number: int, *, exact: bool = False
     ) -> ConcreteFunction | None:
-        """The trace that serves ``call`` and has the fewest open sizes; None if there is none.
+        """The trace that serves ``call`` and has the fewest dynamic sizes; None if there is none.
 
         ``call_number`` is stored as the trace's latest call. ``exact`` excludes traces whose Python code
-        has read open sizes as the numbers of another call.
+        has read dynamic sizes as the numbers of another call.
         """
         for key in (call.key, *(key for key in self._open if serves(key, call.key))):
             for concrete in self._traces.get(key, ()):

@@ -101,7 +101,7 @@ class FunctionTracer:
         """A new trace for ``call``.
 
         A function that creates variables is traced a second time, after these exist. With
-        ``guards_sizes``, Python code reads open sizes as the numbers of ``call``, and the trace has guards
+        ``guards_sizes``, Python code reads dynamic sizes as the numbers of ``call``, and the trace has guards
         for its decisions; else it reads None.
 
         Raises:

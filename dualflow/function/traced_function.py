@@ -292,7 +292,7 @@ class Function(Copied, Generic[P, R]):
             return concrete
 
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
-        """A new trace for ``call``; sizes in which calls differ are open if the function can be traced so."""
+        """A new trace for ``call``; sizes in which calls differ are dynamic if the function allows it."""
         reduce = self._options["reduce_retracing"]
         if not reduce and not (self._opens_sizes and dispatch.current().innermost.eager):
             return self._tracer.new(call)
@@ -316,7 +316,7 @@ class Function(Copied, Generic[P, R]):
 
     @property
     def _opens_sizes(self) -> bool:
-        """Whether sizes that differ between calls are left open, with guards for Python's comparisons."""
+        """Whether sizes that differ between calls are dynamic, with guards for Python's comparisons."""
         options = self._options
         return bool(options["sizes"] == AUTOMATIC and options["memory_budget"] is None)
 
@@ -384,7 +384,7 @@ class Function(Copied, Generic[P, R]):
 
         Then the fast paths of this process: the C fast call, the linker, threads, our own matrix product,
         the disk cache; with the reason if one is unavailable. Traces that have not run yet are compiled,
-        except those with open sizes.
+        except those with dynamic sizes.
         """
         traces = self.concrete_functions
         return status(traces) if traces else ReportText(f"{self._name} has not been traced yet")

@@ -45,7 +45,7 @@ def _infer_cond(index: TensorSpec, *operands: TensorSpec, cond: CondSpec) -> tup
         raise InvalidArgumentError(f"a branch is chosen by an integer scalar, not {index}.")
     first, *others = [[v.spec for v in branch.outputs] for branch in cond.branches]
     for specs in others:
-        if specs != first:  # sizes that differ between branches are open
+        if specs != first:  # sizes that differ between branches are dynamic
             first = [
                 TensorSpec.of(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
                 for a, b in zip(first, specs, strict=True)
@@ -74,9 +74,7 @@ COND: Final = in_text(
 
 def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
     row_specs = [v.spec for v in loop.stacked]
-    carried = [
-        v.spec for v in loop.body.inputs[: loop.carried]
-    ]  # iterations may change sizes that it leaves open
+    carried = [v.spec for v in loop.body.inputs[: loop.carried]]  # iterations may change its dynamic sizes
     return (*carried, *[TensorSpec.of(Shape((loop.iterations, *r.shape)), r.dtype) for r in row_specs])
 
 

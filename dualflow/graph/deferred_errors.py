@@ -80,7 +80,7 @@ def failing_branch(
 ) -> Graph:
     """A branch with the name of ``graph`` that raises ``error``.
 
-    Its outputs, which are never computed, have the specs ``results``, with 0 for open sizes.
+    Its outputs, which are never computed, have the specs ``results``, with 0 for dynamic sizes.
     """
     named = zip(graph.inputs, specs, strict=True)
     inputs = tuple([Value(TensorSpec(spec.shape, spec.dtype, v.spec.name)) for v, spec in named])

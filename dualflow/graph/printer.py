@@ -170,7 +170,7 @@ def _without_text(node: Node, name: str, value: Any) -> str:
     elif node.op is CUSTOM:
         remedy = "Inside of a branch or loop gradient functions have none; call the function outside of it."
     elif "compute" in node.attrs:
-        remedy = "It needs sizes as numbers that the trace leaves open; give it known sizes by a TensorSpec."
+        remedy = "It needs dynamic sizes of the trace as numbers; give it known sizes by a TensorSpec."
     else:
         remedy = "Trace the function with plain values in its place."
     where = "" if node.origin is None else f"\n  {node.origin}"

@@ -1,4 +1,4 @@
-"""Specialises the bodies of branches and loops, which were traced with open sizes, for static sizes."""
+"""Specialises the bodies of branches and loops, which were traced with dynamic sizes, for static sizes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _resized_branches(branches: Sequence[Graph], specs: Sequence[TensorSpec]) ->
 def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
     """``loop`` for inputs of ``specs``.
 
-    A size of a carried value that an iteration changes stays open.
+    A size of a carried value that an iteration changes stays dynamic.
     """
     carried, scanned, invariants = loop.parts(specs)
     if loop.scanned and loop.length is None:

@@ -71,7 +71,7 @@ class SizeGuards:
         """Raise if a trace with guards is exported or saved: without Python, no other trace can be made.
 
         Raises:
-            InvalidArgumentError: Python code has compared open sizes.
+            InvalidArgumentError: Python code has compared dynamic sizes.
         """
         guard = next((guard for guard in self.guards if guard.origin is not None), None)
         if guard is not None:
@@ -94,7 +94,7 @@ class SizeGuards:
 
     @property
     def fix_all_axes(self) -> bool:
-        """Whether there are open axes, and the guards fix the size of each."""
+        """Whether there are dynamic axes, and the guards fix the size of each."""
         return bool(self.guards) and len(self.fixed_axes) == len(self.axes)
 
 

@@ -49,7 +49,7 @@ def split_forward_backward(
     The forward graph computes what the first ``outputs``, the updates and the first ``effects`` nodes with an
     effect need, from the first ``inputs``. A residual is a value of the forward graph that the backward graph
     reads. Inputs, constants, and views no smaller than their operand are no residuals: the backward graph
-    reads their source. It recomputes values of open size, and values that depend on ``kept_inputs`` alone.
+    reads their source. It recomputes values of dynamic size, and values that depend on ``kept_inputs`` alone.
 
     Each graph binds the size variables that it reads, to sizes of its own arguments. ``effects`` doesn't
     count nodes that bind or compare sizes: the forward graph has those before the last of its other nodes.

@@ -23,7 +23,7 @@ _ORIGIN = np.zeros(1, np.int8)
 
 
 def sizes(value: Value) -> tuple[int, ...]:
-    """The shape of a value, in a graph without open sizes."""
+    """The shape of a value, in a graph without dynamic sizes."""
     return tuple(value.spec.shape)  # type: ignore[arg-type]  # no None is left
 
 

@@ -16,7 +16,7 @@ def work(node: Node) -> float:
     """The cost of a node in additions.
 
     A kernel costs the sum of its ops, a branch its most expensive body, a loop all of its iterations; a
-    dynamic trip count counts as one, and a tensor with an open size as empty.
+    dynamic trip count counts as one, and a tensor with a dynamic size as empty.
     """
     kind, body = node.op.kind, body_of(node)
     elements = float(sum(_size(spec) for spec in node.specs))

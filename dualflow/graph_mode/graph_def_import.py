@@ -37,7 +37,7 @@ def import_graph_def(
     Args:
         graph_def: a :class:`GraphDef`, from ``graph.as_graph_def()`` or read from a file.
         input_map: tensors of the graph, or what converts to one, in place of tensors of the definition, by
-            their names, ``"x"`` or ``"x:0"``. Consumers read them instead; open sizes are inferred again.
+            their names, ``"x"`` or ``"x:0"``. Consumers read them instead; dynamic sizes are inferred again.
         return_elements: names of operations, ``"y"``, and of tensors, ``"y:0"``, to return.
         name: the name scope of the operations, ``import`` by default; ``""`` for none.
         op_dict, producer_op_list: TensorFlow's, and ignored.

@@ -239,7 +239,7 @@ def read(text: str) -> DefinedGraph:
         if not variable:
             return wrap(constant(reference, spec))
         if reference in variables or not spec.shape.is_static:
-            raise InvalidArgumentError(f"the variable {reference} is there twice, or has an open size")
+            raise InvalidArgumentError(f"the variable {reference} is there twice, or has a dynamic size")
         variables.add(checked(reference))
         return DefinedVariable(reference, spec.shape, spec.dtype)
 

@@ -163,7 +163,7 @@ def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = No
     A trace holds a call of an op that fails so, until the sizes are known.
 
     Raises:
-        InvalidArgumentError: a size is open.
+        InvalidArgumentError: a size is dynamic.
     """
     dims = tuple(shape)
     needed = range(len(dims)) if axes is None else [axis % len(dims) for axis in axes]

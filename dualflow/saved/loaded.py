@@ -195,7 +195,7 @@ def matching(
 
 
 def _includes(shape: Shape, other: Shape) -> bool:
-    """Whether all tensors of the shape ``other``, whose sizes may be open, have ``shape``."""
+    """Whether all tensors of the shape ``other``, whose sizes may be dynamic, have ``shape``."""
     return shape.is_compatible_with(other) and all(
         size is None or size == own for size, own in zip(shape, other, strict=True)
     )

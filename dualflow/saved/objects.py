@@ -6,7 +6,7 @@ kind           members of the entry
 object         ``class``; ``children``: numbers by name; ``values``: plain attributes by name
 list, tuple    ``items``: for each ``{"node": number}``, or a plain value as in ``structures.py``
 dict           ``items``: pairs of a key and such an item
-variable       ``name``, ``trainable``, ``array``; ``spec`` if its shape has open sizes
+variable       ``name``, ``trainable``, ``array``; ``spec`` if its shape has dynamic sizes
 tensor         ``array``
 function       ``function``: its number
 trace          ``trace``: its number

@@ -35,7 +35,7 @@ sizes_in_use: Final[list[str]] = []
 
 
 class AbstractSizeScope:
-    """The open sizes of a trace, which its Python code reads.
+    """The dynamic sizes of a trace, which its Python code reads.
 
     Attributes:
         tracer: what the trace is recorded with.

@@ -1,4 +1,4 @@
-"""The parameters of an exported function: its tensors and their open sizes."""
+"""The parameters of an exported function: its tensors and their dynamic sizes."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def javascript_module(program: ExportedProgram) -> str:
 
 
 def _input(parameter: CParameter) -> dict[str, Any]:
-    """An input; names in its shape are open sizes."""
+    """An input; names in its shape are dynamic sizes."""
     sizes = parameter.shape[1:-1].split(", ") if parameter.shape != "[]" else []
     return {
         "name": parameter.name,

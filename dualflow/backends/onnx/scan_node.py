@@ -89,6 +89,6 @@ def body_graph(
 
 
 def value_info(operand: Operand, spec: TensorSpec) -> onnx.ValueInfoProto:
-    """The type of a tensor inside of a body: symbolic sizes are left open."""
+    """The type of a tensor inside of a body: symbolic sizes are dynamic."""
     shape = [size if type(size) is int else None for size in spec.shape]
     return helper.make_tensor_value_info(operand.name, element_type(operand.dtype), shape)

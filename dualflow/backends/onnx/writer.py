@@ -162,5 +162,5 @@ def _line(origin: Origin | None) -> str:
 
 
 def sizes_of(value: Value) -> tuple[int, ...]:
-    """The shape of a value, without open sizes."""
-    return tuple(value.spec.shape)  # type: ignore[arg-type]  # the graph has symbolic sizes instead of open ones
+    """The shape of a value, without dynamic sizes."""
+    return tuple(value.spec.shape)  # type: ignore[arg-type]  # the graph has symbolic sizes instead of dynamic ones

@@ -1,4 +1,4 @@
-"""Open sizes of traces (``reduce_retracing``): the sizes to leave open, and the calls that a trace serves."""
+"""Dynamic sizes of traces (``reduce_retracing``): which sizes these are, and which calls a trace serves."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ BATCH: Final = "batch"
 Axis = tuple[int, int]
 """The index of a leaf of a key, and the index of an axis of this tensor."""
 _MAX_ROW_SHAPES: Final = 3
-"""The number of traces with different sizes after the first axis, before these sizes are left open too."""
+"""The number of traces with different sizes after the first axis, before these sizes become dynamic too."""
 
 
 def open_sizes(key: Key) -> int:
-    """The number of open sizes in the specs of ``key``."""
+    """The number of dynamic sizes in the specs of ``key``."""
     return sum(leaf.spec.shape.count(None) for leaf in key[1] if isinstance(leaf, TensorLeaf))
 
 
 def serves(key: Key, call: Key) -> bool:
-    """Whether a trace for ``key`` accepts calls with the key ``call``: they differ in open sizes only."""
+    """Whether a trace for ``key`` accepts calls with the key ``call``: they differ in dynamic sizes only."""
     return key[0] == call[0] and all(_accepts(old, new) for old, new in zip(key[1], call[1], strict=True))
 
 
 def relaxed(
     call: CallArguments, earlier: Sequence[Key], batches: bool = False, fixed: Container[Axis] = ()
 ) -> CallArguments:
-    """``call`` with open sizes where it differs from ``earlier`` keys of the same structure.
+    """``call`` with dynamic sizes where it differs from ``earlier`` keys of the same structure.
 
     As in TensorFlow, another rank, dtype or Python value needs another trace. With ``batches``, sizes other
-    than the first are left open only after three keys that differ in these. The sizes of ``fixed`` axes of
-    leaves are never left open.
+    than the first become dynamic only after three keys that differ in these. The sizes of ``fixed`` axes of
+    leaves never become dynamic.
     """
     leaves = call.key[1]
     alike = [old for old in earlier if old[0] == call.key[0] and all(map(_alike, old[1], leaves))]
@@ -83,7 +83,7 @@ def input_leaves(key: Key) -> list[int]:
 
 
 def _common(old: Leaf, new: Leaf, place: int, fixed: Container[Axis]) -> Leaf:
-    """The leaf ``new``, number ``place``, with those sizes open in which ``old`` differs."""
+    """The leaf ``new``, number ``place``, with those sizes dynamic in which ``old`` differs."""
     if not (isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf)):
         return new
     pairs = enumerate(zip(old.spec.shape, new.spec.shape, strict=True))

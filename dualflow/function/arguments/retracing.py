@@ -25,7 +25,7 @@ _CALLS: Final = 10
 """The warning is given for ``_TRACES`` traces within ``_CALLS`` calls."""
 _MAX_WARNINGS: Final = 2
 """The number of warnings of one function."""
-_OPEN: Final = "leave sizes open with an input_signature, or pad to one size"
+_OPEN: Final = "make sizes dynamic by an input_signature, or pad to one size"
 _NEEDED: Final = "Python code needs it as a number: compute with df.shape, or pad to one size"
 _LEFT_OPEN: Final = "this trace serves all sizes"
 _MAX_EVENTS: Final = 256
@@ -48,7 +48,7 @@ class TraceHistory:
 
     Args:
         name: the function's name.
-        opens_sizes: whether sizes in which its calls differ are left open, unless Python code needs them.
+        opens_sizes: whether sizes in which its calls differ are dynamic, unless Python code needs them.
     """
 
     def __init__(self, name: str, opens_sizes: bool) -> None:
@@ -59,7 +59,7 @@ class TraceHistory:
         self._warned = 0
         self.count = 0
         self.open_sizes_error = ""
-        """The error of the function's first trace with open sizes; empty if there was none."""
+        """The error of the function's first trace with dynamic sizes; empty if there was none."""
         self.fixed_axes: dict[Axis, Origin | None] = {}
         """The axes of leaves whose sizes Python code needs as numbers, with its line."""
         self._guards: dict[str, tuple[Key, Mapping[SizeVariable, Axis], SizeGuard]] = {}
@@ -81,7 +81,7 @@ class TraceHistory:
             names: the names of the leaves of ``key``.
             parameters: the names of the function's parameters.
             key: the key of the call.
-            traced: the key of the trace, in which sizes may be open.
+            traced: the key of the trace, in which sizes may be dynamic.
             earlier: the keys of the earlier traces, none of which serves the call.
             call: the number of the call.
             nested: whether the function was being traced: such traces unroll a recursion, and don't count
@@ -112,7 +112,7 @@ class TraceHistory:
             self._guards.setdefault(guard.described(shown), (key, axes, guard))
 
     def _refusing_guard(self, key: Key, traced: Key) -> str | None:
-        """The guard of an earlier trace with the same open sizes that refuses a call with ``key``."""
+        """The guard of an earlier trace with the same dynamic sizes that refuses a call with ``key``."""
         for text, (guarded, axes, guard) in self._guards.items():
             if guarded == traced:
                 sizes = {v: key[1][leaf].spec.shape[axis] for v, (leaf, axis) in axes.items()}  # type: ignore[union-attr]  # of tensors
@@ -132,11 +132,11 @@ class TraceHistory:
         first = self.count - len(self._events) + 1
         lines += [f"{number}. {event}" for number, event in enumerate(self._events, start=first)]
         if self._guards:
-            lines.append("Traces with open sizes serve the calls for which Python code decides alike:")
+            lines.append("Traces with dynamic sizes serve the calls for which Python code decides alike:")
             read = {text: guard for text, (*_, guard) in self._guards.items() if guard.origin is not None}
             lines += [f"    {text}{_place(guard)}" for text, guard in read.items()]
         if self.open_sizes_error:
-            lines.append(f"Sizes can't be left open, as the function needs them: {self.open_sizes_error}")
+            lines.append(f"Sizes can't be dynamic, as the function needs them: {self.open_sizes_error}")
         return "\n".join(lines)
 
     def _warn(self, call: int, reasons: Sequence[str]) -> None:

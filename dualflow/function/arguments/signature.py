@@ -84,7 +84,7 @@ class Signature:
         return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
 
     def _as_specified(self, call: CallArguments) -> CallArguments:
-        """``call`` with the specs of the input signature in its key, which may have open sizes."""
+        """``call`` with the specs of the input signature in its key, which may have dynamic sizes."""
         specs = [
             TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
         ]
@@ -213,7 +213,7 @@ class Signature:
 
 
 def _of_rank(spec: TensorSpec, value: Any) -> TensorSpec:
-    """``spec``; if its rank is unknown, with the rank of ``value`` and open sizes."""
+    """``spec``; if its rank is unknown, with the rank of ``value`` and dynamic sizes."""
     if spec.shape is not UNKNOWN_RANK or value.shape is UNKNOWN_RANK:
         return spec
     return TensorSpec([None] * len(value.shape), spec.dtype, spec.name)

@@ -119,5 +119,5 @@ def check_invariant(name: str, before: Shape | None, after: Shape, invariant: Sh
         if shape is not None and not matches_invariant(invariant, shape):
             raise InvalidArgumentError(
                 f"{name!r} has shape {shape} {when}, which does not conform with the shape invariant "
-                f"{invariant}; leave open the sizes that iterations change, as None.{here()}"
+                f"{invariant}; use None for the sizes that iterations change.{here()}"
             )

@@ -402,7 +402,7 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant:
         spec = TensorSpec.of(spec.shape, new_spec.dtype)
     open_sizes = f"df.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)])"
     check_spec(
-        ITERATIONS, repr(name), spec, new_spec, shape_advice=f", or leave sizes open with {open_sizes}"
+        ITERATIONS, repr(name), spec, new_spec, shape_advice=f", or make sizes dynamic by {open_sizes}"
     )
     return spec
 

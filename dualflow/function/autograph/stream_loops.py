@@ -42,7 +42,7 @@ class StreamReading(NamedTuple):
 
     Attributes:
         structure: the structure of an element.
-        specs: the specs of its leaves, which may have open sizes.
+        specs: the specs of its leaves, which may have dynamic sizes.
         handles: scalars that identify the source at run time.
         open: begins to read the source with these values of the handles.
     """
@@ -103,7 +103,7 @@ class StreamLoop(AssigningSpec):
     def _step(self, element: Sequence[Array], inputs: Sequence[Any]) -> CompiledGraph:
         """The body, compiled for elements of these shapes.
 
-        Where carried values have open sizes, it is compiled for those axes that are equal in ``inputs``.
+        Where carried values have dynamic sizes, it is compiled for those axes that are equal in ``inputs``.
         """
         shapes = tuple([x.shape for x in element])
         body = self._bodies.get(shapes)
@@ -119,7 +119,7 @@ class StreamLoop(AssigningSpec):
         return compiled.current
 
     def _sized(self, element: Sequence[Array]) -> Graph:
-        """The body with open sizes replaced by those of an element."""
+        """The body with dynamic sizes replaced by those of an element."""
         if self._is_static:
             return self.body
         trace = TracedGraph(self.tracer, self.body, options=self.options)
@@ -133,7 +133,7 @@ class StreamLoop(AssigningSpec):
 
 
 def _infer(*specs: TensorSpec, stream: StreamLoop) -> tuple[TensorSpec, ...]:
-    """The specs of the carried values in the body: axes that are open there may change in an iteration."""
+    """The specs of the carried values in the body: axes that are dynamic there may change in an iteration."""
     return tuple([v.spec for v in stream.body.inputs[: stream.carried]])
 
 

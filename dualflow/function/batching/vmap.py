@@ -135,7 +135,7 @@ def _count(arguments: Sequence[BatchedValue], axis_size: int | None) -> int:
     if count is None:
         shape = next(x.tensor.shape for x in arguments if x.is_batched)
         raise InvalidArgumentError(
-            f"vmap: the size of the batch must be static, and an argument of shape {shape} leaves it open; "
+            f"vmap: the size of the batch must be static, and an argument of shape {shape} has none; "
             "give a shape to the argument."
         )
     return int(count)

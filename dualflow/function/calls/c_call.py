@@ -147,7 +147,7 @@ def _input_spec(number: int, spec: TensorSpec, indices: Mapping[tuple[int, int],
     axes = [(number, axis) for axis in range(spec.rank)]
     pairs = zip(axes, spec.shape, strict=True)
     shape = [_size_in_parameter(indices[axis]) if axis in indices else d for axis, d in pairs]
-    return ArraySpec(spec.dtype.dtype, tuple(shape))  # type: ignore[arg-type]  # no size is open
+    return ArraySpec(spec.dtype.dtype, tuple(shape))  # type: ignore[arg-type]  # no size is dynamic
 
 
 def _output_spec(number: int, spec: TensorSpec, indices: Sequence[Sequence[int]]) -> ArraySpec:

@@ -22,7 +22,7 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
 
     It returns REFUSED unless the inputs are tensors of the graph's shapes and dtypes in row-major order. Axes
     of one symbolic size must have equal sizes, those of different ones different sizes. It always returns
-    REFUSED if a size is open.
+    REFUSED if a size is dynamic.
     """
     specs = [v.spec for v in graph.arguments]
     if not all(spec.shape.is_static for spec in specs):

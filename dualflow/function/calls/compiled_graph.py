@@ -57,8 +57,8 @@ class CompiledGraph:
         options: how it is compiled; by default the process's settings.
         history: replays the assignments before a failure; None if the caller handles failures.
         pack: puts the outputs into the structure of the result; without it they are a tuple.
-        equal_axes: groups of open axes of arguments that have one size in all calls.
-        guards: comparisons of open sizes that have one outcome in all calls.
+        equal_axes: groups of dynamic axes of arguments that have one size in all calls.
+        guards: comparisons of dynamic sizes that have one outcome in all calls.
         call_sizes: the sizes of a call, which decide the comparisons that ops make of sizes.
 
     Attributes:
@@ -221,7 +221,7 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def _sized(self) -> Graph | None:
-        """The graph with symbolic sizes instead of open ones.
+        """The graph with symbolic sizes instead of dynamic ones.
 
         None if no expression describes one of the sizes.
         """
@@ -253,7 +253,7 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def serves_all_sizes(self) -> bool:
-        """Whether sizes are open or symbolic, and the graph is compiled as one program for all of them.
+        """Whether sizes are dynamic or symbolic, and the graph is compiled as one program for all of them.
 
         Otherwise it is recorded and compiled anew for the sizes of each call.
         """

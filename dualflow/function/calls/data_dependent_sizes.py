@@ -40,7 +40,7 @@ def sized_by_data(graph: Graph) -> Node | None:
 
 
 def _sizes_read(node: Node, open_inputs: bool) -> Sequence[TensorSpec]:
-    """The specs whose sizes a program reads to run ``node``: all with open inputs, else those of results.
+    """The specs whose sizes a program reads to run ``node``: all with dynamic inputs, else those of results.
 
     A loop's stacks are excluded, since a stack stores its own length.
     """

@@ -1,4 +1,4 @@
-"""The optimised graph of a trace for an export target; its open sizes become symbolic."""
+"""The optimised graph of a trace for an export target; its dynamic sizes become symbolic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 
 def exported_graph(graph: Graph, options: CompileOptions, target: str) -> Graph:
-    """``graph`` after the passes for ``target``; open sizes are symbolic.
+    """``graph`` after the passes for ``target``; dynamic sizes are symbolic.
 
     Raises:
         InvalidArgumentError: there are strings, or a size depends on data.
@@ -27,7 +27,7 @@ def exported_graph(graph: Graph, options: CompileOptions, target: str) -> Graph:
 
 
 def simplified_graph(graph: Graph, options: CompileOptions) -> Graph:
-    """``graph`` after the passes that keep every value and write no kernels; open sizes are symbolic.
+    """``graph`` after the passes that keep every value and write no kernels; dynamic sizes are symbolic.
 
     Composites that ONNX has an op for are found before their parts need sizes, and once more in computations
     that were deferred until sizes are symbolic.
@@ -42,7 +42,7 @@ def simplified_graph(graph: Graph, options: CompileOptions) -> Graph:
 
 
 def _sized(graph: Graph, options: CompileOptions) -> Graph:
-    """``graph`` with symbolic sizes instead of open ones."""
+    """``graph`` with symbolic sizes instead of dynamic ones."""
     if sized_by_data(graph) is None:
         return graph
     try:

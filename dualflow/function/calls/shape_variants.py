@@ -1,4 +1,4 @@
-"""The specialisations of a trace with open sizes: programs for all sizes, and traces for single shapes."""
+"""The specialisations of a trace with dynamic sizes: programs for all sizes, and traces for single shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_DECISIONS: Final = 8
 
 
 class OpenTrace(Protocol):
-    """A trace with open sizes.
+    """A trace with dynamic sizes.
 
     Attributes:
         graph: its graph.
@@ -34,7 +34,7 @@ class OpenTrace(Protocol):
         """The trace for the shapes of ``inputs``."""
 
     def with_equal_axes(self, equal_axes: EqualAxes, call_sizes: CallSizes) -> Self:
-        """The trace for all sizes, for calls in which these open axes of arguments have equal sizes.
+        """The trace for all sizes, for calls in which these dynamic axes of arguments have equal sizes.
 
         The sizes of a call decide the comparisons that ops make of sizes.
         """
@@ -44,7 +44,7 @@ T = TypeVar("T", bound=OpenTrace)
 
 
 class ShapeVariants(Generic[T]):
-    """The specialisations of a trace with open sizes.
+    """The specialisations of a trace with dynamic sizes.
 
     The latest 64 programs and 256 traces are kept.
 
@@ -101,7 +101,7 @@ class ShapeVariants(Generic[T]):
 
 
 def equal_axes(graph: Graph, inputs: Sequence[Any]) -> EqualAxes:
-    """Groups of open axes of the graph's arguments whose sizes in ``inputs`` are equal."""
+    """Groups of dynamic axes of the graph's arguments whose sizes in ``inputs`` are equal."""
     groups: dict[int, list[Axis]] = {}
     for i, (value, x) in enumerate(zip(graph.arguments, inputs, strict=True)):
         for axis, size in enumerate(value.spec.shape):

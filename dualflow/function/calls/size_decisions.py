@@ -29,7 +29,7 @@ class CallSizes:
     """The sizes of the call that a program is recorded for, and the guards found when it was recorded.
 
     Args:
-        sizes: the size of each open axis of an argument.
+        sizes: the size of each dynamic axis of an argument.
     """
 
     def __init__(self, sizes: Mapping[Axis, int]) -> None:

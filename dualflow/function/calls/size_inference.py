@@ -80,7 +80,7 @@ class SizeInference:
         self.decisions: GuardedDecisions | None = None if outer is None else outer.decisions
 
     def input_of(self, place: int, spec: TensorSpec, groups: Mapping[Axis, tuple[Axis, ...]]) -> Value:
-        """A new input with number ``place``, with the size variable of its group for each open axis.
+        """A new input with number ``place``, with the size variable of its group for each dynamic axis.
 
         Without groups any sizes may be equal.
         """
@@ -442,7 +442,7 @@ class SizeInference:
             return value
         for size, target in zip(value.spec.shape, shape, strict=True):
             if size != target:
-                assert size is not None, "no size is open"
+                assert size is not None, "no size is dynamic"
                 self._require(
                     size, target, _NOT_BROADCASTABLE, (tuple(value.spec.shape), tuple(shape)), repeats=True
                 )

@@ -45,7 +45,7 @@ def status(traces: Sequence[CompiledTrace]) -> str:
 def _trace(trace: CompiledTrace) -> Iterator[str]:
     yield repr(trace)
     if not trace.sized:
-        yield "    leaves sizes open; compiled for those of a call, and not called yet"
+        yield "    has dynamic sizes; compiled for those of a call, and not called yet"
         return
     for part, count in Counter(part._replace(node=None) for part in trace.parts).items():
         yield f"    {part.kind}: {part.what}{_repeated(part, count)}" + (

@@ -1,4 +1,4 @@
-"""A trace with open sizes as a graph with symbolic ones, which one program computes for all sizes."""
+"""A trace with dynamic sizes as a graph with symbolic ones, which one program computes for all sizes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def with_symbolic_sizes(
     shaped_as: Mapping[int, int] = _NO_INPUTS,
     call_sizes: CallSizes | None = None,
 ) -> Graph:
-    """``graph`` with symbolic sizes instead of open ones.
+    """``graph`` with symbolic sizes instead of dynamic ones.
 
     Args:
         graph: what a function was traced to.
         options: how it is compiled.
-        equal_axes: groups of open axes of arguments that have one size in all calls of the program.
+        equal_axes: groups of dynamic axes of arguments that have one size in all calls of the program.
         guards: comparisons of sizes of arguments that have one outcome in all calls of the program.
         shaped_as: the inputs that have the shape of an output, as cotangents do: the number of the output.
             Nodes that read them come after those that compute the output.

@@ -1,4 +1,4 @@
-"""Sizes of values of a trace in progress, as expressions in the open sizes of its arguments."""
+"""Sizes of values of a trace in progress, as expressions in the dynamic sizes of its arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TraceSizes:
         self.axes: dict[SizeVariable, Axis] = {}
         for (axis,), size in self._inference.argument_sizes.items():
             variable = variable_of(size)
-            assert variable is not None, "each open axis of an argument has a size variable"
+            assert variable is not None, "each dynamic axis of an argument has a size variable"
             self.axes[variable] = axis
 
     def scope(self, inputs: Sequence[object]) -> SizeScope:
@@ -51,7 +51,7 @@ class TraceSizes:
         return SizeScope(tracer, arguments, numbers, self.axes, self.shape_of)
 
     def shape_of(self, tensor: SymbolicTensor) -> list[int | None]:
-        """The shape of ``tensor``, with expressions for its open sizes; None for those that depend on data.
+        """The shape of ``tensor``, with expressions for its dynamic sizes; None for data-dependent ones.
 
         The tensor belongs to the trace, or to a trace inside it that computes it from tensors of this one.
 

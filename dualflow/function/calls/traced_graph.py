@@ -59,8 +59,8 @@ class TracedGraph:
         variable_arguments: the number of the argument for each variable that is an argument, by the
             variable's id.
         pack: puts the outputs into the structure of the result; without it they are a sequence.
-        equal_axes: groups of open axes of arguments that have one size in all calls.
-        guards: comparisons of open sizes that have one outcome in all calls.
+        equal_axes: groups of dynamic axes of arguments that have one size in all calls.
+        guards: comparisons of dynamic sizes that have one outcome in all calls.
         call_sizes: for a trace for all sizes, those of a call, which decide the comparisons that ops make.
 
     Attributes:
@@ -111,10 +111,10 @@ class TracedGraph:
         self._undecided: set[tuple[tuple[bool, ...], CompileOptions]] = set()
         self.has_served = False
 
-    # specialisations of a trace with open sizes
+    # specialisations of a trace with dynamic sizes
 
     def with_equal_axes(self, equal_axes: EqualAxes, call_sizes: CallSizes) -> TracedGraph:
-        """The same trace, compiled for calls in which these open axes of arguments have equal sizes.
+        """The same trace, compiled for calls in which these dynamic axes of arguments have equal sizes.
 
         The sizes of a call decide the comparisons that ops make of sizes.
         """
@@ -163,7 +163,7 @@ class TracedGraph:
         )
 
     def with_static_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
-        """The trace for the shapes of ``inputs``, without open sizes: itself if it has none."""
+        """The trace for the shapes of ``inputs``, without dynamic sizes: itself if it has none."""
         return self if self._variants is None else self._variants.for_shapes(self, inputs)
 
     def compiled_for(self, inputs: Sequence[Any]) -> CompiledGraph:
@@ -187,7 +187,7 @@ class TracedGraph:
 
         None if there is none: a memory budget is planned for numbers, and guards may fix all sizes.
         """
-        assert self._variants is not None, "sizes are open"
+        assert self._variants is not None, "sizes are dynamic"
         if (
             self.options.memory_budget is not None
             or self.guards.fix_all_axes

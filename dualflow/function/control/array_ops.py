@@ -151,7 +151,7 @@ _WRITE: Final = in_text(
 _OPEN: Final = in_text(
     Op(
         name="array_open",
-        doc="The rows, with an open size.",
+        doc="The rows, with a dynamic size.",
         infer=_open_spec,
         kernel=lambda rows: rows,
         kind=Decompose(lambda read, rows: rows),

@@ -282,7 +282,7 @@ def _backward_loop(
 
     carried_specs = [
         loop.body.inputs[i].spec for i in active.carried
-    ]  # sizes that iterations change are open
+    ]  # sizes that iterations change are dynamic
     specs = [
         *carried_specs,
         *map(_spec, carry[carried:]),

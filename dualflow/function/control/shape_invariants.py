@@ -1,4 +1,4 @@
-"""Shape invariants: which shapes branches may return, and loops may carry, where sizes are open."""
+"""Shape invariants: which shapes branches may return, and loops may carry, where sizes are dynamic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.function.errors import here
 def may_merge(a: Shape, b: Shape) -> bool:
     """Whether two branches may return tensors of these shapes as one result.
 
-    The ranks must be equal. A size in which the branches differ is open in the result.
+    The ranks must be equal. A size in which the branches differ is dynamic in the result.
     """
     return len(a) == len(b)
 
@@ -69,7 +69,7 @@ def _spec(x: Any, invariant: Any) -> TensorSpec:
         shape = Shape([None] * len(x.shape))
     if not matches_invariant(shape, x.shape):
         raise InvalidArgumentError(
-            f"A loop variable has shape {x.shape}, which does not match its invariant, {shape}; leave open "
-            f"the sizes that iterations change, as None.{here()}"
+            f"A loop variable has shape {x.shape}, which does not match its invariant, {shape}; use "
+            f"None for the sizes that iterations change.{here()}"
         )
     return TensorSpec.of(shape, x.dtype)

@@ -294,7 +294,7 @@ class TensorArray:
         return self._with(kind, filled._dense(), set()) if self._in_body() else filled
 
     def _sized(self, value: Any) -> Any:
-        """``value``, with a check at run time that its open sizes are those of the elements."""
+        """``value``, with a check at run time that its dynamic sizes are those of the elements."""
         shape = self.element_shape
         if shape is None or value.shape.is_static or not value.shape.is_compatible_with(shape):
             return value

@@ -1,8 +1,8 @@
-"""Deferred calls: calls of functions that need sizes as numbers, in a trace with open sizes.
+"""Deferred calls: calls of functions that need sizes as numbers, in a trace with dynamic sizes.
 
-If such a call fails, the called function is traced separately with two sets of numbers for the open sizes,
+If such a call fails, the called function is traced separately with two sets of numbers for the dynamic sizes,
 and then with further numbers near its constants. The results have the specs of the call's results, in which
-each size that differs between the traces is open. The call becomes a node of
+each size that differs between the traces is dynamic. The call becomes a node of
 :func:`~dualflow.function.tracing.deferred_ops.deferred_op`, which runs it when the sizes are known.
 """
 
@@ -102,8 +102,8 @@ def defer(
 ) -> Any:
     """The symbolic results of a failed call, which is deferred until sizes are known.
 
-    None if that is impossible. A call can't be deferred if no size is open, a Python function is among the
-    arguments, or the function has an effect, or fails with numbers for the open sizes too.
+    None if that is impossible. A call can't be deferred if no size is dynamic, a Python function is among the
+    arguments, or the function has an effect, or fails with numbers for the dynamic sizes too.
     """
     if not isinstance(error, _SIZE_ERRORS) or isinstance(error, _OTHER_ERRORS):
         return None
@@ -197,7 +197,7 @@ def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
 
 
 def _constants(call: DeferredCall, tensors: Sequence[Any]) -> Iterator[int]:
-    """The integers that the function may compare open sizes with: static sizes, and integer arguments."""
+    """The integers that the function may compare dynamic sizes with: static sizes, and integer arguments."""
     for leaf in _leaves((call.args, call.kwargs)):
         if type(leaf) is int:
             yield leaf
@@ -216,7 +216,7 @@ def _open_varying_sizes(
     constants: set[int],
     pinned: Mapping[tuple[int, int], int],
 ) -> _Results:
-    """``results``, with those sizes open that differ for further probes.
+    """``results``, with those sizes dynamic that differ for further probes.
 
     Two numbers don't distinguish ``minimum(n, 3)`` from 3.
     """
@@ -253,9 +253,9 @@ def _list_sums(arguments: Any) -> Iterator[int]:
 
 
 def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int, int], int]]:
-    """Assignments of sizes to open axes to try: none, then one static size or total for one axis.
+    """Assignments of sizes to dynamic axes to try: none, then one static size or total for one axis.
 
-    The call may require that an open size is equal to such a size.
+    The call may require that a dynamic size is equal to such a size.
     """
     axes = [(i, axis) for i, x in enumerate(tensors) for axis, n in enumerate(x.shape) if n is None]
     sizes = sorted(totals.union(n for x in tensors for n in x.shape if n is not None))
@@ -303,9 +303,9 @@ def _shape(x: Any, i: int, probe: SizeProbe, pinned: Mapping[tuple[int, int], in
 
 
 def _merge_probes(first: _Results, second: _Results, pinned: set[int] | None) -> _Results:
-    """The results of two probes as one: sizes that differ, or are equal to a pinned size, are open.
+    """The results of two probes as one: sizes that differ, or are equal to a pinned size, are dynamic.
 
-    All sizes are open if ``pinned`` is None, since the probes used arbitrary integers.
+    All sizes are dynamic if ``pinned`` is None, since the probes used arbitrary integers.
     """
     specs = []
     for a, b in zip(first.specs, second.specs, strict=True):
@@ -344,6 +344,6 @@ def _check(call: DeferredCall, actual: _Results, inferred: _Results) -> None:
     for spec, expected in zip(actual.specs, inferred.specs, strict=True):
         if not expected.is_compatible_with(spec):
             raise InvalidArgumentError(
-                f"{call.function.__name__} was traced with open sizes for a result of {expected}, and gives "
+                f"{call.function.__name__} was traced with dynamic sizes for results of {expected}; it gives "
                 f"{spec}; give known shapes."
             )

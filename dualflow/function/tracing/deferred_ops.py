@@ -1,4 +1,4 @@
-"""The op for a computation that needs sizes as numbers, in a trace with open sizes.
+"""The op for a computation that needs sizes as numbers, in a trace with dynamic sizes.
 
 When the trace is specialised for the shapes of a call, the op is replaced by its computation. If sizes depend
 on data, its kernel runs the computation on eager tensors.

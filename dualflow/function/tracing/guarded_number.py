@@ -1,4 +1,4 @@
-"""The base of numbers of Python code that a trace computes from sizes that it leaves open."""
+"""Base class of ``GuardedSize`` and ``GuardedFloat``: Python numbers computed from dynamic sizes."""
 
 from __future__ import annotations
 

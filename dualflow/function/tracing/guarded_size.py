@@ -1,4 +1,4 @@
-"""Sizes that a trace leaves open, as numbers of the Python code that is traced.
+"""Dynamic sizes of a trace, as numbers of the Python code that is traced.
 
 ``x.shape[0]`` in such a trace is a :class:`GuardedSize`: an int to Python, with the value of the call that is
 traced, and an integer scalar to ops, with the value of the call that runs. Sums, products and the like of
@@ -29,7 +29,7 @@ _AS_WRITTEN: Final = (operator.lt, operator.ge)
 
 
 class GuardedSize(GuardedNumber):
-    """A size of a tensor in a trace that leaves the size open; see the module.
+    """A dynamic size of a tensor in a trace; see the module.
 
     Args:
         size: the size, as an expression in the sizes of the trace's arguments.
@@ -214,7 +214,7 @@ for _name, _function, _swap in (
 
 
 class GuardedShape(Shape):
-    """The shape of a tensor whose open sizes are of :class:`GuardedSize`."""
+    """The shape of a tensor whose dynamic sizes are of :class:`GuardedSize`."""
 
     __slots__ = ()
 

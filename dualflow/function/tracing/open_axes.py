@@ -1,4 +1,4 @@
-"""Adds the open axes, and advice, to errors about None that are raised in a trace with open sizes."""
+"""Adds the dynamic axes, and advice, to errors about None that are raised in a trace with dynamic sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NONE = "None"
 
 @contextmanager
 def named_open_axes(tracer: Tracer) -> Iterator[None]:
-    """Append a sentence about the trace's open sizes to the message of a TypeError about None."""
+    """Append a sentence about the trace's dynamic sizes to the message of a TypeError about None."""
     try:
         yield
     except TypeError as error:
@@ -25,7 +25,7 @@ def named_open_axes(tracer: Tracer) -> Iterator[None]:
 
 
 def _advice(tracer: Tracer) -> str | None:
-    """The sentence: which size is open, and how to get it at run time; None if no size is open."""
+    """The sentence: which size is dynamic, and how to get it at run time; None if no size is dynamic."""
     inputs = [v.spec for v in tracer.builder.inputs if not v.spec.shape.is_static]
     if inputs:
         shown = " and ".join(map(_axes, inputs))

@@ -1,6 +1,6 @@
-"""Size probes: example numbers for the open sizes of a trace, and the shapes that result from them.
+"""Size probes: example numbers for the dynamic sizes of a trace, and the shapes that result from them.
 
-A deferred call is traced for several probes, to find which sizes of its results depend on open sizes.
+A deferred call is traced for several probes, to find which sizes of its results depend on dynamic sizes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from dualflow.ops.op_kinds import Literal
 Array = np.ndarray[Any, Any]
 
 PAIRS: Final = ((48, 96), (840, 1680), (6, 12), (3, 4))
-"""Pairs of numbers for open sizes. They have many divisors, since some ops divide sizes."""
+"""Pairs of numbers for dynamic sizes. They have many divisors, since some ops divide sizes."""
 _SMALL: Final = (0, 1, 2, 3, 5, 8, 49)
 _MIXED: Final = ((7, 3, 5, 2), (3, 7, 2, 5), (98, 49, 28, 14), (14, 28, 49, 98))
 _LARGEST: Final = 4096
-"""The largest number for an open size: a trace may evaluate constants with that number of elements."""
+"""The largest number for a dynamic size: a trace may evaluate constants with that number of elements."""
 _MAX_CONSTANTS: Final = 12
 
 
 class SizeProbe:
-    """Numbers for the open sizes of a trace.
+    """Numbers for the dynamic sizes of a trace.
 
     Args:
-        numbers: the sizes, in the order in which open sizes are read; repeated if there are more of these.
+        numbers: the sizes, in the order in which dynamic sizes are read; repeated if there are more of these.
         data: the number for integers that are computed from data.
     """
 
@@ -108,10 +108,11 @@ def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorS
 
 
 def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
-    """Probes that distinguish a size that depends on open sizes from a constant one.
+    """Probes that distinguish a size that depends on dynamic sizes from a constant one.
 
-    Sizes of results are sums, products, quotients, minima and maxima of open sizes and ``constants``. Numbers
-    below and above each constant, and different numbers for different open sizes, distinguish these.
+    Sizes of results are sums, products, quotients, minima and maxima of dynamic sizes and ``constants``.
+    Numbers below and above each constant, and different numbers for different dynamic sizes, distinguish
+    these.
     """
     near = {n for c in sorted(set(constants))[:_MAX_CONSTANTS] for n in (c - 1, c, c + 1, 2 * c + 1)}
     for number in sorted(near.union(_SMALL)):

@@ -1,6 +1,6 @@
-"""The guards of a trace: decisions of Python code about sizes that the trace leaves open.
+"""The guards of a trace: decisions of Python code about dynamic sizes of the trace.
 
-The trace of a function whose calls differ in sizes leaves these open, and Python code reads them as
+The sizes in which calls differ are dynamic in the trace of a function, and Python code reads them as
 :class:`~dualflow.function.tracing.guarded_size.GuardedSize`: numbers that have the value of the call that is
 traced. Where Python compares such a number or needs it as an int, the outcome is part of the trace. So the
 scope of the trace records a guard: the comparison, its outcome, and the line. The trace serves the calls for
@@ -33,14 +33,14 @@ class ExactSizesRequired(DualflowError):
 
 
 class SizeScope(AbstractSizeScope):
-    """The open sizes of a trace in progress, and the guards recorded so far.
+    """The dynamic sizes of a trace in progress, and the guards recorded so far.
 
     Args:
         tracer: what the trace is recorded with.
         arguments: its arguments.
-        numbers: the sizes in the call that is traced, by the size variable of each open axis of an argument.
+        numbers: the sizes in the traced call, by the size variable of each dynamic axis of an argument.
         axes: the axis that each size variable is the size of.
-        shape_of: returns the shape of a tensor of the trace: open sizes as expressions in the size variables,
+        shape_of: returns the shape of a tensor of the trace; dynamic sizes are expressions in size variables,
             None where they depend on data; raises ExactSizesRequired if there are no such expressions.
     """
 
@@ -151,7 +151,7 @@ class SizeScope(AbstractSizeScope):
 
 @contextmanager
 def guarded_sizes(tracer: Tracer, scope: SizeScope | None) -> Iterator[None]:
-    """Let Python code in the block read the open sizes of a trace as those of ``scope``, unless it is None.
+    """In the block, Python code reads the dynamic sizes of a trace as those of ``scope``, unless it is None.
 
     After the block the scope is closed: sizes that Python code has kept are the numbers of the traced call.
 

@@ -62,7 +62,7 @@ class SymbolicEngine(Engine):
     """Whether symbolic tensors are hashed by identity, since they are keys of feed dicts."""
 
     size_scope: AbstractSizeScope | None = None
-    """The open sizes that Python code reads as guarded numbers; None where it reads None."""
+    """The dynamic sizes that Python code reads as guarded numbers; None where it reads None."""
 
     hint = ""
     """A sentence for errors about a missing value."""
@@ -161,7 +161,7 @@ class SymbolicTensor(Tensor):
         return self.get_shape().num_elements()
 
     def get_shape(self) -> Shape:
-        """The shape, for Python code: open sizes are guarded numbers in a trace that has them."""
+        """The shape, for Python code: dynamic sizes are guarded numbers in a trace that has them."""
         shape, scope = self._value.spec.shape, self._tracer.size_scope
         return shape if scope is None or shape.is_static else scope.python_shape(self)
 
@@ -236,7 +236,7 @@ class SymbolicTensor(Tensor):
         an op.
 
         Raises:
-            InvalidArgumentError: the tensor has another shape; or ``shape`` has a number for an open size
+            InvalidArgumentError: the tensor has another shape; or ``shape`` has a number for a dynamic size
                 while a tape records, or inside of a branch or loop. There :func:`dualflow.ensure_shape`
                 returns a new tensor with the shape.
         """
@@ -305,7 +305,7 @@ class SymbolicTensor(Tensor):
         return str(self)
 
     def __len__(self) -> int:
-        """The size of the first axis; an error if it is open."""
+        """The size of the first axis; an error if it is dynamic."""
         if not self.shape:
             raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
         size = self.get_shape()[0]

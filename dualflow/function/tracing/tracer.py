@@ -61,7 +61,7 @@ class Tracer(SymbolicEngine):
             traces.
 
     Attributes:
-        size_scope: the open sizes that Python code reads as guarded numbers; None where it reads None.
+        size_scope: the dynamic sizes that Python code reads as guarded numbers; None where it reads None.
         refusal: the first error about Python code that needs a symbolic tensor's value, here or in a nested
             trace.
         proven_values: the values of bool scalars that an earlier check has established.

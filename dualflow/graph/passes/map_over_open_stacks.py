@@ -38,7 +38,7 @@ def _looped(node: Node) -> Expansion | None:
 
 
 def _is_stack(value: Value, rank: int) -> bool:
-    """Whether ``value`` has ``rank`` axes, and only the first size is open."""
+    """Whether ``value`` has ``rank`` axes, and only the first size is dynamic."""
     first, *sizes = value.spec.shape
     return len(value.spec.shape) == rank and first is None and None not in sizes
 

@@ -105,7 +105,7 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilation
         None if dilations is None else per_axis(dilations, axes, "dilations", first),
         first,
     )
-    # one open size can be computed with where it is not divided by strides
+    # one dynamic size can be computed with where it is not divided by strides
     strided = max(per_axis(strides, axes, "strides", first)) > 1
     late = None in x.shape[-axes - 1 : -1] and (strided or x.shape.count(None) > 1)
     result_tensor = once_sized(correlation, OpenWindows(axes), x, w) if late else correlation(x, w)
@@ -115,7 +115,7 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilation
 @written_as("open_correlation", "axes", "strides", "padding", "dilations", "first")
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenCorrelation:
-    """A convolution of images whose sizes may be open until it runs.
+    """A convolution of images whose sizes may be dynamic until it runs.
 
     Attributes:
         axes: the number of spatial axes.
@@ -138,7 +138,7 @@ class OpenCorrelation:
 @written_as("open_windows", "axes")
 @dataclass(frozen=True, slots=True)
 class OpenWindows:
-    """The rule for results of windows over ``axes`` spatial axes: those sizes are open.
+    """The rule for results of windows over ``axes`` spatial axes: those sizes are dynamic.
 
     The channels are those of the filters, or without filters the input's.
     """

@@ -87,7 +87,7 @@ def _pooled(
 @written_as("open_pooling", "size", "strides", "padding", "dilations", "first", "mean")
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenPooling:
-    """The maximum or mean of windows of a tensor whose spatial sizes may be open until it runs."""
+    """The maximum or mean of windows of a tensor whose spatial sizes may be dynamic until it runs."""
 
     size: tuple[int, ...]
     strides: tuple[int, ...] | None

@@ -202,7 +202,7 @@ def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:
     ``r`` of the stride, if it has one.
 
     Raises:
-        InvalidArgumentError: with strides, for open sizes.
+        InvalidArgumentError: with strides, for dynamic sizes.
     """
     runs = tuple(-(-k // s) for k, s in zip(geometry.size, geometry.strides, strict=True))
     pairs = []

@@ -142,7 +142,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
         out_idx: the dtype of the places: int32 or int64.
 
     Returns:
-        ``y``, whose size a trace leaves open, and ``idx`` of the shape of ``x``, so that ``y[idx]`` is ``x``.
+        ``y``, whose size is dynamic in a trace, and ``idx`` with the shape of ``x``: ``y[idx]`` is ``x``.
 
     Raises:
         InvalidArgumentError: ``x`` has not one axis.

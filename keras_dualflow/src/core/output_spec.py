@@ -18,7 +18,7 @@ from keras_dualflow.src.core.conversion import dtype_named
 from keras_dualflow.src.core.stateless import StatelessScope
 
 _SIZES: Final = (83, 89)
-"""Two values for open sizes of inputs; a size of the result that differs between them is open."""
+"""Two values for dynamic sizes of inputs; a size of the result that differs between them is dynamic."""
 
 
 def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
