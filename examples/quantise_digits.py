@@ -1,4 +1,4 @@
-"""Train a convolutional network on digits, fold its batch normalisation, and quantise it to 8 bits.
+"""Train a convolutional network on digits, fold its batch normalisation, and quantize it to 8 bits.
 
 The same held-out digits are classified by the float network, by the network with folded batch normalisation,
 and by the one whose second convolution and dense layer are products of 8-bit integers. The table has

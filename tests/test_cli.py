@@ -263,7 +263,7 @@ def test_dots_lead_into_classes(run: Run) -> None:
         (["model:Losses.sum"], "model:Losses has no 'sum'; its functions are mean"),
         (["model:SIZE"], "model:SIZE is 16, which can't be called"),
         (["model:pair"], "pair takes x, y: give its arguments"),
-        (["model:of_any_rank"], "leaves the rank open: give the arguments with --args"),
+        (["model:of_any_rank"], "has an unknown rank: give the arguments with --args"),
         (["model:pair", "--args", "df.ones("], "can't be evaluated: SyntaxError"),
         (["model:pair", "--args", "unknown"], "can't be evaluated: NameError"),
         (["model:pair", "--args", "df.ones([2])"], "missing a required argument: 'y'"),

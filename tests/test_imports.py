@@ -105,7 +105,7 @@ LATE = {
     "dualflow.backends": "imports llvmlite or numba; the first compile needs it",
     "dualflow.schedule.plan": "10 ms: graphs that NumPy runs are planned only for reports of memory",
     "dualflow.function.calls.strict": "only functions that are strict need it",
-    "dualflow.function.tracing.deferred_ops": "only reads of open sizes of a trace need it",
+    "dualflow.function.tracing.deferred_ops": "only reads of dynamic sizes of a trace need it",
     "dualflow.function.tracing.deferred_calls": "only a call that fails in a trace needs it",
     "dualflow.function.calls.memory_budget": "only functions that have a budget need it",
     "dualflow.function.debugging.debug": "only Function.debug needs it",

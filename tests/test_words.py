@@ -105,6 +105,8 @@ RETIRED_PHRASES = {
     r"\bso many\b|\bso-manieth\b": "the number of",
     r"\bway back\b": "backward pass",
     r"\bonly (?:a|the) run tells\b": "known at run time",
+    r"\bopen (?:sizes?|ax[ei]s|batch(?:es)?|shapes?|dimensions?)\b": "dynamic",
+    r"\bsizes? (?:are |is |left )?open\b": "dynamic",
     r"\btells?\b|\btold\b": "reports, returns",
     r"\basks?\b|\basked\b": "reads, requests, calls",
     r"\bsays?\b|\bsaid\b": "returns, reports, has",

@@ -261,7 +261,7 @@ def test_a_loop_carries_arrays() -> None:
     assert doubled(xp.ones(2), df.constant(3)).tolist() == [8.0, 8.0]
 
 
-def test_an_open_size_is_none() -> None:
+def test_a_dynamic_size_is_none() -> None:
     sizes = []
 
     @df.function(input_signature=[df.TensorSpec([None, 2])])

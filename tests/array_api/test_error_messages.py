@@ -93,7 +93,7 @@ CASES = {
         r"shape \(3,\) does not broadcast to the part's shape \(2,\)",
         "reshape it",
     ),
-    "places of open sizes": (
+    "places of dynamic sizes": (
         lambda: traced(lambda x: put(xp.asarray(x, copy=True), V, 0.0), LATER),
         Wrong,
         r"not \(None, 3\)",
@@ -129,7 +129,7 @@ CASES = {
     "the largest of none": (lambda: xp.max(NONE, axis=0), Invalid, "no largest", "no elements"),
     "sums along which axis": (lambda: xp.cumulative_sum(X), Invalid, "of 2 axes", "axis="),
     "another way to decompose": (lambda: xp.linalg.qr(X, mode="r"), Invalid, "not 'r'", "'reduced' or"),
-    "matrices of open sizes": (
+    "matrices of dynamic sizes": (
         lambda: traced(lambda x: xp.linalg.pinv(xp.asarray(x)), LATER),
         Invalid,
         r"\(None, 3\)",

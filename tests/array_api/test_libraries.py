@@ -85,7 +85,7 @@ def test_einops_compiles_and_has_gradients(name: str) -> None:
     assert "numpy:" not in str(slope.status())
 
 
-def test_einops_takes_open_sizes() -> None:
+def test_einops_takes_dynamic_sizes() -> None:
     einops = pytest.importorskip("einops")
 
     @df.function(input_signature=[df.TensorSpec([None, 3, 4])])

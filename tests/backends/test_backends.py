@@ -17,14 +17,14 @@ BACKENDS = ("llvm", "numba", "numpy")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _separate_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DUALFLOW_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
 
 
 @pytest.fixture(autouse=True)
-def _the_processs_own_choice(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _restored_process_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("DUALFLOW_BACKEND", raising=False)
     yield
     df.config.set_backend(None)
@@ -63,7 +63,7 @@ def test_the_default_is_llvm() -> None:
     assert backends_of(f) == {"llvm"}
 
 
-def test_the_processs_choice_holds_for_what_is_traced_later() -> None:
+def test_the_process_backend_holds_for_later_traces() -> None:
     f = df.function(lambda x: x + 1.0)
     f(df.ones([2]))
     df.config.set_backend("numpy")
@@ -73,7 +73,7 @@ def test_the_processs_choice_holds_for_what_is_traced_later() -> None:
     assert [c.options.backend for c in f.concrete_functions] == ["llvm", "numpy"]
 
 
-def test_a_functions_own_backend_goes_before_the_processs() -> None:
+def test_a_functions_backend_overrides_the_process_backend() -> None:
     df.config.set_backend("numpy")
     f = df.function(lambda x: x + 1.0, backend="llvm")
     f(df.ones([2]))
@@ -256,7 +256,7 @@ def test_ops_that_need_dualflows_own_code_are_not_exported(f: Callable[..., Any]
         concrete.source()
 
 
-def test_only_numbas_programs_are_files() -> None:
+def test_only_numba_programs_have_source() -> None:
     concrete = df.function(lambda x: x + 1.0).get_concrete_function(df.TensorSpec([3]))
     with pytest.raises(ValueError, match="no source for the backend 'llvm'"):
         concrete.source("llvm")

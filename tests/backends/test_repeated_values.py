@@ -1,4 +1,4 @@
-"""Cheap values that several kernels read: each computes them anew, and none writes them to memory."""
+"""Cheap values with several readers are recomputed in each kernel, not stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import dualflow as df
 
 SHAPE = (512, 512)
-"""As many elements as it takes to be worth it."""
+"""Enough elements for recomputation to pay off."""
 
 
 def numbers(seed: int = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -24,7 +24,7 @@ def written(f: Any, *inputs: Any) -> list[int]:
     return [sum(v.spec.shape == SHAPE for v in call.node.outputs) for call in calls]
 
 
-def test_steps_from_an_array_in_memory_are_taken_again() -> None:
+def test_a_cheap_chain_is_recomputed() -> None:
     """Between the products come a quarter of one, its square and its cube, of which one is written."""
 
     def f(x: Any) -> Any:
@@ -38,7 +38,7 @@ def test_steps_from_an_array_in_memory_are_taken_again() -> None:
     np.testing.assert_allclose(df.function(f)(x), np.exp(y**3 @ x) + y**2 + y**3, rtol=1e-5)
 
 
-def test_the_costly_value_is_written_of_which_several_cheap_ones_are_made() -> None:
+def test_an_expensive_input_is_stored_instead_of_its_cheap_results() -> None:
     """The gradient of tanh-like activations reads 1 + t and 1 - t * t: t is written in their place."""
 
     def f(x: Any, w: Any) -> Any:
@@ -54,7 +54,7 @@ def test_the_costly_value_is_written_of_which_several_cheap_ones_are_made() -> N
     )
 
 
-def test_many_steps_are_not_taken_again() -> None:
+def test_a_long_chain_is_stored() -> None:
     def f(x: Any) -> Any:
         y = x @ x
         for step in range(20):
@@ -65,7 +65,7 @@ def test_many_steps_are_not_taken_again() -> None:
 
 
 @pytest.mark.parametrize("read", [lambda y: y, lambda y: df.transpose(y), lambda y: y[::-1]])
-def test_recomputed_values_have_the_layout_that_each_reader_requests(read: Any) -> None:
+def test_a_recomputed_value_has_the_layout_of_each_reader(read: Any) -> None:
     """The bits of NumPy's sums and products, each rounded alike."""
 
     def f(x: Any, b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The table of open sizes runs for a moment, and has a line for each row."""
+"""The table of dynamic sizes runs for a moment, and has a line for each row."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_where_chooses_rows_by_a_vector(kind: str) -> None:
     np.testing.assert_array_equal(results, [ROWS[0], -ROWS[1]])
 
 
-def test_where_chooses_rows_of_open_sizes() -> None:
+def test_where_chooses_rows_of_dynamic_sizes() -> None:
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.float64, [None, 3])
         chosen = v1.where(x[:, 0] > 0.0, x, -x)

@@ -134,7 +134,7 @@ def test_an_intermediate_may_be_fed(graph: v1.Graph, session: v1.Session) -> Non
     assert session.run(y + 1.0, {y: 10.0}) == 11.0
 
 
-def test_sizes_left_open_are_those_of_each_feed(graph: v1.Graph, session: v1.Session) -> None:
+def test_dynamic_sizes_are_those_of_each_feed(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [None, 2])
     y = df.reduce_mean(x @ df.ones([2, 3]), axis=0)
     for rows in (1, 4, 7):

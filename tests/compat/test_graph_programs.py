@@ -41,7 +41,7 @@ def test_branches_are_chosen_at_each_run(graph: v1.Graph, session: v1.Session) -
     assert [session.run(y, {x: 3.0}), session.run(y, {x: -3.0})] == [6.0, -4.0]
 
 
-def test_loops_run_on_sizes_left_open(graph: v1.Graph, session: v1.Session) -> None:
+def test_loops_run_on_dynamic_sizes(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [None])
     _, y = df.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 2.0), (df.constant(0), x))
     assert [session.run(y, {x: np.ones(n)}).tolist() for n in (1, 3)] == [[8.0], [8.0, 8.0, 8.0]]
@@ -54,7 +54,7 @@ def test_eager_values_are_constants_of_the_graph() -> None:
     assert v1.Session(graph=graph).run(y).sum() == 5050
 
 
-def test_branches_run_on_sizes_left_open(graph: v1.Graph, session: v1.Session) -> None:
+def test_branches_run_on_dynamic_sizes(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [None])
     y = df.cond(df.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: x - 1.0)
     (slope,) = v1.gradients(y, [x])
@@ -63,7 +63,7 @@ def test_branches_run_on_sizes_left_open(graph: v1.Graph, session: v1.Session) -
         assert (doubled.tolist(), two.tolist()) == ([2.0] * n, [2.0] * n)
 
 
-def test_assignments_in_a_function_belong_to_its_result(graph: v1.Graph, session: v1.Session) -> None:
+def test_fetching_a_result_runs_the_assignments_of_its_function(graph: v1.Graph, session: v1.Session) -> None:
     w = v1.Variable(1.0)
     result = df.function(lambda: w.assign_add(1.0) * 10.0)()
     session.run(v1.global_variables_initializer())
@@ -71,7 +71,7 @@ def test_assignments_in_a_function_belong_to_its_result(graph: v1.Graph, session
     assert session.run(w) == 3.0
 
 
-def test_assignments_in_a_branch_belong_to_its_result(graph: v1.Graph, session: v1.Session) -> None:
+def test_fetching_a_result_runs_the_assignments_of_its_branch(graph: v1.Graph, session: v1.Session) -> None:
     x = v1.placeholder(df.float32, [])
     w = v1.Variable(1.0)
     sign = df.cond(x > 0.0, lambda: w.assign(5.0) * 0.0 + 1.0, lambda: w.assign(7.0) * 0.0 - 1.0)
@@ -80,7 +80,7 @@ def test_assignments_in_a_branch_belong_to_its_result(graph: v1.Graph, session: 
     assert (session.run(sign, {x: -2.0}), session.run(w)) == (-1.0, 7.0)
 
 
-def test_an_assignment_that_no_result_goes_with_is_an_error(graph: v1.Graph) -> None:
+def test_an_assignment_that_no_fetch_runs_is_an_error(graph: v1.Graph) -> None:
     w = v1.Variable(1.0)
 
     @df.function
@@ -146,7 +146,9 @@ def test_a_training_operation_counts_steps(graph: v1.Graph, session: v1.Session)
     assert session.run(count) == 3
 
 
-def test_building_a_training_operation_starts_nothing(graph: v1.Graph, session: v1.Session) -> None:
+def test_building_a_training_operation_does_not_initialize_variables(
+    graph: v1.Graph, session: v1.Session
+) -> None:
     w = v1.Variable(1.0)
     train = v1.train.MomentumOptimizer(0.1, 0.9).minimize(w * w)
     session.run(w.initializer)

@@ -68,7 +68,7 @@ def test_older_orders_and_names_of_arguments(older, newer):
 
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
-def test_the_gradients_of_a_convolution_have_names(data_format):
+def test_conv2d_backprop_input_and_filter(data_format):
     first = data_format == "NCHW"
     strides = [1, 1, 2, 2] if first else [1, 2, 2, 1]
     x, w = df.constant(X.transpose(0, 3, 1, 2) if first else X), df.constant(W)
@@ -82,7 +82,7 @@ def test_the_gradients_of_a_convolution_have_names(data_format):
     np.testing.assert_allclose(v1.nn.conv2d_backprop_filter(x, w.shape, g, **options), to_w, rtol=1e-12)
 
 
-def test_the_gradient_of_a_convolution_over_three_axes_has_a_name():
+def test_conv3d_backprop_filter():
     x, w = df.constant(RNG.normal(size=(1, 4, 3, 5, 2))), df.constant(RNG.normal(size=(2, 2, 2, 2, 3)))
     with df.GradientTape() as tape:
         tape.watch(w)

@@ -47,7 +47,7 @@ def test_a_second_variable_of_a_name_is_an_error_that_names_the_first(graph: v1.
         v1.get_variable("w", [2])
 
 
-def test_where_a_scope_reuses_variables_are_found(graph: v1.Graph) -> None:
+def test_a_reusing_scope_returns_existing_variables(graph: v1.Graph) -> None:
     with v1.variable_scope("a"):
         w = v1.get_variable("w", [2])
     with v1.variable_scope("a", reuse=True):
@@ -64,7 +64,7 @@ def test_reuse_holds_for_the_scopes_inside(graph: v1.Graph) -> None:
         assert v1.get_variable("w") is w
 
 
-def test_a_variable_to_be_found_must_be_there(graph: v1.Graph) -> None:
+def test_reuse_requires_an_existing_variable(graph: v1.Graph) -> None:
     with (
         v1.variable_scope("a", reuse=True),
         pytest.raises(
@@ -74,7 +74,7 @@ def test_a_variable_to_be_found_must_be_there(graph: v1.Graph) -> None:
         v1.get_variable("w", [2])
 
 
-def test_auto_reuse_creates_and_finds(graph: v1.Graph) -> None:
+def test_auto_reuse_creates_or_returns_variables(graph: v1.Graph) -> None:
     variables = []
     for _ in range(2):
         with v1.variable_scope("a", reuse=v1.AUTO_REUSE):
@@ -89,7 +89,7 @@ def test_auto_reuse_creates_and_finds(graph: v1.Graph) -> None:
         ({"dtype": v1.float64}, "specified dtype float64 and found dtype float32"),
     ],
 )
-def test_a_variable_is_shared_as_it_is(graph: v1.Graph, properties: dict[str, Any], message: str) -> None:
+def test_reuse_checks_shape_and_dtype(graph: v1.Graph, properties: dict[str, Any], message: str) -> None:
     v1.get_variable("w", [2])
     with v1.variable_scope(v1.get_variable_scope(), reuse=True), pytest.raises(ValueError, match=message):
         v1.get_variable("w", **properties)
@@ -153,7 +153,7 @@ def test_a_new_variable_needs_its_shape(graph: v1.Graph, shape: Any) -> None:
         v1.get_variable("w", shape)
 
 
-def test_results_of_a_regularizer_are_collected(graph: v1.Graph) -> None:
+def test_regularization_losses_are_collected(graph: v1.Graph) -> None:
     with v1.variable_scope("a", regularizer=lambda v: 0.5 * v1.reduce_sum(v * v)):
         v1.get_variable("w", initializer=[2.0, 4.0])
     (loss,) = v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES)
@@ -167,7 +167,7 @@ def test_a_scope_needs_a_name(graph: v1.Graph) -> None:
         pass
 
 
-def test_where_ops_run_variables_are_kept_by_a_store_alone() -> None:
+def test_eager_variables_are_shared_through_a_store_only() -> None:
     store = v1.EagerVariableStore()
     with store.as_default(), v1.variable_scope("a", reuse=v1.AUTO_REUSE):
         assert v1.get_variable("w", [2]) is v1.get_variable("w", [2])
@@ -210,7 +210,7 @@ def test_a_dense_layer_is_a_product_and_a_sum(place: None) -> None:
     np.testing.assert_array_equal(value(layer(x)), x @ np.ones([3, 4]) + 1)
 
 
-def test_a_dense_layer_makes_its_variables_once(place: None) -> None:
+def test_a_dense_layer_creates_its_variables_once(place: None) -> None:
     layer = v1.layers.Dense(4, name="d")
     layer(v1.ones([2, 3]))
     before = layer.weights
@@ -227,7 +227,7 @@ def test_a_dense_layer_has_an_activation_and_may_do_without_a_bias(place: None) 
 
 
 @pytest.mark.parametrize(("name", "slope"), [("relu", 0.0), ("linear", -3.0), ("elu", math.expm1(-3.0))])
-def test_an_activation_has_a_name(place: None, name: str, slope: float) -> None:
+def test_an_activation_may_be_a_name(place: None, name: str, slope: float) -> None:
     result = v1.layers.dense(v1.ones([1, 3]), 1, name, kernel_initializer=v1.constant_initializer(-1.0))
     assert value(result).item() == pytest.approx(slope)
 
@@ -251,7 +251,7 @@ def test_dense_takes_integers(place: None) -> None:
     ("shape", "message"),
     [([3], "expected min_ndim=2, found ndim=1"), ([2, 5], "expected axis -1 .* value 3")],
 )
-def test_a_dense_layer_reports_what_inputs_it_takes(place: None, shape: list[int], message: str) -> None:
+def test_a_dense_layer_rejects_inputs_of_wrong_shape(place: None, shape: list[int], message: str) -> None:
     layer = v1.layers.Dense(4)
     layer(v1.ones([2, 3]))
     with pytest.raises(ValueError, match=message):
@@ -290,7 +290,7 @@ def test_a_template_passes_arguments_on(place: None) -> None:
     assert value(scale(v1.constant(2.0))) == 6.0
 
 
-def test_a_templates_first_call_may_not_find_what_is_not_there(place: None) -> None:
+def test_a_template_does_not_create_variables_after_its_first_call(place: None) -> None:
     names = iter("ab")
     template = v1.make_template("t", lambda: v1.get_variable(next(names), [2]))
     template()

@@ -70,7 +70,7 @@ def test_a_graph_has_one_global_step():
             v1.train.create_global_step()
 
 
-def test_where_ops_run_now_the_process_has_one_global_step():
+def test_eagerly_the_process_has_one_global_step():
     steps = v1.train.get_or_create_global_step()
     assert (steps.name, steps.dtype, steps.trainable) == ("global_step:0", v1.int64, False)
     assert df.function(v1.train.get_or_create_global_step)().dtype is df.int64
@@ -87,7 +87,7 @@ def test_minimize_counts_steps_and_takes_the_variables_it_is_given():
 
 
 @pytest.mark.parametrize("in_graph", [False, True])
-def test_a_loss_of_several_numbers_is_weighed(in_graph):
+def test_grad_loss_weights_a_vector_loss(in_graph):
     optimizer = v1.train.GradientDescentOptimizer(1.0)
     if not in_graph:
         x = v1.Variable([1.0, 1.0])

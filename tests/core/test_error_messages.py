@@ -154,7 +154,7 @@ CASES = {
         r"\(2,\) should have 2 axes or more",
         "reshape",
     ),
-    "an open size": (
+    "a dynamic size": (
         lambda: df.TensorShape([None]).assert_is_fully_defined(),
         Invalid,
         "not fully defined",

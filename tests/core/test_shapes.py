@@ -29,7 +29,7 @@ def test_known_shapes_are_copied_and_pickled(dims: list[int | None]) -> None:
         assert type(again) is type(shape)
 
 
-def test_nothing_is_known_of_it() -> None:
+def test_the_unknown_shape_has_no_rank_and_no_sizes() -> None:
     assert (UNKNOWN.rank, UNKNOWN.ndims, UNKNOWN.dims, UNKNOWN.num_elements()) == (None, None, None, None)
     assert not UNKNOWN.is_fully_defined()
     assert not UNKNOWN.is_static
@@ -42,13 +42,13 @@ def test_nothing_is_known_of_it() -> None:
     [len, list, tuple, lambda s: s[0], lambda s: 1 in s, lambda s: s.as_list(), lambda s: s.__add__([1])],
     ids=["len", "list", "tuple", "item", "in", "as_list", "+"],
 )
-def test_ops_that_need_static_sizes_are_refused(use: Callable[[Any], Any]) -> None:
+def test_reading_sizes_of_the_unknown_shape_raises(use: Callable[[Any], Any]) -> None:
     with pytest.raises(ValueError, match="rank of a tensor is unknown where it is needed"):
         use(UNKNOWN)
 
 
 @pytest.mark.parametrize("other", [df.TensorShape([]), (), [], (None,), [2], None, "<unknown>"], ids=repr)
-def test_it_equals_no_other(other: Any) -> None:
+def test_the_unknown_shape_equals_no_other(other: Any) -> None:
     for x, y in [(other, UNKNOWN), (UNKNOWN, other)]:
         assert (x == y, x != y) == (False, True)
 
@@ -99,7 +99,7 @@ def test_shapes_join() -> None:
     assert S([2]).concatenate(None) is UNKNOWN.concatenate([2]) is UNKNOWN
 
 
-def test_a_rank_is_requested() -> None:
+def test_rank_checks() -> None:
     assert UNKNOWN.with_rank(2) == [None, None]
     for shape in (S([2, 3]), UNKNOWN):
         shape.assert_has_rank(2)
@@ -128,7 +128,7 @@ def test_set_shape_refuses_another_shape() -> None:
         df.ones([2, 3]).set_shape([3])
 
 
-def test_set_shape_reports_open_sizes_while_tracing() -> None:
+def test_set_shape_keeps_dynamic_sizes_while_tracing() -> None:
     shapes = []
 
     @df.function(input_signature=[df.TensorSpec([None, None, 3])])

@@ -38,12 +38,12 @@ def transform(request: pytest.FixtureRequest) -> Any:
     return TRANSFORMATIONS[request.param]
 
 
-def test_variables_of_an_enclosing_function_are_read_when_the_dataset_is_made(transform: Any) -> None:
+def test_nonlocals_are_read_when_the_dataset_is_created(transform: Any) -> None:
     datasets = [transform(Dataset.range(3), lambda x: x + k) for k in (10, 100)]  # noqa: B023  # what is tested
     assert [elements(d) for d in datasets] == [[10, 11, 12], [100, 101, 102]]
 
 
-def test_variables_of_the_module_are_read_when_the_dataset_is_made(transform: Any) -> None:
+def test_globals_are_read_when_the_dataset_is_created(transform: Any) -> None:
     global shift
     datasets = []
     for number in (10, 100):

@@ -193,7 +193,7 @@ def test_python_runs_for_each_element_in_py_function() -> None:
     assert elements(dataset) == received == [0, 1, 2]
 
 
-def test_map_takes_elements_of_open_sizes() -> None:
+def test_map_takes_elements_of_dynamic_sizes() -> None:
     dataset = Dataset.range(5).batch(2).map(lambda x: df.reduce_sum(x))
     assert elements(dataset) == [1, 5, 4]
 

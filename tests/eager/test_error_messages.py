@@ -335,7 +335,7 @@ CASES = {
         "not recording",
         "in its with block",
     ),
-    "a jacobian of open size": (
+    "a jacobian of dynamic size": (
         lambda: in_graph(lambda x: open_jacobian(x), [None]),
         Invalid,
         "static shape",
@@ -446,7 +446,7 @@ CASES |= {
         "needs tensors",
         "stack the parts",
     ),
-    "a jacobian of open sizes": (
+    "a jacobian of dynamic sizes": (
         lambda: df.function(
             autodiff.jacobian(df.sin), input_signature=[df.TensorSpec([None])]
         ).get_concrete_function(),

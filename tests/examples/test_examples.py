@@ -131,7 +131,7 @@ def test_digits_losses_are_summaries(digits: tuple[str, Path]) -> None:
         assert summaries == [(step, np.float32(loss)) for step, loss in enumerate(losses, 1)]
 
 
-def test_quantised_digits_keep_their_accuracy_in_a_quarter_of_the_bytes() -> None:
+def test_quantized_digits_keep_their_accuracy_in_a_quarter_of_the_bytes() -> None:
     output = run_example("quantise_digits.py", "--epochs", "4")
     pattern = r"{} +held-out accuracy +([\d.]+)%"
     before, after = (number(pattern.format(name), output) for name in ("float32", "int8"))

@@ -253,12 +253,12 @@ CASES = {
         "has strings",
         "outside of the function",
     ),
-    "the memory of open sizes": (
+    "the memory of dynamic sizes": (
         lambda: (
             df.function(lambda x: x, input_signature=[df.TensorSpec([None])]).get_concrete_function().memory
         ),
         df.errors.FailedPreconditionError,
-        "leaves sizes open",
+        "has dynamic sizes",
         "Call it first",
     ),
     "eager kernels that aren't there": (
@@ -334,7 +334,7 @@ CASES = {
         "traced as",
     ),
     "variables that coincided": (coinciding, Wrong, "other arguments are the same variable", "get another"),
-    "sizes not known yet": (lambda: traced(lambda x: x, [None]).parts, Late, "leaves sizes open", "call it"),
+    "sizes not known yet": (lambda: traced(lambda x: x, [None]).parts, Late, "has dynamic sizes", "call it"),
     # results and state
     "a result that is no tensor": (
         lambda: run(lambda x: object(), ONE),
@@ -391,7 +391,7 @@ CASES = {
         "can't create variables",
         "create it before",
     ),
-    "a variable of open shape": (
+    "a variable of dynamic shape": (
         lambda: run(lambda: OPEN + 1.0),
         Invalid,
         "tensors of other shapes",

@@ -1,4 +1,4 @@
-"""Which nodes may raise an error at run time."""
+"""Which nodes can raise an error at run time."""
 
 from __future__ import annotations
 

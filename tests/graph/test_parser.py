@@ -165,7 +165,7 @@ def test_maps_and_scans_are_read_back(traced):
     )
 
 
-def test_open_sizes_are_read_back(traced):
+def test_dynamic_sizes_are_read_back(traced):
     graph = traced(lambda x: df.nn.conv2d(x, df.ones([3, 3, 1, 2]), 1, "SAME"), [None, 8, 8, 1])
     check_same(graph, np.ones([2, 8, 8, 1], np.float32))
 

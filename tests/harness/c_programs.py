@@ -133,7 +133,7 @@ def call_process(command: Sequence[str], program: ExportedProgram, arrays: Seque
 def main_program(program: ExportedProgram) -> str:
     """A C program that reads the inputs from its standard input, and writes the outputs.
 
-    Its arguments are the open sizes, then the bytes of each tensor.
+    Its arguments are the dynamic sizes, then the bytes of each tensor.
     """
     name = program.name
     sizes = [p.name for p in program.parameters if p.role == "size"]
@@ -164,7 +164,7 @@ def _named(program: ExportedProgram, role: str) -> list[Any]:
 def _sizes_and_results(
     program: ExportedProgram, arrays: Sequence[Array]
 ) -> tuple[dict[str, int], list[Array]]:
-    """The open sizes of a call by name, and arrays for its outputs."""
+    """The dynamic sizes of a call by name, and arrays for its outputs."""
     inputs = [p for p in program.parameters if p.role in ("argument", "variable")]
     sizes = {p.name: _size(p.name, inputs, arrays) for p in _named(program, "size")}
     functions = {name: getattr(NUMBERS, name) for name in dir(NUMBERS) if not name.startswith("_")}

@@ -107,7 +107,7 @@ def test_inferring_runs_nothing(keras: Any, backend: Any, capfd: pytest.CaptureF
     assert "run" not in "".join(capfd.readouterr())
 
 
-def test_open_sizes_stay_open_where_the_result_follows_them(keras: Any, backend: Any) -> None:
+def test_dynamic_sizes_stay_open_where_the_result_follows_them(keras: Any, backend: Any) -> None:
     def several(x: Any) -> Any:
         return {"same": x, "folded": df.reduce_sum(x, 0), "made": df.reshape(x, [-1]), "other": 7}
 

@@ -155,7 +155,7 @@ def part_of(case: Case) -> str:
 
 
 @by_op(CASES, part_of)
-def test_the_compiled_op_gives_what_its_kernel_gives(cases: list[Case], kept: list[Executable]) -> None:
+def test_the_compiled_op_equals_its_kernel(cases: list[Case], kept: list[Executable]) -> None:
     check_each(cases, lambda case: check_compiled(case, kept))
 
 
@@ -208,7 +208,7 @@ def check_other_dtype(case: Case) -> None:
         check(case, np.asarray(a), np.asarray(b), [np.asarray(x) for x in inputs])
 
 
-FOLDS = [
+REDUCTIONS = [
     (op, axis)
     for op in REGISTRY.values()
     if isinstance(op.kind, Reduce) and "f" in op.samples[0].inputs[0].kinds
@@ -218,7 +218,7 @@ FOLDS = [
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("op", "axis"), FOLDS, ids=str)
+@pytest.mark.parametrize(("op", "axis"), REDUCTIONS, ids=str)
 def test_reductions_of_inf_nan_and_zeros(op: Op, axis: tuple[int, ...], dtype: type[np.generic]) -> None:
     rows = np.random.default_rng(0).choice(SPECIAL, (9, 41), p=[0.02, 0.02, 0.02, 0.04, 0.3, 0.3, 0.3])
     case = Case(op, (rows.astype(dtype),), {"axis": axis, "keepdims": False}, "special values")
@@ -274,7 +274,7 @@ def has_static_gradients(case: Case) -> bool:
     return all(spec.shape.is_static for spec in traced.outputs)
 
 
-SLOPES = [
+GRADIENT_CASES = [
     case
     for case in CASES
     if case.label.split("-")[-1] in ("contiguous", "plain", "broadcast", "empty")
@@ -295,7 +295,7 @@ def both_gradients(case: Case, *inputs: Any) -> list[Any]:
     return [*first, *tape.gradient(again, sources, unconnected_gradients="zero")]
 
 
-@by_op(SLOPES, lambda case: "other" if case.label.endswith("empty") else "usual")
+@by_op(GRADIENT_CASES, lambda case: "other" if case.label.endswith("empty") else "usual")
 def test_gradients_of_both_orders_are_those_of_the_eager_tape(
     cases: list[Case], kept: list[Executable]
 ) -> None:

@@ -29,7 +29,7 @@ def test_transpose(array, data):
 
 @given(ARRAYS)
 @settings(deadline=None)
-def test_reshape_with_a_size_left_open(array):
+def test_reshape_with_a_dynamic_size(array):
     x = numbered(array)
     np.testing.assert_array_equal(df.reshape(x, [-1]) if x.size else df.reshape(x, [0]), x.reshape(x.size))
     np.testing.assert_array_equal(df.reshape(x, x.shape), x)

@@ -23,7 +23,7 @@ PART = df.Variable(V)
 
 
 def traced(function, *shapes):
-    """Trace ``function`` with tensors of these shapes, where None is an open size."""
+    """Trace ``function`` with tensors of these shapes, where None is a dynamic size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
 
 
@@ -107,13 +107,13 @@ CASES = {
         r"must be known while tracing, but got \(None, 2\)",
         "",
     ),
-    "an open size": (
+    "a dynamic size": (
         lambda: of_symbol(lambda n: static.known_sizes([None, 2], "split")),
         Invalid,
         r"split needs the size of axis 0 of shape \(None, 2\) as a number",
         "give known shapes",
     ),
-    "several open sizes": (
+    "several dynamic sizes": (
         lambda: of_symbol(lambda n: static.known_sizes([None, 2, None], "split")),
         Invalid,
         r"the size of axes 0, 2 of shape \(None, 2, None\)",
@@ -305,7 +305,7 @@ CASES = {
     "parts that are not equal": (lambda: df.split(V, 2), Invalid, "size 3 .* 2 equal parts", "list of sizes"),
     # picking
     "an index too far": (lambda: V[7], Outside, "index 7 is out of range for axis 0", "which has size 3"),
-    "an index too far for an open size": (
+    "an index too far for a dynamic size": (
         lambda: df.function(lambda x: x[1], input_signature=[df.TensorSpec([None])])(V[:1]),
         Outside,
         "index 1 is out of range for an axis of size 1",
@@ -520,7 +520,7 @@ OTHERWISE_TESTED = {
     "ops/measuring.py": "in tests/saved/test_hostile.py, as only texts of graphs have other variables",
     "ops/size_formulas.py": "in tests/graph/test_parser.py, as only texts of graphs are parsed",
     "ops/cotangent_shapes.py": "in tests/gradient/test_cotangent_shapes.py",
-    "ops/integer_product.py": "quantizing/test_error_messages.py",
+    "ops/integer_product.py": "quantization/test_error_messages.py",
     "ops/contraction.py": "product_add is made by the compiler alone",
     "ops/maths_reference.py": "checks of elements, by the ops that make them",
 }

@@ -140,7 +140,7 @@ def test_matches_in_bodies_of_loops_and_branches() -> None:
     assert "square" in ops(f, X, df.constant(4))
 
 
-def test_one_program_serves_open_sizes() -> None:
+def test_one_program_serves_dynamic_sizes() -> None:
     f = df.function(lambda x: x * x, input_signature=[df.TensorSpec([None, None])], rewrites=[square])
     for n in (1, 3, 7):
         np.testing.assert_array_equal(f(df.ones([n, 2 * n])), np.ones([n, 2 * n]))

@@ -36,7 +36,7 @@ def test_variables_are_constants_and_what_depends_on_them_is_computed_once() -> 
     np.testing.assert_allclose(f(X), expected, rtol=1e-6)
 
 
-def test_open_sizes_structures_and_keywords_stay() -> None:
+def test_dynamic_sizes_structures_and_keywords_stay() -> None:
     @df.function(input_signature=[df.TensorSpec([None, 6]), df.TensorSpec([5])])
     def f(x: Any, b: Any) -> Any:
         return {"y": (x @ W + b, b)}

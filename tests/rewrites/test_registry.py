@@ -57,7 +57,7 @@ def test_all_kinds_of_calls_run_the_program_of_the_active_rewrites() -> None:
     np.testing.assert_allclose(taped()[0], -np.sin(X.numpy()), rtol=1e-6)
 
 
-def test_open_sizes_and_methods() -> None:
+def test_dynamic_sizes_and_methods() -> None:
     class Model(df.Module):
         @df.function(input_signature=[df.TensorSpec([None])])
         def call(self, x: Any) -> Any:

@@ -98,7 +98,7 @@ def test_variables_are_shared_trainable_and_restored_by_name(tmp_path):
     np.testing.assert_array_equal(loaded(X), np.tile([1.0, 2.0, 3.0], (2, 1)))
 
 
-def test_variables_of_open_shapes_are_restored(tmp_path):
+def test_variables_of_dynamic_shapes_are_restored(tmp_path):
     module = df.Module()
     module.rows = df.Variable([[1.0, 2.0]], shape=[None, 2])
     loaded = saved_and_loaded(module, tmp_path)
@@ -226,7 +226,7 @@ def test_control_flow_is_kept(tmp_path):
     assert float(tape.gradient(y, x)) == 405.0
 
 
-def test_convolutions_of_open_batches_are_kept_with_their_gradients(tmp_path):
+def test_convolutions_of_dynamic_batches_are_kept_with_their_gradients(tmp_path):
     module = df.Module()
     module.w = df.Variable(np.random.default_rng(0).normal(size=(3, 3, 2, 4)).astype("f"))
 
@@ -246,7 +246,7 @@ def test_convolutions_of_open_batches_are_kept_with_their_gradients(tmp_path):
         np.testing.assert_array_equal(*gradients)
 
 
-def test_convolutions_of_open_images_are_kept_with_their_gradients(tmp_path):
+def test_convolutions_of_dynamic_images_are_kept_with_their_gradients(tmp_path):
     module = df.Module()
     module.w = df.Variable(np.random.default_rng(0).normal(size=(3, 3, 1, 2)).astype("f"))
 
@@ -276,7 +276,7 @@ def test_convolutions_of_open_images_are_kept_with_their_gradients(tmp_path):
     ],
     ids=["dropout", "normal", "truncated normal", "integers"],
 )
-def test_draws_of_open_sizes_are_kept(tmp_path, draw):
+def test_draws_of_dynamic_sizes_are_kept(tmp_path, draw):
     module = df.Module()
     module.draw = df.function(draw, input_signature=[df.TensorSpec([None, 4])])
     loaded = saved_and_loaded(module, tmp_path)
@@ -288,7 +288,7 @@ def test_draws_of_open_sizes_are_kept(tmp_path, draw):
         np.testing.assert_array_equal(mine, expected)
 
 
-def test_a_call_that_needs_other_open_sizes_is_refused_with_its_line(tmp_path):
+def test_a_call_that_needs_other_dynamic_sizes_is_refused_with_its_line(tmp_path):
     module = df.Module()
     module.f = df.function(lambda x: df.split(x, 2), input_signature=[df.TensorSpec([None])])
     with pytest.raises(InvalidArgumentError, match=r"give it known sizes(.|\n)*test_saved_model.py"):

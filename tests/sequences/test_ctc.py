@@ -33,12 +33,12 @@ def by_paths(logits, labels, lengths, steps, blank):
         x = logits[: steps[row], row].astype(np.float64)
         x = x - np.log(np.exp(x).sum(-1, keepdims=True))
         target = tuple(labels[row, : lengths[row]])
-        chance = sum(
+        probability = sum(
             math.exp(sum(x[t, c] for t, c in enumerate(path)))
             for path in itertools.product(range(x.shape[1]), repeat=len(x))
             if collapsed(path, blank) == target
         )
-        losses.append(-math.log(chance))
+        losses.append(-math.log(probability))
     return losses
 
 

@@ -54,7 +54,7 @@ RIGHT, UNTOUCHED = ([1.0, 2.0], 3, 5), ([-1.0, -1.0], -1, -1)
 LOST = (df.errors.DataLossError, df.errors.NotFoundError)
 
 
-def test_the_whole_one_is_read(whole: Path) -> None:
+def test_an_intact_checkpoint_is_restored(whole: Path) -> None:
     assert read(whole) == (RIGHT, None)
 
 
@@ -79,11 +79,11 @@ def test_any_flipped_bit_is_detected_or_harmless(data: st.DataObject, whole: Pat
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["index", "arrays"])
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99])
-def test_a_file_that_is_cut_short(which: int, share: float, whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 0.9, 0.99])
+def test_a_file_that_is_cut_short(which: int, fraction: float, whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "c")
     file = files_of(tmp_path / "c")[which]
-    file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
+    file.write_bytes(file.read_bytes()[: int(fraction * file.stat().st_size)])
     result, error = read(tmp_path / "c")
     assert isinstance(error, df.errors.DataLossError)
     assert "is damaged" in str(error)
@@ -165,7 +165,7 @@ def test_an_index_that_nests_without_end(whole: Path, tmp_path: Path) -> None:
     assert result == UNTOUCHED
 
 
-def test_a_graph_that_goes_round_ends(whole: Path, tmp_path: Path) -> None:
+def test_a_cyclic_object_graph(whole: Path, tmp_path: Path) -> None:
     change = set_at("content", "nodes", 0, "children", {"a": 1, "b": 0})
     result, error = read(with_index(whole, tmp_path / "c", change))
     assert error is None

@@ -155,7 +155,7 @@ def test_sizes_that_do_not_fit_are_refused_by_the_program(tmp_path: Path) -> Non
         call(library, program, [np.ones(3, "f"), np.ones(4, "f")])
 
 
-def test_rows_of_open_sizes_are_sorted_and_searched(tmp_path: Path) -> None:
+def test_rows_of_dynamic_sizes_are_sorted_and_searched(tmp_path: Path) -> None:
     @df.function
     def ranked(x: Any) -> Any:
         values, places = df.math.top_k(x[:, ::2], 2)

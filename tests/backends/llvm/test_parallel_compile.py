@@ -1,4 +1,4 @@
-"""Modules compiled in parallel: the code equals that of serial compiles, also if one of them fails."""
+"""Parallel compilation gives the code of sequential compilation; an invalid module is an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_code_is_that_of_one_after_another() -> None:
     assert codes(TEXTS) == [compiler.build(text, 128).code for text in TEXTS]
 
 
-def test_nothing_makes_nothing() -> None:
+def test_no_modules() -> None:
     assert codes([]) == []
 
 
@@ -36,32 +36,32 @@ def test_each_has_the_cost_of_its_stages() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 13, len(TEXTS)])
-def test_one_that_is_refused_ends_them_all_and_leaves_the_compiler_usable(place: int) -> None:
+def test_an_invalid_module_fails_the_batch_and_leaves_the_compiler_usable(place: int) -> None:
     wrong = "define double @f(double %x) { ret double %z }"
     with pytest.raises(InternalError, match="undefined value '%z'"):
         codes([*TEXTS[:place], wrong, *TEXTS[place:]])
     assert codes(TEXTS[:3]) == [compiler.build(text, 128).code for text in TEXTS[:3]]
 
 
-def test_no_thread_stays() -> None:
+def test_all_threads_end() -> None:
     before = set(threading.enumerate())
     codes(TEXTS)
     assert set(threading.enumerate()) <= before
 
 
-def test_modules_may_come_one_after_another() -> None:
-    with compiler.compilation(128) as begun:
+def test_modules_may_be_added_one_by_one() -> None:
+    with compiler.compilation(128) as compilation:
         for text in TEXTS:
-            begun.add(text)
-        modules = begun.results()
+            compilation.add(text)
+        modules = compilation.results()
     assert [code.code for code in modules] == codes(TEXTS)
 
 
 def test_an_abandoned_compile_leaves_no_thread_and_the_compiler_usable() -> None:
     before = set(threading.enumerate())
-    with compiler.compilation(128) as begun:
+    with compiler.compilation(128) as compilation:
         for text in TEXTS:
-            begun.add(text)
+            compilation.add(text)
     assert set(threading.enumerate()) <= before
     assert codes(TEXTS[:3]) == [compiler.build(text, 128).code for text in TEXTS[:3]]
 

@@ -120,7 +120,7 @@ def test_one_program_shares_batches_of_any_size(size: int) -> None:
 
 @functools.cache
 def open_batches() -> Any:
-    """Batches of products of open size."""
+    """Batches of products of dynamic size."""
     specs = [df.TensorSpec([None, 2, 40, 33], df.float64), df.TensorSpec([None, 2, 33, 50], df.float64)]
     return df.function(lambda x, y: df.matmul(x, y), input_signature=specs)
 

@@ -64,7 +64,7 @@ def executables(function: Any) -> list[Executable]:
 def test_another_size_runs_the_code_of_the_first(name: str) -> None:
     python, shapes = FUNCTIONS[name]
     compiled = df.function(python, sizes="exact")
-    # a nest of shorter rows has no tiles, and narrower vectors where the length of its rows is the open size
+    # a nest of shorter rows has no tiles, and narrower vectors where the row length is the dynamic size
     few = 17 if name in ("transposed", "cross-entropy", "dense", "attention") else 7
     many = 200 if name == "padded" else 2000  # a larger pad fills only what is around
     for n, m in ((32, 20), (48, 30), (few, 33), (64, many)):

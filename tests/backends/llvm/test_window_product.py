@@ -293,7 +293,7 @@ def test_a_size_known_at_run_time() -> None:
 
 @pytest.mark.parametrize("filters", [(3, 3, 1, 8), (5, 3, 3, 5), (2, 2, 1, 1)])
 @pytest.mark.parametrize(("stride", "padding"), [(1, "SAME"), (2, "SAME"), (2, "VALID")])
-def test_open_heights_and_widths_change_no_bit(
+def test_dynamic_heights_and_widths_change_no_bit(
     filters: tuple[int, int, int, int], stride: int, padding: str
 ) -> None:
     rng = np.random.default_rng(0)
@@ -314,7 +314,7 @@ def test_open_heights_and_widths_change_no_bit(
 
 
 @pytest.mark.parametrize("channels", [1, 3, 16])
-def test_a_convolution_of_open_sizes_copies_no_windows_to_memory(channels: int) -> None:
+def test_a_convolution_of_dynamic_sizes_copies_no_windows_to_memory(channels: int) -> None:
     weights = np.ones((3, 3, channels, 5), np.float32)
     compiled = df.function(
         lambda x: df.nn.conv2d(x, weights, 1, "SAME"),

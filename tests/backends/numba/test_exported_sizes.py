@@ -1,4 +1,4 @@
-"""Exported files of traces with open sizes: one program, which reads sizes from its arguments' shapes."""
+"""Exported files of traces with dynamic sizes: one program, which reads sizes from its arguments' shapes."""
 
 from __future__ import annotations
 

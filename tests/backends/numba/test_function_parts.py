@@ -41,8 +41,8 @@ def slopes(x: Any) -> Any:
 
 
 @pytest.fixture
-def cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions are long from a few calls on."""
+def split_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lowers the limits above which functions are split."""
     monkeypatch.setattr(function_parts, "MAX_STATEMENTS", 8)
     monkeypatch.setattr(function_parts, "MAX_PART", 4)
 
@@ -62,7 +62,7 @@ def test_a_short_function_is_one() -> None:
     assert list(lengths(source(steps))) == ["loop0"]
 
 
-@pytest.mark.usefixtures("cut")
+@pytest.mark.usefixtures("split_early")
 def test_parts_are_shorter_than_the_whole(request: pytest.FixtureRequest) -> None:
     parts = lengths(source(steps))
     request.getfixturevalue("monkeypatch").undo()
@@ -71,16 +71,16 @@ def test_parts_are_shorter_than_the_whole(request: pytest.FixtureRequest) -> Non
     assert max(parts.values()) < max(whole.values())
 
 
-@pytest.mark.usefixtures("cut")
-def test_each_part_precedes_its_callers() -> None:
+@pytest.mark.usefixtures("split_early")
+def test_parts_are_defined_before_their_callers() -> None:
     text = source(steps)
     for name in lengths(text):
         assert text.index(f"def {name}(") == text.index(f"{name}(") - len("def ")
 
 
-@pytest.mark.usefixtures("cut")
+@pytest.mark.usefixtures("split_early")
 @pytest.mark.parametrize("most", [4, 8, 13, 16])
-def test_every_name_is_known_where_it_is_read(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_name_is_defined_where_it_is_read(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(function_parts, "MAX_STATEMENTS", most)
     monkeypatch.setattr(function_parts, "MAX_PART", most)
     text = source(slopes)
@@ -93,9 +93,10 @@ def test_every_name_is_known_where_it_is_read(most: int, monkeypatch: pytest.Mon
 
 
 def bound_names(tree: ast.Module | ast.FunctionDef) -> set[str]:
-    """The names that a module or function makes, but not those of the functions inside."""
+    """The names that a module or function assigns, except in nested functions."""
     names, pending = set(), list(ast.iter_child_nodes(tree))
-    for node in pending:
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.FunctionDef):
             names.add(node.name)
             continue
@@ -107,7 +108,7 @@ def bound_names(tree: ast.Module | ast.FunctionDef) -> set[str]:
     return names
 
 
-@pytest.mark.usefixtures("cut")
+@pytest.mark.usefixtures("split_early")
 def test_parts_compute_what_python_does() -> None:
     """Integers, so that any way to compute them gives the same bits."""
     function = df.function(slopes, backend="numba")

@@ -168,15 +168,15 @@ def test_random_numbers_of_a_generator_are_the_same(tmp_path: Path) -> None:
         np.testing.assert_array_equal(first[name], again[name])
 
 
-def test_a_quantised_function_has_integer_products(tmp_path: Path) -> None:
+def test_a_quantized_function_has_integer_products(tmp_path: Path) -> None:
     w1, w2 = df.Variable(normal(64, 48) * 0.2), df.Variable(normal(48, 32) * 0.2)
     x = normal(50, 64)
 
     def f(x: Any) -> Any:
         return df.matmul(df.nn.relu(df.matmul(x, w1)), w2)
 
-    quantised = df.quantization.int8(f, df.quantization.calibrate(f, [x]))
-    concrete = quantised.get_concrete_function(df.TensorSpec([None, 64], name="x"))
+    quantized = df.quantization.int8(f, df.quantization.calibrate(f, [x]))
+    concrete = quantized.get_concrete_function(df.TensorSpec([None, 64], name="x"))
     model = exported(concrete, tmp_path)
     assert op_types(model).count("MatMulInteger") == 2
     compare(model, concrete, x)

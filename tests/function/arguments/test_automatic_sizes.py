@@ -160,7 +160,7 @@ def test_sizes_inside_of_loop_bodies_are_traced_for_each_shape() -> None:
         return df.map_fn(lambda column: column * column.shape[0], df.transpose(x))
 
     traced = traces_for(mapped, rows((3, 4, 5, 1)))
-    assert "Sizes can't be left open" in traced.explain()
+    assert "Sizes can't be dynamic" in traced.explain()
 
 
 def test_sizes_of_captured_tensors_inside_of_branches_are_open() -> None:

@@ -1,4 +1,4 @@
-"""Signatures that leave sizes open: one trace, compiled for the sizes of each call."""
+"""Signatures with dynamic sizes: one trace, compiled for the sizes of each call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def counted(signature):
     return mean, traces
 
 
-def test_python_sees_the_open_size_once():
+def test_python_sees_the_dynamic_size_once():
     mean, traces = counted([ROWS])
     for n in (1, 3, 50):
         x = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2)
@@ -112,7 +112,7 @@ def test_gradients_of_loops_take_the_sizes_of_each_call():
         np.testing.assert_array_equal(slope(x), tape.gradient(now, x))
 
 
-# Sizes that calls leave open (reduce_retracing).
+# Sizes in which calls differ (reduce_retracing).
 
 
 def relaxing(body=lambda x: df.reduce_sum(x, axis=-1), **options):
@@ -176,7 +176,7 @@ def test_a_function_that_needs_the_size_is_traced_for_each_and_reports_why():
     for n in (2, 3, 4):
         assert float(f(df.ones([n]))) == n
     assert shapes == [(2,), (None,), (3,), (4,)]
-    assert "Sizes can't be left open, as the function needs them: TypeError" in f.explain()
+    assert "Sizes can't be dynamic, as the function needs them: TypeError" in f.explain()
 
 
 def test_an_error_that_is_not_about_sizes_is_the_users():
@@ -207,7 +207,7 @@ def test_a_trace_for_one_size_serves_no_spec_of_any():
     assert f.get_concrete_function(df.TensorSpec([None])).inputs == [df.TensorSpec([None])]
 
 
-def test_the_trace_with_the_fewest_open_sizes_serves():
+def test_the_trace_with_the_fewest_dynamic_sizes_serves():
     f = df.function(lambda x: x * 2.0)
     specs = [[None, None], [2, None], [None, 3]]
     traces = [f.get_concrete_function(df.TensorSpec(s)) for s in reversed(specs)][::-1]
@@ -218,7 +218,7 @@ def test_the_trace_with_the_fewest_open_sizes_serves():
     assert f.experimental_get_tracing_count() == 3
 
 
-def test_gradients_and_updates_go_through_left_open_sizes():
+def test_gradients_and_updates_go_through_dynamic_sizes():
     total = df.Variable(0.0)
 
     @df.function(reduce_retracing=True)
@@ -297,7 +297,7 @@ def test_rows_of_another_size_have_a_trace_of_their_own_until_there_are_several(
     assert shapes == [(4, 2), (4, 3), (4, 4), (4, None)]
 
 
-def test_a_tensor_indexes_an_open_axis():
+def test_a_tensor_indexes_a_dynamic_axis():
     f = df.function(lambda x, i: x[i], input_signature=[ROWS, df.TensorSpec([], df.int32)])
     x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
     for i in (0, 2, -1, -3):
@@ -317,7 +317,7 @@ def test_a_tensor_indexes_an_open_axis():
         lambda x: df.random.normal([x.shape[0]]),
     ],
 )
-def test_an_open_size_taken_for_a_number_is_named(function):
+def test_a_dynamic_size_taken_for_a_number_is_named(function):
     traced = df.function(function, input_signature=[df.TensorSpec([None, 3], name="rows")])
     message = r"The size of axis 0 of rows \(float32\[\?, 3\]\).*use len\(rows\) or df.shape\(rows\)\[0\]"
     with pytest.raises(TypeError, match=message):

@@ -48,7 +48,7 @@ def test_the_difference_is_to_the_nearest_trace():
     )
 
 
-def test_calls_are_counted_by_any_way_they_take():
+def test_calls_are_counted_on_all_call_paths():
     f = df.function(lambda x, n: x * n, name="f")
     x = df.constant(1.0)
     f(x, 2.0), f(x, n=2.0), f(x, 2.0), f(x, 3.0)
@@ -122,7 +122,7 @@ def test_an_object_that_equals_no_other_is_named():
     assert "(another object: pass the same one, or give its class __eq__ and __hash__)" in f.explain()
 
 
-def test_status_of_a_trace_that_waits_for_sizes_is_reported():
+def test_status_of_an_uncompiled_trace_is_reported():
     f = df.function(lambda x: x + 1.0, name="f")
     f.get_concrete_function(df.TensorSpec([None]))
     assert "compiled for those of a call, and not called yet\n" in f.status()

@@ -165,7 +165,7 @@ class OneEntry(dict[Any, Any]):
 
 
 @pytest.mark.parametrize(("part", "options"), [("_traces", {"memory_budget": "1MB"}), ("_programs", {})])
-def test_a_trace_of_open_sizes_without_its_sizes_gives_other_results(part: str, options: Any) -> None:
+def test_a_trace_of_dynamic_sizes_without_its_sizes_gives_other_results(part: str, options: Any) -> None:
     calls = ((A, A), (LONG, A[:1]), (LONG, LONG))
 
     def outcomes(mutated: bool) -> list[Any]:

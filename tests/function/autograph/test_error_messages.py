@@ -109,7 +109,7 @@ LOOPS = {
         ["y = df.zeros([1])", "while x > 0:  #", "    x -= 1", "    y = df.concat([y, y], 0)", "return y"],
         InvalidArgumentError,
         "'y' has shape (1,) before the loop, but shape (2,) after one iteration",
-        "give it its final shape before the loop, or leave sizes open with df.autograph.experimental",
+        "give it its final shape before the loop, or make sizes dynamic by df.autograph.experimental",
     ),
     "a dtype that changes": (
         ["y = x", "while x > 0:  #", "    x -= 1", "    y = df.cast(y, df.float32) / 2.0", "return y"],
@@ -259,7 +259,7 @@ def test_the_source_line_is_shown(tmp_path, load):
     assert f"\n    {program[3].strip()}" in said
 
 
-def test_an_open_size_that_nothing_can_fill_is_named():
+def test_a_dynamic_size_that_nothing_can_fill_is_named():
     @df.function(input_signature=[df.TensorSpec([None])])
     def f(x):
         while df.reduce_sum(x) > 10.0:

@@ -60,7 +60,7 @@ CASES = {
         "map_fn",
     ),
     "sizes in a branch": (lambda: vmap(of_data_size)(X), "depend on values", "map_fn"),
-    "a branch of open size": (
+    "a branch of dynamic size": (
         lambda: vmap(lambda row: df.cond(row[0] > 2.0, lambda: df.unique(row).y, lambda: row))(X),
         "results of a branch",
         "map_fn",

@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_rows_of_open_sizes(name: str) -> None:
+def test_rows_of_dynamic_sizes(name: str) -> None:
     def mapped(x: Any) -> Any:
         return df.autodiff.vmap(FUNCTIONS[name])(x)
 

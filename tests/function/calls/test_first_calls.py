@@ -112,7 +112,7 @@ def test_each_new_shape_is_interpreted_first() -> None:
 @pytest.mark.parametrize(
     "options", [{}, {"reduce_retracing": True}, {"input_signature": [df.TensorSpec([None, 10])]}]
 )
-def test_open_sizes_are_interpreted_until_their_program_is_compiled(options: dict[str, Any]) -> None:
+def test_dynamic_sizes_are_interpreted_until_their_program_is_compiled(options: dict[str, Any]) -> None:
     f = df.function(gelu, first_call="interpret", **options)
     with unforkable():
         before = [bits(f(X[:n])) for n in (1, 2, 3)]

@@ -235,7 +235,7 @@ def test_loops_and_conds_are_part_of_the_plan() -> None:
     assert least(f, x) < memory(df.function(f), x).peak
 
 
-def test_open_sizes_are_planned_for_those_of_a_call() -> None:
+def test_dynamic_sizes_are_planned_for_those_of_a_call() -> None:
     f = df.function(
         lambda x: df.reduce_sum(df.sin(x @ df.transpose(x)) @ df.cos(x @ df.transpose(x))),
         input_signature=[df.TensorSpec([None, N])],

@@ -1,4 +1,4 @@
-"""Functions with open sizes: one program serves all sizes of their arguments."""
+"""Functions with dynamic sizes: one program serves all sizes of their arguments."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     "softmax of rows": (df.nn.softmax, (8, None)),
     "normalised rows": (normalised, (None, 8)),
     "a matrix product": (lambda x: df.tanh(x @ WEIGHTS), (None, 8)),
-    "a product over the open axis": (lambda x: df.matmul(x, x, transpose_a=True), (None, 8)),
+    "a product over the dynamic axis": (lambda x: df.matmul(x, x, transpose_a=True), (None, 8)),
     "a scan": (lambda x: df.cumsum(x), (None,)),
     "a gradient": (slope, (None, 8)),
     "a loop": (added_until_large, (None,)),
@@ -291,7 +291,7 @@ def test_the_memory_of_calls_ends_with_the_function() -> None:
         tracemalloc.stop()
 
 
-def test_variables_and_python_values_next_to_open_sizes() -> None:
+def test_variables_and_python_values_next_to_dynamic_sizes() -> None:
     scale = df.Variable(2.0)
     f = df.function(lambda x, k, flag: x * scale * k if flag else x, reduce_retracing=True)
     for n in (2, 3, 4, 5, 6):

@@ -1,4 +1,4 @@
-"""Ops on arguments of open sizes: one program gives the values and gradients of eager calls."""
+"""Ops on arguments of dynamic sizes: one program gives the values and gradients of eager calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES: dict[str, Case] = {
     "the last row": (lambda x: x[-1] * x[1], ((N, 3),)),
     "a column": (lambda x: x[:, 1] - x[..., -1], ((N, N),)),
     "an axis of size 1": (lambda x: df.squeeze(x[:1], 0), ((N, 3),)),
-    "a product of open sizes": (lambda x, y: x @ y, ((N, 4), (4, N))),
+    "a product of dynamic sizes": (lambda x, y: x @ y, ((N, 4), (4, N))),
     "a product with an identity": (lambda x: x @ df.eye(df.shape(x)[1]), ((N, N),)),
     "a solved system": (lambda x, y: df.linalg.solve(system(x), y), ((N, N), (N, N))),
     "a triangular system": (lambda x, y: df.linalg.triangular_solve(system(x), y), ((N, N), (N, N))),
@@ -60,7 +60,7 @@ CASES: dict[str, Case] = {
         lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: df.sort(x) ** 2, lambda: x * 2.0),
         ((N,),),
     ),
-    "a branch that sorts zeros of an open size": (
+    "a branch that sorts zeros of a dynamic size": (
         lambda x: x * df.cond(df.reduce_sum(x) > 0.0, lambda: df.sort(df.zeros_like(x) + 1.0), lambda: x),
         ((N,),),
     ),
@@ -134,7 +134,7 @@ def test_a_loop_that_sorts_rows_of_a_size_from_data_is_the_only_part_that_numpy_
 
 
 @pytest.mark.parametrize("place", [2, -3])
-def test_a_position_outside_of_an_open_axis_raises_the_error_of_eager_calls(place: int) -> None:
+def test_a_position_outside_of_a_dynamic_axis_raises_the_error_of_eager_calls(place: int) -> None:
     pick = df.function(lambda x: df.exp(x)[place], input_signature=[df.TensorSpec([None])])
     np.testing.assert_allclose(pick(df.constant([1.0, 2.0, 3.0])), np.exp([1.0, 2.0, 3.0])[place], rtol=1e-6)
     for _ in range(3):

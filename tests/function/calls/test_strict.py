@@ -68,7 +68,7 @@ def test_without_strict_it_runs_and_status_names_the_part() -> None:
     assert "numpy: sort" in f.status()
 
 
-def test_open_sizes_are_refused_when_they_are_called() -> None:
+def test_dynamic_sizes_are_refused_when_they_are_called() -> None:
     f = df.function(lambda x: df.sort(x), input_signature=[df.TensorSpec([None])], strict=True)
     assert "sort would run through NumPy" in refusal(f, df.ones([3]))
 

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[Callable[..., Any], Shapes]] = {
     "a mean of rows": (lambda x: df.reduce_mean(x, 0), ((N, 8),)),
     "softmax of rows": (lambda x: df.nn.softmax(x)[:, :3], ((N, 8),)),
     "a matrix product": (lambda x: df.tanh(x @ WEIGHTS), ((N, 8),)),
-    "a product of open sizes": (lambda x, y: df.tanh(x @ y), ((N, 4), (4, N))),
+    "a product of dynamic sizes": (lambda x, y: df.tanh(x @ y), ((N, 4), (4, N))),
     "broadcast rows": (lambda x, y: (x + 1.0) * y, ((N, 3), (N, 1))),
     "slices and concatenation": (lambda x: df.concat([x[::2], x[:3] ** 2, -x], 0), ((N, 3),)),
     "sizes of results of their own": (lambda x: df.pad(df.repeat(df.sin(x), 2), [[1, 2]]), ((N,),)),

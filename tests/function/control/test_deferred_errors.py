@@ -42,7 +42,7 @@ PROGRAMS: dict[str, Function] = {
     "an index in a loop": _second_in_a_loop,
     "an index in a branch of a loop": _second_in_a_branch_of_a_loop,
     "a branch by data": lambda x: df.cond(df.reduce_sum(x) > 1.0, lambda: x[1], lambda: df.constant(1.0)),
-    "a branch of open size": lambda x: df.cond(
+    "a branch of dynamic size": lambda x: df.cond(
         df.shape(x)[0] % 2 == 0, lambda: df.split(x, 2)[0], lambda: x * 2.0
     ),
     "either branch": lambda x: df.cond(

@@ -84,7 +84,7 @@ CASES = {
         "",
     ),
     # arrays of tensors
-    "an array of open size and shape": (
+    "an array of dynamic size and shape": (
         lambda: run(lambda n: df.TensorArray(df.float32, n).stack(), df.constant(2)),
         Invalid,
         "Nothing has been written",

@@ -289,7 +289,7 @@ def test_carried_tensors_change_their_size(program):
 
 
 @pytest.mark.parametrize("program", GROWING, ids=lambda f: f.__name__)
-def test_and_do_in_a_trace_of_open_sizes(program):
+def test_and_do_in_a_trace_of_dynamic_sizes(program):
     f = df.function(program, input_signature=[df.TensorSpec([None]), df.TensorSpec([], df.int32)])
     for x in (X, -X):
         for n in (0, 2, 5):
@@ -298,7 +298,7 @@ def test_and_do_in_a_trace_of_open_sizes(program):
 
 
 @pytest.mark.parametrize("program", [*CONVERTED, *GROWING], ids=lambda f: f.__name__)
-def test_their_gradients_in_a_trace_of_open_sizes(program):
+def test_their_gradients_in_a_trace_of_dynamic_sizes(program):
     slope = slope_of(program)
     specs = [df.TensorSpec([None]), df.TensorSpec([], df.int32)]
     f = df.function(slope, input_signature=specs)

@@ -29,7 +29,7 @@ def test_read_gives_what_was_written(way):
 
 
 @WAYS
-def test_gather_gives_some_places(way):
+def test_gather_returns_some_elements(way):
     result = way(lambda: halves(df.TensorArray(df.float32, 3)).gather([2, 1]))()
     assert result.numpy().tolist() == [[3, 4], [0, 0]]
 
@@ -41,13 +41,13 @@ def test_unstack_and_concat_are_the_rows(way):
 
 
 @WAYS
-def test_split_fills_places_with_pieces(way):
+def test_split_writes_pieces_to_elements(way):
     result = way(lambda x: df.TensorArray(df.float32, 2).split(x, [2, 2]).read(1))(df.range(4.0))
     assert result.numpy().tolist() == [2, 3]
 
 
 @WAYS
-def test_scatter_writes_to_places(way):
+def test_scatter_writes_to_elements(way):
     result = way(lambda x: df.TensorArray(df.float32, 3).scatter([2, 0], x).stack())(df.constant([1.0, 2.0]))
     assert result.numpy().tolist() == [2, 0, 1]
 
@@ -113,7 +113,7 @@ def test_another_shape_is_an_error(way):
 
 
 @WAYS
-def test_more_rows_than_places_are_an_error(way):
+def test_more_rows_than_elements_are_an_error(way):
     with pytest.raises(InvalidArgumentError, match="Cannot unstack 3 tensors"):
         way(lambda: df.TensorArray(df.float32, 2).unstack(df.ones([3])).stack())()
 
@@ -203,7 +203,7 @@ def test_a_branch_may_write_to_an_array_whose_shape_an_earlier_write_determined(
     assert f(df.constant(0.5)).numpy().tolist() == [-0.5, 0]
 
 
-def test_writing_changes_the_array_where_ops_run_now():
+def test_an_eager_write_changes_the_array():
     array = df.TensorArray(df.float32, 1)
     assert array.write(0, 1.0) is array
 
@@ -304,7 +304,7 @@ def reduced(n):
     ],
 )
 @pytest.mark.parametrize("n", [1, 2, 4])
-def test_arrays_of_open_size_hold_what_eager_ones_do(program, n):
+def test_arrays_of_dynamic_size_equal_eager_arrays(program, n):
     n = df.constant(n)
     for a, b in zip(leaves(df.function(program)(n)), leaves(program(n)), strict=True):
         assert a.numpy().tolist() == b.numpy().tolist()
@@ -336,7 +336,7 @@ def test_gradients_flow_through_arrays_that_grow(n):
 
 
 @pytest.mark.llvm  # the one backend that compiles data-dependent sizes
-def test_an_open_size_is_machine_code():
+def test_dynamic_sizes_run_natively():
     f = df.function(grown, strict=True)
     f(df.constant(3))
     assert "numpy" not in f.status()
@@ -353,7 +353,7 @@ def test_rows_of_different_shapes_are_joined(way):
     assert (first.numpy().tolist(), second.numpy().tolist()) == ([1.0, 2.0, 3.0], [3.0])
 
 
-def test_a_tensor_of_open_size_has_the_size_of_the_others():
+def test_a_tensor_of_dynamic_size_has_the_size_of_the_others():
     @df.function
     def stacked(x, n):
         array = df.TensorArray(df.float32, size=0, dynamic_size=True, element_shape=[2])

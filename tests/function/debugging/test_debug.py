@@ -184,7 +184,7 @@ def test_an_error_in_the_callback_ends_the_call_before_variables_change() -> Non
     assert v.numpy() == 1.0
 
 
-def test_open_sizes_are_those_of_the_arguments() -> None:
+def test_dynamic_sizes_are_those_of_the_arguments() -> None:
     f = df.function(lambda x: df.reduce_sum(x), input_signature=[df.TensorSpec([None])])
     (step,) = steps_of(f, df.ones([5]))
     assert step.inputs[0].shape == [5]

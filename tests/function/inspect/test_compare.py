@@ -1,4 +1,4 @@
-"""``compare``: its figures, and that it leaves the compared program unchanged."""
+"""``compare``: correct measurements, and no side effects on the compared program."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_tensor_read_from_a_variable_earlier_keeps_its_value(step: Step, batch
     np.testing.assert_array_equal(before.numpy(), copy)
 
 
-def test_random_numbers_go_on_as_if_nothing_had_been_compared(step: Step, batch: tuple[Any, Any]) -> None:
+def test_the_random_state_is_restored_after_a_comparison(step: Step, batch: tuple[Any, Any]) -> None:
     def draws() -> list[Any]:
         numbers = [step.noise.normal([3]).numpy(), df.random.normal([3]).numpy()]
         return [*numbers, np.random.random(3), random.random()]
@@ -252,7 +252,7 @@ def test_costs_depend_on_the_origin_of_the_code(tmp_path: Any, monkeypatch: pyte
 # Agreement
 
 
-def test_a_function_that_has_how_it_runs_is_found_out() -> None:
+def test_a_result_that_depends_on_eager_mode_is_reported() -> None:
     report = compare(lambda x: x + (1.0 if df.executing_eagerly() else 1.5), df.ones([3]))
     assert not report.difference.agrees
     assert report.difference.largest == 0.5
@@ -260,7 +260,7 @@ def test_a_function_that_has_how_it_runs_is_found_out() -> None:
     assert "DIFFER" in str(report)
 
 
-def test_variables_that_end_up_different_are_found_out() -> None:
+def test_different_final_values_of_variables_are_reported() -> None:
     v = df.Variable([1.0, 2.0])
 
     def assign() -> None:

@@ -200,7 +200,7 @@ def test_methods_are_verified() -> None:
     assert df.verify(Layer().__call__, df.ones([4, 3])).agrees
 
 
-def test_open_sizes_are_those_of_the_call() -> None:
+def test_dynamic_sizes_are_those_of_the_call() -> None:
     f = df.function(lambda x: run(WRONG, x), input_signature=[df.TensorSpec([None])])
     assert df.verify(f, df.ones([4])).culprit.op == "wrong_exp"
 

@@ -118,7 +118,7 @@ def _kept(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_open_size_of_an_argument(name: str) -> None:
+def test_a_dynamic_size_of_an_argument(name: str) -> None:
     function, shape = CASES[name]
     traced = df.function(function, input_signature=[df.TensorSpec([None, *shape[1:]])])
     x = _values(shape)
@@ -136,7 +136,7 @@ def test_a_size_that_depends_on_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - {"zeros"}))
 @pytest.mark.parametrize("masked", [False, True])
-def test_gradients_of_open_sizes(name: str, masked: bool) -> None:
+def test_gradients_of_dynamic_sizes(name: str, masked: bool) -> None:
     function, shape = CASES[name]
     gradient = df.autodiff.grad(lambda x: df.reduce_sum(function(_kept(x) if masked else x) ** 2))
     spec = df.TensorSpec(shape if masked else [None, *shape[1:]])
@@ -148,7 +148,7 @@ def test_gradients_of_open_sizes(name: str, masked: bool) -> None:
 
 @pytest.mark.parametrize("name", RANDOM)
 @pytest.mark.parametrize("masked", [False, True])
-def test_random_numbers_of_open_sizes_are_those_of_known_ones(name: str, masked: bool) -> None:
+def test_random_numbers_of_dynamic_sizes_are_those_of_known_ones(name: str, masked: bool) -> None:
     function = RANDOM[name]
     spec = df.TensorSpec([3, 2] if masked else [None, 2])
     traced = df.function((lambda x: function(_kept(x))) if masked else function, input_signature=[spec])
@@ -169,7 +169,7 @@ def test_random_numbers_of_open_sizes_are_those_of_known_ones(name: str, masked:
         lambda g, shape: g.binomial(shape, 5.0, 0.5),
     ],
 )
-def test_a_generator_draws_numbers_of_open_sizes(draw: Callable[[Any, Any], Any]) -> None:
+def test_a_generator_draws_numbers_of_dynamic_sizes(draw: Callable[[Any, Any], Any]) -> None:
     generator = df.random.Generator.from_seed(1)
     expected = [draw(generator, [3, 2]) for _ in range(2)]
     generator.reset_from_seed(1)
@@ -262,7 +262,7 @@ def test_ops_with_a_dynamic_number_of_results_are_not_deferred() -> None:
         traced(df.ones([4, 3]))
 
 
-def test_a_random_crop_of_open_sizes_names_the_function_and_the_axis() -> None:
+def test_a_random_crop_of_dynamic_sizes_names_the_function_and_the_axis() -> None:
     traced = df.function(
         lambda x: df.image.random_crop(x, [2, 2]), input_signature=[df.TensorSpec([None, 3])]
     )

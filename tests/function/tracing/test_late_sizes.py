@@ -36,7 +36,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[int | None]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_trace_of_open_sizes_computes_what_known_sizes_do(name: str) -> None:
+def test_a_trace_of_dynamic_sizes_computes_what_known_sizes_do(name: str) -> None:
     function, shape = CASES[name]
     traced = df.function(function, input_signature=[OPEN])
     assert traced.get_concrete_function().graph.outputs[0].spec.shape == shape

@@ -1,4 +1,4 @@
-"""Gradients of functions whose signature leaves sizes open are those of known sizes."""
+"""Gradients of functions whose signature has dynamic sizes are those of known sizes."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def slope(f):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_an_open_batch_has_the_gradient_of_a_known_one(name):
+def test_a_dynamic_batch_has_the_gradient_of_a_known_one(name):
     gradient = slope(FUNCTIONS[name])
     opened = df.function(gradient, input_signature=[df.TensorSpec([None, 6, 3], df.float64)])
     for size in (4, 3):

@@ -54,7 +54,7 @@ def test_the_error_names_the_users_lines_and_a_remedy():
 @pytest.mark.parametrize(
     "use", [np.asarray, np.array, lambda x: np.linalg.norm(np.asarray(x)), lambda x: np.asarray([x])]
 )
-def test_numpy_requests_in_vain_for_an_array(use):
+def test_conversion_to_numpy_raises(use):
     with pytest.raises(NotImplementedError, match="Cannot convert a symbolic"):
         traced(use)
 
@@ -73,7 +73,7 @@ def test_shape_dtype_rank_and_length_are_known():
     traced(f)
 
 
-def test_a_symbol_shows_its_op_its_spec_and_its_line():
+def test_the_repr_has_the_op_the_spec_and_the_line():
     texts = []
 
     def f(x):
@@ -100,32 +100,32 @@ def leaked():
     return kept[0]
 
 
-def test_a_leaked_symbol_is_refused_eagerly(leaked):
+def test_a_leaked_tensor_is_refused_eagerly(leaked):
     with pytest.raises(TypeError, match=r"multiply:0.*leak"):
         leaked + 1.0
 
 
-def test_a_leaked_symbol_is_refused_in_another_trace(leaked):
+def test_a_leaked_tensor_is_refused_in_another_trace(leaked):
     with pytest.raises(df.errors.InaccessibleTensorError, match=r"out of scope.*'leak'"):
         traced(lambda x: x + leaked)
 
 
-def test_a_leaked_symbol_is_refused_as_an_argument(leaked):
+def test_a_leaked_tensor_is_refused_as_an_argument(leaked):
     with pytest.raises(TypeError, match="multiply:0"):
         df.function(lambda x: x + 1.0)(leaked)
 
 
-def test_a_leaked_symbol_is_refused_as_an_argument_under_a_tape(leaked):
+def test_a_leaked_tensor_is_refused_as_an_argument_under_a_tape(leaked):
     with df.GradientTape(), pytest.raises(TypeError, match="multiply:0"):
         df.function(lambda x: x + 1.0)(leaked)
 
 
-def test_a_leaked_symbol_is_refused_as_a_result(leaked):
+def test_a_leaked_tensor_is_refused_as_a_result(leaked):
     with pytest.raises(df.errors.InaccessibleTensorError, match="out of scope"):
         traced(lambda x: leaked)
 
 
-def test_an_inner_functions_symbol_does_not_reach_the_outer():
+def test_a_tensor_of_an_inner_function_is_refused_by_the_outer():
     kept = []
     inner = df.function(lambda x: kept.append(x * 3.0) or x)
 
@@ -137,7 +137,7 @@ def test_an_inner_functions_symbol_does_not_reach_the_outer():
         traced(outer)
 
 
-def test_numpy_operands_and_symbols_mix():
+def test_numpy_operands_and_symbolic_tensors_mix():
     def f(x):
         return np.float64(2.0) * x + np.arange(2) * x
 
@@ -145,7 +145,7 @@ def test_numpy_operands_and_symbols_mix():
     assert traced(f).dtype == df.float32
 
 
-def test_a_copied_symbol_is_the_same_value():
+def test_a_copied_symbolic_tensor_is_the_same_value():
     assert traced(lambda x: copy.deepcopy(x) + copy.copy(x)).numpy().tolist() == [2.0, 4.0]
 
 
@@ -157,6 +157,6 @@ def test_static_values_follow_from_constants():
     assert traced(f).shape == (2, 2)
 
 
-def test_a_symbol_can_not_be_hashed():
+def test_a_symbolic_tensor_can_not_be_hashed():
     with pytest.raises(TypeError, match="hash"):
         traced(lambda x: {x: 1})

@@ -11,7 +11,7 @@ V = df.constant([True])
 
 
 def gradient(x):
-    """The gradient of running products along an axis of an open size."""
+    """The gradient of running products along an axis of a dynamic size."""
     with df.GradientTape() as tape:
         tape.watch(x)
         y = df.math.cumprod(x)

@@ -24,7 +24,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_seeded_augmentations_equal_tensorflows(mode, name):
+def test_stateless_ops_match_tensorflow(mode, name):
     arguments, expected = DRAWN[name]
     change = getattr(image, f"stateless_random_{name}")
     result = mode(lambda x, seed: change(x, *arguments, seed=seed))(X, df.constant(SEED))
@@ -32,7 +32,7 @@ def test_seeded_augmentations_equal_tensorflows(mode, name):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_streams_draw_new_numbers_and_a_seed_restarts_them(name):
+def test_set_seed_restarts_the_stream(name):
     change = df.function(lambda x: getattr(image, f"random_{name}")(x, *DRAWN[name][0]))
 
     def draws():

@@ -38,6 +38,6 @@ def test_batches_and_single_images(mode, case):
     np.testing.assert_array_equal(mode(move)(X[0]), expected(X[:1])[0])
 
 
-def test_batches_of_open_size():
+def test_batches_of_dynamic_size():
     turned = df.function(image.rot90, input_signature=[df.TensorSpec([None, 4, 5, 3], df.int64)])
     np.testing.assert_array_equal(turned(X), np.rot90(X, 1, (1, 2)))

@@ -123,7 +123,7 @@ def test_gradients_are_the_transposed_weights(mode, method, antialias, new):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_resizing_is_machine_code_for_open_batches(method):
+def test_resizing_is_machine_code_for_dynamic_batches(method):
     resized = df.function(
         lambda x: image.resize(x, [9, 4], method, antialias=True),
         input_signature=[df.TensorSpec([None, 60, 5, 3])],

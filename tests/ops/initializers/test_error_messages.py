@@ -10,7 +10,7 @@ Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
 init = df.initializers
 
 CASES = {
-    "an open size": (lambda: init.Zeros()([None, 2]), Invalid, r"\[None, 2\]", "must be known"),
+    "a dynamic size": (lambda: init.Zeros()([None, 2]), Invalid, r"\[None, 2\]", "must be known"),
     "integers of a normal distribution": (
         lambda: init.RandomNormal()([2], df.int32),
         Wrong,

@@ -280,7 +280,7 @@ def test_least_squares_of_matrices_of_dynamic_size() -> None:
             np.testing.assert_allclose(function(x, y), L.lstsq(x, y, weight), atol=1e-10)
 
 
-# sizes that are open
+# dynamic sizes
 
 
 @pytest.mark.parametrize(

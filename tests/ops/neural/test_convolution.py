@@ -238,7 +238,7 @@ def test_a_transposed_convolution_is_the_gradient_of_one(mode, transposed, layer
     np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_a_transposed_convolution_takes_the_sizes_of_the_axes_or_an_open_batch():
+def test_a_transposed_convolution_takes_the_sizes_of_the_axes_or_a_dynamic_batch():
     x, w = df.ones([2, 3, 3, 6]), df.ones([3, 3, 4, 6])
     expected = df.nn.conv2d_transpose(x, w, [2, 6, 6, 4], 2)
     for shape in ([6, 6], [-1, 6, 6, 4], df.constant([2, 6, 6, 4])):
@@ -353,7 +353,7 @@ def test_a_window_larger_than_the_input_has_no_position():
     assert df.nn.conv2d(df.ones([2, 2, 2, 4]), df.ones([3, 3, 4, 5])).shape == (2, 0, 0, 5)
 
 
-def test_an_open_batch_is_known_when_the_function_is_called():
+def test_a_dynamic_batch_is_known_when_the_function_is_called():
     w = df.constant(np.random.default_rng(20).normal(size=(3, 3, 2, 4)))
     spec = df.TensorSpec([None, 6, 5, 2], df.float64)
     traced = df.function(lambda x: df.nn.conv2d(x, w, 1, "SAME"), input_signature=[spec])

@@ -25,7 +25,7 @@ DIRECT = {
 
 
 def traced(function, *shapes):
-    """Trace ``function`` with tensors of these shapes, where None is an open size."""
+    """Trace ``function`` with tensors of these shapes, where None is a dynamic size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
 
 
@@ -332,13 +332,13 @@ CASES = {
         "not 'HW'",
         "data_format",
     ),
-    "the gradient for open sizes with strides": (
+    "the gradient for dynamic sizes with strides": (
         lambda: over_strides(Geometry((3, 3), (2, 2), (1, 1), ((0, 0), (0, 0))), (None, 4), (2, 1)),
         Invalid,
         r"\(None, 2\)",
         "give known shapes",
     ),
-    "windows of open sizes": (
+    "windows of dynamic sizes": (
         lambda: sum_windows(df.ones([1, 2, 3, 1]), (3,), (1,), (1,), (None,)),
         Invalid,
         r"\(None,\)",

@@ -59,7 +59,7 @@ def test_an_average_of_integers_is_a_float():
     assert (result.dtype, float(result)) == (df.float64, 3.0)
 
 
-def test_an_average_over_an_open_batch():
+def test_an_average_over_a_dynamic_batch():
     traced = df.function(df.nn.compute_average_loss, input_signature=[df.TensorSpec([None])])
     assert float(traced(df.constant([1.0, 5.0]))) == 3.0
 

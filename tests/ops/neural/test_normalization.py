@@ -67,7 +67,7 @@ def test_sums_give_the_moments(mode, axes, keepdims, shift):
         np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_sums_of_an_open_batch_count_its_rows():
+def test_sums_of_a_dynamic_batch_count_its_rows():
     spec = df.TensorSpec([None, 3], df.float64)
     traced = df.function(lambda x: df.nn.sufficient_statistics(x, [0])[:3], input_signature=[spec])
     count, total, squares = traced(X[0, :, :3, 0].T)

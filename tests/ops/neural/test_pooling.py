@@ -226,7 +226,7 @@ def test_windows_at_a_distance_skip_elements():
 @pytest.mark.parametrize(
     ("pool", "first"), [(df.nn.avg_pool1d, "NCW"), (df.nn.avg_pool2d, "NCHW"), (df.nn.avg_pool3d, "NCDHW")]
 )
-def test_channels_second(pool, first):
+def test_pool_with_channels_first(pool, first):
     axes = len(first) - 2
     x = np.random.default_rng(6).normal(size=(2, 3, *(5, 4, 6)[:axes]))
     result = pool(x, 2, 2, "SAME", first)
@@ -239,7 +239,7 @@ def test_an_empty_batch(mode):
     assert run(df.ones([0, 4, 4, 2])).shape == (0, 4, 4, 2)
 
 
-def test_an_open_size_of_means_with_padding():
+def test_a_dynamic_size_of_means_with_padding():
     spec = df.TensorSpec([2, None, 3], df.float64)
     traced = df.function(lambda x: df.nn.avg_pool1d(x, 3, 1, "SAME"), input_signature=[spec])
     x = np.random.default_rng(7).normal(size=(2, 5, 3))

@@ -37,7 +37,7 @@ def drawn(draw: Callable[[], Any]) -> list[np.ndarray]:
     ("name", "backend"),
     [*((name, "llvm") for name in DRAWS), ("normal", "numba"), ("uniform, float64", "numba")],
 )
-def test_compiled_functions_draw_the_numbers_of_eager_ones(name: str, backend: str) -> None:
+def test_compiled_functions_draw_the_numbers_of_eager_functions(name: str, backend: str) -> None:
     eager = drawn(DRAWS[name])
     compiled = drawn(df.function(DRAWS[name], backend=backend))
     np.testing.assert_array_equal(eager, compiled)
@@ -45,7 +45,7 @@ def test_compiled_functions_draw_the_numbers_of_eager_ones(name: str, backend: s
 
 
 @pytest.mark.parametrize("name", ["normal", "uniform", "uniform, float64", "dropout"])
-def test_numpy_without_kernels_draws_them_too(name: str) -> None:
+def test_the_numpy_backend_draws_the_same_numbers(name: str) -> None:
     """To the bit, but for the rounding of log and cos."""
     expected = drawn(DRAWS[name])
     df.config.set_eager_kernels("numpy")
@@ -56,7 +56,7 @@ def test_numpy_without_kernels_draws_them_too(name: str) -> None:
         df.config.set_eager_kernels(None)
 
 
-def test_any_number_of_threads_draws_them() -> None:
+def test_any_number_of_threads_draws_the_same_numbers() -> None:
     before = threads.num_threads()
     f = df.function(lambda: (df.random.normal([200_000]), df.random.uniform([200_000])))
     results = []
@@ -71,12 +71,12 @@ def test_any_number_of_threads_draws_them() -> None:
         np.testing.assert_array_equal(pair, results[0])
 
 
-def test_the_numbers_are_made_by_machine_code() -> None:
+def test_the_numbers_are_drawn_natively() -> None:
     f = df.function(lambda x: x + df.random.normal([MANY])).get_concrete_function(df.TensorSpec([MANY]))
     assert [part.what for part in f.parts if part.kind != "native"] == ["random_words"]
 
 
-def test_a_loop_draws_them_iteration_by_iteration() -> None:
+def test_a_loop_draws_numbers_in_each_iteration() -> None:
     def walk(x: Any) -> Any:
         for _ in df.range(3):
             x = 0.5 * x + df.random.uniform([MANY])

@@ -154,7 +154,7 @@ CASES = {
     "a list of features": (lambda: io.parse_example([one(1)], ["a"]), Wrong, "a dict of names"),
     "a dtype as a feature": (lambda: io.parse_example([b""], {"a": df.int64}), Wrong, "FixedLenFeature"),
     "int32": (lambda: io.parse_example([b""], {"a": io.VarLenFeature(df.int32)}), Invalid, "int32", "cast"),
-    "an open shape": (
+    "a dynamic shape": (
         lambda: io.parse_example([b""], {"a": io.FixedLenFeature([None], df.int64)}),
         Invalid,
         "static shape",

@@ -90,7 +90,7 @@ def test_values_are_stacked_at_once(mode):
 
 @pytest.mark.parametrize("shape", [(0, 0, 3), (2, 2, 2), (3, 0, 1)])
 @pytest.mark.parametrize("spec", [[None, None, 3], [None, None, None], None])
-def test_rows_are_stitched_whatever_their_open_sizes(shape, spec):
+def test_rows_are_stitched_whatever_their_dynamic_sizes(shape, spec):
     def stitched(x):
         numbers = df.cast(df.reduce_sum(x, [1, 2]) > 3.0, df.int32)
         places = df.dynamic_partition(df.range(df.shape(x)[0]), numbers, 2)
@@ -102,7 +102,7 @@ def test_rows_are_stitched_whatever_their_open_sizes(shape, spec):
 
 
 @pytest.mark.parametrize("width", [0, 2, None])
-def test_indices_of_two_open_axes(width):
+def test_indices_of_two_dynamic_axes(width):
     specs = [df.TensorSpec([None, None], df.int32), df.TensorSpec([None, None, width])]
     stitched = df.function(lambda at, x: df.dynamic_stitch([at], [x]), input_signature=specs)
     at = np.array([[0, 1], [3, 2]], np.int32)

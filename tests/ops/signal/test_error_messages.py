@@ -12,7 +12,7 @@ V, M, C, NUMBERS = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant
 
 
 def traced(function, *shapes):
-    """Trace ``function`` with tensors of these shapes, where None is an open size."""
+    """Trace ``function`` with tensors of these shapes, where None is a dynamic size."""
     return df.function(function).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
 
 

@@ -102,7 +102,7 @@ def test_empty_signals(mode, shape):
     assert mode(signal.fft)(df.zeros(shape, df.complex64)).shape.as_list() == list(shape)
 
 
-def test_open_sizes_are_those_of_the_run():
+def test_dynamic_sizes_are_those_of_the_run():
     traced = df.function(lambda x: signal.rfft(x), input_signature=[df.TensorSpec([None, None])])
     for shape in ((2, 5), (3, 8)):
         x = RNG.standard_normal(shape).astype(np.float32)

@@ -58,7 +58,7 @@ def test_sums_of_frames_are_machine_code():
     assert {part.kind for part in concrete.parts} == {"native"}
 
 
-def test_an_open_batch():
+def test_a_dynamic_batch():
     @df.function(input_signature=[df.TensorSpec([None, 12])])
     def there_and_back(x):
         return overlap_and_add(frame(x, 4, 2), 2)

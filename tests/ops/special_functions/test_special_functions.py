@@ -190,7 +190,7 @@ def test_small_and_infinite_arguments_of_the_logarithm_of_gamma(mode):
     np.testing.assert_allclose(mode(math.lgamma)(x), [744.44007192, -np.log(1e-310), INF, INF])
 
 
-# Gradients that finite differences don't give
+# Gradients at special points, which finite differences can't check
 
 
 @pytest.mark.parametrize(

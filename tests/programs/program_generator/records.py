@@ -21,7 +21,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Input:
-    """An argument of the program; open sizes have the numbers that a call gives them."""
+    """An argument of the program; dynamic sizes have the numbers that a call gives them."""
 
     dtype: str
     sizes: tuple[Size, ...]
@@ -29,7 +29,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Call:
-    """One call: a number for each open size, the number ``n``, and the seed of the data."""
+    """One call: a number for each dynamic size, the number ``n``, and the seed of the data."""
 
     sizes: tuple[int, ...]
     n: int
@@ -42,7 +42,7 @@ class Options:
 
     Attributes:
         transform: "values", "gradient" (values and the gradients of their sum) or "jvp".
-        open_signature: whether the input signature leaves the open sizes open; else each size has its trace.
+        open_signature: whether sizes are dynamic in the input signature; else each size has its trace.
         function: further options of ``df.function``, as source.
     """
 

@@ -137,7 +137,7 @@ def arguments_of(program: Program, call: Call) -> str:
 
 
 def shape_of(x: Input, call: Call) -> tuple[int, ...]:
-    """The shape that a call gives an input: the open size "n0" is the first of the call's, and so on."""
+    """The shape that a call gives an input: the dynamic size "n0" is the first of the call's, and so on."""
     return tuple([call.sizes[int(n.name[1:])] if isinstance(n, Open) else n for n in x.sizes])
 
 

@@ -68,7 +68,7 @@ _FUNCTION = st.sampled_from(
 
 @st.composite
 def open_programs(draw: st.DrawFn) -> Program:
-    """Programs with an open signature, each called at ten sizes of its first open axis."""
+    """Programs with an open signature, each called at ten sizes of its first dynamic axis."""
     program = draw(programs(large=True))
     sizes = [*_EACH_SIZE, *draw(st.lists(st.sampled_from(_THRESHOLDS), min_size=4, max_size=4))]
     other, n, seed = (

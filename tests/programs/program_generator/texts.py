@@ -20,7 +20,7 @@ REFUSALS = (
     "before the loop, but shape (None",
     "memory_budget",
 )
-"""Texts of what compiled functions don't do yet where sizes are open."""
+"""Texts of what compiled functions don't do yet where sizes are dynamic."""
 PYTHONS = (
     "can't become a tensor; was a value forgotten",
     "NoneType",

@@ -1,4 +1,4 @@
-"""Reference counts in the fast call: none drifts, nothing dangles, and threads may share a call."""
+"""Lifetimes in the C fast call: no leaks, no dangling pointers, thread safety."""
 
 from __future__ import annotations
 
@@ -22,15 +22,20 @@ from dualflow.backends.llvm.runtime.fastcall import ArraySpec
 # Freeing.
 
 
-class Held:
-    """Something to watch, which can serve as fallback, pack and on_error."""
+class WeaklyReferenced:
+    """A callable whose lifetime a weak reference observes; used as fallback, pack and on_error."""
 
     def __call__(self, *_: object) -> None:
         """Do nothing."""
 
 
 def test_a_dropped_function_frees_what_it_held(fast: Any) -> None:
-    parts = {"fallback": Held(), "on_error": Held(), "pack": Held(), "keep": Held()}
+    parts = {
+        "fallback": WeaklyReferenced(),
+        "on_error": WeaklyReferenced(),
+        "pack": WeaklyReferenced(),
+        "keep": WeaklyReferenced(),
+    }
     watched = [weakref.ref(part) for part in parts.values()]
     call = fast.function(
         "nothing", parts["fallback"], on_error=parts["on_error"], pack=parts["pack"], keep=(parts["keep"],)
@@ -61,7 +66,7 @@ def test_a_cycle_through_the_fallback_is_collected(fast: Any) -> None:
     assert watched() is None
 
 
-def test_no_reference_drifts_over_many_calls(fast: Any, heavy: bool) -> None:
+def test_no_references_leak_over_many_calls(fast: Any, heavy: bool) -> None:
     variable, constant, x = fast.variable(3), fast.vector(2), fast.tensor()
     two: dict[str, Any] = {"outputs": [fast.vector_spec] * 2, "result": "tuple", "heavy": heavy}
     none: dict[str, Any] = {"outputs": [], "result": "none", "heavy": heavy}
@@ -103,7 +108,7 @@ def test_no_reference_drifts_over_many_calls(fast: Any, heavy: bool) -> None:
     assert max(abs(now - then) for now, then in zip(after, before, strict=True)) <= 20
 
 
-def test_no_reference_to_a_variables_value_drifts(fast: Any, heavy: bool) -> None:
+def test_no_reference_to_a_variables_value_leaks(fast: Any, heavy: bool) -> None:
     variable = fast.variable()
     call = fast.function("nothing", variables=[fast.reads(variable)], heavy=heavy)
     watched = variable._tensor, variable._tensor._array
@@ -113,7 +118,7 @@ def test_no_reference_to_a_variables_value_drifts(fast: Any, heavy: bool) -> Non
     assert [sys.getrefcount(thing) for thing in watched] == before
 
 
-def test_an_output_that_can_not_be_made_frees_the_others(fast: Any) -> None:
+def test_an_allocation_failure_frees_the_other_outputs(fast: Any) -> None:
     huge = ArraySpec(np.dtype(np.float64), (1 << 40, 1 << 10))
     call = fast.function("plus_one", outputs=[fast.vector_spec, huge], result="tuple")
     dtype = fast.vector_spec.dtype
@@ -125,7 +130,7 @@ def test_an_output_that_can_not_be_made_frees_the_others(fast: Any) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_no_memory_drifts_over_many_calls(fast: Any) -> None:
+def test_no_memory_leaks_over_many_calls(fast: Any) -> None:
     def resident_kilobytes() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4
 
