@@ -146,7 +146,7 @@ def _added_as(dtype: DType) -> DType:
 
 
 def _buckets(values: Sequence[Any], bucket_bytes: int) -> list[list[int]]:
-    """The positions of values that share an exchange: of one dtype, in order; alone if a size is open."""
+    """The positions of values that share an exchange: of one dtype, in order; alone if a size is dynamic."""
     buckets: list[list[int]] = []
     open_buckets: dict[DType, tuple[list[int], int]] = {}
     for i, x in enumerate(values):
