@@ -188,6 +188,19 @@ def test_an_error_names_the_users_line(run: Run, command: str, name: str) -> Non
     assert "dualflow/" not in done.stderr.replace("python -m dualflow", "")
 
 
+def test_compare_writes_a_page(run: Run, tmp_path: Path) -> None:
+    done = run("compare", "model:constant", "--html", str(tmp_path / "report.html"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("constant()")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_page_that_cannot_be_written_is_reported_in_words(run: Run) -> None:
+    done = run("compare", "model:constant", "--html", "nowhere/report.html")
+    assert done.returncode == 2
+    assert "nowhere/report.html can't be written: No such file or directory." in done.stderr
+
+
 def test_compare_prints_json(run: Run) -> None:
     done = run("compare", "model:pair", "--json", "--args", "df.ones([4])", "y=np.float32(2)")
     assert done.returncode == 0, done.stderr

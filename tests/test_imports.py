@@ -114,6 +114,7 @@ LATE = {
     "dualflow.function.batching": "only functions under vmap need it",
     "dualflow.graph.analysis": "imports networkx",
     "dualflow.graph.passes.fusion_check": "imports networkx",
+    "dualflow.function.inspect.compare_page": "only the page of a comparison needs it; imports networkx",
     "dualflow.graph.draw.drawing": "only a picture of a graph needs it",
     "dualflow.core.blas": "only products and solutions by NumPy's BLAS need it",
     "dualflow.core.absent": "only the error for an absent name needs it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,20 @@ import numpy as np
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported
 from dualflow.graph.capabilities import Capabilities
-from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, PartKind, PartReport
+from dualflow.graph.compiled import (
+    CodeSource,
+    CompileCosts,
+    CompileStats,
+    Footprint,
+    PartKind,
+    PartReport,
+    StepTime,
+    StepTimer,
+    TimedKind,
+)
 from dualflow.graph.effect_log import EffectLog
-from dualflow.graph.interpret import evaluate, observed
-from dualflow.graph.ir import Graph
+from dualflow.graph.interpret import evaluate, observed, run_node
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.string_graphs import REASON, holds_strings, with_strings
 
@@ -100,6 +111,28 @@ def compile_stats(compiled: Interpreted) -> CompileStats:
 def costs(compiled: Interpreted) -> CompileCosts:
     """The costs of compiling: 0."""
     return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source=CodeSource.NONE)
+
+
+def step_timer(compiled: Interpreted) -> StepTimer:
+    """A function that times each node of a call; nodes of bodies are part of the node around them."""
+    outermost = set(compiled.graph.nodes)
+
+    def timed(arrays: Sequence[Array]) -> list[StepTime]:
+        times: list[StepTime] = []
+        start = time.perf_counter()
+
+        def run(node: Node, inputs: Sequence[Array]) -> Sequence[Array]:
+            begin = time.perf_counter()
+            outputs = run_node(node, inputs)
+            if node in outermost:
+                times.append(StepTime(TimedKind.HOST, node, begin - start, time.perf_counter() - begin))
+            return outputs
+
+        with observed(run):
+            compiled.run(arrays)
+        return times
+
+    return timed
 
 
 def _evaluate_observed(graph: Graph, arrays: Sequence[Array], effect_log: EffectLog) -> list[Array]:

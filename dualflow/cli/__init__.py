@@ -55,6 +55,7 @@ arguments stands for a tensor of random numbers, with 32 for dynamic sizes.
   python -m dualflow compare train:step
   python -m dualflow compare model.py:loss --args "df.ones([32, 64]), rate=0.5"
   python -m dualflow compare package.losses:focal --args "df.ones([8])" "df.zeros([8])" --json
+  python -m dualflow compare train:step --html report.html
 """
 
 _VERIFY = f"""\
@@ -186,12 +187,18 @@ def _run(options: argparse.Namespace) -> MainModule:
 def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     add_call_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write a page with timelines, charts and graphs too")
 
 
 def _compare(options: argparse.Namespace) -> str:
     called, arguments = named_call(options)
     arguments = arguments.with_tensors()
     report = dualflow.compare(called, *arguments.args, **dict(arguments.kwargs))
+    if options.html is not None:
+        try:
+            report.save(options.html)
+        except OSError as error:
+            raise CommandError(f"{options.html} can't be written: {error.strerror}.") from None
     return json.dumps(report.as_dict(), indent=2) if options.json else str(report)
 
 

@@ -140,6 +140,19 @@ class AtomicFile:
             self.discard()
 
 
+def write_atomically(path: str, content: bytes | memoryview) -> None:
+    """Write the content of a file atomically.
+
+    Raises:
+        OSError: it can't be written; its ``filename`` is ``path``, not that of the temporary file.
+    """
+    try:
+        with AtomicFile(os.path.abspath(path)) as file:
+            file.write(content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+
+
 def remove_leftovers(folder: str) -> None:
     """Remove the temporary files in a folder whose writers have died."""
     try:

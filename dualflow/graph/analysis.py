@@ -15,6 +15,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.work import bytes_moved, computes, iterations, work
 from dualflow.ops.op_kinds import Loop
+from dualflow.sizes.symbolic_sizes import is_static
 
 Vertex = Node | Value
 
@@ -114,7 +115,7 @@ def _label(node: Node) -> str:
 def _complete(graph: Graph) -> bool:
     """Whether all sizes and trip counts are static, so that the work is known."""
     for node in graph.nodes:
-        if not all(spec.shape.is_static for spec in node.specs):
+        if not all(spec.shape.is_static and is_static(spec.shape) for spec in node.specs):
             return False
         if isinstance(node.op.kind, Loop) and iterations(node) is None:
             return False

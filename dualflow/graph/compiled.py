@@ -5,7 +5,8 @@ Callers, ``compare`` and ``explain`` use this interface, and depend on no backen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -143,6 +144,40 @@ class CompileCosts(NamedTuple):
     source: CodeSource
 
 
+class TimedKind(StrEnum):
+    """What a timed step of a call is."""
+
+    KERNEL = "kernel"
+    """A loop nest."""
+    PRODUCT = "product"
+    """A matrix product."""
+    COPY = "copy"
+    """A copy of memory."""
+    HOST = "host"
+    """An op that runs through NumPy or in Python."""
+    NATIVE = "native"
+    """Machine code that is not divided: conditionals and loops with their bodies, or a whole program."""
+
+
+class StepTime(NamedTuple):
+    """The time of a step of one call.
+
+    Attributes:
+        kind: what it is.
+        node: the node that it computes; None if it is not divided into nodes.
+        begin: seconds after the call began.
+        seconds: its duration.
+    """
+
+    kind: TimedKind
+    node: Node | None
+    begin: float
+    seconds: float
+
+
+StepTimer = Callable[[Sequence[Array]], list[StepTime]]
+
+
 class Compiled(Protocol):
     """The interface of a compiled graph.
 
@@ -188,6 +223,17 @@ class Backend(Protocol):
         """The costs of compiling it, measured now if possible."""
         ...
 
+    def step_timer(self, compiled: Any) -> StepTimer:
+        """A function that runs one call for the arrays of :meth:`Compiled.run`, and returns its steps."""
+        ...
+
 
 def count_text(count: int, one: str, several: str = "") -> str:
     return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def whole_call(compiled: Compiled, arrays: Sequence[Array]) -> list[StepTime]:
+    """One call as a single step."""
+    begin = time.perf_counter()
+    compiled.run(arrays)
+    return [StepTime(TimedKind.NATIVE, None, 0.0, time.perf_counter() - begin)]

@@ -81,7 +81,8 @@ def _picked(node: Node) -> TensorSpec | None:
 
 
 def _size(spec: TensorSpec) -> int:
-    return spec.shape.num_elements() or 0
+    count = spec.shape.num_elements()
+    return count if type(count) is int else 0
 
 
 def _bytes(spec: TensorSpec) -> int:
@@ -93,9 +94,11 @@ def iterations(node: Node) -> int | None:
     loop = loop_of(node)
     if loop.condition is not None:
         return None
-    return loop.length if loop.length is not None else node.inputs[loop.carried].spec.shape[0]
+    count = loop.length if loop.length is not None else node.inputs[loop.carried].spec.shape[0]
+    return count if type(count) is int else None
 
 
 def _contracted(node: Node) -> float:
     """The size of the contracted axis of a matrix product."""
-    return float(node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1])
+    size = node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]
+    return float(size) if type(size) is int else 0.0

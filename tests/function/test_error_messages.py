@@ -524,6 +524,12 @@ CASES = {
         "3 can't be called",
         "takes a function and its arguments",
     ),
+    "a comparison saved as a picture": (
+        lambda: df.compare(same, ONE).save("report.png"),
+        Invalid,
+        "'report.png' doesn't end with",
+        "saved as a page",
+    ),
     "verifying in a trace": (
         lambda: run(lambda x: df.verify(same, x), ONE),
         Late,

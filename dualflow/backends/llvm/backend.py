@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.capabilities import capabilities
-from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Executable, planned
+from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Array, Executable, planned
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
+from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
-from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, KernelReport
+from dualflow.graph.compiled import (
+    CodeSource,
+    CompileCosts,
+    CompileStats,
+    Footprint,
+    KernelReport,
+    StepTime,
+    StepTimer,
+    whole_call,
+)
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
@@ -72,6 +84,19 @@ def costs(compiled: Executable) -> CompileCosts:
         paid=0.0 if new is None else new.report.total_ms / 1e3,
         source=_source(compiled),
     )
+
+
+def step_timer(compiled: Executable) -> StepTimer:
+    """A function that times each step of a call; with checked memory, the call as a whole."""
+    if switches.checked_side():
+        return partial(whole_call, compiled)
+    timed = TimedExecutable(compiled.graph, compiled.options)
+
+    def run(arrays: Sequence[Array]) -> list[StepTime]:
+        timed.run(arrays)
+        return timed.times
+
+    return run
 
 
 def _emission_seconds(compiled: Executable) -> float:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from dualflow.backends.numba.capabilities import capabilities
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.backends.runtime.numba_version_check import require_numba
-from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, KernelReport
+from dualflow.graph.compiled import (
+    CodeSource,
+    CompileCosts,
+    CompileStats,
+    Footprint,
+    KernelReport,
+    StepTimer,
+    whole_call,
+)
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
@@ -52,3 +61,8 @@ def costs(compiled: NumbaExecutable) -> CompileCosts:
         paid=taken,
         source=compiled.origin,
     )
+
+
+def step_timer(compiled: NumbaExecutable) -> StepTimer:
+    """A function that times a call as a whole: the program is one function."""
+    return partial(whole_call, compiled)

@@ -9,9 +9,28 @@ import numpy as np
 
 from dualflow.core.records import dataclass
 from dualflow.core.tree import Structure
-from dualflow.function.inspect.compare_report import Difference
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference of results and updated variables.
+
+    Attributes:
+        largest: the largest absolute difference of two elements; infinite between nan and a number.
+        relative: the largest difference relative to the largest magnitude in its array.
+        reason: why they don't agree; empty if they do. Floats agree if ``relative`` is at most the square
+            root of the dtype's epsilon (3e-4 for float32), other values if they are equal.
+    """
+
+    largest: float
+    relative: float
+    reason: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)

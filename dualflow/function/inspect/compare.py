@@ -14,6 +14,8 @@ from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
 from dualflow.function.inspect.inspected import Inspected, inspected
 from dualflow.function.inspect.measure import CountingEngine, best_times, peak_bytes
+from dualflow.function.inspect.pass_graphs import graphs_of_passes
+from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
 from dualflow.graph.passes import optimise
 
@@ -86,6 +88,9 @@ class _Comparing:
             costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
+            timelines=timelines(self.call, self.compiled),
+            pass_graphs=graphs_of_passes(self.compiled),
+            listing=self.compiled.text,
         )
 
     def _graph_peak(self, compile_stats: CompileStats) -> int:

@@ -4,22 +4,48 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.atomic_files import write_atomically
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
-from dualflow.core.report_text import preformatted
+from dualflow.core.report_text import escaped
+from dualflow.core.tracebacks import entry
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport
 
 if TYPE_CHECKING:
+    from dualflow.function.inspect.agreement import Difference
+    from dualflow.function.inspect.pass_graphs import PassGraph
+    from dualflow.function.inspect.timeline import Timelines
     from dualflow.graph.analysis import Workload
 
 _WIDTH = 88
 _LABEL, _COLUMN = 18, 13
 _MAX_FUSED = 16
 _MAX_NAMES = 5
+_FIGURES = (
+    "eager_seconds",
+    "graph_seconds",
+    "eager_peak_bytes",
+    "graph_peak_bytes",
+    "kernels",
+    "blas_calls",
+    "host_calls",
+    "nodes",
+    "costs",
+    "speedup",
+    "break_even",
+    "break_even_warm",
+    "agrees",
+    "workload",
+)
+"""The figures that the page shows."""
+_OF_THE_PAGE = ("timelines", "pass_graphs", "listing")
 _TIED = "\N{NO-BREAK SPACE}"
 
 
@@ -68,26 +94,6 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """The difference of results and updated variables.
-
-    Attributes:
-        largest: the largest absolute difference of two elements; infinite between nan and a number.
-        relative: the largest difference relative to the largest magnitude in its array.
-        reason: why they don't agree; empty if they do. Floats agree if ``relative`` is at most the square
-            root of the dtype's epsilon (3e-4 for float32), other values if they are equal.
-    """
-
-    largest: float
-    relative: float
-    reason: str = ""
-
-    @property
-    def agrees(self) -> bool:
-        return not self.reason
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """The measurements of a function, eager and compiled. Print it for a table.
 
@@ -109,6 +115,9 @@ class Comparison:
         costs: the costs before the first result.
         difference: between the results, and between the variables after the call.
         updated: the names of the variables that a call assigns.
+        timelines: the steps of a call, and their memory; not in :meth:`as_dict`.
+        pass_graphs: the graphs between the passes; not in :meth:`as_dict`.
+        listing: the compiled program as Python source; not in :meth:`as_dict`.
     """
 
     name: str
@@ -129,6 +138,9 @@ class Comparison:
     costs: Costs
     difference: Difference
     updated: tuple[str, ...]
+    timelines: Timelines
+    pass_graphs: tuple[PassGraph, ...]
+    listing: str
 
     @property
     def speedup(self) -> float:
@@ -151,7 +163,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """The measurements as a dict that JSON can represent; numbers that are not finite are None."""
-        fields: dict[str, Any] = _finite(dataclasses.asdict(self))
+        fields: dict[str, Any] = _plain(self)
         fields |= {"speedup": self.speedup, "break_even": self.break_even}
         fields |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
         fields["workload"]["parallelism"] = self.workload.parallelism
@@ -166,15 +178,72 @@ class Comparison:
 
     __repr__ = __str__
 
+    def page(self, *others: Comparison) -> str:
+        """The measurements as one HTML page, which loads nothing.
+
+        It has the timelines of both calls, time and memory, the cost before the first result, the number of
+        calls after which compiling has paid, the graph after each pass with the source lines, the kernels,
+        and their speed compared with the limits of this machine.
+
+        Args:
+            others: measurements of other functions or sizes, shown on the same page.
+
+        Returns:
+            The text of the page.
+        """
+        module = import_module("dualflow.function.inspect.compare_page")
+        text: str = module.page([module.PageContent(*c._page_content()) for c in (self, *others)])
+        return text
+
+    def _page_content(self) -> tuple[Any, ...]:
+        """The fields of :class:`dualflow.function.inspect.compare_page.PageContent`."""
+        figures = self.as_dict()
+        shown = {name: figures[name] for name in _FIGURES} | {"reason": self.difference.reason}
+        described = self.name, self.arguments, self.table()
+        return (*described, shown, self.timelines, self.pass_graphs, self.listing)
+
+    @entry
+    def save(self, path: str | os.PathLike[str], *others: Comparison) -> None:
+        """Write the measurements as one HTML page; see :meth:`page`. The file is written atomically.
+
+        Args:
+            path: the file; its extension is .html.
+            others: measurements of other functions or sizes, shown on the same page.
+
+        Raises:
+            InvalidArgumentError: another extension.
+            OSError: the file can't be written.
+
+        >>> import os, tempfile
+        >>> import dualflow as df
+        >>> report = df.compare(lambda x: df.exp(x) * 2.0, df.ones([8]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report.save(os.path.join(folder, "report.html"))
+        ...     os.listdir(folder)
+        ['report.html']
+        """
+        target = os.fspath(path)
+        if not target.lower().endswith((".html", ".htm")):
+            raise InvalidArgumentError(f"A comparison is saved as a page: {target!r} doesn't end with .html.")
+        write_atomically(target, self.page(*others).encode())
+
     def _repr_html_(self) -> str:
-        return preformatted(self.table())
+        """The page in a frame, so that its style does not change that of the notebook."""
+        page = escaped(self.page()).replace('"', "&quot;")
+        style = "width: 100%; height: 60rem; border: 0"
+        title = escaped(f"comparison of {self.name}").replace('"', "&quot;")
+        return f'<iframe title="{title}" style="{style}" srcdoc="{page}"></iframe>'
 
 
-def _finite(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """Plain data: dataclasses as dicts without the fields of the page, infinite numbers as None."""
+    if dataclasses.is_dataclass(value):
+        names = (field.name for field in dataclasses.fields(value) if field.name not in _OF_THE_PAGE)
+        return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
+        return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
+        return [_plain(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

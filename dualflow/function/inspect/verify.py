@@ -22,8 +22,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
-from dualflow.function.inspect.agreement import agree, compared, distance, first_mismatch
-from dualflow.function.inspect.compare_report import Difference
+from dualflow.function.inspect.agreement import Difference, agree, compared, distance, first_mismatch
 from dualflow.function.inspect.inspected import Inspected, inspected
 from dualflow.function.inspect.measure import CountingEngine
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification

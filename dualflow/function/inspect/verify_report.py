@@ -6,7 +6,7 @@ from typing import Any
 
 from dualflow.core.records import dataclass
 from dualflow.core.report_text import preformatted
-from dualflow.function.inspect.compare_report import Difference
+from dualflow.function.inspect.agreement import Difference
 from dualflow.graph.ir import Origin
 
 TRACE = "trace"

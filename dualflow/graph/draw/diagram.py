@@ -16,7 +16,7 @@ from dualflow.graph.printer import attributes, lines_of, value_names
 from dualflow.ops.op_kinds import Cond, Literal, Loop
 
 if TYPE_CHECKING:
-    from dualflow.graph.ir import Graph, Node, Value
+    from dualflow.graph.ir import Graph, Node, Origin, Value
 
 Kind = OneOf["input", "variable", "op", "effect", "kernel", "control", "update", "result", "reference"]
 _LONGEST = 40
@@ -34,6 +34,7 @@ class Box:
         labels: one for each wire that begins at it.
         panels: the diagrams inside, each with a title.
         names: the names of the values whose wires begin at it.
+        origins: the user's lines that called its ops.
     """
 
     kind: Kind
@@ -43,6 +44,7 @@ class Box:
     labels: tuple[str, ...] = ()
     panels: tuple[tuple[str, Diagram], ...] = ()
     names: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,9 @@ class _Drawing:
             details.append(lines_of(node))
         shown = tuple([_short(line) for line in details if line])
         title = "kernel" if kind == "kernel" else node.op.name
-        self._add(Box(kind, title, shown, len(wired), tuple(labels), panels, names), wired, node.outputs)
+        origins = tuple([o for o in (node.origin, *node.merged_origins) if o is not None])
+        box = Box(kind, title, shown, len(wired), tuple(labels), panels, names, origins)
+        self._add(box, wired, node.outputs)
 
     def _body(self, node: Node, body: Graph) -> Diagram:
         """The diagram of a body, whose inputs correspond to the last inputs of ``node``."""

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from dualflow.core.atomic_files import AtomicFile
+from dualflow.core.atomic_files import write_atomically
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.draw.diagram import Kind, diagram
@@ -81,7 +81,9 @@ def draw(graph: Graph, path: str | os.PathLike[str]) -> None:
             f"the picture would be {width:.0f} by {height:.0f} inches, too large for readable pixels: "
             "write an .svg."
         )
-    _write(path, _Painter(picture, graph.name), kind, dpi)
+    content = io.BytesIO()
+    _Painter(picture, graph.name).save(content, kind, dpi)
+    write_atomically(path, content.getbuffer())
 
 
 def svg(graph: Graph) -> str | None:
@@ -101,17 +103,6 @@ def _inches(picture: Picture, title: str) -> tuple[float, float]:
     """The size of a picture with its title and margins."""
     width = max(picture.width, text_width(f"graph {title}", FONT + 2)) + 2 * _MARGIN
     return width / 72, (picture.height + 2 * _MARGIN + _TITLE) / 72
-
-
-def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
-    """Write the picture to a temporary file, then rename it."""
-    content = io.BytesIO()
-    painter.save(content, kind, dpi)
-    try:
-        with AtomicFile(os.path.abspath(path)) as file:
-            file.write(content.getbuffer())
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from None
 
 
 class _Painter:

@@ -20,16 +20,16 @@ from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tree import LEAF, flatten
 from dualflow.function.decorator import function
 from dualflow.function.inspect import measure
-from dualflow.function.inspect.agreement import Outcome, compared
+from dualflow.function.inspect.agreement import Difference, Outcome, compared
 from dualflow.function.inspect.compare import compare
 from dualflow.function.inspect.compare_report import (
     Comparison,
     Costs,
-    Difference,
     Fused,
     duration,
     size,
 )
+from dualflow.function.inspect.timeline import Timelines
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.analysis import Workload
 from dualflow.graph.compiled import PartKind, PartReport
@@ -345,6 +345,9 @@ def example(**changes: Any) -> Comparison:
         costs=Costs(1e-3, 2e-3, 3e-3, 30e-3, 1e-3, 31e-3, "compiled"),
         difference=Difference(1e-6, 2e-7),
         updated=("weight",),
+        timelines=Timelines((), (), (), ()),
+        pass_graphs=(),
+        listing="",
     )
     return dataclasses.replace(result, **changes)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -65,19 +67,25 @@ def test_the_prompt_shows_lines() -> None:
     assert done.stdout.splitlines() == ["f was traced 1 time.", "1. at call 1: x: float32[2]"]
 
 
-@pytest.mark.parametrize("name", ["compare", "verify", "explain", "status"])
+@pytest.mark.parametrize("name", ["verify", "explain", "status"])
 def test_a_notebook_shows_reports_as_text_with_markup_escaped(name: str) -> None:
     unnamed = df.function(lambda x: x + 1.0)
     _ = unnamed(df.ones([2]))
-    html = REPORTS[name](unnamed, df.ones([2]))._repr_html_()
-    assert "&lt;lambda&gt;" in html
-    assert "<lambda>" not in html
-    assert ElementTree.fromstring(html).tag == "pre"
+    shown = REPORTS[name](unnamed, df.ones([2]))._repr_html_()
+    assert "&lt;lambda&gt;" in shown
+    assert "<lambda>" not in shown
+    assert ElementTree.fromstring(shown).tag == "pre"
+
+
+def test_a_notebook_shows_a_comparison_as_a_page_in_a_frame(function: Any) -> None:
+    report = df.compare(function, df.ones([3]))
+    (document,) = re.findall(r'<iframe [^>]*srcdoc="([^"]*)"></iframe>', report._repr_html_())
+    assert html.unescape(document) == report.page()
 
 
 def test_a_notebook_shows_a_trace_with_its_results_and_graph(function: Any) -> None:
-    html = function.get_concrete_function(df.TensorSpec([None, 3]))._repr_html_()
-    root = ElementTree.fromstring(f"<div>{html}</div>")
+    shown = function.get_concrete_function(df.TensorSpec([None, 3]))._repr_html_()
+    root = ElementTree.fromstring(f"<div>{shown}</div>")
     text = "".join(root.itertext())
     assert text.startswith("<ConcreteFunction f(x: float32[?, 3])> -> float32[?, 3]")
     assert "exp(%x)" in text

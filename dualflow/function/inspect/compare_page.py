@@ -1,0 +1,165 @@
+"""Comparisons as one HTML page: the data as JSON; the folder ``page`` has the template, style and script."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dualflow.core.records import NamedTuple
+from dualflow.core.report_text import escaped
+from dualflow.function.calls.lazy_backends import machine
+from dualflow.function.inspect.machine_limits import machine_limits
+from dualflow.function.inspect.pass_graphs import PassGraph
+from dualflow.function.inspect.timeline import Timelines, TimelineStep
+from dualflow.graph.draw.diagram import Box, Diagram, diagram
+from dualflow.graph.draw.layout import place
+from dualflow.graph.draw.svg import svg_element
+from dualflow.graph.ir import Origin
+
+_FOLDER: Final = os.path.join(os.path.dirname(__file__), "page")
+MAX_STEPS: Final = 1500
+"""The number of steps of a timeline that the page shows; it reports how many it leaves out."""
+MAX_PICTURE_BYTES: Final = 500_000
+"""The largest total size of the pictures of a comparison."""
+MAX_LISTING: Final = 150_000
+"""The largest number of characters of the kernels' source."""
+_AROUND: Final = 2
+"""The lines that are shown before and after a user's lines."""
+
+
+class PageContent(NamedTuple):
+    """What the page shows of a comparison.
+
+    Attributes:
+        name, arguments: the function, and the specs of its arguments.
+        table: the figures as text.
+        figures: the figures as plain data, by the names of :class:`.compare_report.Comparison`.
+        timelines: the steps of both calls.
+        pass_graphs: the graphs between the passes.
+        listing: the compiled program as Python source.
+    """
+
+    name: str
+    arguments: str
+    table: str
+    figures: Mapping[str, Any]
+    timelines: Timelines
+    pass_graphs: Sequence[PassGraph]
+    listing: str
+
+
+def page(comparisons: Sequence[PageContent]) -> str:
+    """The page of several comparisons."""
+    limits, machine_report = machine_limits(), machine()
+    data = {
+        "device": {
+            "name": machine_report["processor"]["name"],
+            "threads": machine_report["threads"]["most"],
+            "bandwidth": limits.bandwidth,
+            "peak": limits.peak,
+        },
+        "comparisons": [_comparison(c) for c in comparisons],
+    }
+    pieces = {
+        "TITLE": escaped(", ".join(dict.fromkeys(c.name for c in comparisons))),
+        "STYLE": _resource("page.css"),
+        "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        "SCRIPT": _resource("page.mjs"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], _resource("page.html"))
+
+
+def _comparison(c: PageContent) -> dict[str, Any]:
+    diagrams = [(stage, diagram(stage.graph)) for stage in c.pass_graphs]
+    steps = c.timelines.eager, c.timelines.graph
+    origins = [o for timeline in steps for step in timeline for o in step.origins]
+    origins += [o for _, d in diagrams for o in _origins(d)]
+    lines = sorted({(o.file, o.line) for o in origins})
+    numbers = {line: i for i, line in enumerate(lines)}
+    return {
+        "name": c.name,
+        "arguments": c.arguments,
+        "table": c.table,
+        **c.figures,
+        "lines": [[os.path.basename(file), line] for file, line in lines],
+        "eager": [_step(step, numbers) for step in steps[0][:MAX_STEPS]],
+        "graph": [_step(step, numbers) for step in steps[1][:MAX_STEPS]],
+        "omitted": [max(0, len(timeline) - MAX_STEPS) for timeline in steps],
+        "memory": [c.timelines.eager_memory, c.timelines.graph_memory],
+        "passes": list(_pictures(diagrams, numbers)),
+        "sources": _sources(lines, numbers),
+        "listing": _listing(c.listing),
+    }
+
+
+def _step(step: TimelineStep, numbers: dict[tuple[str, int], int]) -> list[Any]:
+    """A step as a list, which is shorter than an object: times are in nanoseconds."""
+    lines = list(dict.fromkeys(numbers[o.file, o.line] for o in step.origins))
+    begin, duration = round(1e9 * step.begin), round(1e9 * step.seconds)
+    return [step.kind, step.name, begin, duration, lines, step.operations, step.nbytes, step.kernel]
+
+
+def _origins(drawn: Diagram) -> Iterator[Origin]:
+    """The lines of all boxes, also of those inside boxes."""
+    pending: list[Box] = list(drawn.boxes)
+    while pending:
+        box = pending.pop()
+        yield from box.origins
+        pending += [inner for _, panel in box.panels for inner in panel.boxes]
+
+
+def _pictures(
+    diagrams: Sequence[tuple[PassGraph, Diagram]], numbers: dict[tuple[str, int], int]
+) -> Iterator[dict[str, Any]]:
+    """The pictures of the graphs after the passes, as long as they fit; the first and the last come first."""
+    pictures: dict[int, str] = {}
+    left = MAX_PICTURE_BYTES
+    order = [0, len(diagrams) - 1, *range(1, len(diagrams) - 1)]
+    for index in dict.fromkeys(order):
+        element = svg_element(place(diagrams[index][1]), numbers)
+        if len(element) <= left:
+            pictures[index] = element
+            left -= len(element)
+    for index, (stage, _) in enumerate(diagrams):
+        yield {
+            "name": stage.name,
+            "reason": stage.reason,
+            "nodes": len(stage.graph.nodes),
+            "picture": pictures.get(index, ""),
+        }
+
+
+def _sources(lines: Iterable[tuple[str, int]], numbers: dict[tuple[str, int], int]) -> list[dict[str, Any]]:
+    """The source around the user's lines, one block for lines that are near each other."""
+    of_files: dict[str, list[int]] = defaultdict(list)
+    for file, line in lines:
+        of_files[file].append(line)
+    blocks = []
+    for file, own in of_files.items():
+        text = linecache.getlines(file)
+        shown = sorted({n for line in own for n in range(line - _AROUND, line + _AROUND + 1)})
+        rows = [
+            [n, text[n - 1].rstrip("\n"), numbers.get((file, n), -1)] for n in shown if 0 < n <= len(text)
+        ]
+        if rows:
+            blocks.append({"file": os.path.basename(file), "rows": rows})
+    return blocks
+
+
+def _listing(text: str) -> str:
+    """The program from its first kernel on."""
+    kernel = re.search(r"^(#.*\n)*(@.*\n)*def k\d+\(", text, re.MULTILINE)
+    shown = text if kernel is None else text[kernel.start() :]
+    if len(shown) <= MAX_LISTING:
+        return shown
+    return f"{shown[:MAX_LISTING]}\n# ... and {len(shown) - MAX_LISTING:,} more characters"
+
+
+def _resource(name: str) -> str:
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        return file.read()

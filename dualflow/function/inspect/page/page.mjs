@@ -1,0 +1,491 @@
+// The page of a comparison. DATA is the JSON that compare_page.py writes.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const [KIND, NAME, BEGIN, DURATION, LINES, OPERATIONS, BYTES, KERNEL] = [0, 1, 2, 3, 4, 5, 6, 7];
+const KINDS = {
+  op: "eager op", kernel: "kernel", product: "matrix product", copy: "copy",
+  host: "NumPy or Python", native: "machine code",
+};
+const PHASES = {
+  trace: "trace", passes: "passes", emission: "plan and emit", compilation: "compile", linking: "load",
+};
+
+// Elements
+
+function element(name, attributes = {}, ...children) {
+  const created = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  created.append(...children);
+  return created;
+}
+
+function shape(name, attributes = {}, ...children) {
+  const created = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  created.append(...children);
+  return created;
+}
+
+function label(text, x, y, attributes = {}) {
+  return shape("text", { x, y, ...attributes }, text);
+}
+
+function card(name, title, hint, ...children) {
+  return element("section", { class: `card ${name}` }, element("h2", {}, title), element("p", { class: "hint" }, hint), ...children);
+}
+
+function button(text, title, action) {
+  const created = element("button", { type: "button", title }, text);
+  created.addEventListener("click", action);
+  return created;
+}
+
+/** A chart that is drawn for the width of its place, and again when that changes. */
+function chart(height, description, draw) {
+  const place = element("div");
+  let drawn = 0;
+  const observer = new ResizeObserver(() => {
+    const width = Math.max(240, Math.floor(place.clientWidth));
+    if (width === drawn) return;
+    drawn = width;
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img", "aria-label": description });
+    draw(svg, width, height);
+    place.replaceChildren(svg);
+  });
+  observer.observe(place);
+  return place;
+}
+
+// Numbers
+
+function rounded(number) {
+  return number >= 100 ? Math.round(number).toLocaleString("en") : String(Number(number.toPrecision(3)));
+}
+
+function scaled(number, units) {
+  for (const [unit, name] of units) if (Math.abs(number) >= unit) return `${rounded(number / unit)} ${name}`;
+  const [unit, name] = units.at(-1);
+  return `${rounded(number / unit)} ${name}`;
+}
+
+const time = (seconds) => scaled(seconds, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+const size = (bytes) => scaled(bytes, [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
+const rate = (number, unit) => scaled(number, [[1e12, `T${unit}`], [1e9, `G${unit}`], [1e6, `M${unit}`], [1e3, `k${unit}`], [1, unit]]);
+const counted = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
+
+/** About `count` round numbers between two numbers. */
+function ticks(from, to, count) {
+  const rough = (to - from) / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);
+  const first = Math.ceil(from / step);
+  return Array.from({ length: Math.floor(to / step) - first + 1 }, (_, i) => (first + i) * step);
+}
+
+/** Round numbers of bytes, of one unit. */
+function byteTicks(most, count) {
+  const unit = 1024 ** Math.max(0, Math.floor(Math.log2(most) / 10));
+  return ticks(0, most / unit, count).map((number) => number * unit);
+}
+
+/** The anchor of a label that stays inside of the chart. */
+function anchor(x, left, right) {
+  if (x < left + 16) return "start";
+  return x > right - 16 ? "end" : "middle";
+}
+
+function powers(from, to) {
+  const first = Math.ceil(Math.log10(from) - 1e-9);
+  const every = Math.max(1, Math.ceil((Math.log10(to) - first) / 8));
+  const result = [];
+  for (let power = first; power <= Math.log10(to) + 1e-9; power += every) result.push(10 ** power);
+  return result;
+}
+
+// The comparison that is shown
+
+class View {
+  constructor(comparison) {
+    this.data = comparison;
+    this.selected = new Set();
+    this.root = element("div");
+    this.root.append(
+      element("p", { class: "signature" }, `${comparison.name}(${comparison.arguments})`),
+      figures(comparison),
+      element("div", { class: "cards" },
+        timeline(this), calls(comparison), memory(comparison), costs(comparison), breakEven(comparison),
+        roofline(this), graphs(this), kernels(this), numbers(comparison)),
+    );
+    this.root.addEventListener("click", (event) => {
+      const marked = event.target.closest("[data-lines]");
+      if (marked) this.select(marked.dataset.lines.split(" ").map(Number));
+    });
+  }
+
+  /** Highlight everything that these lines of the user have called; nothing if they are selected already. */
+  select(lines) {
+    const same = lines.length === this.selected.size && lines.every((line) => this.selected.has(line));
+    this.selected = new Set(same ? [] : lines);
+    this.mark();
+    this.root.querySelector(".row-of-source.on")?.scrollIntoView({ block: "nearest" });
+  }
+
+  mark() {
+    for (const marked of this.root.querySelectorAll("[data-lines]")) {
+      const on = marked.dataset.lines.split(" ").some((line) => this.selected.has(Number(line)));
+      marked.classList.toggle("on", on);
+    }
+  }
+
+  line(number) {
+    const [file, line] = this.data.lines[number];
+    return `${file}:${line}`;
+  }
+
+  text(number) {
+    for (const block of this.data.sources) for (const row of block.rows) if (row[2] === number) return row[1].trim();
+    return "";
+  }
+}
+
+function figures(c) {
+  const fact = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, note)));
+  const ratio = c.speedup >= 1 ? `${rounded(c.speedup)}× faster` : `${rounded(1 / c.speedup)}× slower`;
+  return element("dl", { class: "figures" },
+    fact("compiled is", ratio, `${time(c.eager_seconds)} eager, ${time(c.graph_seconds)} compiled`),
+    fact("it pays after", c.break_even === null ? "never" : counted(c.break_even, "call"),
+      c.break_even_warm === null ? "each call takes longer" : `${counted(c.break_even_warm, "call")} when the code is on disk`),
+    fact("peak memory", size(c.graph_peak_bytes), `${size(c.eager_peak_bytes)} eager`),
+    fact("one call runs", counted(c.kernels, "kernel"), `${counted(c.eager.length + c.omitted[0], "op")} eager`
+      + (c.blas_calls ? `; ${counted(c.blas_calls, "matrix product")}` : "")
+      + (c.host_calls ? `; ${counted(c.host_calls, "host call")}` : "")),
+    fact("results", c.agrees ? "agree" : "differ", c.reason));
+}
+
+// The timeline
+
+function timeline(view) {
+  const c = view.data;
+  const lanes = [["eager", c.eager, c.eager_seconds], ["compiled", c.graph, c.graph_seconds]];
+  const end = Math.max(...lanes.map(([, steps, seconds]) => Math.max(1e9 * seconds, 0, ...steps.map((s) => s[BEGIN] + s[DURATION]))));
+  let range = [0, end];
+  let current = null;
+  const steps = lanes.flatMap(([, own]) => own);
+  const details = element("p", { class: "details", "aria-live": "polite" });
+  const height = 178;
+  const svg = shape("svg", {
+    class: "timeline", height, tabindex: 0, role: "application",
+    "aria-label": "Timelines of an eager and a compiled call. Arrow keys select a step, plus and minus zoom, 0 shows all.",
+  });
+  const idle = "Point at a step, or focus the timeline and press an arrow key.";
+
+  function describe(step) {
+    if (step === null) return details.replaceChildren(idle);
+    const facts = `${KINDS[step[KIND]]} ${step[NAME]}${step[KERNEL] ? ` (${step[KERNEL]})` : ""}: ${time(step[DURATION] / 1e9)}`
+      + ` at ${time(step[BEGIN] / 1e9)}`
+      + (step[BYTES] ? `, ${size(step[BYTES])} read and written` : "");
+    const lines = step[LINES].slice(0, 3).flatMap((line) => [element("br"), `${view.line(line)}  `, element("code", {}, view.text(line))]);
+    details.replaceChildren(facts, ...lines);
+  }
+
+  function draw() {
+    const width = Math.max(240, svg.clientWidth);
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const x = (nanoseconds) => (width * (nanoseconds - range[0])) / (range[1] - range[0]);
+    const shapes = [];
+    for (const tick of ticks(range[0], range[1], Math.max(2, width / 110))) {
+      shapes.push(shape("path", { class: "axis", d: `M${x(tick)} 0V${height - 18}` }));
+      shapes.push(label(time(tick / 1e9).replace(/^0 ns$/, "0"), x(tick), height - 4, { class: "quiet", "text-anchor": anchor(x(tick), 4, width - 14) }));
+    }
+    lanes.forEach(([name, own, seconds], lane) => {
+      const top = 78 * lane;
+      shapes.push(label(`${name}: ${time(seconds)} a call`, 4, top + 14, { "font-weight": 600 }));
+      const right = Math.min(width, x(1e9 * seconds));
+      if (right > 0) shapes.push(shape("rect", { x: Math.max(0, x(0)), y: top + 20, width: right - Math.max(0, x(0)), height: 6, fill: lane ? "var(--graph)" : "var(--eager)" }));
+      for (const step of own) {
+        const [left, stop] = [x(step[BEGIN]), x(step[BEGIN] + step[DURATION])];
+        if (stop < 0 || left > width) continue;
+        const drawn = shape("rect", {
+          class: "step", x: left, y: top + 30, width: Math.max(0.75, stop - left), height: 34, fill: `var(--${step[KIND]})`,
+        });
+        if (step[LINES].length) drawn.dataset.lines = step[LINES].join(" ");
+        if (step === current) drawn.setAttribute("style", "stroke: var(--text); stroke-width: 2");
+        drawn.addEventListener("pointerenter", () => describe(step));
+        shapes.push(drawn);
+        const room = Math.min(width, stop) - Math.max(0, left);
+        if (room > 7.5 * step[NAME].length + 6) {
+          shapes.push(label(step[NAME], Math.max(0, left) + room / 2, top + 51, { "text-anchor": "middle", "pointer-events": "none", style: "fill: #000" }));
+        }
+      }
+    });
+    svg.replaceChildren(...shapes);
+    view.mark();
+  }
+
+  function zoom(factor, at = 0.5) {
+    const length = Math.min(end, Math.max(10, (range[1] - range[0]) * factor));
+    const center = range[0] + at * (range[1] - range[0]);
+    move(center - at * length, length);
+  }
+
+  function move(from, length = range[1] - range[0]) {
+    const begin = Math.min(Math.max(0, from), end - length);
+    range = [begin, begin + length];
+    draw();
+  }
+
+  function choose(offset) {
+    if (!steps.length) return;
+    const index = current === null ? (offset > 0 ? 0 : steps.length - 1) : steps.indexOf(current) + offset;
+    current = steps[Math.min(steps.length - 1, Math.max(0, index))];
+    describe(current);
+    const middle = current[BEGIN] + current[DURATION] / 2;
+    if (middle < range[0] || middle > range[1]) move(middle - (range[1] - range[0]) / 2);
+    else draw();
+  }
+
+  const keys = {
+    ArrowRight: () => choose(1), ArrowLeft: () => choose(-1), "+": () => zoomAtCurrent(0.5), "=": () => zoomAtCurrent(0.5),
+    "-": () => zoomAtCurrent(2), 0: () => move(0, end), Home: () => move(0, end),
+    Enter: () => current && view.select(current[LINES]),
+  };
+  function zoomAtCurrent(factor) {
+    const middle = current === null ? (range[0] + range[1]) / 2 : current[BEGIN] + current[DURATION] / 2;
+    zoom(factor, Math.min(1, Math.max(0, (middle - range[0]) / (range[1] - range[0]))));
+  }
+  svg.addEventListener("keydown", (event) => {
+    if (!(event.key in keys) || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  svg.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, event.offsetX / svg.clientWidth);
+  }, { passive: false });
+  svg.addEventListener("pointermove", (event) => {
+    if (event.buttons) move(range[0] - (event.movementX / svg.clientWidth) * (range[1] - range[0]));
+  });
+  new ResizeObserver(draw).observe(svg);
+  describe(null);
+  const kinds = [...new Set(steps.map((step) => step[KIND]))];
+  const legend = element("ul", { class: "legend" },
+    ...kinds.map((kind) => element("li", {}, element("i", { style: `background: var(--${kind})` }), KINDS[kind])));
+  const omitted = c.omitted.some(Boolean) ? ` The page leaves out ${c.omitted[0]} eager ops and ${c.omitted[1]} steps at the end.` : "";
+  const section = card("wide", "Timeline",
+    "The bar is the best time of a call. Below it are the steps of one call that was recorded, in which each op or kernel takes about a microsecond longer. "
+    + `Gaps are Python and calls.${omitted}`,
+    element("div", { class: "row" }, button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)),
+      button("all", "show all", () => move(0, end))),
+    svg, legend, details);
+  return section;
+}
+
+// Charts
+
+function bars(rows, format, description) {
+  const most = Math.max(...rows.map(([, value]) => value), 1e-12);
+  return chart(30 * rows.length, description, (svg, width) => {
+    const left = Math.min(130, width * 0.3);
+    rows.forEach(([name, value, colour], row) => {
+      const length = Math.max(1, ((width - left - 90) * value) / most);
+      svg.append(label(name, 0, 30 * row + 19), shape("rect", { x: left, y: 30 * row + 5, width: length, height: 20, rx: 3, fill: colour }),
+        label(format(value), left + length + 6, 30 * row + 19));
+    });
+  });
+}
+
+function calls(c) {
+  return card("calls", "Time and memory of a call", "CPU. Time is the best of several rounds; memory is the peak beyond arguments and variables.",
+    bars([["eager", c.eager_seconds, "var(--eager)"], ["compiled", c.graph_seconds, "var(--graph)"]], time, "Time of a call"),
+    bars([["eager", c.eager_peak_bytes, "var(--eager)"], ["compiled", c.graph_peak_bytes, "var(--graph)"]], size, "Peak memory of a call"));
+}
+
+function memory(c) {
+  const most = Math.max(1, ...c.memory[0], ...c.memory[1]);
+  const series = [["eager", c.memory[0], "var(--eager)", ""], ["compiled", c.memory[1], "var(--graph)", "6 3"]];
+  return card("memory", "Memory during a call", "Allocated bytes after each eager op, and in each step of the compiled plan.",
+    chart(200, "Memory during a call", (svg, width, height) => {
+      const [left, bottom, top] = [64, height - 24, 10];
+      const y = (bytes) => bottom - ((bottom - top) * bytes) / most;
+      for (const tick of byteTicks(most, 4)) {
+        svg.append(shape("path", { class: "axis", d: `M${left} ${y(tick)}H${width}` }), label(size(tick), left - 6, y(tick) + 4, { "text-anchor": "end", class: "quiet" }));
+      }
+      svg.append(label("first step", left, height - 6, { class: "quiet" }), label("last step", width, height - 6, { class: "quiet", "text-anchor": "end" }));
+      for (const [, values, colour, dashes] of series) {
+        if (!values.length) continue;
+        const x = (step) => left + ((width - left) * step) / values.length;
+        const path = values.map((bytes, i) => `${i ? "" : `M${left} `}${i ? `V${y(bytes)}` : y(bytes)}H${x(i + 1)}`).join("");
+        svg.append(shape("path", { d: path, fill: "none", stroke: colour, "stroke-width": 2.5, "stroke-dasharray": dashes }));
+      }
+    }),
+    legend(series.map(([name, , colour]) => [name, colour])));
+}
+
+function legend(entries) {
+  return element("ul", { class: "legend" }, ...entries.map(([name, colour]) =>
+    element("li", {}, element("i", { style: `background: ${colour}` }), name)));
+}
+
+function costs(c) {
+  const colours = ["var(--op)", "var(--product)", "var(--copy)", "var(--kernel)", "var(--host)"];
+  const rows = Object.entries(PHASES).map(([key, name], i) => [name, c.costs[key], colours[i]]);
+  const sources = { compiled: "This process compiled the code.", disk: "The code was on disk.", process: "Another function of the process had the same code.", none: "There is no machine code." };
+  return card("costs", "Cost before the first result", `Once per function and signature; "compile" is 0 when the code is on disk. ${sources[c.costs.source]}`,
+    bars(rows, time, "Cost of each phase"));
+}
+
+function breakEven(c) {
+  const { trace, passes, emission, linking, compilation } = c.costs;
+  const warm = trace + passes + emission + linking;
+  const last = 10 ** Math.ceil(Math.log10(Math.max(100, 4 * (c.break_even ?? 1000))));
+  const series = [
+    ["eager", 0, c.eager_seconds, "var(--eager)", ""],
+    ["compiled, nothing cached", warm + compilation, c.graph_seconds, "var(--graph)", ""],
+    ["compiled, code on disk", warm, c.graph_seconds, "var(--warm)", "6 3"],
+  ];
+  const total = ([, cost, seconds], count) => cost + count * seconds;
+  return card("break-even", "Break-even", c.break_even === null ? "Each compiled call takes longer, so compiling never pays."
+    : `After ${counted(c.break_even, "call")} the compiled function has taken less time in all, its compilation included.`,
+  chart(240, "Total time over the number of calls", (svg, width, height) => {
+    const [left, right, bottom, top] = [64, width - 8, height - 34, 10];
+    const least = Math.min(...series.map((s) => total(s, 1)));
+    const most = Math.max(...series.map((s) => total(s, last)));
+    const x = (count) => left + ((right - left) * Math.log10(count)) / Math.log10(last);
+    const y = (seconds) => bottom - ((bottom - top) * Math.log10(seconds / least)) / Math.log10(most / least);
+    for (const count of powers(1, last)) {
+      svg.append(shape("path", { class: "axis", d: `M${x(count)} ${top}V${bottom}` }),
+        label(count >= 1e4 ? scaled(count, [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) : count, x(count), bottom + 14, { class: "quiet", "text-anchor": anchor(x(count), left, right) }));
+    }
+    for (const seconds of powers(least, most)) {
+      svg.append(shape("path", { class: "axis", d: `M${left} ${y(seconds)}H${right}` }), label(time(seconds), left - 6, y(seconds) + 4, { class: "quiet", "text-anchor": "end" }));
+    }
+    svg.append(label("number of calls", (left + right) / 2, height - 4, { class: "quiet", "text-anchor": "middle" }));
+    for (const entry of series) {
+      const points = Array.from({ length: 65 }, (_, i) => last ** (i / 64));
+      const path = points.map((count, i) => `${i ? "L" : "M"}${x(count).toFixed(1)} ${y(total(entry, count)).toFixed(1)}`).join("");
+      svg.append(shape("path", { d: path, fill: "none", stroke: entry[3], "stroke-width": 2.5, "stroke-dasharray": entry[4] }));
+    }
+    for (const [count, entry] of [[c.break_even, series[1]], [c.break_even_warm, series[2]]]) {
+      if (count === null || count < 1) continue;
+      svg.append(shape("circle", { cx: x(count), cy: y(total(entry, count)), r: 5, fill: entry[3], stroke: "var(--text)" }));
+    }
+  }), legend(series.map(([name, , , colour]) => [name, colour])));
+}
+
+function roofline(view) {
+  const c = view.data;
+  const { bandwidth, peak } = DATA.device;
+  const points = c.graph.filter((step) => step[OPERATIONS] > 0 && step[BYTES] > 0 && step[DURATION] > 0)
+    .map((step) => ({ step, intensity: step[OPERATIONS] / step[BYTES], speed: step[OPERATIONS] / (step[DURATION] / 1e9) }));
+  const section = card("roofline", "Speed and limits", `Each kernel against the limits measured on this CPU: ${rate(bandwidth, "B/s")} of memory and ${rate(peak, "op/s")}. `
+    + "An operation is an addition; a kernel above the line reads from caches.");
+  if (!points.length) {
+    section.append(element("p", { class: "hint" }, "No step has work and memory traffic that are known."));
+    return section;
+  }
+  const range = (values, least, most) => [10 ** Math.floor(Math.log10(Math.min(least, ...values))), 10 ** Math.ceil(Math.log10(Math.max(most, ...values)))];
+  const [left0, right0] = range(points.map((p) => p.intensity), 0.1, 2 * peak / bandwidth);
+  const [low, high] = range(points.map((p) => p.speed), peak / 1e3, peak);
+  section.append(chart(240, "Operations per second over operations per byte", (svg, width, height) => {
+    const [left, right, bottom, top] = [76, width - 8, height - 34, 10];
+    const x = (intensity) => left + ((right - left) * Math.log10(intensity / left0)) / Math.log10(right0 / left0);
+    const y = (speed) => bottom - ((bottom - top) * Math.log10(speed / low)) / Math.log10(high / low);
+    for (const tick of powers(left0, right0)) {
+      svg.append(shape("path", { class: "axis", d: `M${x(tick)} ${top}V${bottom}` }), label(rounded(tick), x(tick), bottom + 14, { class: "quiet", "text-anchor": anchor(x(tick), left, right) }));
+    }
+    for (const tick of powers(low, high)) {
+      svg.append(shape("path", { class: "axis", d: `M${left} ${y(tick)}H${right}` }), label(rate(tick, "op/s"), left - 6, y(tick) + 4, { class: "quiet", "text-anchor": "end" }));
+    }
+    svg.append(label("operations per byte", (left + right) / 2, height - 4, { class: "quiet", "text-anchor": "middle" }));
+    const corner = peak / bandwidth;
+    const from = Math.max(left0, low / bandwidth);
+    svg.append(shape("path", { d: `M${x(from)} ${y(from * bandwidth)}L${x(corner)} ${y(peak)}H${right}`, fill: "none", stroke: "var(--text)", "stroke-width": 2 }));
+    for (const { step, intensity, speed } of points) {
+      const mark = shape("circle", { cx: x(intensity), cy: y(speed), r: 5, fill: `var(--${step[KIND]})`, stroke: "var(--text)" },
+        shape("title", {}, `${step[NAME]} ${step[KERNEL]}: ${rate(speed, "op/s")}, ${rounded(intensity)} per byte`));
+      if (step[LINES].length) mark.dataset.lines = step[LINES].join(" ");
+      svg.append(mark);
+    }
+  }));
+  return section;
+}
+
+// The graph and its source
+
+function graphs(view) {
+  const stages = view.data.passes;
+  const slider = element("input", { type: "range", min: 0, max: stages.length - 1, value: stages.length - 1, "aria-label": "pass" });
+  const name = element("p", { class: "hint", "aria-live": "polite" });
+  const picture = element("div", { class: "scroll picture", tabindex: 0 });
+  function show() {
+    const stage = stages[slider.value];
+    const after = slider.value === "0" ? "The trace" : `After the pass "${stage.name}"`;
+    name.textContent = `${after}, ${Number(slider.value) + 1} of ${stages.length}: ${counted(stage.nodes, "node")}. ${stage.reason}`;
+    picture.innerHTML = stage.picture || "<p class='hint'>The picture of this pass is left out, to keep the page small.</p>";
+    view.mark();
+  }
+  slider.addEventListener("input", show);
+  slider.setAttribute("aria-valuetext", "pass");
+  const step = (offset) => () => { slider.value = Number(slider.value) + offset; show(); };
+  const source = element("div", { class: "scroll source" }, ...view.data.sources.flatMap((block) => [
+    element("h3", {}, block.file), ...block.rows.map(([line, text, number]) => {
+      const row = element(number < 0 ? "div" : "button", { class: "row-of-source" }, element("b", {}, line), text);
+      if (number >= 0) row.dataset.lines = number;
+      return row;
+    })]));
+  const section = card("wide", "Graph", "Select a line or a box to see what belongs to it. The slider goes through the passes that changed the graph.",
+    element("div", { class: "row" }, button("first", "before all passes", () => { slider.value = 0; show(); }), button("‹", "previous pass", step(-1)), slider,
+      button("›", "next pass", step(1)), button("last", "after all passes", () => { slider.value = stages.length - 1; show(); })),
+    name, element("div", { class: "beside" }, picture, source));
+  show();
+  return section;
+}
+
+function kernels(view) {
+  const listing = element("pre", { class: "listing", tabindex: 0 });
+  const starts = new Map();
+  for (const line of view.data.listing.split("\n")) {
+    const row = element("span", {}, `${line}\n`);
+    const name = /^def (k\d+)\(/.exec(line)?.[1];
+    if (name) starts.set(name, row);
+    listing.append(row);
+  }
+  const show = (name) => () => {
+    listing.querySelector(".on")?.classList.remove("on");
+    const row = starts.get(name);
+    row.classList.add("on");
+    listing.scrollTop = row.offsetTop - listing.offsetTop;
+  };
+  const steps = view.data.graph.filter((step) => starts.has(step[KERNEL]));
+  const rows = steps.map((step) => element("tr", {},
+    element("td", {}, button(step[KERNEL], `show the source of ${step[KERNEL]}`, show(step[KERNEL])), ` ${step[NAME]}`),
+    element("td", {}, time(step[DURATION] / 1e9)), element("td", {}, size(step[BYTES])),
+    element("td", {}, step[LINES].map((line) => view.line(line)).slice(0, 4).join(" "))));
+  const head = element("tr", {}, ...["kernel", "time", "bytes", "lines"].map((name) => element("th", {}, name)));
+  const section = card("wide", "Kernels", "The loop nests as Python; the default backend compiles the same ones with LLVM. concrete.kernels has the whole program.",
+    element("div", { class: "beside" }, listing, element("div", { class: "scroll" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)))));
+  return section;
+}
+
+function numbers(c) {
+  return card("wide", "All figures", "What print(df.compare(...)) shows.", element("pre", { tabindex: 0 }, c.table));
+}
+
+// The page
+
+const content = document.getElementById("content");
+const choices = document.getElementById("choices");
+const { device } = DATA;
+document.getElementById("device").textContent = `CPU: ${device.name}, ${counted(device.threads, "thread")}; measured: ${rate(device.bandwidth, "B/s")} of memory, ${rate(device.peak, "op/s")} in matrix products`;
+document.getElementById("footer").textContent = "Written by dualflow. The page loads nothing.";
+
+const views = DATA.comparisons.map((comparison) => new View(comparison));
+function show(index) {
+  content.replaceChildren(views[index].root);
+  [...choices.children].forEach((choice, i) => choice.setAttribute("aria-pressed", i === index));
+}
+if (views.length > 1) {
+  DATA.comparisons.forEach((c, index) => choices.append(button(`${c.name}(${c.arguments}): ${rounded(c.speedup)}×`, "show this comparison", () => show(index))));
+}
+show(0);

@@ -1,0 +1,200 @@
+"""The page of a comparison: what it contains, and what Chromium shows of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.function.inspect import compare_page, measure, timeline
+from dualflow.function.inspect.compare_report import Comparison
+from dualflow.graph.compiled import TimedKind
+from tests.harness.chromium import Page, chromium
+
+
+@pytest.fixture(autouse=True)
+def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "SECONDS", 0.01)
+    monkeypatch.setattr(measure, "ROUND_SECONDS", 0.0005)
+    monkeypatch.setattr(timeline, "SECONDS", 0.01)
+
+
+def loss(x: Any, w: Any) -> Any:
+    hidden = df.tanh(x @ w)
+    return df.reduce_sum(hidden * hidden)
+
+
+def comparison_of(function: Any, *args: Any, **options: Any) -> Comparison:
+    return df.compare(df.function(function, **options), *args)
+
+
+@pytest.fixture(scope="module")
+def report() -> Comparison:
+    return comparison_of(loss, df.ones([16, 8]), df.ones([8, 4]))
+
+
+def data_of(text: str) -> Any:
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
+
+
+# Timelines
+
+
+def test_the_eager_steps_are_the_ops_in_their_order_with_the_users_lines(report: Comparison) -> None:
+    steps = report.timelines.eager
+    assert [step.name for step in steps] == ["matmul", "tanh", "multiply", "reduce_sum"]
+    first = loss.__code__.co_firstlineno
+    assert [step.origins[0].line - first for step in steps] == [1, 1, 2, 2]
+    assert all(later.begin >= step.begin + step.seconds for step, later in pairwise(steps))
+
+
+def test_the_compiled_steps_are_the_kernels_and_products_of_the_program(report: Comparison) -> None:
+    kinds = [step.kind for step in report.timelines.graph]
+    assert kinds.count(TimedKind.PRODUCT) == report.blas_calls
+    assert kinds.count(TimedKind.KERNEL) == report.kernels
+    assert {step.kernel for step in report.timelines.graph} >= {"k0"}
+
+
+def test_a_host_call_is_a_step_between_those_of_machine_code() -> None:
+    def sorted_exp(x: Any) -> Any:
+        return df.exp(df.sort(df.exp(x)))
+
+    steps = comparison_of(sorted_exp, df.ones([100]), backend="llvm").timelines.graph
+    assert [step.kind for step in steps] == ["kernel", "host", "kernel"]
+    assert steps[1].name == "sort"
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("numba", marks=pytest.mark.exhaustive)])
+def test_other_backends_have_timelines(backend: str) -> None:
+    steps = comparison_of(lambda x: df.exp(x) + 1.0, df.ones([10]), backend=backend).timelines.graph
+    assert [step.kind for step in steps] == [{"numpy": "host", "numba": "native"}[backend]]
+
+
+def test_a_loop_is_one_step_of_machine_code() -> None:
+    def doubled(x: Any) -> Any:
+        return df.while_loop(lambda y: df.reduce_sum(y) < 100.0, lambda y: (y * 2.0,), (x,))
+
+    steps = comparison_of(doubled, df.ones([4]), backend="llvm").timelines.graph
+    assert "native" in {step.kind for step in steps}
+
+
+def test_timing_steps_one_by_one_changes_no_variable() -> None:
+    total = df.Variable([1.0, 2.0])
+
+    def step(x: Any) -> Any:
+        total.assign_add(x)
+        return df.reduce_sum(total)
+
+    comparison_of(step, df.ones([2]))
+    np.testing.assert_array_equal(total.numpy(), [1.0, 2.0])
+
+
+def test_the_memory_of_a_call_grows_by_its_results_and_shrinks_by_what_is_freed() -> None:
+    def chain(x: Any) -> Any:
+        return df.reduce_sum(df.exp(df.exp(x)))
+
+    memory = comparison_of(chain, df.ones([1 << 16])).timelines.eager_memory
+    assert memory[1] >= 2 * (1 << 18) > memory[2]
+
+
+def test_a_value_whose_size_depends_on_data_has_no_planned_memory() -> None:
+    report = comparison_of(lambda x: df.boolean_mask(x, x > 0.0), df.constant([1.0, -1.0, 2.0]))
+    assert report.timelines.graph_memory == ()
+    assert data_of(report.page())["comparisons"][0]["memory"][1] == []
+
+
+# The file
+
+
+def test_the_page_is_one_file_below_a_megabyte_that_loads_nothing(report: Comparison, tmp_path: Path) -> None:
+    report.save(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert len(text.encode()) < 1_000_000
+    assert not re.search(r'(src|href)="(?!data:,)|url\(|import |fetch\(', text.split('id="data"')[0])
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+
+
+def test_an_error_of_the_file_system_names_the_page(report: Comparison, tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "report.html"
+    with pytest.raises(FileNotFoundError) as caught:
+        report.save(path)
+    assert caught.value.filename == str(path)
+
+
+def test_names_and_source_text_cannot_end_the_script() -> None:
+    def wicked(x: Any) -> Any:
+        return x + 1.0  # </script><script>throw 1</script>
+
+    text = comparison_of(wicked, df.ones([2]), name="</script>").page()
+    assert text.count("</script>") == 2
+    assert data_of(text)["comparisons"][0]["name"] == "</script>"
+
+
+def test_a_page_of_a_large_graph_leaves_out_pictures_that_do_not_fit(
+    report: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare_page, "MAX_PICTURE_BYTES", 0)
+    passes = data_of(report.page())["comparisons"][0]["passes"]
+    assert [entry["picture"] for entry in passes] == [""] * len(passes)
+
+
+def test_the_passes_begin_with_the_trace_and_end_with_the_graph_that_runs(report: Comparison) -> None:
+    graphs = report.pass_graphs
+    assert graphs[0].name == "trace"
+    assert graphs[-1].name == "fusion"
+    assert len({str(entry.graph) for entry in graphs}) == len(graphs)
+
+
+# The browser
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with chromium(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+def texts(page: Page, selector: str) -> list[str]:
+    return page.value(f"[...document.querySelectorAll({json.dumps(selector)})].map((x) => x.textContent)")
+
+
+def test_chromium_shows_the_page_without_errors(report: Comparison, browser: Page, tmp_path: Path) -> None:
+    other = comparison_of(lambda x: df.exp(x) * 2.0, df.ones([32]), name="other")
+    report.save(tmp_path / "report.html", other)
+    for scheme, width in (("light", 360), ("dark", 1280), ("light", 3840)):
+        browser.appearance(scheme=scheme, width=width)
+        browser.open(tmp_path / "report.html")
+        browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert browser.errors == []
+        assert browser.value("document.documentElement.scrollWidth <= innerWidth"), width
+        assert browser.value("document.querySelectorAll('.timeline .step').length") == len(
+            report.timelines.eager
+        ) + len(report.timelines.graph)
+
+    assert "4 ops eager" in " ".join(texts(browser, ".figures small"))
+
+    browser.value("document.querySelector('.timeline').focus()")
+    browser.key("ArrowRight")
+    assert texts(browser, ".details")[0].startswith("eager op matmul: ")
+    assert "test_compare_page.py" in texts(browser, ".details")[0]
+    browser.key("Enter")
+    marked = f"{loss.__code__.co_firstlineno + 1}    hidden = df.tanh(x @ w)"
+    assert texts(browser, ".row-of-source.on") == [marked]
+    browser.key("+")
+    assert browser.value("Number(document.querySelector('.timeline .step').getAttribute('width'))") > 0
+
+    slider = "document.querySelector('input[type=range]')"
+    browser.value(f"{slider}.value = 0; {slider}.dispatchEvent(new Event('input'))")
+    assert browser.value("document.querySelector('.picture .box.kernel') === null")
+    browser.value(f"{slider}.value = {slider}.max; {slider}.dispatchEvent(new Event('input'))")
+    assert browser.value("document.querySelector('.picture .box.kernel') !== null")
+
+    browser.value("document.querySelectorAll('#choices button')[1].click()")
+    assert texts(browser, ".signature") == ["other(x: float32[32])"]
+    assert browser.errors == []
