@@ -6,6 +6,7 @@ It imports the package before pytest collects doctests, whose importlib mode wou
 from __future__ import annotations
 
 import gc
+import linecache
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -18,11 +19,15 @@ import dualflow  # noqa: F401
 
 # A machine that is busy with something else is no fault of a test; the same tree passes or fails each time.
 settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    max_examples=50,
 )
 settings.load_profile("patient")
 # Other examples at each run, to look for new faults: pytest --hypothesis-profile explore
-settings.register_profile("explore", derandomize=False)
+settings.register_profile("explore", derandomize=False, max_examples=100)
 # For a suite that runs once more in another setting: pytest --hypothesis-profile brief
 settings.register_profile("brief", max_examples=20)
 
@@ -118,6 +123,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _what_other_files_hold() -> None:
-    """Leave it out of garbage collection, which takes a second where tens of thousands of tests have run."""
+    """Leave it out of garbage collection, which takes a second where tens of thousands of tests have run.
+
+    Forget the lines of source files that were read for tracebacks: each doctest looks for changes of all.
+    """
     gc.collect()
     gc.freeze()
+    for name, entry in list(linecache.cache.items()):
+        if len(entry) > 1 and entry[1] is not None:  # a file; other lines come from code that has none
+            del linecache.cache[name]

@@ -86,7 +86,7 @@ def test_the_checks_run_the_commands_of_the_readme_and_the_exhaustive_tests() ->
     assert len(commands) == 2
     assert shlex.split(commands[1])[-2:] == ["-m", "pytest"]
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert 'job "README: $command" as_the_readme_says "$command"\n' in script
+    assert 'job "README: $command" as_the_readme_says "$command" "$clone"\n' in script
     assert 'job "exhaustive tests" suite -- -m exhaustive -n 0\n' in script
 
 

@@ -126,7 +126,7 @@ def store(key: str, payload: bytes) -> None:
         _log(key, f"can't be stored in {directory}: {error.strerror}")
         return
     _log(key, f"stored, {len(payload)} bytes")
-    if int(key[:2], 16) < 4:  # one store in 64 scans the folder
+    if key.startswith("00"):  # one store in 256 scans the folder
         evict(directory, CACHE_BYTES)
 
 
