@@ -4,9 +4,9 @@
     python -m benchmarks --peers --only softmax --rounds 1
 
 Each library runs each row in a process of its own; the libraries are interleaved, and the fastest call of all
-counts. TensorFlow and jax compile the function, torch runs it op by op. Results must agree with dualflow's.
-The memory is the growth of the process during the first two calls, including results and compiling; it is
-measured on Linux only. The benchmark takes some minutes.
+counts. TensorFlow and jax compile the function, torch runs it op by op; "one thread" is dualflow on one
+thread. Results must agree with dualflow's. The memory is the growth of the process during the first two
+calls, including results and compiling; it is measured on Linux only. The benchmark takes some minutes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
+
+from benchmarks.branches import branch_rows
 
 Array = np.ndarray[Any, Any]
 Body = Callable[..., Any]
@@ -78,6 +80,7 @@ def rows(quick: bool) -> Iterator[Row]:
     widths = (784, 512, 512, 10)
     weights = [normal(a, b) * np.float32(0.05) for a, b in itertools.pairwise(widths)]
     yield Row("gradient, MLP 784-512-512-10", (normal(128, 784), *weights), gradient)
+    yield from (Row(*row) for row in branch_rows(rng, quick))
 
 
 def gelu(m: Any, x: Any) -> Any:
@@ -122,6 +125,7 @@ def tensorflows(tf: Any) -> SimpleNamespace:
         transpose=tf.transpose,
         reshape=tf.reshape,
         sort=tf.sort,
+        concat=lambda xs: tf.concat(xs, -1),
         matmul=tf.matmul,
         convolve=lambda x, k: tf.nn.conv2d(x, k, 1, "SAME"),
         gradient=slopes,
@@ -166,6 +170,7 @@ def of_jax() -> SimpleNamespace:
         transpose=jnp.transpose,
         reshape=jnp.reshape,
         sort=jnp.sort,
+        concat=lambda xs: jnp.concatenate(xs, -1),
         matmul=jnp.matmul,
         convolve=convolve,
         gradient=lambda loss, weights: jax.grad(loss, tuple(range(len(weights))))(*weights),
@@ -196,6 +201,7 @@ def of_torch() -> SimpleNamespace:
         transpose=lambda x: x.T,
         reshape=torch.reshape,
         sort=lambda x: torch.sort(x).values,
+        concat=lambda xs: torch.cat(xs, -1),
         matmul=torch.matmul,
         convolve=convolve,
         gradient=slopes,
@@ -208,15 +214,19 @@ def of_torch() -> SimpleNamespace:
 LIBRARIES: Final[dict[str, Callable[[], SimpleNamespace]]] = {
     "dualflow": of_dualflow,
     "eager": of_eager,
+    "one thread": of_dualflow,
     "tensorflow": of_tensorflow,
     "jax": of_jax,
     "torch": of_torch,
 }
 
+OWN: Final = ("dualflow", "eager", "one thread")
+"""The libraries that are dualflow: compiled, without compiling, and compiled on one thread."""
+
 
 def installed() -> list[str]:
-    """The installed libraries; ``"eager"`` is dualflow without compiling."""
-    return [name for name in LIBRARIES if name == "eager" or find_spec(name)]
+    """The installed libraries."""
+    return [name for name in LIBRARIES if name in OWN or find_spec(name)]
 
 
 def measure(library: str, name: str, quick: bool) -> Cost:
@@ -274,6 +284,8 @@ def in_process(library: str, name: str, quick: bool) -> Cost:
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "DUALFLOW_CACHE_DIR": cache,
         }
+        if library == "one thread":
+            env["DUALFLOW_NUM_THREADS"] = "1"
         ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise SystemExit(f"{name}, {library}:\n{ended.stderr[-2000:]}")

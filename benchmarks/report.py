@@ -14,7 +14,7 @@ import numpy as np
 import dualflow as df
 from benchmarks.backends import Compared
 from benchmarks.first_call import OTHER_SIZES, CompileStats
-from benchmarks.peers import Cost
+from benchmarks.peers import OWN, Cost
 from benchmarks.pipelines import Piped
 from benchmarks.steady import ENGINES, Measured
 from dualflow.backends.llvm.runtime import threads
@@ -71,11 +71,11 @@ def peer_table(rows: dict[str, dict[str, Cost]]) -> str:
     """A table of milliseconds per call by library, with the ratio of dualflow's to the best peer's."""
     lines = []
     for name, costs in rows.items():
-        others = [cost.seconds for library, cost in costs.items() if library not in ("dualflow", "eager")]
+        others = [cost.seconds for library, cost in costs.items() if library not in OWN]
         ratio = [f"{costs['dualflow'].seconds / min(others):.2f}"] if others else []
         lines.append([name, *(f"{1e3 * cost.seconds:.3f}" for cost in costs.values()), *ratio])
     libraries = list(next(iter(rows.values()), {}))
-    last = ["dualflow / best peer"] if len(libraries) > len(("dualflow", "eager")) else []
+    last = ["dualflow / best peer"] if set(libraries) - set(OWN) else []
     return markdown(["ms per call", *libraries, *last], lines)
 
 

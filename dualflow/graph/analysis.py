@@ -13,11 +13,15 @@ import networkx as nx
 from dualflow.core.records import dataclass
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.list_schedule import useful_workers
 from dualflow.graph.work import bytes_moved, computes, iterations, work
 from dualflow.ops.op_kinds import Loop
 from dualflow.sizes.symbolic_sizes import is_static
 
 Vertex = Node | Value
+
+MAX_CORES = 256
+"""The most cores that a workload is reported for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Workload:
             joined by ``+``.
         complete: whether everything is counted. If not, a loop with a dynamic trip count counts as one
             iteration, or a value of dynamic size as empty.
+        cores: the number of cores that can run steps of this graph at the same time to some use, each step on
+            one core; at most :data:`MAX_CORES`.
     """
 
     operations: float
@@ -45,6 +51,7 @@ class Workload:
     span: float
     path: tuple[str, ...]
     complete: bool
+    cores: int = 1
 
     @property
     def parallelism(self) -> float:
@@ -58,8 +65,8 @@ def workload(graph: Graph) -> Workload:
     >>> import dualflow as df
     >>> two = df.function(lambda x: (df.sort(x + 1.0), df.sort(x - 1.0)))
     >>> total = workload(two.get_concrete_function(df.TensorSpec([10])).graph)
-    >>> total.operations, total.span, total.parallelism
-    (40.0, 20.0, 2.0)
+    >>> total.operations, total.span, total.parallelism, total.cores
+    (40.0, 20.0, 2.0, 2)
     """
     path = critical_path(graph)
     steps = [node for node in graph.nodes if computes(node)]
@@ -70,6 +77,7 @@ def workload(graph: Graph) -> Workload:
         span=sum(map(work, path)),
         path=tuple([_label(node) for node in path]),
         complete=_complete(graph),
+        cores=_cores(graph),
     )
 
 
@@ -105,6 +113,16 @@ def critical_path(graph: Graph, cost: Callable[[Node], float] = work) -> list[No
         weighted.add_edge(earlier, later, weight=weighted.edges[earlier, _END]["weight"])
     path = nx.dag_longest_path(weighted)
     return [node for node in path if node is not _END and computes(node)]
+
+
+def _cores(graph: Graph) -> int:
+    """The smallest number of cores on which a list schedule of the steps takes as long as on any number."""
+    number = {node: i for i, node in enumerate(graph.nodes)}
+    before = [{number[v.node] for v in node.inputs if v.node is not None} for node in graph.nodes]
+    for earlier, later in pairwise([i for i, node in enumerate(graph.nodes) if node.effect is not None]):
+        before[later].add(earlier)
+    costs = [work(node) for node in graph.nodes]
+    return useful_workers(costs, [tuple(sources) for sources in before], MAX_CORES) if costs else 1
 
 
 def _label(node: Node) -> str:

@@ -61,6 +61,7 @@ class CompileStats(NamedTuple):
         arena_bytes: the memory of its intermediates.
         keeps_arena: whether the arena is kept between calls.
         executed: the work of its loop nests, recomputations included, divided by that of their ops.
+        tasks: the number of tasks that may run at the same time; 0 if all calls run in order.
     """
 
     kernels: tuple[KernelReport, ...]
@@ -69,6 +70,7 @@ class CompileStats(NamedTuple):
     arena_bytes: int
     keeps_arena: bool
     executed: float = 1.0
+    tasks: int = 0
 
 
 class MemoryBlock(NamedTuple):

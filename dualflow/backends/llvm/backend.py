@@ -64,6 +64,7 @@ def compile_stats(compiled: Executable) -> CompileStats:
         host_calls=kinds.count(CallKind.HOST),
         arena_bytes=typical(compiled.program.arena_bytes),
         keeps_arena=typical(compiled.program.arena_bytes) <= MAX_REUSED_ARENA,
+        tasks=compiled.program.tasks,
         executed=work_ratio((kernel_launch(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
     )
 

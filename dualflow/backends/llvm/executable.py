@@ -432,6 +432,8 @@ def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartRep
     what = count_text(len(program.kernels), "kernel")
     if program.products:
         what += f", {count_text(program.products, 'matrix product routine')}"
+    if program.tasks:
+        what += f", {count_text(program.tasks, 'concurrent task')}"
     fallbacks = dict.fromkeys(library.fallback for library in libraries if library.fallback)
     fallback = f"LLVM's linker was needed: {', '.join(fallbacks)}" if fallbacks else ""
     for part in program.parts:

@@ -40,7 +40,7 @@ from dualflow.graph.symbolic_size_ops import (
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan
-from dualflow.schedule.program_statements import CallRoutine, Statement, statements
+from dualflow.schedule.program_statements import CallRoutine, RunTasks, Statement, statements, walk_program
 from dualflow.schedule.race_check import require_no_races
 from dualflow.sizes.symbolic_sizes import (
     SizeVariable,
@@ -74,6 +74,7 @@ class Program(NamedTuple):
         addresses: the external symbols of the sources, besides functions of C.
         messages: the error message and the node of each check, by number.
         products: the number of distinct functions for matrix products.
+        tasks: the number of tasks that may run at the same time.
         arena_bytes: the size of the arena, workspaces included; symbolic if it depends on sizes of arguments.
         arena_param: the index of this size among the parameters then.
         size_function: the function that computes all parameters from the sizes of arguments, in a program
@@ -99,6 +100,7 @@ class Program(NamedTuple):
     addresses: Mapping[str, int]
     messages: tuple[tuple[str | CheckValues, Node], ...]
     products: int
+    tasks: int
     arena_bytes: int
     arena_param: int | None
     size_function: str | None
@@ -190,6 +192,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         functions={index: source.name for index, source in unit.functions.items()},
         addresses=dict(unit.addresses),
         products=len({unit.functions[index] for index in unit.products}),
+        tasks=sum(len(s.tasks) for s in walk_program(program) if isinstance(s, RunTasks)),
         arena_bytes=arena_bytes,
         arena_param=arena_param,
         size_function=size_function,

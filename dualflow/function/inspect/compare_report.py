@@ -110,6 +110,7 @@ class Comparison:
         fused: the kernels that compute several ops.
         parts: how each part of the graph runs.
         executed: the work of the kernels, divided by that of their ops if each is computed once.
+        tasks: the number of tasks that may run at the same time; 0 if all calls run in order.
         workload: the work of a call, and its longest chain of dependent steps; the steps are those of the
             optimised graph.
         costs: the costs before the first result.
@@ -134,6 +135,7 @@ class Comparison:
     fused: tuple[Fused, ...]
     parts: tuple[PartReport, ...]
     executed: float
+    tasks: int
     workload: Workload
     costs: Costs
     difference: Difference
@@ -268,6 +270,10 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield from _wrapped("results", _verdict(c))
     yield from _wrapped("graph runs", _modes(c.parts))
     yield from _workload_lines(c.workload, c.executed)
+    if c.tasks:
+        yield from _wrapped(
+            "concurrent", f"{_plural(c.tasks, 'task')} of one or more kernels and products each"
+        )
     yield from _fused_lines(c.fused)
 
 
@@ -353,7 +359,9 @@ def _workload_lines(w: Workload, executed: float) -> Iterator[str]:
         longest = f"{amount(w.span)} operations wait for each other: {_few(names, ', ')}"
         is_parallel = w.parallelism >= 1.005
         at_once = (
-            f"{w.parallelism:.3g} steps could run at a time, on average" if is_parallel else "that is all"
+            f"{w.parallelism:.3g} steps could run at a time, on average, on up to {_plural(w.cores, 'core')}"
+            if is_parallel
+            else "that is all"
         )
         yield from _wrapped("longest chain", f"{longest}; {at_once}")
 

@@ -341,7 +341,8 @@ def example(**changes: Any) -> Comparison:
         fused=(Fused("k0", ("add", "exp", "add"), ("model.py:3", "model.py:4")),),
         parts=(PartReport(PartKind.NATIVE, "2 kernels"),),
         executed=1.25,
-        workload=Workload(2.5e6, 20_000, 3, 2e6, ("matmul", "add+exp"), complete=True),
+        tasks=0,
+        workload=Workload(2.5e6, 20_000, 3, 2e6, ("matmul", "add+exp"), complete=True, cores=2),
         costs=Costs(1e-3, 2e-3, 3e-3, 30e-3, 1e-3, 31e-3, "compiled"),
         difference=Difference(1e-6, 2e-7),
         updated=("weight",),
@@ -432,7 +433,7 @@ def test_the_table_reads_as_intended() -> None:
         "work              2.5 million operations in 3 steps, 19.5 KiB read and written",
         "executed          1.25 times the work of the kernels' ops, each computed once",
         "longest chain     2 million operations wait for each other: matmul, add+exp; 1.25 steps",
-        "                  could run at a time, on average",
+        "                  could run at a time, on average, on up to 2 cores",
         "fused             k0   2 add, exp  (model.py:3,4)",
     ]
 
