@@ -68,6 +68,11 @@ class Capabilities:
         """Whether kernels compute with complex numbers."""
         return "F" in self.dtypes and "D" in self.dtypes
 
+    @property
+    def call_threads(self) -> int:
+        """The number of calls of one graph that may run at the same time; 1 for one after another."""
+        return 1 if self.threads == 1 else self.concurrent_calls or 1
+
     def __and__(self, other: Capabilities) -> Capabilities:
         """The capabilities that both have; numbers and caches of this one, unless None."""
         return Capabilities(

@@ -27,6 +27,7 @@ class BufferKind(Enum):
     OUTPUT = "an output"
     TEMPORARY = "a value that host calls read or write; any intermediate value if each has its own buffer"
     ARENA = "all other intermediate values"
+    TASK = "a value that one concurrent task alone accesses: memory of the thread that runs it"
     STACK = "a value of dynamic size, such as the rows that a loop stacks"
 
 

@@ -101,10 +101,12 @@ class Region(NamedTuple):
     Attributes:
         tasks: the tasks, in an order that is right for one thread.
         threads: the number of threads that are of use.
+        task_bytes: the memory of a thread for the values that only its task accesses.
     """
 
     tasks: tuple[Task, ...]
     threads: int
+    task_bytes: int = 0
 
     @property
     def steps(self) -> range:
@@ -185,14 +187,15 @@ def concurrent_order(
 def _windows(
     steps: Sequence[StridedNode], accesses: Sequence[StepAccess], costs: CostModel, threads: int
 ) -> Iterator[_Window]:
-    """The windows that have at least two steps."""
+    """The windows, except for chains, in which each step depends on the previous one."""
     begin, failing = 0, False
     for at in range(len(steps) + 1):
         concurrent = at < len(steps) and _may_be_concurrent(steps[at].node)
         late = concurrent and failing and accesses[at].writes_input
         if not concurrent or late or at - begin == MAX_STEPS:
-            if at - begin > 1:
-                yield _window(steps, accesses, range(begin, at), costs, threads)
+            before = dependences(accesses[begin:at])
+            if any(i - 1 not in before[i] for i in range(1, at - begin)):
+                yield _window(steps, range(begin, at), before, costs, threads)
             begin, failing = (at if concurrent else at + 1), False
         failing |= concurrent and accesses[at].fails
 
@@ -214,15 +217,15 @@ def _may_be_concurrent(node: Node) -> bool:
 
 def _window(
     steps: Sequence[StridedNode],
-    accesses: Sequence[StepAccess],
     numbers: range,
+    before: tuple[tuple[int, ...], ...],
     costs: CostModel,
     threads: int,
 ) -> _Window:
     kinds = [kind_of(steps[i].node) for i in numbers]
     ns = [nanoseconds(steps[i].node, costs) for i in numbers]
     split = [_split_ns(x, kind, costs, threads) for x, kind in zip(ns, kinds, strict=True)]
-    return _Window(numbers, tuple(ns), tuple(split), dependences([accesses[i] for i in numbers]))
+    return _Window(numbers, tuple(ns), tuple(split), before)
 
 
 def _split_ns(ns: float, kind: CallKind, costs: CostModel, threads: int) -> float:

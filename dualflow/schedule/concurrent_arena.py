@@ -1,7 +1,9 @@
-"""The arena of a plan with concurrent calls: memory is reused only by calls that run later in every order.
+"""Memory of a plan with concurrent calls: it is reused only by calls that run later in every order.
 
 Outside of regions the steps are in order. In a region, memory of a dead value is free for another one if
-every task that accesses the old value ends before each task that accesses the new one begins.
+every task that accesses the old value ends before each task that accesses the new one begins. A value that
+one task alone accesses is in memory of the thread that runs the task: as many bytes as the largest task
+needs, for each thread.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.arena import aligned
+from dualflow.schedule.arena import Lifetime, aligned, assign
 from dualflow.schedule.concurrency import Region
 
 
@@ -20,68 +22,127 @@ class AccessedBlock(NamedTuple):
     nbytes: int
 
 
-def assign_concurrent(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> tuple[list[int], int]:
-    """The offset of each block, and the bytes of the arena.
+class ConcurrentMemory(NamedTuple):
+    """Where blocks are.
+
+    Attributes:
+        offsets: the offset of each block, in the arena or in the memory of a thread.
+        in_task: whether each is in the memory of a thread.
+        arena_bytes: the size of the arena.
+        task_bytes: for each region the size of the memory of a thread.
+    """
+
+    offsets: list[int]
+    in_task: list[bool]
+    arena_bytes: int
+    task_bytes: list[int]
+
+
+def assign_concurrent(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> ConcurrentMemory:
+    """The offset of each block, and the bytes of the arena and of the memory of threads."""
+    offsets, in_task, task_bytes = [0] * len(blocks), [False] * len(blocks), []
+    by_task = _blocks_by_task(blocks, regions)
+    for region in regions:
+        most = 0
+        for task in region.tasks:
+            own = by_task.get(task.steps.start, [])
+            lifetimes = [Lifetime(blocks[i].steps[0], blocks[i].steps[-1], blocks[i].nbytes) for i in own]
+            places, size = assign(lifetimes)
+            most = max(most, size)
+            for i, place in zip(own, places, strict=True):
+                offsets[i], in_task[i] = place, True
+        task_bytes.append(most)
+    shared = [i for i in range(len(blocks)) if not in_task[i]]
+    places, size = assign_shared([blocks[i] for i in shared], regions)
+    for i, place in zip(shared, places, strict=True):
+        offsets[i] = place
+    return ConcurrentMemory(offsets, in_task, size, task_bytes)
+
+
+def _blocks_by_task(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> dict[int, list[int]]:
+    """The blocks that one task alone accesses, by the first step of the task."""
+    tasks = {step: task.steps for region in regions for task in region.tasks for step in task.steps}
+    by_task: dict[int, list[int]] = {}
+    for i, block in enumerate(blocks):
+        steps = tasks.get(block.steps[0], range(0))
+        if block.steps[0] in steps and block.steps[-1] in steps:
+            by_task.setdefault(steps.start, []).append(i)
+    return by_task
+
+
+def assign_shared(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> tuple[list[int], int]:
+    """The offset of each block in the arena, and the bytes of the arena.
 
     Blocks are placed in the order of their first access, each into the smallest gap between those that are
-    still needed.
+    still needed: a later step may access them, or a task of the same region that may end later.
     """
-    order = AccessOrder(regions)
+    accesses = _block_accesses(blocks, regions)
+    lengths = [aligned(block.nbytes) for block in blocks]
     offsets, size = [0] * len(blocks), 0
-    active: list[int] = []
-    for i in sorted(range(len(blocks)), key=lambda i: blocks[i].steps[0]):
-        active = [j for j in active if order.may_be_needed(blocks[j], blocks[i].steps[0])]
-        conflicts = [j for j in active if not order.precedes(blocks[j], blocks[i])]
-        occupied = sorted((offsets[j], aligned(blocks[j].nbytes)) for j in conflicts)
-        offsets[i] = _gap(occupied, aligned(blocks[i].nbytes), size)
-        size = max(size, offsets[i] + aligned(blocks[i].nbytes))
-        active.append(i)
+    active: list[tuple[int, int | None, int, int]] = []
+    for i in sorted(range(len(blocks)), key=lambda i: accesses[i].first):
+        first, last, region, last_region, earlier, accessing = accesses[i]
+        if region is None:
+            active = [x for x in active if x[0] >= first]
+            conflicts = [x[3] for x in active]
+        else:
+            active = [x for x in active if x[0] >= first or x[1] == region]
+            conflicts = [x[3] for x in active if x[0] >= first or x[2] & ~earlier]
+        offsets[i] = _gap(sorted([(offsets[j], lengths[j]) for j in conflicts]), lengths[i], size)
+        size = max(size, offsets[i] + lengths[i])
+        active.append((last, last_region, accessing, i))
     return offsets, size
 
 
-class AccessOrder:
-    """Which accesses come before which, whatever the threads do."""
+class _BlockAccess(NamedTuple):
+    """When a block is accessed.
 
-    def __init__(self, regions: Sequence[Region]) -> None:
-        self._region: dict[int, int] = {}
-        self._task: dict[int, int] = {}
-        self._earlier = [region.earlier() for region in regions]
-        for number, region in enumerate(regions):
-            for index, task in enumerate(region.tasks):
-                self._region.update(dict.fromkeys(task.steps, number))
-                self._task.update(dict.fromkeys(task.steps, index))
+    Attributes:
+        first, last: the first and the last step.
+        first_region, last_region: their regions; None for none.
+        earlier: bit ``i`` if task ``i`` of ``first_region`` ends before any other task accesses the block.
+        accessing: bit ``i`` if task ``i`` of ``last_region`` accesses the block.
+    """
 
-    def may_be_needed(self, block: AccessedBlock, step: int) -> bool:
-        """Whether an access of ``block`` may come after the beginning of ``step``, or of its region."""
-        last = block.steps[-1]
-        return last >= step or (last in self._region and self._region[last] == self._region.get(step))
+    first: int
+    last: int
+    first_region: int | None
+    last_region: int | None
+    earlier: int
+    accessing: int
 
-    def precedes(self, block: AccessedBlock, other: AccessedBlock) -> bool:
-        """Whether all accesses of ``block`` come before all of ``other``."""
-        last, first = block.steps[-1], other.steps[0]
-        if last >= first:
-            return False
-        region = self._region.get(last)
-        if region is None or region != self._region.get(first):
-            return True
-        masks, accessing, after_all = self._earlier[region], 0, -1
+
+def _block_accesses(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> list[_BlockAccess]:
+    region_of: dict[int, int] = {}
+    task_of: dict[int, int] = {}
+    for number, region in enumerate(regions):
+        for index, task in enumerate(region.tasks):
+            region_of.update(dict.fromkeys(task.steps, number))
+            task_of.update(dict.fromkeys(task.steps, index))
+    masks = [region.earlier() for region in regions]
+    accesses: list[_BlockAccess] = []
+    for block in blocks:
+        first, last = block.steps[0], block.steps[-1]
+        first_region, last_region = region_of.get(first), region_of.get(last)
+        earlier, accessing = -1, 0
         for step in block.steps:
-            if self._region.get(step) == region:
-                accessing |= 1 << self._task[step]
-        for step in other.steps:
-            if self._region.get(step) == region:
-                after_all &= masks[self._task[step]]
-        return not accessing & ~after_all
+            if first_region is not None and region_of.get(step) == first_region:
+                earlier &= masks[first_region][task_of[step]]
+            if last_region is not None and region_of.get(step) == last_region:
+                accessing |= 1 << task_of[step]
+        accesses.append(_BlockAccess(first, last, first_region, last_region, earlier, accessing))
+    return accesses
 
 
 def _gap(occupied: Sequence[tuple[int, int]], nbytes: int, size: int) -> int:
     """The start of the smallest gap of ``nbytes`` between occupied ranges, which are sorted; or their end."""
-    gaps: list[tuple[int, int]] = []
-    end = 0
+    best, at, end = -1, -1, 0
     for start, length in occupied:
-        if start - end >= nbytes:
-            gaps.append((start - end, end))
-        end = max(end, start + length)
-    if size - end >= nbytes:
-        gaps.append((size - end, end))
-    return min(gaps)[1] if gaps else end
+        room = start - end
+        if room >= nbytes and (best < 0 or room < best):
+            best, at = room, end
+        if start + length > end:
+            end = start + length
+    if size - end >= nbytes and (best < 0 or size - end < best):
+        at = end
+    return end if at < 0 else at

@@ -1,11 +1,13 @@
-"""The sizes of loop-carried values that iterations change."""
+"""The sizes of loop-carried values that iterations change, and the number of buffers of a loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control_spec import LoopSpec
+from dualflow.graph.control_spec import LoopSpec, loop_of
+from dualflow.graph.ir import Node
+from dualflow.ops.op_kinds import Cond
 from dualflow.schedule.planned import ChangingSize
 
 
@@ -27,3 +29,11 @@ def changing_sizes(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[Changi
                 assert following is not None, "sizes are static or symbolic"
                 changing[extent] = ChangingSize(extent, start, following)
     return tuple(changing.values())
+
+
+def loop_buffers(node: Node) -> int:
+    """The number of rows and next values of a loop, which have buffers of their own; 0 for a conditional."""
+    if isinstance(node.op.kind, Cond):
+        return 0
+    loop = loop_of(node)
+    return loop.scanned + len(node.outputs) - loop.carried + len(changing_places(loop))

@@ -69,6 +69,9 @@ class MemoryBounds:
         self.nbytes.update((plan.inputs + i, array.nbytes) for i, array in enumerate(plan.constants))
         self.nbytes.update(_static_sizes((*plan.outputs, *plan.temporaries), plan.first_output))
         self.nbytes[plan.arena] = plan.arena_bytes
+        regions = [s.region for s in walk_program(program) if isinstance(s, RunTasks)]
+        if regions:
+            self.nbytes[plan.workspace] = max(region.task_bytes for region in regions)
         allocating = list(walk_program(program)) if plan.row_buffers or self.sized else []
         rows = {row.buffer for s in allocating if isinstance(s, RunLoop) for row in s.memory.rows}
         for statement in allocating:

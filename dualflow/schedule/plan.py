@@ -45,7 +45,7 @@ from dualflow.schedule.concurrent_arena import AccessedBlock, assign_concurrent
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.element_ranges import check_view
 from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.loop_sizes import changing_places, changing_sizes
+from dualflow.schedule.loop_sizes import changing_places, changing_sizes, loop_buffers
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import (
     CallKind,
@@ -90,7 +90,7 @@ def plan(
     """
     bound = NO_SIZES if separate else _argument_sizes(graph)
     sized = has_symbolic_sizes(graph) and not bound
-    threads = 1 if separate or sized else _threads(capabilities)
+    threads = 1 if separate or sized else capabilities.call_threads
     table = _Table(capabilities, separate=separate, costs=costs, bound=bound, threads=threads)
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
@@ -98,6 +98,7 @@ def plan(
     starts[BufferKind.TEMPORARY] = starts[BufferKind.OUTPUT] + len(graph.outputs)
     starts[BufferKind.ARENA] = starts[BufferKind.TEMPORARY] + len(table.temporaries)
     starts[BufferKind.STACK] = starts[BufferKind.ARENA] + 1
+    starts[BufferKind.TASK] = starts[BufferKind.STACK] + table.row_buffers + table.loop_buffers
     calls = scope.calls(_Places(starts, scope.allocations))
     return Plan(
         calls,
@@ -121,11 +122,6 @@ def _argument_sizes(graph: Graph) -> Mapping[SizeFactor, tuple[Axis, ...]]:
     return NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
 
 
-def _threads(capabilities: Capabilities) -> int:
-    """The number of threads that may run calls at the same time."""
-    return 1 if capabilities.threads == 1 else capabilities.concurrent_calls or 1
-
-
 def footprint(graph: Graph, capabilities: Capabilities, *, in_order: bool = True) -> Footprint:
     """The memory that :func:`plan` allocates for ``graph``, whose sizes are static.
 
@@ -134,7 +130,7 @@ def footprint(graph: Graph, capabilities: Capabilities, *, in_order: bool = True
     Raises:
         UndecidedSize: NumPy reads a stack of a loop whose trip count is dynamic.
     """
-    table = _Table(capabilities, threads=1 if in_order else _threads(capabilities))
+    table = _Table(capabilities, threads=1 if in_order else capabilities.call_threads)
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
     if not all(spec.shape.is_static for spec in table.temporaries):
@@ -163,6 +159,7 @@ class _Table:
 
     Attributes:
         bound: the size variables whose values a call computes before the program runs.
+        loop_buffers: the number of row buffers that are added with the calls of loops.
         threads: the number of threads that may run calls at the same time.
     """
 
@@ -183,6 +180,7 @@ class _Table:
         self.constants: list[np.ndarray[Any, Any]] = []
         self.temporaries: list[TensorSpec] = []
         self.row_buffers = 0
+        self.loop_buffers = 0
         self.loops = 0
 
     def row_buffer(self) -> int:
@@ -270,6 +268,7 @@ class _Scope:
         }
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
         self.counters = {s.node: table.loop() for s in self.bodies}
+        table.loop_buffers += sum(map(loop_buffers, self.counters))
         self.at: dict[StridedNode, int] = {}
         self._place_constants()
         self._place_results()
@@ -368,22 +367,24 @@ class _Scope:
     def _fill_arena(self) -> int:
         """Assign offsets in the arena by the lifetimes of values; returns the size of the arena in bytes."""
         values, inner = self.reads(), self.inner()
+        kinds = [BufferKind.ARENA] * len(values)
         if self.regions:
             accessed = self._accessing_steps()
             shared = [AccessedBlock(tuple(accessed[v]), v.spec.nbytes) for v, _ in values]
             shared += [AccessedBlock((at,), nbytes) for at, nbytes in inner]
-            offsets, size = assign_concurrent(shared, self.regions)
+            offsets, in_task, size, task_bytes = assign_concurrent(shared, self.regions)
+            kinds = [BufferKind.TASK if own else BufferKind.ARENA for own in in_task]
+            pairs = zip(self.regions, task_bytes, strict=True)
+            self.regions = tuple([region._replace(task_bytes=nbytes) for region, nbytes in pairs])
         else:
             blocks = [
                 Lifetime(birth, max(reads, default=birth), v.spec.nbytes) for v, (birth, reads) in values
             ]
             blocks += [Lifetime(at, at, nbytes) for at, nbytes in inner]
             offsets, size = assign(blocks)
-        for (value, _), offset in zip(values, offsets, strict=False):
+        for (value, _), offset, kind in zip(values, offsets, kinds, strict=False):
             strides = self.allocations[value].strides
-            self.allocations[value] = Allocation(
-                BufferKind.ARENA, 0, offset // value.spec.dtype.size, strides
-            )
+            self.allocations[value] = Allocation(kind, 0, offset // value.spec.dtype.size, strides)
         places = offsets[len(values) :]
         self.at = {self.steps[at]: offset for (at, _), offset in zip(inner, places, strict=True)}
         return size

@@ -27,16 +27,22 @@ class _Access(NamedTuple):
     node: Node
 
 
-def require_no_races(program: Sequence[Statement]) -> None:
-    """Raise InternalError if tasks of a region access the same bytes, one writes, and neither waits."""
+def require_no_races(program: Sequence[Statement], workspace: int) -> None:
+    """Raise InternalError if tasks of a region access the same bytes, one writes, and neither waits.
+
+    ``workspace`` is the buffer of which each thread has its own.
+    """
     for statement in walk_program(program):
         if isinstance(statement, RunTasks):
-            _check(statement)
+            _check(statement, workspace)
 
 
-def _check(region: RunTasks) -> None:
+def _check(region: RunTasks, workspace: int) -> None:
     earlier = region.region.earlier()
-    accesses = [[access for s in task for access in _accesses(s)] for task in region.tasks]
+    accesses = [
+        [access for s in task for access in _accesses(s) if access.buffer != workspace]
+        for task in region.tasks
+    ]
     for (i, one), (j, other) in itertools.combinations(enumerate(accesses), 2):
         if earlier[j] >> i & 1:
             continue

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dualflow.graph.list_schedule import chain_costs, makespan, useful_workers
 from dualflow.schedule.arena import aligned
 from dualflow.schedule.concurrency import Region, StepAccess, Task, dependences, grouped
-from dualflow.schedule.concurrent_arena import AccessedBlock, assign_concurrent
+from dualflow.schedule.concurrent_arena import AccessedBlock, assign_concurrent, assign_shared
 
 Before = list[tuple[int, ...]]
 
@@ -153,7 +153,7 @@ def test_blocks_share_bytes_only_if_one_is_dead_before_the_other_in_every_order(
     plan: tuple[list[Region], list[AccessedBlock], int],
 ) -> None:
     regions, blocks, _ = plan
-    offsets, size = assign_concurrent(blocks, regions)
+    offsets, size = assign_shared(blocks, regions)
     for i, (block, at) in enumerate(zip(blocks, offsets, strict=True)):
         assert 0 <= at <= at + block.nbytes <= size
         for other, place in zip(blocks[:i], offsets[:i], strict=True):
@@ -168,6 +168,16 @@ def test_blocks_share_bytes_only_if_one_is_dead_before_the_other_in_every_order(
 def test_a_chain_inside_of_a_task_reuses_its_memory() -> None:
     region = Region((Task(range(4), (), 0.0), Task(range(4, 8), (), 0.0)), 2)
     blocks = [AccessedBlock((i, i + 1), 64) for i in (0, 1, 2, 4, 5, 6)]
-    offsets, size = assign_concurrent(blocks, [region])
+    offsets, size = assign_shared(blocks, [region])
     assert size == 4 * aligned(64)
     assert set(offsets[:3]).isdisjoint(offsets[3:])
+
+
+def test_values_of_one_task_are_in_the_memory_of_its_thread() -> None:
+    region = Region((Task(range(3), (), 0.0), Task(range(3, 5), (), 0.0)), 2)
+    blocks = [AccessedBlock(steps, 64) for steps in [(0, 1), (1, 2), (3, 4), (2, 5), (0, 3)]]
+    memory = assign_concurrent(blocks, [region])
+    assert memory.in_task == [True, True, True, False, False]
+    assert memory.offsets[:3] == [0, aligned(64), 0]
+    assert memory.task_bytes == [2 * aligned(64)]
+    assert memory.arena_bytes == 2 * aligned(64)

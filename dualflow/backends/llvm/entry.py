@@ -71,7 +71,9 @@ class Unit:
         node: the node of the statement that is being emitted.
         parent: the conditional or loop that contains it.
         workspace: scratch memory with a block for each statement in the checked mode; else None.
-        task_bytes: the bytes of scratch memory of a task that is being emitted; None outside of tasks.
+        task_start: the byte at which scratch memory of a task begins that is being emitted, in the memory
+            of its thread; None outside of tasks.
+        task_bytes: the bytes of memory that tasks of the region need so far.
         range_checks: the accesses that a call whose sizes follow from its arguments compares with the
             buffers.
     """
@@ -101,7 +103,8 @@ class Unit:
     node: Node | None = None
     parent: Node | None = None
     workspace: Workspace | None = None
-    task_bytes: int | None = None
+    task_start: int | None = None
+    task_bytes: int = 0
     range_checks: list[tuple[ElementRange, Node]] = field(default_factory=list)
 
     @property
@@ -158,9 +161,9 @@ class Unit:
         Returns its offset. Statements run one after another, so all share one offset, except in the checked
         mode.
         """
-        if self.task_bytes is not None:
-            self.task_bytes = largest(self.task_bytes, nbytes)
-            return 0
+        if self.task_start is not None:
+            self.task_bytes = max(self.task_bytes, self.task_start + nbytes)
+            return self.task_start
         if self.sized:
             self.workspace_bytes = nbytes
             return 0
@@ -172,7 +175,7 @@ class Unit:
     @property
     def scratch_buffer(self) -> int:
         """The buffer of scratch memory. Each thread that runs tasks has one of its own."""
-        separate = self.sized or self.task_bytes is not None
+        separate = self.sized or self.task_start is not None
         return self.plan.workspace if separate else self.plan.arena
 
     def begin_steps(self) -> int:

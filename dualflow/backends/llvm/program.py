@@ -133,7 +133,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     elif any(s.node.op is GUARD_SIZES for s in program):
         raise UndecidedSize("guards of sizes are evaluated before a program, and its sizes depend on data")
     if options.checking:
-        require_no_races(program)
+        require_no_races(program, plan.workspace)
     unit = Unit(
         plan,
         threads.num_thread_indices(options.capabilities.threads),

@@ -37,10 +37,12 @@ def write_tasks(
     unit.set_callee(step, threads.tasks_source())
     unit.addresses["sched_yield"] = jit.process_symbol("sched_yield")
     unit.use_threads()
-    before, unit.threads, unit.task_bytes = unit.threads, 1, 0
+    before, unit.threads = unit.threads, 1
+    unit.task_start = unit.task_bytes = region.task_bytes
     for number, task in enumerate(statement.tasks):
         unit.params[step + _HEAD + 4 * number] = _task_list(unit, task, run_in) - step
-    bytes_per_thread, unit.task_bytes, unit.threads = aligned(unit.task_bytes), None, before
+    unit.task_start, unit.threads = None, before
+    bytes_per_thread = aligned(unit.task_bytes)
     plan = unit.plan
     unit.params[step + _ENTRIES] = plan.arena + 1 + (plan.row_buffers if loops else 0)
     unit.params[step + _WORKSPACE], unit.params[step + _ARENA] = plan.workspace, plan.arena

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.backends.llvm.backend import compile_stats
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import StepKind
@@ -135,12 +136,12 @@ def test_a_budget_of_memory_keeps_the_order() -> None:
 
 
 def test_tasks_that_access_the_same_bytes_are_refused() -> None:
-    program = statements(built(lambda x: df.nn.softmax((x @ x) @ (df.transpose(x) @ x)) @ x, SPEC).plan)
-    (region,) = [s for s in program if isinstance(s, RunTasks)]
+    executable = built(lambda x: df.nn.softmax((x @ x) @ (df.transpose(x) @ x)) @ x, SPEC)
+    (region,) = regions(executable)
     unordered = tuple([task._replace(before=()) for task in region.region.tasks])
     race = region._replace(region=region.region._replace(tasks=unordered))
     with pytest.raises(InternalError, match=r"matmul and matmul may run at the same time, but both access"):
-        require_no_races([race])
+        require_no_races([race], executable.plan.workspace)
 
 
 # Results
@@ -186,7 +187,7 @@ def programs(draw: st.DrawFn) -> Callable[[Any], list[Any]]:
 def test_random_programs_have_the_same_bits_in_order_and_concurrently(program: Any) -> None:
     x = normal(SIZE, SIZE)
     in_order, concurrent = (built(program, SPEC, concurrent_calls=n) for n in (1, 4))
-    require_no_races(statements(concurrent.plan))
+    require_no_races(statements(concurrent.plan), concurrent.plan.workspace)
     expected = bytes_of(in_order.run([x]))
     for _ in range(3):
         assert bytes_of(concurrent.run([x])) == expected
@@ -327,6 +328,13 @@ def test_a_region_is_one_step_of_the_program() -> None:
     kinds = [step.kind for step in executable.program.steps]
     assert kinds.count(StepKind.TASKS) == 1
     assert kinds.count(StepKind.PRODUCT) == 2
+
+
+def test_reports_count_the_tasks() -> None:
+    executable = built(lambda x: (x @ x, df.transpose(x) @ x), SPEC)
+    assert executable.parts[0].what == "0 kernels, 1 matrix product routine, 2 concurrent tasks"
+    assert compile_stats(executable).tasks == 2
+    assert compile_stats(built(lambda x: x @ x, SPEC)).tasks == 0
 
 
 @settings(max_examples=20)
