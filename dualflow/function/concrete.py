@@ -149,11 +149,16 @@ class ConcreteFunction(TracedGraph):
         Raises:
             FailedPreconditionError: sizes are dynamic, and the trace has not been called yet.
         """
+        inputs = self._latest_inputs
+        return self._latest if inputs is None else self.with_static_shapes(inputs).compiled
+
+    @property
+    def _latest_inputs(self) -> list[TensorSpec] | None:
+        """Specs of the latest call that took no fast path; None without one, or if no size is dynamic."""
         if self._variants is None or not self._variants.latest_shapes:
-            return self._latest
+            return None
         specs = [v.spec for v in self.graph.arguments]
-        inputs = [TensorSpec(s, x.dtype) for s, x in zip(self._variants.latest_shapes, specs, strict=True)]
-        return self.with_static_shapes(inputs).compiled
+        return [TensorSpec(s, x.dtype) for s, x in zip(self._variants.latest_shapes, specs, strict=True)]
 
     @property
     def _traces(self) -> list[TracedGraph]:
@@ -219,7 +224,10 @@ class ConcreteFunction(TracedGraph):
             raise FailedPreconditionError(
                 f"{self!r} has dynamic sizes: its memory is planned for those of a call. Call it first."
             )
-        return self._latest_static.memory
+        inputs = self._latest_inputs
+        if inputs is None or not self.budgeted:
+            return self._latest_static.memory()
+        return self.compiled_for(inputs).memory(inputs)
 
     @property
     def budgeted(self) -> bool:

@@ -317,8 +317,7 @@ class Function(Copied, Generic[P, R]):
     @property
     def _opens_sizes(self) -> bool:
         """Whether sizes that differ between calls are dynamic, with guards for Python's comparisons."""
-        options = self._options
-        return bool(options["sizes"] == AUTOMATIC and options["memory_budget"] is None)
+        return bool(self._options["sizes"] == AUTOMATIC)
 
     def trace_for(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[TracedGraph, list[Any]]:
         """The trace for these arguments, and the tensors and variables among them."""

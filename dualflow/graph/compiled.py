@@ -6,7 +6,7 @@ Callers, ``compare`` and ``explain`` use this interface, and depend on no backen
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
+from dualflow.sizes.symbolic_sizes import SizeVariable, evaluate_size
 
 Array = np.ndarray[Any, Any]
 
@@ -114,6 +115,12 @@ class Footprint(NamedTuple):
         """The largest number of bytes allocated at a time."""
         return self.arena + self.held
 
+    def with_sizes(self, sizes: Mapping[SizeVariable, int]) -> Footprint:
+        """The memory of a call with these numbers for size variables."""
+        blocks = [block._replace(nbytes=evaluate_size(block.nbytes, sizes)) for block in self.blocks]
+        arena, held = evaluate_size(self.arena, sizes), evaluate_size(self.held, sizes)
+        return self._replace(blocks=tuple(blocks), arena=arena, held=held)
+
 
 class CodeSource(StrEnum):
     """Where compiled code comes from, the cheapest first."""
@@ -207,13 +214,18 @@ class Backend(Protocol):
     """A module that compiles graphs, and reports on compiled ones."""
 
     def build(self, graph: Graph, options: CompileOptions) -> Compiled:
-        """Compile ``graph``, whose sizes are static and whose passes have run."""
+        """Compile ``graph``, whose passes have run.
+
+        Raises:
+            UndecidedSize: no one program serves all values of its size variables.
+        """
         ...
 
     def footprint(self, graph: Graph, *, in_order: bool = True) -> Footprint:
-        """The memory that a call of ``graph`` takes. Sizes are static, and the passes have run.
+        """The memory that a call of ``graph`` takes, whose passes have run.
 
-        ``in_order``: its calls run one after another, as those of a graph with a memory budget do.
+        Symbolic sizes are those of arguments. ``in_order``: its calls run one after another, as those of a
+        graph with a memory budget do.
         """
         ...
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from dualflow.graph.interpret import run_node
+from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
+from dualflow.graph.symbolic_evaluation import evaluated_with
 from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import Effect
+from dualflow.sizes.symbolic_sizes import SizeVariable
 
 Array = np.ndarray[Any, Any]
 
@@ -77,6 +80,24 @@ class EffectLog:
         """Reset the generators to their states at the start of the call."""
         for bits, state in self._states:
             bits.state = state
+
+
+def run_host_kernel(
+    node: Node,
+    inputs: Sequence[Array],
+    effect_log: EffectLog | None,
+    sizes: Mapping[SizeVariable, int] | None = None,
+) -> Sequence[Array]:
+    """The results of the NumPy kernel of ``node``, which a compiled graph calls.
+
+    ``effect_log`` records side effects, which must not run twice. ``sizes`` are the numbers of the size
+    variables in graphs inside the node.
+    """
+    with evaluated_with(sizes) if sizes is not None and node.bodies else nullcontext():
+        if effect_log is None:
+            return run_node(node, inputs)
+        with observed(effect_log.follow):
+            return effect_log.follow(node, inputs)
 
 
 Assigned = dict[int, tuple[Any, Array]]

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple, dataclass
-from dualflow.graph.ir import Origin
-from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.graph.ir import Graph, Node, Origin
+from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis, argument_sizes
 from dualflow.sizes.symbolic_sizes import SizeVariable, evaluate_size, size_variables
 
 _RELATIONS: Final = {(True, True): "==", (True, False): "!=", (False, True): "<", (False, False): ">="}
@@ -99,3 +99,16 @@ class SizeGuards:
 
 
 NO_GUARDS: Final = SizeGuards({}, ())
+
+
+def guard_of(node: Node) -> SizeGuard:
+    """The guard that a node of a graph compares."""
+    attrs = node.attrs
+    return SizeGuard(attrs["equality"], attrs["x"], attrs["y"], attrs["outcome"], node.origin)
+
+
+def guards_of(graph: Graph) -> SizeGuards:
+    """The guards that ``graph`` has as nodes."""
+    guards = [guard_of(node) for node in graph.nodes if node.op is GUARD_SIZES]
+    axes = {variable: equal[0] for variable, equal in argument_sizes(graph).items()}
+    return SizeGuards(axes, tuple(guards)) if guards else NO_GUARDS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.cost_model import CostModel
@@ -10,27 +12,39 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
 from dualflow.graph.views import base_of
 from dualflow.ops.op_kinds import Cond, Elementwise, Gather, Literal, Loop, MatMul, Reduce, Scatter, View
+from dualflow.sizes.symbolic_sizes import typical
 
 
-def work(node: Node) -> float:
+def static_size(size: int) -> int:
+    """``size``; 0 for a symbolic one."""
+    return size if type(size) is int else 0
+
+
+Number = Callable[[int], int]
+"""The number for a size, which may be symbolic."""
+
+
+def work(node: Node, number: Number = static_size) -> float:
     """The cost of a node in additions.
 
     A kernel costs the sum of its ops, a branch its most expensive body, a loop all of its iterations; a
-    dynamic trip count counts as one, and a tensor with a dynamic size as empty.
+    dynamic trip count counts as one, and a tensor with a dynamic size as empty. ``number`` is called for each
+    size.
     """
     kind, body = node.op.kind, body_of(node)
-    elements = float(sum(_size(spec) for spec in node.specs))
-    operands = [float(_size(v.spec)) for v in node.inputs]
+    elements = float(sum(_size(spec, number) for spec in node.specs))
+    operands = [float(_size(v.spec, number)) for v in node.inputs]
     if body is not None:
-        return sum(map(work, body.nodes))
+        return sum(work(n, number) for n in body.nodes)
     if isinstance(kind, View | Literal):
         return 0.0
     if isinstance(kind, Cond):
-        return max(sum(map(work, branch.nodes)) for branch in bodies(node))
+        return max(sum(work(n, number) for n in branch.nodes) for branch in bodies(node))
     if isinstance(kind, Loop):
-        return (iterations(node) or 1) * sum(work(n) for iteration in bodies(node) for n in iteration.nodes)
+        once = sum(work(n, number) for iteration in bodies(node) for n in iteration.nodes)
+        return (iterations(node) or 1) * once
     if isinstance(kind, MatMul):
-        return 2 * elements * _contracted(node)
+        return 2 * elements * _contracted(node, number)
     if isinstance(kind, Elementwise):
         return elements * kind.cost
     if isinstance(kind, Reduce):
@@ -42,8 +56,12 @@ def work(node: Node) -> float:
     return max([elements, *operands])
 
 
-def bytes_moved(node: Node) -> int:
+def bytes_moved(node: Node, number: Number = static_size) -> int:
     """The bytes that a node reads and writes, each value once; for a gather, the selected elements only."""
+
+    def _bytes(spec: TensorSpec) -> int:
+        return _size(spec, number) * spec.dtype.size
+
     body = body_of(node)
     read: dict[Value, int] = {}
     for part in filter(computes, (node,) if body is None else body.nodes):
@@ -58,10 +76,10 @@ def bytes_moved(node: Node) -> int:
 
 
 def nanoseconds(node: Node, costs: CostModel) -> float:
-    """The estimated time of ``node`` on one thread."""
+    """The estimated time of ``node`` on one thread, with typical numbers for symbolic sizes."""
     if isinstance(node.op.kind, MatMul):
-        return work(node) * costs.product_ns / 2  # a multiplication and an addition are two ops
-    return max(work(node) * costs.addition_ns, bytes_moved(node) * costs.memory_byte_ns)
+        return work(node, typical) * costs.product_ns / 2  # a multiplication and an addition are two ops
+    return max(work(node, typical) * costs.addition_ns, bytes_moved(node, typical) * costs.memory_byte_ns)
 
 
 def computes(node: Node) -> bool:
@@ -80,13 +98,9 @@ def _picked(node: Node) -> TensorSpec | None:
     return node.inputs[-1].spec if isinstance(kind, Scatter) and kind.onto else None
 
 
-def _size(spec: TensorSpec) -> int:
+def _size(spec: TensorSpec, number: Number) -> int:
     count = spec.shape.num_elements()
-    return count if type(count) is int else 0
-
-
-def _bytes(spec: TensorSpec) -> int:
-    return _size(spec) * spec.dtype.size
+    return 0 if count is None else number(count)
 
 
 def iterations(node: Node) -> int | None:
@@ -98,7 +112,7 @@ def iterations(node: Node) -> int | None:
     return count if type(count) is int else None
 
 
-def _contracted(node: Node) -> float:
+def _contracted(node: Node, number: Number) -> float:
     """The size of the contracted axis of a matrix product."""
     size = node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]
-    return float(size) if type(size) is int else 0.0
+    return 0.0 if size is None else float(number(size))

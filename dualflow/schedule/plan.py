@@ -123,14 +123,15 @@ def _argument_sizes(graph: Graph) -> Mapping[SizeFactor, tuple[Axis, ...]]:
 
 
 def footprint(graph: Graph, capabilities: Capabilities, *, in_order: bool = True) -> Footprint:
-    """The memory that :func:`plan` allocates for ``graph``, whose sizes are static.
+    """The memory that :func:`plan` allocates for ``graph``, whose sizes are static, or those of arguments.
 
     Unless ``in_order``, calls may run concurrently. The other arguments are those of :func:`plan`.
 
     Raises:
         UndecidedSize: NumPy reads a stack of a loop whose trip count is dynamic.
     """
-    table = _Table(capabilities, threads=1 if in_order else capabilities.call_threads)
+    threads = 1 if in_order else capabilities.call_threads
+    table = _Table(capabilities, bound=_argument_sizes(graph), threads=threads)
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
     if not all(spec.shape.is_static for spec in table.temporaries):

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.sized_call import run_host_kernel
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.strided import strided
-from dualflow.graph.effect_log import EffectLog
+from dualflow.graph.effect_log import EffectLog, run_host_kernel
 from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_evaluation import with_numbers
 from dualflow.ops.record import Effect

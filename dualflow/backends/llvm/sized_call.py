@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from dualflow.backends.llvm.runtime import jit
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
-from dualflow.graph.effect_log import EffectLog
-from dualflow.graph.interpret import observed, run_node
+from dualflow.graph.effect_log import EffectLog, run_host_kernel
 from dualflow.graph.ir import Node
-from dualflow.graph.symbolic_evaluation import evaluated_with, with_numbers
+from dualflow.graph.symbolic_evaluation import with_numbers
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan
@@ -139,20 +137,3 @@ class SizedCall:
         memory: Any = (ctypes.c_char * extent).from_address(start + before)
         flat = np.ndarray((1,), dtype, memory, -before)
         return strided(flat, shape, [s // dtype.itemsize for s in strides])
-
-
-def run_host_kernel(
-    node: Node,
-    inputs: Sequence[Array],
-    effect_log: EffectLog | None,
-    sizes: Mapping[SizeVariable, int] | None = None,
-) -> Sequence[Array]:
-    """The results of a host kernel; ``effect_log`` records side effects, which must not run twice.
-
-    ``sizes`` are the numbers of the size variables in graphs inside the node.
-    """
-    with evaluated_with(sizes) if sizes is not None and node.bodies else nullcontext():
-        if effect_log is None:
-            return run_node(node, inputs)
-        with observed(effect_log.follow):
-            return effect_log.follow(node, inputs)

@@ -22,10 +22,15 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
 from dualflow.schedule.operands import CallKind
+from dualflow.sizes.symbolic_sizes import typical
 
 
 def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
-    """Compile ``graph``, whose sizes are static and whose passes have run."""
+    """Compile ``graph``, whose passes have run.
+
+    Raises:
+        UndecidedSize: a size depends on data.
+    """
     require_numba()
     return NumbaExecutable(graph, options)
 
@@ -42,7 +47,7 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
         kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.context.kernel_calls]),
         products=kinds.count(CallKind.PRODUCT),
         host_calls=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
-        arena_bytes=compiled.plan.arena_bytes,
+        arena_bytes=typical(compiled.plan.arena_bytes),
         keeps_arena=False,
         executed=compiled.source.context.executed,
     )

@@ -10,7 +10,6 @@ CAPABILITIES = Capabilities(
     integer_products=False,
     windows=False,
     fourier=False,
-    symbolic_sizes=False,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -20,16 +20,21 @@ from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.memory_errors import is_out_of_memory
+from dualflow.core.records import NamedTuple
+from dualflow.core.shape import Shape
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import PROGRAM
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport, count_text
-from dualflow.graph.effect_log import EffectLog, Halted
+from dualflow.graph.effect_log import EffectLog, Halted, run_host_kernel
 from dualflow.graph.fused import body_of
-from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.symbolic_evaluation import with_numbers
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.schedule.call_reports import check_error, check_results, host_report
 from dualflow.schedule.planned import Plan
+from dualflow.sizes.symbolic_sizes import SizeVariable, bind_sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +88,9 @@ class NumbaExecutable:
 
         If it raises, no variable has been written to.
         """
-        token = _effect_log.set(effect_log)
+        axes = {variable: equal[0] for variable, equal in self.plan.argument_sizes.items()}
+        sizes = {variable: arrays[place].shape[axis] for variable, (place, axis) in axes.items()}
+        token = _call.set(RunningCall(effect_log, sizes))
         try:
             with span("native", self.graph.name):
                 outputs: list[Array] = self._main(*arrays)
@@ -93,12 +100,14 @@ class NumbaExecutable:
             raise error.__cause__ from None
         except ResourceExhaustedError:  # of an op, which it names
             raise
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:
+            if not is_out_of_memory(error):
+                raise
             raise ResourceExhaustedError(
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
             ) from None
         finally:
-            _effect_log.reset(token)
+            _call.reset(token)
         return outputs
 
     def _fail(self, number: int, *arrays: Array) -> NoReturn:
@@ -107,8 +116,8 @@ class NumbaExecutable:
         The message may read variables, so with an effect log the error is created after these are committed.
         """
         check: ProgramCheck = self.source.checks[number - 1]
-        make = partial(_error, check, [a.copy() for a in arrays])
-        effect_log = _effect_log.get()
+        effect_log, sizes = _call.get()
+        make = partial(_error, check, [a.copy() for a in arrays], sizes)
         if effect_log is None:
             raise make()
         effect_log.node, effect_log.make = check.node, make
@@ -142,7 +151,8 @@ class NumbaExecutable:
         methods = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
         scope["fail"], scope["mark"] = (_weakly(method) for method in methods)
         scope["rows_within"] = partial(_rows_within, self.options.memory)
-        text, path = source.text("main"), f"{PROGRAM} of {self.graph.name}, {id(self):x}>"
+        main_source, path = source.text("main"), f"{PROGRAM} of {self.graph.name}, {id(self):x}>"
+        text = "\n".join([*source.context.sizes.functions.values(), main_source])
         linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
         weakref.finalize(self, linecache.cache.pop, path, None)
         exec(compile(text, path, "exec"), scope)
@@ -150,12 +160,24 @@ class NumbaExecutable:
         return main
 
 
-_effect_log: Final[ContextVar[EffectLog | None]] = ContextVar("dualflow_numba_effect_log", default=None)
+class RunningCall(NamedTuple):
+    """What the functions of a program read of the call that runs it.
+
+    Attributes:
+        effect_log: records what runs outside kernels, if the caller has an effect log.
+        sizes: the numbers of the size variables.
+    """
+
+    effect_log: EffectLog | None
+    sizes: Mapping[SizeVariable, int]
+
+
+_call: Final[ContextVar[RunningCall]] = ContextVar("dualflow_numba_call")
 
 
 def _record_running(node: Node | None) -> None:
     """Record the running node in the effect log of this call, if it has one."""
-    effect_log = _effect_log.get()
+    effect_log = _call.get().effect_log
     if effect_log is not None:
         effect_log.node = node
 
@@ -171,10 +193,13 @@ def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
     return call
 
 
-def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
+def _error(check: ProgramCheck, arrays: list[Array], sizes: Mapping[SizeVariable, int]) -> Exception:
+    node = check.node
+    if node.op is REQUIRE_SIZE:
+        return check_error(node, node.attrs["message"].format(*bind_sizes(node.attrs["shapes"], sizes)))
     if check.message is not None:
-        return check_error(check.node, check.message)
-    error: Exception = check.node.attrs["error"](arrays)
+        return check_error(node, check.message)
+    error: Exception = node.attrs["error"](arrays)
     return error
 
 
@@ -204,20 +229,14 @@ def _report(node: Node) -> PartReport:
 
 def _host(node: Node) -> Callable[..., list[Array]]:
     """A function that runs a node's NumPy kernel, with results of the right dtypes in memory of their own."""
+    shapes = [tuple(v.spec.shape) if v.spec.shape.is_static else None for v in node.outputs]
 
-    def results_of(inputs: Sequence[Array]) -> Sequence[Array]:
-        effect_log = _effect_log.get()
-        if effect_log is None:
-            return run_node(node, inputs)
-        with observed(effect_log.follow):
-            return effect_log.follow(node, inputs)
-
-    shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
-
-    def run(*inputs: Array) -> list[Array]:
+    def run(*inputs: Array, **_: Any) -> list[Array]:
+        """The results. Attributes of symbolic sizes, which a program passes, are those of the call."""
+        effect_log, sizes = _call.get()
         with span("host", node.op.name, node.origin):
-            results = results_of(inputs)
-        check_results(node, shapes, results)
+            results = run_host_kernel(with_numbers(node, sizes), inputs, effect_log, sizes)
+        check_results(node, [None if x is None else Shape(bind_sizes(x, sizes)) for x in shapes], results)
         outputs = []
         for value, result in zip(node.outputs, results, strict=True):
             array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))

@@ -32,7 +32,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.scalars import bodies
-from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import Loop
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
@@ -56,7 +56,7 @@ from dualflow.schedule.program_statements import (
 )
 from dualflow.schedule.size_text import size_message, size_names
 from dualflow.sizes.size_functions import largest
-from dualflow.sizes.symbolic_sizes import SymInt
+from dualflow.sizes.symbolic_sizes import SymInt, UndecidedSize
 
 CHUNKS = 8
 """The number of chunks of a kernel that threads share, for any number of threads."""
@@ -65,7 +65,13 @@ ALIGNED = 64
 
 
 def program(graph: Graph, options: CompileOptions) -> ProgramSource:
-    """The program of ``graph``, whose passes have run. Sizes are static, or those of arguments."""
+    """The program of ``graph``, whose passes have run. Its caller has compared guards of sizes.
+
+    Raises:
+        UndecidedSize: a size depends on data.
+    """
+    if computes_sizes(graph):
+        raise UndecidedSize("the size of a tensor depends on data")
     return ProgramSource(
         plan(with_host_fallbacks(graph), options.capabilities & CAPABILITIES, costs=options.cost_model),
         list(_input_names(graph)),
@@ -89,7 +95,7 @@ class ProgramSource(CallWriter):
     def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
         stated = statements(plan)
         required = [s.node for s in stated if s.node.op is REQUIRE_SIZE]
-        stated = tuple([s for s in stated if s.node.op not in (BIND_SIZE, REQUIRE_SIZE)])
+        stated = tuple([s for s in stated if not binds_or_checks_size(s.node)])
         bounds, buffers = MemoryBounds(plan, stated), list(_buffer_names(plan, names))
         sizes = SourceSizes(size_names(buffers, plan.argument_sizes))
         super().__init__(ProgramContext(plan, bounds, buffers, sizes, bounds.check(stated)))

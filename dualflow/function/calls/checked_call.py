@@ -14,6 +14,7 @@ from dualflow.function.calls.array_ownership import call_arrays
 from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph
+from dualflow.graph.size_guards import SizeGuards, guards_of
 from dualflow.sizes.symbolic_sizes import is_static
 
 
@@ -21,14 +22,14 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
     """The fast path that checks a call's values, and calls ``run`` with the graph's inputs.
 
     It returns REFUSED unless the inputs are tensors of the graph's shapes and dtypes in row-major order. Axes
-    of one symbolic size must have equal sizes, those of different ones different sizes. It always returns
-    REFUSED if a size is dynamic.
+    of one symbolic size must have equal sizes, those of different ones different sizes, and guards must hold.
+    It always returns REFUSED if a size is dynamic.
     """
     specs = [v.spec for v in graph.arguments]
     if not all(spec.shape.is_static for spec in specs):
         return refuse
     if not all(is_static(spec.shape) for spec in specs):
-        run = _with_size_checks(specs, run)
+        run = _with_size_checks(specs, guards_of(graph), run)
     places = range(len(specs)) if form is None else form.places
     fixed = [] if form is None else [(x.place, x.value) for x in form.fixed]
     count = len(places) + len(fixed)
@@ -59,8 +60,10 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
     return call
 
 
-def _with_size_checks(specs: Sequence[TensorSpec], run: Callable[..., Any]) -> Callable[..., Any]:
-    """``run`` for tensors whose sizes agree with ``specs``; returns REFUSED for others."""
+def _with_size_checks(
+    specs: Sequence[TensorSpec], guards: SizeGuards, run: Callable[..., Any]
+) -> Callable[..., Any]:
+    """``run`` for tensors whose sizes agree with ``specs`` and ``guards``; returns REFUSED for others."""
     ranks = [spec.rank for spec in specs]
     sizes = [(i, axis, size) for i, spec in enumerate(specs) for axis, size in enumerate(spec.shape)]
     static = [row for row in sizes if type(row[2]) is int]
@@ -73,7 +76,7 @@ def _with_size_checks(specs: Sequence[TensorSpec], run: Callable[..., Any]) -> C
             return REFUSED
         if _equality_pattern([shapes[i][axis] for i, axis, _ in symbolic]) != pattern:
             return REFUSED
-        return run(*tensors)
+        return run(*tensors) if guards.hold(tensors) else REFUSED
 
     return call
 

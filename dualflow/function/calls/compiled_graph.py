@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.garbage_collection import collection_paused
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
-from dualflow.core.records import replace
+from dualflow.core.records import NamedTuple, replace
 from dualflow.core.spans import WATCHED, logger, span
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
@@ -27,14 +27,19 @@ from dualflow.function.calls.size_inference import EqualAxes
 from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
 from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
 from dualflow.graph.effect_log import EffectLog, Halted
-from dualflow.graph.ir import Graph, Node, verify
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import PASSES, optimise, with_rewrites
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.string_graphs import holds_strings
-from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, has_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import (
+    REQUIRE_SIZE,
+    argument_sizes,
+    computes_sizes,
+    has_symbolic_sizes,
+)
 from dualflow.graph.user_rewrites import REWRITES, Match, Rewrite
 from dualflow.sizes.symbolic_sizes import UndecidedSize
 
@@ -47,6 +52,20 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
 _MAX_VARIANTS = 8
+
+
+class SymbolicProgram(NamedTuple):
+    """One program for all sizes.
+
+    Attributes:
+        graph: the graph with symbolic sizes, after all passes.
+        executable: the compiled graph.
+        rematerialised: the graph within the memory budget; None without one.
+    """
+
+    graph: Graph
+    executable: Compiled
+    rematerialised: WithinBudget | None
 
 
 class CompiledGraph:
@@ -152,12 +171,12 @@ class CompiledGraph:
         """The graph within the memory budget; None without one."""
         if self._requested.memory_budget is None:
             return None
-        budgets = self._memory_planner
-        plan: WithinBudget = budgets.keep_budget(
-            self._after_passes, self.options.memory_budget, self.backend, self.options.cost_model
+        if self.serves_all_sizes:
+            assert self._symbolic is not None, "it is one program for all sizes"
+            return self._symbolic.rematerialised
+        plan: WithinBudget = self._memory_planner.keep_budget(
+            self._after_passes, self.options, self.backend, {}
         )
-        if self.options.checking:
-            verify(plan.graph)
         return plan
 
     @property
@@ -165,19 +184,20 @@ class CompiledGraph:
         """The module ``memory_budget``; raises an error if the graph can't be planned."""
         budgets = imported("dualflow.function.calls.memory_budget")
         sized = self._sized if self._data_sized_node is not None else self.graph
-        if self._strings or sized is None or has_symbolic_sizes(sized):
+        if self._strings or sized is None or computes_sizes(sized):
             budgets.refuse_unknown(self.graph, self._data_sized_node)
         return budgets
 
-    @property
-    def memory(self) -> MemoryReport:
-        """The memory of a call.
+    def memory(self, inputs: Sequence[Any] = ()) -> MemoryReport:
+        """The memory of a call; ``inputs`` have its shapes if the graph serves all sizes.
 
         Raises:
             FailedPreconditionError: sizes depend on data, or there are strings.
         """
+        sizes = argument_sizes(self.optimised).items() if inputs else ()
+        numbers = {variable: inputs[equal[0][0]].shape[equal[0][1]] for variable, equal in sizes}
         report: MemoryReport = self._memory_planner.memory_report(
-            self.optimised, self._rematerialised, self.options.memory_budget, self.backend
+            self.optimised, self._rematerialised, self.options.memory_budget, self.backend, numbers
         )
         return report
 
@@ -192,7 +212,7 @@ class CompiledGraph:
         if self._strings:
             return eliminate_dead_code(drop_assignments(graph))
         if self._sizes_vary and self._symbolic is not None:
-            return self._symbolic[0]
+            return self._symbolic.graph
         if cause is not None:
             if self._sized is None or has_symbolic_sizes(self._sized):
                 return as_one_node(graph, cause)
@@ -235,7 +255,7 @@ class CompiledGraph:
             return None
 
     @computed_once(_compiling)
-    def _symbolic(self) -> tuple[Graph, Compiled] | None:
+    def _symbolic(self) -> SymbolicProgram | None:
         """The graph with symbolic sizes, optimised and compiled; None if no one program serves all sizes."""
         if (
             not self.options.capabilities.symbolic_sizes
@@ -245,10 +265,16 @@ class CompiledGraph:
             return None
         try:
             with collection_paused():
-                graph = self._optimise(self._sized)
+                graph, plan = self._optimise(self._sized), None
+                if self._requested.memory_budget is not None:
+                    budgets = self._memory_planner
+                    plan = budgets.guarded_budget(graph, self.options, self.backend, self._call_sizes)
+                    graph = plan.graph
                 with unforkable():
-                    return graph, self.backend.build(graph, self.options)
+                    return SymbolicProgram(graph, self.backend.build(graph, self.options), plan)
         except (UndecidedSize, InvalidArgumentError):  # the latter for sizes that are equal by a guard alone
+            return None
+        except ResourceExhaustedError:  # a plan for numbers needs less memory
             return None
 
     @computed_once(_compiling)
@@ -287,7 +313,7 @@ class CompiledGraph:
         with span("compile", self.graph.name), collection_paused():
             backend, graph = self.backend, self.optimised
             if self._sizes_vary and self._symbolic is not None:
-                executable = self._symbolic[1]
+                executable = self._symbolic.executable
             else:
                 with unforkable():  # a child process would inherit locks of imports and of the compiler
                     executable = backend.build(graph, self.options)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
 from dualflow.core.records import dataclass
+from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.graph.compiled import Backend, Footprint
-from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, verify
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.size_guards import SizeGuards, guard_of
+from dualflow.graph.symbolic_size_ops import (
+    GUARD_SIZES,
+    argument_sizes,
+    computes_sizes,
+    is_argument_size,
+)
 from dualflow.schedule.rematerialisation import SmallestPossible, WithinBudget, within_budget
-from dualflow.sizes.symbolic_sizes import UndecidedSize
+from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +55,21 @@ class MemoryReport:
     __repr__ = __str__
 
 
-def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -> WithinBudget:
-    """``graph`` with rematerialisation, so that its plan stays within ``budget`` bytes.
+def keep_budget(
+    graph: Graph, options: CompileOptions, backend: Backend, sizes: Mapping[SizeVariable, int]
+) -> WithinBudget:
+    """``graph`` with rematerialisation, so that its plan stays within the memory budget of ``options``.
 
-    All passes must have run on it, and all its sizes must be numbers.
+    All passes must have run on it. The plan is for calls with the numbers ``sizes`` for size variables.
 
     Raises:
         ResourceExhaustedError: no plan stays within the budget.
         FailedPreconditionError: a size depends on data.
     """
-    plan = within_budget(graph, budget, partial(_footprint, backend, in_order=True), costs)
+    budget = options.memory_budget
+    assert budget is not None, "there is a budget"
+    footprint = partial(_footprint, backend, sizes, in_order=True)
+    plan = within_budget(graph, budget, footprint, options.cost_model)
     if isinstance(plan, SmallestPossible):
         where = f"\n  {plan.node.origin}" if plan.node is not None else ""
         what = "copies" if plan.node is None else _named(plan.node)
@@ -64,17 +78,49 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
             f"computed again it takes {_shown(plan.peak)} ({plan.peak} bytes), most of it by {what}. Raise "
             f"the budget to that, use a smaller batch, or compute in parts.{where}"
         )
+    if options.checking:
+        verify(plan.graph)
     return plan
 
 
-def _footprint(backend: Backend, graph: Graph, *, in_order: bool) -> Footprint:
-    """The memory of a call of ``graph``, from the plan of ``backend``.
+def guarded_budget(
+    graph: Graph, options: CompileOptions, backend: Backend, call_sizes: CallSizes | None
+) -> WithinBudget:
+    """``graph`` with rematerialisation for the sizes of one call, and a guard for the others.
+
+    It serves all calls whose sizes don't need more memory than the budget. ``call_sizes`` gets the guard.
+
+    Raises:
+        ResourceExhaustedError: no plan stays within the budget.
+        UndecidedSize: its sizes don't follow from those of arguments.
+    """
+    if call_sizes is None or computes_sizes(graph):
+        raise UndecidedSize("a memory budget is planned for the sizes of arguments")
+    axes = {variable: equal[0] for variable, equal in argument_sizes(graph).items()}
+    numbers = {variable: call_sizes.sizes[axis] for variable, axis in axes.items()}
+    plan = keep_budget(graph, options, backend, numbers)
+    peak = backend.footprint(plan.graph).peak
+    if not isinstance(peak, SymInt):
+        return plan
+    attrs = {"x": options.memory_budget, "y": peak, "equality": False, "outcome": False}
+    guard, results = Node(GUARD_SIZES, [], attrs, []), plan.graph.results
+    binding = [node for node in plan.graph.nodes if is_argument_size(node)]
+    others = [node for node in plan.graph.nodes if not is_argument_size(node)]
+    guarded = plan.graph.with_results(results, nodes=(*binding, guard, *others))
+    call_sizes.add(SizeGuards(axes, (guard_of(guard),)))
+    return plan._replace(graph=guarded)
+
+
+def _footprint(
+    backend: Backend, sizes: Mapping[SizeVariable, int], graph: Graph, *, in_order: bool
+) -> Footprint:
+    """The memory of a call of ``graph`` with these sizes, from the plan of ``backend``.
 
     Raises:
         FailedPreconditionError: a size depends on data.
     """
     try:
-        return backend.footprint(graph, in_order=in_order)
+        return backend.footprint(graph, in_order=in_order).with_sizes(sizes)
     except UndecidedSize:
         refuse_unknown(graph, next((n for n in graph.nodes if _has_open_sizes(n)), None))
         raise
@@ -102,10 +148,22 @@ def refuse_unknown(graph: Graph, cause: Node | None) -> None:
 
 
 def memory_report(
-    graph: Graph, plan: WithinBudget | None, budget: int | None, backend: Backend
+    graph: Graph,
+    plan: WithinBudget | None,
+    budget: int | None,
+    backend: Backend,
+    sizes: Mapping[SizeVariable, int],
 ) -> MemoryReport:
-    """The memory of a call of ``graph``; ``plan`` is its rematerialisation, if it has a budget."""
-    footprint = _footprint(backend, graph, in_order=budget is not None)
+    """The memory of a call of ``graph``.
+
+    Args:
+        graph: the graph after its passes.
+        plan: its rematerialisation, if it has a budget.
+        budget: the budget in bytes.
+        backend: plans the graph.
+        sizes: the numbers of the size variables in the call.
+    """
+    footprint = _footprint(backend, sizes, graph, in_order=budget is not None)
     if plan is None:
         return MemoryReport(footprint.peak, footprint.arena, budget)
     lines = tuple([f"{_named(n)}, {n.origin}" if n.origin else _named(n) for n in plan.repeated])

@@ -185,13 +185,15 @@ class TracedGraph:
     def _program_for(self, inputs: Sequence[Any]) -> TracedGraph | None:
         """The trace for all sizes that serves eager calls with ``inputs``, unless it has no native program.
 
-        None if there is none: a memory budget is planned for numbers, and guards may fix all sizes.
+        None if there is none: under a tape a memory budget is planned for numbers, and guards may fix all
+        sizes.
         """
         assert self._variants is not None, "sizes are dynamic"
+        engine = dispatch.current()
         if (
-            self.options.memory_budget is not None
+            (self.options.memory_budget is not None and engine is not EAGER)
             or self.guards.fix_all_axes
-            or not _is_eager(dispatch.current())
+            or not _is_eager(engine)
             or not self._backend_has_symbolic_sizes
         ):
             return None

@@ -414,3 +414,19 @@ except df.errors.InvalidArgumentError as error:
     print(error)
 """
     assert "while DUALFLOW_CHECK_MEMORY is set" in printed(program, tmp_path, "end")
+
+
+def test_programs_with_guards_serve_all_sizes_for_which_these_hold(tmp_path: Path) -> None:
+    program = """
+import dualflow as df
+import numpy as np
+@df.function
+def ordered(x):
+    return df.cumsum(df.exp(x)) if x.shape[0] > 3 else -x
+
+for n in (4, 5, 6, 2, 9, 3, 7):
+    x = df.constant(np.arange(n, dtype=np.float32))
+    np.testing.assert_allclose(ordered(x), np.cumsum(np.exp(x)) if n > 3 else -x, rtol=1e-5)
+print([len(trace._traces) for trace in ordered.concrete_functions])
+"""
+    assert printed(program, tmp_path, "end") == "[1, 1, 1]\n"

@@ -116,3 +116,16 @@ def test_gradients_go_through_prepared_calls() -> None:
             tape.watch(x)
             y = f(x)
         np.testing.assert_allclose(tape.gradient(y, x), [[-0.25, -0.125], [-0.125, -0.0625]])
+
+
+@pytest.mark.parametrize("positive", [False, True], ids=["argument sizes", "a size that depends on data"])
+def test_sizes_for_which_a_guard_does_not_hold_have_another_program(positive: bool) -> None:
+    def ordered(x: Any) -> Any:
+        y = df.boolean_mask(x, x > 0.0) if positive else x
+        return df.sort(y) + 1.0 if x.shape[0] > 3 else df.sort(-y)
+
+    f = df.function(ordered)
+    for n in (4, 5, 6, 7, 2, 3, 8, 1):
+        x = df.constant(np.random.default_rng(n).standard_normal(n).astype(np.float32))
+        np.testing.assert_array_equal(f(x), ordered(x))
+    assert f.experimental_get_tracing_count() == 3

@@ -27,6 +27,9 @@ def numbers(*shape: int, dtype: str = "float32") -> np.ndarray:
     return np.random.default_rng(shape).normal(size=shape).astype(dtype)
 
 
+MIXING = numbers(N, N)
+
+
 def bits(results: Any) -> list[bytes]:
     return [x.numpy().tobytes() for x in df.nest.flatten(results)]
 
@@ -61,6 +64,17 @@ def products(x: Any) -> Any:
         for _ in range(8):
             y = y @ x
     return tape.gradient(y, x)
+
+
+def products_of_rows(x: Any) -> Any:
+    """A gradient whose intermediate values have a row for each of ``x``."""
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for _ in range(6):
+            y = df.sin(y @ MIXING) + y
+        loss = df.reduce_sum(y)
+    return tape.gradient(loss, x)
 
 
 @pytest.mark.parametrize("backend", ["llvm", "numba", "numpy"])
@@ -245,6 +259,35 @@ def test_dynamic_sizes_are_planned_for_those_of_a_call() -> None:
     assert memory(f).peak <= 50_000
     with pytest.raises(df.errors.ResourceExhaustedError, match="memory_budget"):
         f(df.ones([128, N]))
+
+
+def test_calls_that_fit_into_the_budget_share_a_program() -> None:
+    x = df.ones([N, N])
+    peak = memory(df.function(products_of_rows), x).peak
+    signature = [df.TensorSpec([None, N])]
+    free = df.function(products_of_rows, input_signature=signature)
+    less = df.function(products_of_rows, input_signature=signature, memory_budget=int(0.85 * peak))
+    for n in (N, 1, N // 2, N - 1, 0, 2):
+        x = df.constant(numbers(n, N))
+        assert bits(less(x)) == bits(free(x))
+        assert less.get_concrete_function().memory.peak <= 0.85 * peak
+    (trace,) = less.concrete_functions
+    assert len(trace._traces) == 1
+
+
+def test_larger_sizes_have_programs_that_compute_more_again() -> None:
+    """Sizes in any order: each call keeps the budget, and has the bits of calls without one."""
+    budget = int(0.85 * memory(df.function(products_of_rows), df.ones([N, N])).peak)
+    free, less = df.function(products_of_rows), df.function(products_of_rows, memory_budget=budget)
+    for n in (4, N // 2, N, 3, N + 1, N, 5):
+        x = df.constant(numbers(n, N))
+        assert bits(less(x)) == bits(free(x))
+    traces = [c for c in less.concrete_functions if c._variants is not None]
+    assert len(traces) == 1
+    assert 2 <= len(traces[0]._traces) <= 3
+    with pytest.raises(df.errors.ResourceExhaustedError, match="memory_budget"):
+        less(df.ones([4 * N, N]))
+    assert bits(less(x)) == bits(free(x))
 
 
 def test_a_loop_whose_rows_numpy_reads_and_no_plan_can_count_is_refused_by_its_line() -> None:

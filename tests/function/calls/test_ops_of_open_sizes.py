@@ -94,7 +94,7 @@ def test_one_program_gives_the_values_and_gradients_of_eager_calls(name: str) ->
             np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.llvm  # Numba's programs are those of one size
+@pytest.mark.llvm  # Numba has no programs for sizes that depend on data
 @pytest.mark.parametrize("name", CASES)
 def test_all_sizes_have_one_program(name: str) -> None:
     function, shapes = CASES[name]

@@ -100,7 +100,7 @@ def test_gradients_under_a_tape_are_those_of_eager_calls_at_every_size(name: str
         assert_equal_to_eager(taped, with_gradient(function), arguments(shapes, n))
 
 
-@pytest.mark.llvm  # Numba's programs are those of one size
+@pytest.mark.llvm  # Numba has no programs for sizes that depend on data
 @pytest.mark.parametrize("name", CASES)
 def test_sizes_that_are_decided_alike_share_a_program(name: str) -> None:
     function, shapes, _ = CASES[name]

@@ -139,7 +139,7 @@ def test_sizes_that_do_not_fit_raise_the_error_of_the_op_and_assign_nothing() ->
     assert int(calls) == 1
 
 
-@pytest.mark.llvm  # Numba's programs are those of one size
+@pytest.mark.llvm  # Numba has no programs for sizes that depend on data
 @pytest.mark.parametrize("name", CASES)
 def test_calls_after_the_first_compile_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, shapes = CASES[name]
