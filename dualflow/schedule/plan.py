@@ -275,7 +275,7 @@ class _Scope:
         self._place_results()
         self.pieces = pieces_in_place(self.steps, held, self.allocations)
         self.regions: tuple[Region, ...] = ()
-        if table.threads > 1:
+        if table.threads > 1 and not table.bound:
             self._form_regions()
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
