@@ -37,7 +37,7 @@ class NodeCall(NamedTuple):
         return self.inputs[place] if place < len(self.inputs) else None
 
     def ints(self, place: int, attribute: str = "", default: Sequence[int] | None = None) -> list[int] | None:
-        """Integers that must be known: those of an input, or of an attribute in earlier versions of the op.
+        """The constant integers of an input, or of an attribute in earlier opsets.
 
         Raises:
             InvalidArgumentError: they are computed by the graph.

@@ -43,7 +43,7 @@ def _loop(call: NodeCall) -> Any:
 
 
 def _growing_array(row: Any) -> Any:
-    """A growing array of rows of the type that the body's output has."""
+    """An empty dynamic TensorArray for a scan output of the body."""
     sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in row.shape.dim]
     shape: Any = sizes if row.HasField("shape") and None not in sizes else None
     dtype: Any = dtype_of_element_type(row.elem_type)

@@ -1,4 +1,4 @@
-"""Evaluates the graph of an ONNX model by ops of dualflow: eagerly, or as they are traced."""
+"""Interprets an ONNX graph with dualflow ops, eagerly or in a trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Values = MutableMapping[str, Any]
 
 
 def evaluate(graph: onnx.GraphProto, values: Values) -> list[Any]:
-    """The outputs of ``graph`` for the tensors ``values`` by name, to which the results of nodes are added.
+    """The outputs of ``graph`` for ``values``, a dict of tensors by name, which also gets all results.
 
     A node that reads constants alone is evaluated eagerly, so that sizes and axes which are computed from
     them are known while a function is traced.

@@ -32,7 +32,7 @@ def _matmul(call: NodeCall) -> Any:
 
 
 def _integer_product(call: NodeCall) -> Any:
-    """A product of bytes, less their zero points, with sums of 32 bits."""
+    """MatMulInteger: zero points are subtracted, products are summed in int32."""
     operands = [df.cast(x, df.int32) for x in call.inputs[:2]]
     zeros = [df.cast(x, df.int32) for x in call.inputs[2:] if x is not None]
     if any(rank_of(zero) for zero in zeros):
@@ -92,7 +92,7 @@ def _transposed_convolution(call: NodeCall) -> Any:
         raise call.refuse("its spatial sizes are not known, or given as output_shape")
     layout = _layout(call, w.shape[2:], x.shape[2:])
     beyond = call.attrs.get("output_padding", [0] * len(layout.size))
-    axes = zip(x.shape[2:], layout.strides, layout.reach, layout.pairs, beyond, strict=True)
+    axes = zip(x.shape[2:], layout.strides, layout.dilated_size, layout.pairs, beyond, strict=True)
     spatial = [(n - 1) * s + reach - sum(pair) + extra for n, s, reach, pair, extra in axes]
     groups = call.attrs.get("group", 1)
     kernel = df.transpose(w, [*range(2, rank_of(w)), 1, 0])

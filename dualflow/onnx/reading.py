@@ -1,4 +1,4 @@
-"""Reads files of ONNX, and refuses what is no valid model or can't be computed."""
+"""Loads ONNX files; raises an error for invalid models and unsupported ops."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.exponential import exp
-from dualflow.ops.neural.correlation import OfCorrelation, OfTransposed
-from dualflow.ops.neural.window_reductions import OfMaximum, OfSum, counts_inside
+from dualflow.ops.neural.correlation import CorrelationVjp, TransposedCorrelationVjp
+from dualflow.ops.neural.window_reductions import MaxPoolVjp, SumPoolVjp, counts_inside
 from dualflow.ops.neural.windows import Geometry
 from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.ops.record import Op
@@ -60,7 +60,7 @@ CONVOLUTION: Final = _op(
 )
 TRANSPOSED_CONVOLUTION: Final = _op(
     "transposed_convolution",
-    "For each position of ``spatial``, the sum over the windows that contain it of ``y`` times a filter.",
+    "The adjoint of a convolution: each element of ``y`` times the filter, summed where windows overlap.",
     lambda y, w, geometry, output_padding, spatial: [y[0], *spatial, w[-2]],
 )
 MAX_POOL: Final = _op("max_pool", "The maximum of each window.", _pooled)
@@ -93,11 +93,13 @@ def _composite(node: Node) -> Expansion | None:
     rule, (value, *operands) = node.attrs["grad"], node.inputs
     dtype = value.spec.dtype
     match rule:
-        case OfCorrelation(geometry) if dtype in (float16, float32) and _is_padded(geometry):
+        case CorrelationVjp(geometry) if dtype in (float16, float32) and _has_onnx_padding(geometry):
             x, w = operands
             groups = x.spec.shape[-1] // w.spec.shape[-2]
             return _replaced(node, CONVOLUTION, operands, {"geometry": geometry, "groups": groups})
-        case OfTransposed(geometry) if dtype in (float16, float32) and _is_padded(geometry):
+        case TransposedCorrelationVjp(geometry) if dtype in (float16, float32) and _has_onnx_padding(
+            geometry
+        ):
             output_padding = _output_padding(geometry, operands[0], value)
             if output_padding is not None and operands[1].spec.shape[-2] == value.spec.shape[-1]:
                 attrs = {
@@ -106,9 +108,9 @@ def _composite(node: Node) -> Expansion | None:
                     "spatial": sizes(value)[1:-1],
                 }
                 return _replaced(node, TRANSPOSED_CONVOLUTION, operands, attrs)
-        case OfMaximum(layout) if dtype in (float16, float32, float64) and _is_padded(layout):
+        case MaxPoolVjp(layout) if dtype in (float16, float32, float64) and _has_onnx_padding(layout):
             return _replaced(node, MAX_POOL, operands, {"layout": layout})
-        case OfSum(layout) if dtype in (float16, float32) and _is_padded(layout):
+        case SumPoolVjp(layout) if dtype in (float16, float32) and _has_onnx_padding(layout):
             return _replaced(node, SUM_POOL, operands, {"layout": layout})
     return None
 
@@ -118,9 +120,9 @@ def _replaced(node: Node, op: Op, operands: Any, attrs: Mapping[str, Any]) -> Ex
     return Expansion((new,), new.outputs)
 
 
-def _is_padded(geometry: Geometry) -> bool:
+def _has_onnx_padding(geometry: Geometry) -> bool:
     """Whether no element is removed before the windows are taken, and padding is less than a window."""
-    pairs = zip(geometry.pairs, geometry.reach, strict=True)
+    pairs = zip(geometry.pairs, geometry.dilated_size, strict=True)
     return all(0 <= before < reach and 0 <= after < reach for (before, after), reach in pairs)
 
 
@@ -129,10 +131,8 @@ def _output_padding(geometry: Geometry, y: Value, result: Value) -> tuple[int, .
     counts, spatial = sizes(y)[1:-1], sizes(result)[1:-1]
     if not is_static(counts) or not is_static(spatial):
         return None
-    axes = zip(
-        counts, spatial, geometry.strides, geometry.dilations, geometry.reach, geometry.pairs, strict=True
-    )
-    output_padding = tuple([n + sum(pair) - (count - 1) * s - reach for count, n, s, _, reach, pair in axes])
+    axes = zip(counts, spatial, geometry.strides, geometry.dilated_size, geometry.pairs, strict=True)
+    output_padding = tuple([n + sum(pair) - (count - 1) * s - size for count, n, s, size, pair in axes])
     limits = [max(s, d) for s, d in zip(geometry.strides, geometry.dilations, strict=True)]
     return (
         output_padding

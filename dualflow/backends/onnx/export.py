@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from dualflow.backends.onnx import control_flow, elementwise, moving, products, reductions, views
+from dualflow.backends.onnx import control_flow, elementwise, indexing, products, reductions, views
 from dualflow.backends.onnx.element_types import element_type
 from dualflow.backends.onnx.scope import Operand, live_nodes, names_read
 from dualflow.backends.onnx.writer import GraphWriter, Rules
@@ -18,7 +18,7 @@ from dualflow.graph.symbolic_size_ops import argument_sizes
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, variable_of
 
 _IR_VERSIONS: Final = ((26, 13), (0, 9))
-"""The version of the file format that came with a version of the ops, the newest first."""
+"""Pairs of the minimum opset and its IR version, the newest first."""
 
 PRODUCER: Final = "dualflow"
 
@@ -26,7 +26,7 @@ RULES: Final[Rules] = {
     **elementwise.RULES,
     **views.RULES,
     **reductions.RULES,
-    **moving.RULES,
+    **indexing.RULES,
     **products.RULES,
     **control_flow.RULES,
 }

@@ -72,7 +72,7 @@ def _defined(op: ScalarOp) -> Callable[..., Operand]:
 
 
 class ScalarNodes:
-    """The maths namespace with which a scalar function is evaluated to nodes."""
+    """The scalar ops as ONNX nodes, for :func:`evaluate`."""
 
     def __init__(self, scope: OnnxScope, index: Callable[[int], Operand]) -> None:
         self.scope = scope

@@ -116,7 +116,7 @@ def _operand(scope: OnnxScope, x: Any) -> Operand:
 
 
 class _Maths:
-    """The functions of sizes, as nodes."""
+    """Size functions (quotient, minimum, ...) as ONNX nodes."""
 
     def __init__(self, scope: OnnxScope) -> None:
         self.scope = scope

@@ -38,7 +38,7 @@ class GraphWriter:
     def __init__(
         self, rules: Rules, outer: GraphWriter | None = None, scope: OnnxScope | None = None
     ) -> None:
-        """A writer into a new scope inside of that of ``outer``, or into the ``scope``."""
+        """Writes into ``scope``, by default a new one nested in that of ``outer``."""
         self.rules = rules
         self.scope: OnnxScope = (
             scope if scope is not None else OnnxScope(None if outer is None else outer.scope)

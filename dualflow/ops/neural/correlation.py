@@ -45,7 +45,7 @@ _LANES: Final = 16
 
 @written_as("correlation_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
-class OfCorrelation:
+class CorrelationVjp:
     """The gradient of :func:`correlated`."""
 
     geometry: Geometry
@@ -59,7 +59,7 @@ class OfCorrelation:
 
 @written_as("transposed_correlation_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
-class OfTransposed:
+class TransposedCorrelationVjp:
     """The gradient of :func:`transposed`."""
 
     geometry: Geometry
@@ -73,7 +73,7 @@ class OfTransposed:
 
 @written_as("filter_product_gradient", "geometry")
 @dataclass(frozen=True, slots=True)
-class _OfFilterProduct:
+class _FilterProductVjp:
     """The gradient of :func:`filter_product`."""
 
     geometry: Geometry
@@ -100,7 +100,7 @@ def correlated(x: Any, w: Any, geometry: Geometry) -> Any:
         InvalidArgumentError: the filter's channels do not divide the input's, or the groups its outputs.
     """
     _groups(x.shape[-1], w.shape)
-    return custom_vjp(OfCorrelation(geometry), lambda x, w: _correlated(x, w, geometry), x, w)
+    return custom_vjp(CorrelationVjp(geometry), lambda x, w: _correlated(x, w, geometry), x, w)
 
 
 def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
@@ -119,12 +119,14 @@ def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
         InvalidArgumentError: the groups do not fit, or an axis whose size must be known is unknown.
     """
     _groups(shape[-1], w.shape)
-    return custom_vjp(OfTransposed(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w)
+    return custom_vjp(
+        TransposedCorrelationVjp(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w
+    )
 
 
 def filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
     """The sum over all windows of ``x`` times the outputs ``y`` there, with the ``shape`` of a filter."""
-    return custom_vjp(_OfFilterProduct(geometry), lambda x, y: _filter_product(x, y, geometry, shape), x, y)
+    return custom_vjp(_FilterProductVjp(geometry), lambda x, y: _filter_product(x, y, geometry, shape), x, y)
 
 
 def _groups(channels: Any, shape: Shape) -> int:
@@ -241,7 +243,7 @@ def _better_by_columns(inner: int, geometry: Geometry) -> bool:
 
     Over strides, the filter covers whole strides and the places between the elements of a window.
     """
-    spans = zip(geometry.size, geometry.reach, geometry.strides, strict=True)
+    spans = zip(geometry.size, geometry.dilated_size, geometry.strides, strict=True)
     covered = [k if s == 1 else -(-reach // s) * s for k, reach, s in spans]
     return inner < _LANES or math.prod(covered) > 2 * math.prod(geometry.size)
 

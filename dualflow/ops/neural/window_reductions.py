@@ -31,7 +31,7 @@ _NOWHERE: Final = -1
 
 @written_as("window_maximum_gradient", "layout")
 @dataclass(frozen=True, slots=True)
-class OfMaximum:
+class MaxPoolVjp:
     """The gradient of :func:`maxima`."""
 
     layout: Geometry
@@ -42,7 +42,7 @@ class OfMaximum:
 
 @written_as("routed_gradient", "layout")
 @dataclass(frozen=True, slots=True)
-class _OfRouted:
+class _RoutedVjp:
     layout: Geometry
 
     def __call__(self, needed: Sequence[bool], g: Any, out: Any, y: Any, choice: Any) -> list[Any]:
@@ -51,7 +51,7 @@ class _OfRouted:
 
 @written_as("picked_gradient", "layout")
 @dataclass(frozen=True, slots=True)
-class _OfPicked:
+class _PickedVjp:
     layout: Geometry
 
     def __call__(self, needed: Sequence[bool], g: Any, out: Any, x: Any, choice: Any) -> list[Any]:
@@ -60,7 +60,7 @@ class _OfPicked:
 
 @written_as("window_sum_gradient", "layout")
 @dataclass(frozen=True, slots=True)
-class OfSum:
+class SumPoolVjp:
     layout: Geometry
 
     def __call__(self, needed: Sequence[bool], g: Any, out: Any, x: Any) -> list[Any]:
@@ -69,7 +69,7 @@ class OfSum:
 
 @written_as("shared_gradient", "layout")
 @dataclass(frozen=True, slots=True)
-class _OfShared:
+class _SharedVjp:
     layout: Geometry
 
     def __call__(self, needed: Sequence[bool], g: Any, out: Any, y: Any) -> list[Any]:
@@ -82,7 +82,7 @@ def maxima(x: Any, layout: Geometry) -> Any:
     def largest(x: Any) -> Any:
         return reduce_max(windows(x, layout, lowest(x)), layout.inner)
 
-    return custom_vjp(OfMaximum(layout), largest, x)
+    return custom_vjp(MaxPoolVjp(layout), largest, x)
 
 
 def lowest(x: Any) -> float:
@@ -124,7 +124,7 @@ def _positions(layout: Geometry, axis: int, count: Any) -> Any:
 
 def _routed(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
     """A tensor of ``shape``: the sum of ``g`` of the windows whose chosen element is at each position."""
-    return custom_vjp(_OfRouted(layout), lambda g, choice: _route(g, choice, layout, shape), g, choice)
+    return custom_vjp(_RoutedVjp(layout), lambda g, choice: _route(g, choice, layout, shape), g, choice)
 
 
 def _route(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
@@ -165,17 +165,17 @@ def _picked(x: Any, choice: Any, layout: Geometry) -> Any:
         is_chosen = equal(expand_dims(choice, layout.inner), _places(layout))
         return reduce_sum(masked(is_chosen, windows(x, layout)), layout.inner)
 
-    return custom_vjp(_OfPicked(layout), picked, x, choice)
+    return custom_vjp(_PickedVjp(layout), picked, x, choice)
 
 
 def sums(x: Any, layout: Geometry) -> Any:
     """The sum of each window."""
-    return custom_vjp(OfSum(layout), lambda x: reduce_sum(windows(x, layout), layout.inner), x)
+    return custom_vjp(SumPoolVjp(layout), lambda x: reduce_sum(windows(x, layout), layout.inner), x)
 
 
 def _shared(g: Any, layout: Geometry, shape: Shape) -> Any:
     """A tensor of ``shape``: the sum of ``g`` over the windows that cover each position."""
-    return custom_vjp(_OfShared(layout), lambda g: _share(g, layout, shape), g)
+    return custom_vjp(_SharedVjp(layout), lambda g: _share(g, layout, shape), g)
 
 
 def _share(g: Any, layout: Geometry, shape: Shape) -> Any:

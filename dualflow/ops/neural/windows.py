@@ -38,7 +38,7 @@ class Geometry:
         size: the size of a window.
         strides: the distance between windows.
         dilations: the distance between the elements of a window.
-        pairs: the numbers of elements added before and after the axis; negative ones are removed.
+        pairs: the paddings before and after each axis; negative ones cut off elements.
     """
 
     size: Sizes
@@ -47,8 +47,8 @@ class Geometry:
     pairs: Padding
 
     @property
-    def reach(self) -> Sizes:
-        """The number of positions that a window spans."""
+    def dilated_size(self) -> Sizes:
+        """The size of a window with its dilations: the number of elements that it spans."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilations, strict=True))
 
     @property

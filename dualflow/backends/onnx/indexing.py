@@ -44,44 +44,46 @@ def _padded(w: GraphWriter, x: Operand, paddings: Sequence[tuple[int, int]], val
     return w.scope.cast(padded, x.dtype)
 
 
-def _place(w: GraphWriter, node: Node) -> Operand:
+def _set_in_zeros(w: GraphWriter, node: Node) -> Operand:
+    """Zeros after ``zeros[key] = x``."""
     shape = sizes_of(node.output)
     zeros = w.filled(shape, 0, node.output.spec.dtype)
     (x,) = w.operands(node)
-    return _put(w, zeros, shape, x, node.attrs["key"])
+    return _set_item(w, zeros, shape, x, node.attrs["key"])
 
 
-def _replace(w: GraphWriter, node: Node) -> Operand:
+def _set_in_tensor(w: GraphWriter, node: Node) -> Operand:
+    """``x`` after ``x[key] = new``."""
     x, new = w.operands(node)
-    return _put(w, x, sizes_of(node.inputs[0]), new, node.attrs["key"])
+    return _set_item(w, x, sizes_of(node.inputs[0]), new, node.attrs["key"])
 
 
-def _put(w: GraphWriter, x: Operand, shape: Sequence[int], new: Operand, key: Sequence[Any]) -> Operand:
-    """``x`` after ``x[key] = new``: a scatter of flat positions."""
+def _set_item(w: GraphWriter, x: Operand, shape: Sequence[int], new: Operand, key: Sequence[Any]) -> Operand:
+    """``x`` after ``x[key] = new``: a scatter by flat indices."""
     count = math.prod(shape)
-    numbers = w.reshaped(w.count(count), (count,), shape)
-    places = part(w, numbers, shape, key)
-    values = w.scope.compute("Expand", new, others=[w.scope.add("Shape", places, dtype=INT64)])
+    all_indices = w.reshaped(w.count(count), (count,), shape)
+    selected = part(w, all_indices, shape, key)
+    values = w.scope.compute("Expand", new, others=[w.scope.add("Shape", selected, dtype=INT64)])
     flat = w.scope.ints(-1)
-    rows = [w.scope.add("Reshape", operand, flat) for operand in (x, places, values)]
+    rows = [w.scope.add("Reshape", operand, flat) for operand in (x, selected, values)]
     changed = w.scope.add("ScatterElements", *rows, axis=0)
     return w.reshaped(changed, (count,), shape)
 
 
 def _gather(w: GraphWriter, node: Node) -> Operand:
     params, indices = w.operands(node)
-    places = _as_indices(w, indices)
     axis, batch = node.attrs["axis"], node.attrs.get("batch_dims", 0)
     if not batch:
-        return w.scope.add("Gather", params, places, axis=axis)
-    rank, moved = len(node.inputs[0].spec.shape), axis - batch
+        return w.scope.add("Gather", params, _as_indices(w, indices), axis=axis)
+    # GatherND gathers along the first axis after the batch: axis is moved there, and back in the result
+    rank, num_between = len(node.inputs[0].spec.shape), axis - batch
     order = [*range(batch), axis, *range(batch, axis), *range(axis + 1, rank)]
-    single = w.scope.add("Unsqueeze", w.scope.cast(indices, INT64), w.scope.ints(-1))
-    rows = w.scope.add("GatherND", w.transposed(params, order), single, batch_dims=batch)
-    picked = len(node.inputs[1].spec.shape) - batch
-    between = range(batch + picked, batch + picked + moved)
-    last = range(batch + picked + moved, len(node.output.spec.shape))
-    return w.transposed(rows, [*range(batch), *between, *range(batch, batch + picked), *last])
+    index_vectors = w.scope.add("Unsqueeze", w.scope.cast(indices, INT64), w.scope.ints(-1))
+    rows = w.scope.add("GatherND", w.transposed(params, order), index_vectors, batch_dims=batch)
+    index_rank = len(node.inputs[1].spec.shape) - batch
+    between = range(batch + index_rank, batch + index_rank + num_between)
+    last = range(batch + index_rank + num_between, len(node.output.spec.shape))
+    return w.transposed(rows, [*range(batch), *between, *range(batch, batch + index_rank), *last])
 
 
 def _as_indices(w: GraphWriter, x: Operand) -> Operand:
@@ -103,29 +105,34 @@ def _take_along(w: GraphWriter, node: Node) -> Operand:
 def _add_along(w: GraphWriter, node: Node) -> Operand:
     indices, updates = w.operands(node)
     zeros = w.filled(sizes_of(node.output), 0, updates.dtype)
-    places = w.scope.cast(indices, INT64)
-    return w.scope.add("ScatterElements", zeros, places, updates, axis=node.attrs["axis"], reduction="add")
+    positions = w.scope.cast(indices, INT64)
+    return w.scope.add("ScatterElements", zeros, positions, updates, axis=node.attrs["axis"], reduction="add")
 
 
 def _scatter(w: GraphWriter, node: Node) -> Operand:
     kind = node.op.kind
     assert isinstance(kind, Scatter)
     *onto, indices, updates = w.operands(node)
-    shape, places = sizes_of(node.output), sizes_of(node.inputs[-2])
+    shape, indices_shape = sizes_of(node.output), sizes_of(node.inputs[-2])
     target = onto[0] if kind.onto else w.filled(shape, 0, updates.dtype)
     join = kind.join or node.attrs["join"]
-    reduction = "none" if join == "put" else join[:3]  # add, mul, max, min
+    reduction = "none" if join == "put" else join[:3]  # ONNX calls them add, mul, max, min
     positions = w.scope.cast(indices, INT64)
     if "axis" not in node.attrs:
-        if type(places[-1]) is int and not places[-1]:
-            raise refuse(node, "its positions have no axes")
+        if type(indices_shape[-1]) is int and not indices_shape[-1]:
+            raise refuse(node, "its index vectors are empty")
         return w.scope.add("ScatterND", target, positions, updates, reduction=reduction)
-    axis, rank, depth = node.attrs["axis"], len(shape), len(places)
-    single = w.scope.add("Unsqueeze", positions, w.scope.ints(-1))
+    # ScatterND indexes the first axis: axis is moved there in target and updates, and back in the result
+    axis, rank, index_rank = node.attrs["axis"], len(shape), len(indices_shape)
+    index_vectors = w.scope.add("Unsqueeze", positions, w.scope.ints(-1))
     order = [axis, *range(axis), *range(axis + 1, rank)]
-    moved = [*range(axis, axis + depth), *range(axis), *range(axis + depth, rank + depth - 1)]
-    rows = w.transposed(updates, moved)
-    added = w.scope.add("ScatterND", w.transposed(target, order), single, rows, reduction=reduction)
+    updates_order = [
+        *range(axis, axis + index_rank),
+        *range(axis),
+        *range(axis + index_rank, rank + index_rank - 1),
+    ]
+    rows = w.transposed(updates, updates_order)
+    added = w.scope.add("ScatterND", w.transposed(target, order), index_vectors, rows, reduction=reduction)
     return w.transposed(added, [*range(1, axis + 1), 0, *range(axis + 1, rank)])
 
 
@@ -144,30 +151,30 @@ def _repeated_indices(w: GraphWriter, node: Node) -> Operand:
         flat = w.scope.add(
             "Less", repetitions, w.scope.add("Unsqueeze", numbers, w.scope.ints(1)), dtype=bool_
         )
-    places = w.scope.add("NonZero", flat, dtype=INT64)
-    return w.scope.add("Gather", places, w.scope.constant(0, INT64), axis=0)
+    true_indices = w.scope.add("NonZero", flat, dtype=INT64)
+    return w.scope.add("Gather", true_indices, w.scope.constant(0, INT64), axis=0)
 
 
 def _sorted(w: GraphWriter, node: Node) -> tuple[Operand, Operand]:
-    """The sorted elements, and their positions."""
+    """The sorted elements, and their indices in ``x``."""
     (x,), axis = w.operands(node), node.attrs["axis"]
     require_order(node, node.inputs[0])
     size = w.sizes.element(sizes_of(node.inputs[0])[axis])
     wide = runtime_dtype("TopK", x.dtype)
-    values, places = w.scope.nodes_of(
+    values, indices = w.scope.nodes_of(
         "TopK", [w.scope.cast(x, wide), size], [wide, INT64], axis=axis, largest=int(node.attrs["descending"])
     )
-    return w.scope.cast(values, x.dtype), places
+    return w.scope.cast(values, x.dtype), indices
 
 
-def _top_places(w: GraphWriter, node: Node) -> Operand:
+def _top_k_indices(w: GraphWriter, node: Node) -> Operand:
     (x,), attrs = w.operands(node), node.attrs
     require_order(node, node.inputs[0])
     wide = runtime_dtype("TopK", x.dtype)
     operands = [w.scope.cast(x, wide), w.sizes.element(attrs["count"])]
     largest = int(attrs["descending"])
-    _, places = w.scope.nodes_of("TopK", operands, [wide, INT64], axis=-1, largest=largest)
-    return w.scope.cast(places, node.output.spec.dtype)
+    _, indices = w.scope.nodes_of("TopK", operands, [wide, INT64], axis=-1, largest=largest)
+    return w.scope.cast(indices, node.output.spec.dtype)
 
 
 def _sort(w: GraphWriter, node: Node) -> Operand:
@@ -182,8 +189,8 @@ RULES: Final[Rules] = {
     CONCAT: _concat,
     STACK: _stack,
     PAD: _pad,
-    PLACE: _place,
-    REPLACE: _replace,
+    PLACE: _set_in_zeros,
+    REPLACE: _set_in_tensor,
     Gather: _gather,
     GATHER_ND: _gather_nd,
     TAKE_ALONG: _take_along,
@@ -192,5 +199,5 @@ RULES: Final[Rules] = {
     RepeatIndices: _repeated_indices,
     SORT: _sort,
     ARGSORT: _argsort,
-    TOP_PLACES: _top_places,
+    TOP_PLACES: _top_k_indices,
 }
