@@ -1,4 +1,4 @@
-"""Which TensorFlow a program finds here, and which dualflow: ``df.version``.
+"""Version numbers of dualflow and of the TensorFlow API that it implements: ``df.version``.
 
 >>> import dualflow as df
 >>> df.version.VERSION, df.version.VERSION == df.__version__

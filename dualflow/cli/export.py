@@ -18,7 +18,7 @@ EXPORTED: Final = "# Written by python -m dualflow export, which replaces this f
 
 
 class ExportTarget(NamedTuple):
-    """A form in which a function leaves the process.
+    """A target of ``--to``: its description, and the function that writes it.
 
     Attributes:
         content: what is written, for ``--help``.

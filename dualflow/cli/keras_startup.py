@@ -24,7 +24,7 @@ import sys; exec({PROGRAM!r})
 
 
 def run_action(action: str, folder: str | None = None) -> str:
-    """Perform one of :data:`ACTIONS`; returns the state after it.
+    """Perform one of :data:`ACTIONS`; returns a message with the new state.
 
     Args:
         action: what to do.

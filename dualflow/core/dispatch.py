@@ -148,7 +148,7 @@ class Engine:
     def generated(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
     ) -> Any:
-        """``rule(*inputs, count=count, **attrs)``: ``count`` random numbers, perhaps by one kernel.
+        """``count`` random numbers of ``rule(*inputs, count=count, **attrs)``, which may be one kernel.
 
         ``rule`` and ``attrs`` are as in :meth:`composite`. For a larger count the first numbers are the same.
         """

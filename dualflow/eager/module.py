@@ -15,7 +15,7 @@ _LEFT_OUT: Final = "_left_out_of_checkpoints"
 
 
 class _NoDependency:
-    """A value on its way to an attribute that checkpoints leave out."""
+    """Marks a value whose attribute checkpoints leave out."""
 
     __slots__ = ("value",)
 

@@ -18,7 +18,7 @@ from dualflow.core.tracebacks import entry
 _BY_VALUE: Final = frozenset({"cloudpickle", "dill"})
 
 
-class Copied:
+class PicklableFunction:
     """The methods of a traced function for ``pickle`` and ``copy``."""
 
     python_function: Callable[..., Any]
@@ -44,10 +44,10 @@ class Copied:
             )
         return _new_function, (type(self), python_function, self._all_options())
 
-    def __copy__(self) -> Copied:
+    def __copy__(self) -> PicklableFunction:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Copied:
+    def __deepcopy__(self, memo: dict[int, Any]) -> PicklableFunction:
         """``self``, as for a Python function; a bound method is bound to the copied object."""
         python_function = copy.deepcopy(self.python_function, memo)
         return (

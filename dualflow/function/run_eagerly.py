@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 
-class Fallbacks:
+class CallMode:
     """The reasons for which calls don't take the fast path.
 
     Attributes:
@@ -55,7 +55,7 @@ class Fallbacks:
         self.on = self.python or self.watched or bool(self.inlining)
 
 
-FALLBACKS: Final = Fallbacks()
+CALL_MODE: Final = CallMode()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -67,9 +67,9 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     np.float32(2.0)
     >>> df.config.run_functions_eagerly(False)
     """
-    FALLBACKS.set(python=bool(run_eagerly))
+    CALL_MODE.set(python=bool(run_eagerly))
 
 
 def functions_run_eagerly() -> bool:
     """Whether :func:`run_functions_eagerly` is on."""
-    return FALLBACKS.python
+    return CALL_MODE.python

@@ -36,8 +36,8 @@ from dualflow.function.options import (
     checked_rewrites,
     checked_sizes,
 )
-from dualflow.function.pickling import Copied
-from dualflow.function.run_eagerly import FALLBACKS
+from dualflow.function.pickling import PicklableFunction
+from dualflow.function.run_eagerly import CALL_MODE
 from dualflow.function.trace_cache import MAX_GUARDED_TRACES, MAX_TRACES, CacheInfo, TraceCache
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
@@ -54,7 +54,7 @@ Q = ParamSpec("Q")
 """The parameters of a method, without self."""
 
 
-class Function(Copied, Generic[P, R]):
+class Function(PicklableFunction, Generic[P, R]):
     """A Python function that runs as compiled code; see :func:`function`, which returns it."""
 
     __signature__: inspect.Signature  # of bound methods only, which have no self
@@ -135,7 +135,7 @@ class Function(Copied, Generic[P, R]):
         """The function's result, by the trace for the arguments."""
         try:
             self._calls += 1
-            if FALLBACKS.on:
+            if CALL_MODE.on:
                 return self._in_mode(args, kwargs)
             if kwargs:
                 return self._named(args, kwargs)
@@ -148,9 +148,9 @@ class Function(Copied, Generic[P, R]):
 
     def _in_mode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The result of a call in a special mode: run as Python, inlined into its caller, or profiled."""
-        if FALLBACKS.python:
+        if CALL_MODE.python:
             return self.python_function(*args, **kwargs)
-        if threading.get_ident() in FALLBACKS.inlining:
+        if threading.get_ident() in CALL_MODE.inlining:
             return self._tracer.inline(self._signature.bind(args, kwargs))
         with span("call", self.name):
             return self._slow((*args, *kwargs.values()), tuple(kwargs))
@@ -193,7 +193,7 @@ class Function(Copied, Generic[P, R]):
     def _run(self, cached: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
         """The result of a trace; from the second call on, the next call tries its fast path first."""
         trace, generation = cached.trace, REWRITES.generation
-        if dispatch.current() is not EAGER or FALLBACKS.watched:
+        if dispatch.current() is not EAGER or CALL_MODE.watched:
             return trace.run(inputs)
         compiled = trace.compiled_for(inputs)
         if not compiled.may_use_fast_path():

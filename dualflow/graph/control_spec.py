@@ -55,7 +55,7 @@ class CondSpec(BodySpec):
 
 
 def new_derivation() -> tuple[int, ...]:
-    """A new derivation: the identity of a loop and of those derived from it with more stacks."""
+    """A new id for a loop; loops derived from it by adding stacks extend the tuple."""
     return (next(_numbers),)
 
 

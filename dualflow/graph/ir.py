@@ -135,7 +135,7 @@ class Node:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The attributes that are no graphs, with the settings of a branch or loop one by one."""
+        """The attributes except graphs; those of a cond or loop include each setting of its spec."""
         settings: dict[str, Any] = {}
         for name, value in self.attrs.items():
             if isinstance(value, BodySpec):

@@ -13,7 +13,7 @@ from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.ops.op_kinds import Cond, Loop
 
 
@@ -101,4 +101,4 @@ def _inferred(node: Node, current: Node) -> Expansion | None:
     except DualflowError as error:
         note_place(error, node)
         raise
-    return by(Node(node.op, current.inputs, attrs, results, node.origin, node.merged_origins))
+    return replaced_by(Node(node.op, current.inputs, attrs, results, node.origin, node.merged_origins))

@@ -56,12 +56,12 @@ class Expansion(NamedTuple):
     values: Sequence[Value]
 
 
-def by(node: Node) -> Expansion:
+def replaced_by(node: Node) -> Expansion:
     """The expansion that replaces a node by one with the same number of outputs."""
     return Expansion((node,), node.outputs)
 
 
-def without(node: Node) -> Expansion:
+def removal(node: Node) -> Expansion:
     """The expansion that removes a node without consumers, or with values that are replaced already."""
     return Expansion((), node.outputs)
 
@@ -122,7 +122,7 @@ def rebuilt(
     return new_nodes
 
 
-def reading(node: Node, replaced: Mapping[Value, Value]) -> Node:
+def with_replaced_inputs(node: Node, replaced: Mapping[Value, Value]) -> Node:
     """``node``, or a copy that reads the replacements of its inputs."""
     if replaced.keys().isdisjoint(node.inputs):
         return node
@@ -136,7 +136,7 @@ def copied(nodes: Iterable[Node], replaced: dict[Value, Value]) -> list[Node]:
     """
 
     def copy(node: Node, current: Node) -> Expansion:
-        return by(current if current is not node else node.with_inputs(node.inputs))
+        return replaced_by(current if current is not node else node.with_inputs(node.inputs))
 
     return rebuilt(nodes, copy, replaced)
 

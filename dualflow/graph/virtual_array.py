@@ -1,4 +1,4 @@
-"""Arrays without memory, by which the strides of views and slices with symbolic sizes are computed."""
+"""Arrays without memory, for computing strides of views with symbolic sizes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _from_list(item: list[Any]) -> Any:
     return indices if indices.size else indices.astype(np.int64)
 
 
-def places(mask: Any, sizes: Sequence[Dim]) -> list[Any]:
+def mask_indices(mask: Any, sizes: Sequence[Dim]) -> list[Any]:
     """The positions where a mask is true: an array of indices for each of its axes.
 
     Raises:

@@ -53,7 +53,7 @@ def declare(kind: type, form: AttributeForm) -> None:
 
 
 def written_as(name: str, *fields: str) -> Callable[[C], C]:
-    """A decorator of a class whose constructor takes ``fields``, which are attributes of its objects."""
+    """Class decorator that registers how instances are written in the text of graphs: ``name(fields...)``."""
 
     def read(value: Any) -> dict[str, Any]:
         return {field: attrgetter(field)(value) for field in fields}

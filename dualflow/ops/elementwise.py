@@ -314,7 +314,7 @@ _FACTORIES: Final[dict[str, Callable[[Op], Any]]] = {
 
 
 def _function(op: Op, inputs: str) -> OpFunction:
-    """The function of ``op`` with these names of arguments."""
+    """The public Python function of ``op``, with parameters of these names."""
     function = cast(OpFunction, _FACTORIES[inputs](op))
     function.op = op
     function.__name__ = function.__qualname__ = op.name

@@ -14,6 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeErr
 from dualflow.core.shape import Dim, Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames
+from dualflow.ops.advanced_indexing import as_indices, mask_indices, pick
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
@@ -22,7 +23,6 @@ from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.op_kinds import CopyPieces, View
 from dualflow.ops.open_slices import slice_by
-from dualflow.ops.picking import as_indices, pick, places
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
@@ -279,7 +279,7 @@ def _masked(x: Any, mask: Any) -> Any:
     sizes = shape_of(x)[: len(shape_of(mask))]
     if dispatch.current().eager or known_value(mask) is None or None in sizes:
         return boolean_mask(x, mask)
-    return pick(convert_to_tensor(x), list(enumerate(places(mask, shape_of(x)))), 0)
+    return pick(convert_to_tensor(x), list(enumerate(mask_indices(mask, shape_of(x)))), 0)
 
 
 def _is_open(item: slice) -> bool:
@@ -337,7 +337,7 @@ def _indices_of(items: tuple[Any, ...], shape: Shape) -> Iterator[Any]:
     axis = 0
     for item, indices, rank in zip(items, arrays, ranks, strict=True):
         if indices is not None and dtype_of(indices).is_bool:
-            yield from places(indices, shape[axis:])
+            yield from mask_indices(indices, shape[axis:])
         else:
             yield item if indices is None else indices
         axis += len(shape) - used if item is Ellipsis else 0 if item is None else rank

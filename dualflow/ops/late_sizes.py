@@ -61,7 +61,7 @@ def as_ints(array: Any) -> Any:
 @written_as("fixed_spec", "spec")
 @dataclass(frozen=True, slots=True)
 class FixedSpec:
-    """The rule for a result of one spec, in which sizes may be dynamic."""
+    """A shape rule that returns a fixed spec, in which sizes may be dynamic."""
 
     spec: TensorSpec
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spans import WATCHED
 from dualflow.core.tracebacks import entry
-from dualflow.function.run_eagerly import FALLBACKS
+from dualflow.function.run_eagerly import CALL_MODE
 from dualflow.profiler.engine import record_ops
 from dualflow.profiler.recorder import Recorder
 from dualflow.profiler.trace_file import write
@@ -74,7 +74,7 @@ class _ProfilerControl:
             file, recorder = ProfileFile(_created(folder) / f"dualflow_{stamp}.trace.json"), Recorder()
             self._running = RunningProfile(recorder, file)
             WATCHED.fill(recorder)
-            FALLBACKS.set(watched=True)
+            CALL_MODE.set(watched=True)
             record_ops(recorder)
             return file
 
@@ -87,7 +87,7 @@ class _ProfilerControl:
                 )
             (recorder, file), self._running = self._running, None
             record_ops(None)
-            FALLBACKS.set(watched=False)
+            CALL_MODE.set(watched=False)
             WATCHED.clear()
         rows = recorder.close()
         if not save:

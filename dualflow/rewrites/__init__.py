@@ -1,1 +1,1 @@
-"""Rewrites of users: rules, equations and passes for the optimiser; public in ``dualflow.rewrite``."""
+"""User-defined rewrites: rules, equations and passes for the optimiser; public in ``dualflow.rewrite``."""

@@ -159,7 +159,7 @@ def _is_quantizable(node: Node) -> bool:
 
 
 def source_of(value: Value) -> Value:
-    """The value of which ``value`` shows elements, with zeros around: what is quantized, once."""
+    """The value before views and zero padding. It is quantized once for all its readers."""
     while value.node is not None and _moves_elements(value.node):
         value = value.node.inputs[0]
     return value

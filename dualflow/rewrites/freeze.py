@@ -21,7 +21,7 @@ from dualflow.graph.interpret import replay, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.user_rewrites import Rewrite
 from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.creation import CONSTANT
@@ -145,7 +145,7 @@ def fold_all(graph: Graph) -> Graph:
             return None
         (array,) = run_node(node, [constant_of(v.node) for v in node.inputs if v.node is not None])
         spec = TensorSpec.of(node.output.spec.shape, node.output.spec.dtype)
-        return by(Node(CONSTANT, (), {"value": np.ascontiguousarray(array)}, [spec], node.origin))
+        return replaced_by(Node(CONSTANT, (), {"value": np.ascontiguousarray(array)}, [spec], node.origin))
 
     return eliminate_dead_code(rebuild(graph, folded))
 

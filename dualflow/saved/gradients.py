@@ -13,7 +13,7 @@ from dualflow.gradient.custom import UserGradient
 from dualflow.graph.extract import extract
 from dualflow.graph.graph_gradient import GraphGradient
 from dualflow.graph.ir import Capture, Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.ops.custom_vjp import CUSTOM
 
 
@@ -35,7 +35,7 @@ def with_traced_gradients(trace: ConcreteFunction) -> Graph:
         gradient, extras = _traced(trace, node, captures)
         attrs = {"grad": gradient, "outputs": node.attrs["outputs"]}
         inputs = (*current.inputs, *extras)
-        return by(Node(CUSTOM, inputs, attrs, node.specs, node.origin, node.merged_origins))
+        return replaced_by(Node(CUSTOM, inputs, attrs, node.specs, node.origin, node.merged_origins))
 
     rebuilt = rebuild(graph, traced)
     if rebuilt is graph:

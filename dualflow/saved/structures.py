@@ -60,7 +60,7 @@ def to_json(value: Any, what: str) -> Any:
 
 
 def from_json(entry: Any, depth: int = 0) -> Any:
-    """The structure that :func:`to_json` has converted.
+    """Inverse of :func:`to_json`.
 
     Raises:
         ValueError: the JSON describes none.

@@ -63,7 +63,7 @@ class TraceWriter:
         return self._numbers[id(trace)]
 
     def _constant(self, array: Array) -> str:
-        """The name of a constant; equal ones, as those of several traces of a frozen function, share it."""
+        """The name under which a constant is stored; equal constants share one."""
         key = array.dtype.str, array.shape, sha256(np.ascontiguousarray(array).tobytes()).digest()
         if key not in self._names:
             self._names[key] = f"constants/{len(self.constants)}"

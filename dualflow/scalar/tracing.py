@@ -167,7 +167,7 @@ def _comparison(op: ScalarOp) -> Callable[[ScalarTracer, Any, Any], Traced]:
 
 
 class ScalarTracer:
-    """The maths namespace with which a function is traced: its methods record instructions, each once."""
+    """Traces a scalar function: a namespace of scalar ops whose methods record deduplicated instructions."""
 
     def __init__(self, inputs: Sequence[DType]) -> None:
         self.inputs = tuple(inputs)

@@ -100,7 +100,7 @@ def contains(outer: ElementRange, inner: ElementRange) -> bool | None:
 
 
 def check_view(view: Value, layout: Layout, base: Value, whole: Layout) -> None:
-    """Raise unless a view with this layout shows elements of its source.
+    """Raise unless a view with this layout accesses only elements of its source.
 
     If that is known only at run time, the statements that read the view compare their accesses with the
     buffer.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dualflow.core.records import replace
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.scalars import bodies
 from dualflow.graph.symbolic_size_ops import BIND_SIZE
 from dualflow.graph.views import is_view
@@ -34,7 +34,7 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
         if node not in reasons:
             return None
         op = replace(node.op, kind=Opaque(reasons[node]))
-        return by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
+        return replaced_by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
 
     return rebuild(graph, opaque, moved)
 
@@ -80,7 +80,7 @@ def _is_host(node: Node) -> bool:
 
 
 def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
-    """The loops that can't run natively, since a host call is between loops that share a stack; with reasons.
+    """Loops on both sides of a host call that share a growable stack, with the reason.
 
     A growable buffer belongs to one piece of native code: all loops that write or read it run there, or none
     does.

@@ -62,7 +62,7 @@ class SizeWriter(ABC):
         return str(size) if type(size) is int else _text(self._value(size))
 
     def factor(self, size: int) -> str:
-        """The same as a factor of a product."""
+        """A size as a factor of a product, in parentheses if it is a sum."""
         return _factor(self._value(size))
 
     def _value(self, size: int) -> object:
@@ -75,7 +75,7 @@ class SizeWriter(ABC):
 
     @abstractmethod
     def call(self, name: str, arguments: list[str]) -> str:
-        """A call of the function of sizes ``name``, a factor of a product."""
+        """The text of a call of size function ``name``."""
 
     def quotient(self, x: object, y: object) -> SizeText:
         return self._called("quotient", x, y)

@@ -11,7 +11,7 @@ import math
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.rewrite import Expansion, by, rebuild
+from dualflow.graph.rewrite import Expansion, rebuild, replaced_by
 from dualflow.graph.views import sizes
 from dualflow.ops.op_kinds import MatMul, View
 from dualflow.schedule.operands import PRODUCT_CHARS, shows_contiguous
@@ -30,7 +30,7 @@ def with_window_products(
 
     def product(node: Node, current: Node) -> Expansion | None:
         replacement = _of_windows(current, costs) or sum_of_windows(current, costs)
-        return None if replacement is None else by(replacement)
+        return None if replacement is None else replaced_by(replacement)
 
     if not any(isinstance(n.op.kind, View) and n.op.kind.sliding for n in graph.nodes):
         return graph

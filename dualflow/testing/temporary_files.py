@@ -53,7 +53,7 @@ class TemporaryFile:
 
 @dataclass(frozen=True, slots=True)
 class TemporaryFolder:
-    """A folder of a test.
+    """A temporary folder of a test.
 
     Attributes:
         full_path: its path.

@@ -297,7 +297,7 @@ def _load(session: Session, values: list[tuple[Variable, Array]]) -> None:
 
 
 def _key(folder: Folder, name: str) -> str:
-    """The array of the variable ``name``."""
+    """The key under which a checkpoint has the array of the variable ``name``."""
     if name in folder.entries:
         return name
     keys = [node.key for node in from_json(folder) if node.variable == name and node.key is not None]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import dualflow as df
-from dualflow.function.run_eagerly import FALLBACKS
+from dualflow.function.run_eagerly import CALL_MODE
 
 X = df.constant([1.0, 2.0])
 
@@ -108,7 +108,7 @@ def test_concrete_functions_stay_compiled():
 @pytest.mark.parametrize("around", [lambda f: f, df.function], ids=["eager", "traced"])
 def test_an_inlined_function_has_no_trace(around):
     f = df.function(lambda x: x if df.reduce_sum(x) > 0.0 else -x)
-    with FALLBACKS.inlined():
+    with CALL_MODE.inlined():
         result = around(lambda x: f(x) + 1.0)(df.constant([-2.0]))
     assert result.numpy().tolist() == [3.0]
     assert f.experimental_get_tracing_count() == 0
@@ -118,15 +118,15 @@ def test_an_inlined_function_has_no_trace(around):
 
 def test_only_the_thread_that_requests_is_inlined():
     f = df.function(lambda x: x * 2.0)
-    with FALLBACKS.inlined(), ThreadPoolExecutor(1) as pool:
+    with CALL_MODE.inlined(), ThreadPoolExecutor(1) as pool:
         pool.submit(f, df.constant(1.0)).result()
     assert f.experimental_get_tracing_count() == 1
 
 
 def test_inlined_blocks_may_nest_and_fail():
     f = df.function(lambda x: x * 2.0)
-    with FALLBACKS.inlined():
-        with pytest.raises(KeyError), FALLBACKS.inlined():
+    with CALL_MODE.inlined():
+        with pytest.raises(KeyError), CALL_MODE.inlined():
             raise KeyError
         f(df.constant(1.0))
     assert f.experimental_get_tracing_count() == 0

@@ -218,4 +218,4 @@ class TestErrorMessages(ErrorCases):
     cases: ClassVar = {
         name: (call, kind, what, re.escape(remedy)) for name, (call, kind, what, remedy) in CASES.items()
     }
-    raised_in = ("ops/picking.py",)
+    raised_in = ("ops/advanced_indexing.py",)

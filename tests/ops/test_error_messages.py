@@ -516,7 +516,7 @@ CASES = {
     "assigning to a tensor": (lambda: V.assign(V), AttributeError, "does not change", "variables"),
 }
 OTHERWISE_TESTED = {
-    "ops/picking.py": "in test_picking.py",
+    "ops/advanced_indexing.py": "in test_advanced_indexing.py",
     "ops/measuring.py": "in tests/saved/test_hostile.py, as only texts of graphs have other variables",
     "ops/size_formulas.py": "in tests/graph/test_parser.py, as only texts of graphs are parsed",
     "ops/cotangent_shapes.py": "in tests/gradient/test_cotangent_shapes.py",

@@ -289,7 +289,7 @@ class _CKernelWriter:
             self.lines.add(f"{self._element(target)} = {self._element(tile.place)};")
 
     def _scratch(self, scratch: ks.ScratchBuffer) -> None:
-        """Write nothing: the buffer is a parameter."""
+        """Record the dtype of a scratch buffer, which is a parameter of the C function."""
         self.dtypes[scratch.buffer] = scratch.dtype
 
     def _stack_scratch(self, scratch: ks.StackScratch) -> None:

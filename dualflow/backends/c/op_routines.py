@@ -1,4 +1,4 @@
-"""Ops without a loop nest that exported programs have as routines: sorting, searching, positions in rows."""
+"""C routines for ops that are no loop nests: sort, argsort, top-k, searchsorted, take_along_axis."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class CCheck(NamedTuple):
 
 
 class CProgram:
-    """The C function of a plan, and what it calls.
+    """The C source of a plan: the exported function, its kernels and routines.
 
     Attributes:
         plan: the plan.
@@ -420,7 +420,7 @@ class CProgram:
         )
 
     def _op_routine(self, call: CallRoutine) -> None:
-        """A call of the routine of an op."""
+        """Write a call of the C routine for an op."""
         node, routine = call.node, op_routine(call.node)
         assert routine is not None, "ops without a routine are refused"
         self.routines.update(routine.functions)

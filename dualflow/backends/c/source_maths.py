@@ -82,7 +82,7 @@ class CMaths(TextMaths[CValue]):
     bitwise_and, bitwise_or, bitwise_xor = _bitwise("&"), _bitwise("|"), _bitwise("^")
 
     def left_shift(self, x: CValue, y: CValue) -> CValue:
-        """Zeros shifted in; the distance is read modulo the number of bits."""
+        """The shift count is taken modulo the width; zeros are shifted in."""
         unsigned = c_type(UNSIGNED[max(x.dtype.size, 4)])
         return self.expression(
             x.dtype, f"({c_type(x.dtype)})(({unsigned}){x.text} << {self._distance(x, y)})"

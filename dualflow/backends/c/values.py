@@ -94,7 +94,7 @@ _DECLARED: Final = re.compile(r" *(?:const )?(?:u?int\d+_t|int|bool|(?:float|dou
 
 
 MARK: Final = "written by dualflow"
-"""In the first line of each exported file, by which it is recognised."""
+"""Marks exported files, in their first line: files with it may be overwritten."""
 
 
 class CValue(NamedTuple):

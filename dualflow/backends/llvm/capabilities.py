@@ -10,7 +10,7 @@ from dualflow.graph.options import CompileOptions
 
 
 def capabilities() -> Capabilities:
-    """The capabilities: all, with this machine's vector width and caches; no strided products with BLAS."""
+    """What the LLVM backend can do on this machine: vector width, caches, threads, kinds of products."""
     has_own_gemm = gemm_or_blas.uses_own_gemm()
     return Capabilities(
         strided_products=has_own_gemm,

@@ -247,7 +247,7 @@ class KernelValues:
     # Failures
 
     def _number(self, check: KernelCheck) -> EmittedValue:
-        """The number of a check in the status."""
+        """The number that the status has if this check fails."""
         return self._arguments.first_check + self.checks.setdefault(check, len(self.checks))
 
     def fail_unless(self, ok: EmittedValue, message: str, statement: Compute | BoundsCheck) -> None:

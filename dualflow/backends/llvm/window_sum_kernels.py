@@ -151,7 +151,7 @@ def routine(element: DType, bits: int, row: FilterRow) -> IrSource:
 
 
 class _Block(NamedTuple):
-    """Adjacent windows, for a vector of channels.
+    """A block of adjacent windows, computed for one vector of channels.
 
     Attributes:
         image: the address of the image.

@@ -424,7 +424,7 @@ class CallWriter(ABC):
             self.lines.add(f"{stack} = doubled({stack}, {self.number(INITIAL_CAPACITY * count)})")
 
     def _point(self, row: StackRow, iteration: str) -> None:
-        """Write the assignment of this iteration's row: a slice of its stack."""
+        """Write the assignment of the current iteration's row, a slice of the stacked array."""
         stack, count = self.buffer(row.stack.buffer, row.dtype), self.number(row.nbytes // row.dtype.size)
         begin = f"{iteration} * {count}" + (
             f" + {self.number(row.stack.offset)}" if row.stack.offset != 0 else ""

@@ -190,7 +190,7 @@ _MESSAGES = ("Event", "Summary")
 
 
 def _own(name: str) -> Any:
-    """dualflow's own value of a name, with TensorFlow 1's arguments."""
+    """dualflow's object for a TensorFlow 1 name, wrapped to take TensorFlow 1's arguments."""
     if name in _OF_LINALG:
         return named(getattr(dualflow.linalg, _OF_LINALG[name]))
     if name in _MESSAGES:

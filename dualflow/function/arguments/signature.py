@@ -84,7 +84,7 @@ class Signature:
         return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
 
     def _as_specified(self, call: CallArguments) -> CallArguments:
-        """``call`` with the specs of the input signature in its key, which may have dynamic sizes."""
+        """``call``, keyed by the specs of the input signature instead of those of its arguments."""
         specs = [
             TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
         ]

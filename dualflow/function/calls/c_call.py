@@ -146,7 +146,7 @@ def _input_spec(number: int, spec: TensorSpec, indices: Mapping[tuple[int, int],
     """
     axes = [(number, axis) for axis in range(spec.rank)]
     pairs = zip(axes, spec.shape, strict=True)
-    shape = [_size_in_parameter(indices[axis]) if axis in indices else d for axis, d in pairs]
+    shape = [_encoded_parameter(indices[axis]) if axis in indices else d for axis, d in pairs]
     return ArraySpec(spec.dtype.dtype, tuple(shape))  # type: ignore[arg-type]  # no size is dynamic
 
 
@@ -158,12 +158,12 @@ def _output_spec(number: int, spec: TensorSpec, indices: Sequence[Sequence[int]]
     if is_static(spec.shape):
         return _array_spec(spec)
     pairs = zip(spec.shape, indices[number], strict=True)
-    shape = [d if type(d) is int else _size_in_parameter(index) for d, index in pairs]
+    shape = [d if type(d) is int else _encoded_parameter(index) for d, index in pairs]
     return ArraySpec(spec.dtype.dtype, tuple(shape))
 
 
-def _size_in_parameter(index: int) -> int:
-    """The code that :class:`ArraySpec` has for a size that a launch parameter holds."""
+def _encoded_parameter(index: int) -> int:
+    """The negative number by which :class:`ArraySpec` refers to a size in a launch parameter."""
     return -1 - index
 
 

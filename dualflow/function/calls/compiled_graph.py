@@ -342,7 +342,7 @@ class CompiledGraph:
 
     @property
     def executed(self) -> float:
-        """The work that its kernels execute, divided by that of their ops; 1 if it is not compiled yet."""
+        """Executed work divided by the work of the ops: above 1 with recomputation, 1 before compiling."""
         if "executable" not in vars(self):
             return 1.0
         return self.backend.compile_stats(self.executable).executed

@@ -128,7 +128,7 @@ def _run(*arrays: Array, interpreted: InterpretedSpec) -> tuple[Array, ...]:
 def changed_sizes(
     carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
 ) -> list[tuple[int, int]]:
-    """The indices of carried values, and axes whose sizes an iteration changes; without ``changing``."""
+    """``(index, axis)`` of each carried size that an iteration changes, without those in ``changing``."""
     differing = []
     for place, spec in enumerate(carry):
         for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):

@@ -64,6 +64,6 @@ def write_onnx(
 
 
 def _name(capture: Capture) -> str:
-    """The name of a captured variable; of a tensor, what it is."""
+    """The name of a captured variable; ``captured`` for a tensor."""
     name = capture.source.name if capture.variable else None
     return name.removesuffix(":0") if name else "captured"

@@ -55,7 +55,7 @@ def with_shapes(
 
 
 def broadcast_shapes(shapes: Sequence[Sequence[Any]]) -> list[list[int]]:
-    """``shapes`` with the sizes that an elementwise op requires: those of the result, or 1."""
+    """Each of ``shapes`` with its sizes replaced by those of the broadcast result, or 1."""
     rank = max(map(len, shapes))
     target: list[int] = [1] * rank
     for shape in shapes:

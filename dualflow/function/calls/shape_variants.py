@@ -70,7 +70,7 @@ class ShapeVariants(Generic[T]):
         return variant
 
     def for_all_sizes(self, trace: T, inputs: Sequence[Any]) -> T | None:
-        """``trace`` for all sizes; axes have one size in it if their sizes in ``inputs`` are equal.
+        """The specialisation for all sizes, in which axes that are equal in ``inputs`` share a size variable.
 
         Its ops decide alike for these sizes. Whether native programs serve them is known when it is compiled.
         None if ops decide in too many ways.

@@ -254,7 +254,7 @@ class SizeInference:
         return self.tracer.builder.add(node.op, inputs, {"cond": spec}, node.origin).outputs
 
     def _loop(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        """A loop; a size that iterations change is a variable, which each iteration binds anew."""
+        """The outputs of a loop; each size that iterations change is a new size variable in the body."""
         loop = loop_of(node)
         carried, stacks, invariants = loop.parts(list(inputs))
         if loop.scanned and loop.length is None and stacks[0].spec.shape[0] is not None:

@@ -209,7 +209,7 @@ class TracedGraph:
         return (options.capabilities & capabilities_of(options.backend)).symbolic_sizes
 
     def _is_served_by(self, graph: CompiledGraph) -> bool:
-        """Whether ``graph`` runs calls of all the sizes that this trace is for."""
+        """Whether ``graph`` serves all sizes of this specialisation; remembers that it has."""
         served = graph.is_interpreted() or graph.serves_all_sizes
         self.has_served |= served
         return served
@@ -237,7 +237,7 @@ class TracedGraph:
 
     @property
     def rewrites(self) -> list[str]:
-        """A line for each active rewrite of users: where it has changed the compiled graphs."""
+        """A line for each active user-defined rewrite: the places where it changed the compiled graphs."""
         active = self.active_options
         pairs = [pair for (_, options), pair in self._by_sources.items() if options == active]
         matches = [*self.compiled.matches, *(match for pair in pairs for match in pair.matches)]

@@ -63,7 +63,7 @@ def trace_body(
 
 
 def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
-    """The graph of ``function``, which maps tensors to a list of tensors, and captures none."""
+    """The graph of ``function``, a function from tensors to a list of tensors, without captures."""
     body = trace_body(function, specs, lambda tensors: tensors)
     assert not body.reads, "a body reads nothing but its inputs"
     return body.graph(body.arguments, body.outputs)

@@ -120,7 +120,7 @@ def _joint_vjp(
 LATE_SIZES: Final = in_text(
     Op(
         name="late_sizes",
-        doc="""``compute(*inputs)``; ``result`` returns its specs for those of the inputs.
+        doc="""Computes ``compute(*inputs)``; ``result(*input_specs)`` returns the specs of the results.
 
         The last ``integers`` inputs are passed as Python integers.
         """,

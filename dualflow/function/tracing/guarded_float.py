@@ -1,4 +1,4 @@
-"""Floats that Python code computes from dynamic sizes of its trace: ``1.0 / x.shape[0]``."""
+"""Python floats computed from dynamic sizes of a trace: ``1.0 / x.shape[0]``."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class PythonDraws:
         return [*(lines[id(g)] for g in advanced if id(g) in lines), *(unplaced if alone else [])]
 
     def clocks(self, called: Collection[str]) -> list[FrozenRead]:
-        """Those of the ``called`` clocks that the function's code names."""
+        """The clocks in ``called`` that the function's code reads by name."""
         reads = _reads(self._captured, _MAX_CALL_DEPTH, _clock_of) if called else ()
         return list(dict.fromkeys(read for clock, read in reads if clock in called))
 

@@ -71,7 +71,7 @@ def diagram(graph: Graph) -> Diagram:
 
 
 class _Drawing:
-    """Builds one diagram, with the names of its values and other titles for the boxes of its inputs."""
+    """Builds one diagram; ``titles`` replaces the titles of input boxes."""
 
     def __init__(self, graph: Graph, names: Mapping[Value, str], titles: Mapping[Value, str]) -> None:
         self._graph = graph

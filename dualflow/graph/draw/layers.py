@@ -57,7 +57,7 @@ class Link:
 def rows_of(count: int, wires: Sequence[tuple[int, int]]) -> list[int]:
     """The row of each of ``count`` boxes.
 
-    Every wire, a source and a target, runs down. The sum of the rows that wires run over is minimal.
+    Every wire, a source and a target, runs down. The total length of the wires in rows is minimal.
 
     >>> rows_of(4, [(0, 1), (1, 2), (3, 2)])
     [0, 1, 2, 1]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.over_bodies import map_bodies
-from dualflow.graph.rewrite import Expansion, by, expand, without
+from dualflow.graph.rewrite import Expansion, expand, removal, replaced_by
 from dualflow.graph.scalars import bodies
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Opaque
@@ -68,7 +68,7 @@ def nodes_with_effects(nodes: Iterable[Node]) -> list[Node]:
 def drop_assignments(graph: Graph) -> Graph:
     """``graph`` without assignment nodes, in bodies too."""
     graph = map_bodies(graph, drop_assignments)
-    return expand(graph, lambda node: without(node) if node.op is ASSIGNMENT else None, (Opaque,))
+    return expand(graph, lambda node: removal(node) if node.op is ASSIGNMENT else None, (Opaque,))
 
 
 def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
@@ -82,7 +82,7 @@ def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
         else:
             attrs = {name: spec.with_variables(others) for name, spec in _assigning(node).items()}
         specs = [v.spec for v in node.outputs]
-        return by(
+        return replaced_by(
             Node(node.op, node.inputs, {**node.attrs, **attrs}, specs, node.origin, node.merged_origins)
         )
 

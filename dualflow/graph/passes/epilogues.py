@@ -7,7 +7,7 @@ from typing import Final
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.algebra import uniform
-from dualflow.graph.rewrite import Expansion, by, reading, rebuild, without
+from dualflow.graph.rewrite import Expansion, rebuild, removal, replaced_by, with_replaced_inputs
 from dualflow.graph.scalar_functions import scalar_op_of
 from dualflow.ops.contraction import MATMUL, PRODUCT_ADD
 from dualflow.scalar import ScalarOp
@@ -39,8 +39,8 @@ def add_in_products(graph: Graph) -> Graph:
 
     def added(node: Node, current: Node) -> Expansion | None:
         if node in sums:
-            return by(reading(_product_add(node, sums[node]), replaced))
-        return without(node) if node in unused else None
+            return replaced_by(with_replaced_inputs(_product_add(node, sums[node]), replaced))
+        return removal(node) if node in unused else None
 
     return rebuild(graph, added, replaced)
 

@@ -13,7 +13,7 @@ from dualflow.graph.passes.common_subexpressions import merge_common_subexpressi
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
+from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, removal
 from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 from dualflow.graph.views import base_of, is_generated
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul, Reduce, View
@@ -122,5 +122,5 @@ def _with_hoisted_as_inputs(place: int, parts: Sequence[_HoistableNodes]) -> Gra
             if i == place:
                 replaced[value] = inputs[-1]
     removed = {v.node for v in replaced}
-    lighter = rebuild(graph, lambda node, _: without(node) if node in removed else None, replaced)
+    lighter = rebuild(graph, lambda node, _: removal(node) if node in removed else None, replaced)
     return eliminate_dead_code(replace(lighter, inputs=tuple(inputs)))

@@ -10,7 +10,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, expand, rebuild, without
+from dualflow.graph.rewrite import Expansion, expand, rebuild, removal
 from dualflow.ops.op_kinds import Loop, Opaque
 from dualflow.ops.record import Effect
 
@@ -57,7 +57,7 @@ def for_all_iterations(draw: Node, length: int) -> dict[str, Any]:
 def with_rows(body: Graph, draw: Node, at: int) -> Graph:
     """``body`` with ``draw`` replaced by a row: a new input with index ``at``."""
     row = Value(draw.output.spec)
-    rebuilt = rebuild(body, lambda node, _: without(node) if node is draw else None, {draw.output: row})
+    rebuilt = rebuild(body, lambda node, _: removal(node) if node is draw else None, {draw.output: row})
     return replace(rebuilt, inputs=(*body.inputs[:at], row, *body.inputs[at:]))
 
 

@@ -21,7 +21,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
 from dualflow.graph.passes.over_bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
+from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, removal
 from dualflow.graph.views import row_major, sizes
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import RESHAPE
@@ -96,7 +96,7 @@ class _LoopRewriter:
         new = [Value(p.node.output.spec) for p in batchable.before]
         replaced = {p.node.output: v for p, v in zip(batchable.before, new, strict=True)}
         removed = {p.node for p in batchable.before}
-        nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in removed else None, replaced)
+        nodes = rebuilt(body.nodes, lambda node, _: removal(node) if node in removed else None, replaced)
         outputs = list(body.outputs)
         for s in batchable.sums:
             outputs[s.place], more = _sum([replaced.get(v, v) for v in s.kept], outputs[s.place].node)

@@ -7,7 +7,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, by, expand
+from dualflow.graph.rewrite import Expansion, expand, replaced_by
 from dualflow.ops.op_kinds import Elementwise
 
 
@@ -32,7 +32,7 @@ def _looped(node: Node) -> Expansion | None:
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
     scanned, invariants = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
     loop = LoopSpec(body, carried=0, scanned=len(scanned), length=None)
-    return by(
+    return replaced_by(
         Node(LOOP, [*scanned, *invariants], {"loop": loop}, node.specs, node.origin, node.merged_origins)
     )
 

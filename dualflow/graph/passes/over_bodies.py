@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dualflow.graph.ir import BodySpec, Graph, Node
-from dualflow.graph.rewrite import Expansion, by, expand
+from dualflow.graph.rewrite import Expansion, expand, replaced_by
 from dualflow.ops.op_kinds import Cond, Loop
 
 Transform = Callable[[Graph], Graph]
@@ -30,6 +30,8 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
         new = spec.with_bodies(change)
         if new is spec:
             return None
-        return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.merged_origins))
+        return replaced_by(
+            Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.merged_origins)
+        )
 
     return expand(graph, changed, (Cond, Loop))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, rebuild, without
+from dualflow.graph.rewrite import Expansion, rebuild, removal
 from dualflow.graph.views import sizes
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.indexing import GETITEM
@@ -41,7 +41,7 @@ def cut_products(graph: Graph) -> Graph:
     def cut(node: Node, _: Node) -> Expansion | None:
         if node in parts:
             return _product_of_parts(node, parts[node], replaced)
-        return without(node) if node in unused else None
+        return removal(node) if node in unused else None
 
     return rebuild(graph, cut, replaced) if parts else graph
 

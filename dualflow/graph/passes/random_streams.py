@@ -7,7 +7,7 @@ from typing import Any
 from dualflow.core.dispatch import Engine
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.over_bodies import map_bodies
-from dualflow.graph.rewrite import Expansion, by, expand
+from dualflow.graph.rewrite import Expansion, expand, replaced_by
 from dualflow.ops.record import Effect
 
 
@@ -22,7 +22,7 @@ def with_streams_of(graph: Graph, engine: Engine) -> Graph:
         if own is source:
             return None
         attrs = {**node.attrs, "generator": own}
-        return by(
+        return replaced_by(
             Node(
                 node.op, node.inputs, attrs, [v.spec for v in node.outputs], node.origin, node.merged_origins
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, by, reading, rebuild, without
+from dualflow.graph.rewrite import Expansion, rebuild, removal, replaced_by, with_replaced_inputs
 from dualflow.graph.scalar_functions import scalar_op_of
 from dualflow.ops.op_kinds import Scatter
 from dualflow.ops.scattering import ADD_ND
@@ -28,8 +28,8 @@ def add_in_scatters(graph: Graph) -> Graph:
 
     def added(node: Node, current: Node) -> Expansion | None:
         if node in sums:
-            return by(reading(_onto(node, *sums[node]), replaced))
-        return without(node) if node in unused else None
+            return replaced_by(with_replaced_inputs(_onto(node, *sums[node]), replaced))
+        return removal(node) if node in unused else None
 
     return rebuild(graph, added, replaced)
 

@@ -9,7 +9,7 @@ from dualflow.core.records import NamedTuple, replace
 from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, rebuild, without
+from dualflow.graph.rewrite import Expansion, rebuild, removal
 from dualflow.ops.op_kinds import Cond, Loop
 
 
@@ -40,7 +40,7 @@ def trim_control(graph: Graph) -> Graph:
 
     def trimmed(node: Node, current: Node) -> Expansion | None:
         if node not in needed:
-            return without(node)
+            return removal(node)
         if node in parts:
             return _part_of(current, parts[node], [i for i, v in enumerate(node.outputs) if v in live])
         used = needs.get(node)

@@ -12,7 +12,7 @@ from dualflow.graph.control_ops import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.trip_count import trip_count
-from dualflow.graph.rewrite import Expansion, by, copied, expand
+from dualflow.graph.rewrite import Expansion, copied, expand, replaced_by
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 from dualflow.ops.arrangement import RESHAPE
@@ -45,7 +45,7 @@ def _simplified_loop(node: Node) -> Expansion | None:
         return None  # scalars stay in registers; large stacks grow with the iterations
     attrs = {"loop": loop.as_new_loop(condition=None, length=iterations)}
     specs = LOOP.specs([v.spec for v in node.inputs], attrs)
-    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
+    return replaced_by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
 
 
 def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
@@ -58,7 +58,7 @@ def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
         shape = Shape((iterations, *tuple(specs[place].shape)[1:]))
         specs[place] = TensorSpec.of(shape, specs[place].dtype)
     attrs = {"loop": loop.as_new_loop(length=iterations)}
-    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
+    return replaced_by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
 
 
 def _may_preallocate(node: Node, iterations: int) -> bool:

@@ -124,7 +124,7 @@ def searchsorted(
         out_type: the dtype of the result: int32 or int64.
 
     Returns:
-        Of the shape of ``values``: the number of elements of the row before the value.
+        A tensor with the shape of ``values``: the number of elements before each insertion point.
 
     Raises:
         InvalidArgumentError: another side, or sizes that differ.

@@ -77,7 +77,7 @@ class MapMessage(Message, Generic[M]):
 
 @entry
 class Features(MapMessage[Feature]):
-    """Features by their names.
+    """A mapping from names to features.
 
     Args:
         feature: the features.

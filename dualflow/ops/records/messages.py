@@ -165,7 +165,7 @@ class Values(list[V]):
 
 
 def nothing() -> None:
-    """What a list that belongs to no feature does when it changes."""
+    """The ``changed`` callback of a list that belongs to no feature: does nothing."""
 
 
 def shown(value: Any) -> str:

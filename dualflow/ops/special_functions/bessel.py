@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.comparison import equal
 from dualflow.ops.selection import where
-from dualflow.ops.special_functions.scipys import SpecialFunction, apply, between, by_scipy
+from dualflow.ops.special_functions.scipy_kernels import SpecialFunction, apply, between, by_scipy
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

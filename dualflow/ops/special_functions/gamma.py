@@ -22,7 +22,7 @@ from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers
 from dualflow.ops.special_functions import gamma_elements
 from dualflow.ops.special_functions.incomplete_gamma import derivative_by_order
-from dualflow.ops.special_functions.scipys import (
+from dualflow.ops.special_functions.scipy_kernels import (
     SpecialFunction,
     apply,
     between,

@@ -10,7 +10,7 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.exponential import exp
 from dualflow.ops.powers import log
 from dualflow.ops.selection import where
-from dualflow.ops.special_functions.scipys import SpecialFunction, apply, between, by_scipy
+from dualflow.ops.special_functions.scipy_kernels import SpecialFunction, apply, between, by_scipy
 from dualflow.ops.trigonometric import cos, sin
 
 if TYPE_CHECKING:

@@ -234,7 +234,7 @@ class _Translation:
 
 
 def _complement(members: str) -> str:
-    """The members of the class of all other characters, but bytes that are no UTF-8."""
+    """The members of a negated character class: all other characters, without invalid UTF-8 bytes."""
     inside = re.compile(f"[{members}]")
     ascii_part = "".join(re.escape(chr(i)) for i in range(128) if not inside.match(chr(i)))
     return ascii_part + r"\x80-\ud7ff\ue000-\U0010ffff"

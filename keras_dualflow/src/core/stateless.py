@@ -9,13 +9,13 @@ from typing import Any
 
 from keras.src.backend.common.stateless_scope import StatelessScope as StatelessScope
 
-from dualflow.function.run_eagerly import FALLBACKS
+from dualflow.function.run_eagerly import CALL_MODE
 
 _enter, _leave = StatelessScope.__enter__, StatelessScope.__exit__
 
 
 def _enter_inlined(self: Any) -> Any:
-    self._inlined = FALLBACKS.inlined()
+    self._inlined = CALL_MODE.inlined()
     self._inlined.__enter__()
     return _enter(self)
 

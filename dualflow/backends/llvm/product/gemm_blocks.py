@@ -114,7 +114,7 @@ def _copied_if_required(
     copy: EmittedValue,
     counts: tuple[EmittedValue, EmittedValue],
 ) -> list[EmittedValue]:
-    """The address and strides of a block of A, or of its copy if the table has a copy stride."""
+    """The address and strides of a block of A, which is packed first if a copy stride is set."""
 
     def copied() -> list[EmittedValue]:
         depth, rows = counts

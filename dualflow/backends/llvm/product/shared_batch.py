@@ -52,7 +52,7 @@ def routine() -> IrSource:
 
 
 def _emit_entry(module: LlvmModule, body: str) -> None:
-    """Emit the routine: the parallel loop."""
+    """Emit the entry function: a parallel loop over the batch."""
     arguments = ("table", "x", "y", "out", "scratch", "pool", "pfor")
     function = module.function(NAME, VOID, [(name, PTR) for name in arguments])
     ir = function.builder

@@ -404,7 +404,7 @@ def _references_are_counted(tensor_class: type, slot: int) -> bool:
 
 
 def _arrays_are_as_assumed() -> bool:
-    """Whether the fields of ndarray are as assumed, for arrays that differ in each of them."""
+    """Whether ndarray's fields have the assumed offsets, tested with arrays that differ in each field."""
     cube = np.zeros((3, 5, 7), np.float32)
     frozen = np.arange(4)
     frozen.flags.writeable = False
