@@ -1,7 +1,7 @@
 """The import hook that adds this backend to Keras's list of backends.
 
 While this backend is chosen, five modules of Keras are compiled with one more branch
-(:mod:`keras_dualflow.branches`), and seven are patched after they are loaded (:mod:`keras_dualflow.patches`).
+(:mod:`keras_dualflow.branches`), and ten are patched after they are loaded (:mod:`keras_dualflow.patches`).
 They are located by Python's own finders; the import of all other modules is unchanged.
 """
 

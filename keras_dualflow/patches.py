@@ -14,6 +14,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, Final
 
+from dualflow.eager.replicas import INITIAL_VALUE
 from keras_dualflow.all_or_none import loading_all_or_none
 from keras_dualflow.branches import structure_error
 from keras_dualflow.choice import NAME
@@ -133,6 +134,41 @@ def _export_onnx(names: dict[str, Any]) -> None:
     names["export_onnx"] = archives.export_onnx
 
 
+def _scale_losses(names: dict[str, Any]) -> None:
+    """Scale losses by the replica's part of the batch, as Keras does on TensorFlow."""
+    names["scale_loss_for_distribution"] = _on_replicas("scaled_loss")
+    names["unscale_loss_for_distribution"] = _on_replicas("unscaled_loss")
+
+
+def _on_replicas(name: str) -> Callable[[Any], Any]:
+    """A function of a loss, of :mod:`keras_dualflow.replicas`, which is loaded in a strategy's scope only."""
+
+    def call(value: Any) -> Any:
+        if INITIAL_VALUE.get() is None:
+            return value
+        return getattr(import_module("keras_dualflow.replicas"), name)(value)
+
+    return call
+
+
+def _sum_gradients(class_name: str) -> Callable[[dict[str, Any]], None]:
+    """A patch of ``apply`` of an optimizer, which adds the gradients of all replicas first."""
+
+    def patch_class(names: dict[str, Any]) -> None:
+        apply = names[class_name].apply
+
+        @functools.wraps(apply)
+        def summed(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+            if INITIAL_VALUE.get() is None:
+                return apply(self, grads, trainable_variables)
+            replicas = import_module("keras_dualflow.replicas")
+            return replicas.with_summed_gradients(apply)(self, grads, trainable_variables)
+
+        names[class_name].apply = summed
+
+    return patch_class
+
+
 def _stands_in_for_tensorflow() -> bool:
     """Whether ``import tensorflow`` imports dualflow."""
     return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
@@ -144,6 +180,13 @@ PATCHES: Final = {
         ("TensorBoard.summary", "keras_model_summary"), _write_with_dualflow
     ),
     "keras.src.export.onnx": Patch(("export_onnx",), _export_onnx),
+    "keras.src.losses.loss": Patch(
+        ("scale_loss_for_distribution", "unscale_loss_for_distribution"), _scale_losses
+    ),
+    "keras.src.optimizers.base_optimizer": Patch(("BaseOptimizer.apply",), _sum_gradients("BaseOptimizer")),
+    "keras.src.optimizers.loss_scale_optimizer": Patch(
+        ("LossScaleOptimizer.apply",), _sum_gradients("LossScaleOptimizer")
+    ),
     "keras.src.saving.saving_api": Patch(("load_weights",), _load_all_or_none),
     "keras.src.utils.backend_utils": Patch(
         (

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from dualflow.data.experimental_functions import cardinality as cardinality
     from dualflow.data.experimental_functions import enable_debug_mode as enable_debug_mode
     from dualflow.data.experimental_functions import get_single_element as get_single_element
+    from dualflow.data.options import AutoShardPolicy as AutoShardPolicy
+    from dualflow.data.options import DistributeOptions as DistributeOptions
     from dualflow.data.stage import AUTOTUNE as AUTOTUNE
     from dualflow.data.stage import INFINITE_CARDINALITY as INFINITE_CARDINALITY
     from dualflow.data.stage import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
@@ -22,6 +24,7 @@ _publish(
         "dualflow.data.experimental_functions": (
             "assert_cardinality cardinality enable_debug_mode get_single_element"
         ),
+        "dualflow.data.options": "AutoShardPolicy DistributeOptions",
         "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,41 @@ class ThreadingOptions:
     private_threadpool_size: int | None = None
 
 
+class AutoShardPolicy(enum.Enum):
+    """How ``Strategy.experimental_distribute_dataset`` divides a dataset among workers.
+
+    OFF leaves each worker the whole dataset; AUTO, DATA and HINT divide the rows of each batch. FILE, which
+    divides files, is refused: ``Strategy.distribute_datasets_from_function`` does so.
+
+    >>> import dualflow as df
+    >>> df.data.experimental.AutoShardPolicy.DATA.value
+    2
+    """
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+@dataclass(slots=True)
+class DistributeOptions:
+    """How a dataset is divided among the workers of ``df.distribute``.
+
+    Attributes:
+        auto_shard_policy: what is divided.
+        num_devices: ignored.
+
+    >>> import dualflow as df
+    >>> df.data.experimental.DistributeOptions().auto_shard_policy
+    <AutoShardPolicy.AUTO: 0>
+    """
+
+    auto_shard_policy: AutoShardPolicy = AutoShardPolicy.AUTO
+    num_devices: int | None = None
+
+
 @dataclass(slots=True)
 class Options:
     """The options that ``with_options`` sets for the transformations after it.
@@ -34,6 +70,7 @@ class Options:
         deterministic: False allows any order of the results of parallel calls, unless the ``map`` has its own
             ``deterministic``.
         threading: the numbers of threads.
+        experimental_distribute: how workers divide the dataset.
 
     >>> import dualflow as df
     >>> options = df.data.Options()
@@ -44,6 +81,7 @@ class Options:
 
     deterministic: bool | None = None
     threading: ThreadingOptions = field(default_factory=ThreadingOptions)
+    experimental_distribute: DistributeOptions = field(default_factory=DistributeOptions)
 
     def merge(self, options: Options) -> Options:
         """These options, overridden by those that are set in ``options``."""
@@ -54,7 +92,12 @@ class Options:
                 other.max_intra_op_parallelism or mine.max_intra_op_parallelism,
                 other.private_threadpool_size or mine.private_threadpool_size,
             ),
+            _distribution(self.experimental_distribute, options.experimental_distribute),
         )
+
+
+def _distribution(mine: DistributeOptions, other: DistributeOptions) -> DistributeOptions:
+    return mine if other.auto_shard_policy is AutoShardPolicy.AUTO else other
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

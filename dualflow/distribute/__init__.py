@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.data.dataset import Dataset as _Dataset
+    from dualflow.data.iterator import Iterator as _Iterator
     from dualflow.distribute import experimental as experimental
+    from dualflow.distribute.datasets import InputContext as InputContext
     from dualflow.distribute.options import CrossDeviceOps as CrossDeviceOps
     from dualflow.distribute.options import HierarchicalCopyAllReduce as HierarchicalCopyAllReduce
     from dualflow.distribute.options import InputOptions as InputOptions
@@ -29,13 +32,18 @@ if TYPE_CHECKING:
     from dualflow.distribute.strategy import in_cross_replica_context as in_cross_replica_context
     from dualflow.distribute.values import DistributedValues as DistributedValues
 
+    DistributedDataset = _Dataset
+    DistributedIterator = _Iterator
     RunOptions = _StrategyRunOptions
 
 _publish(
     globals(),
     modules=("experimental",),
     lazy={
+        "dualflow.data.dataset": "DistributedDataset=Dataset",
+        "dualflow.data.iterator": "DistributedIterator=Iterator",
         "dualflow.distribute": "experimental",
+        "dualflow.distribute.datasets": "InputContext",
         "dualflow.distribute.options": (
             "CrossDeviceOps HierarchicalCopyAllReduce InputOptions InputReplicationMode NcclAllReduce "
             "ReductionToOneDevice RunOptions=StrategyRunOptions"

@@ -12,6 +12,7 @@ from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.distribute.combining import all_reduced, gathered, reduced
+from dualflow.distribute.datasets import InputContext, distributed, from_function
 from dualflow.distribute.group import OneWorker, WorkerGroup
 from dualflow.distribute.options import BUCKET_BYTES
 from dualflow.distribute.reduce_op import ReduceOp, as_reduce_op
@@ -150,6 +151,59 @@ class Strategy:
         array([1, 2], dtype=int32)
         """
         return gathered(value, axis, self._group)
+
+    @entry
+    def experimental_distribute_dataset(self, dataset: object, options: object = None) -> Any:
+        """The part of a dataset of batches that belongs to this worker: its rows of each batch.
+
+        All workers iterate over the same batches, in the same random order; over a source with random access
+        each reads only its own rows.
+
+        Args:
+            dataset: a :class:`dualflow.data.Dataset` of batches of all replicas together.
+            options: ignored; an :class:`InputOptions`.
+
+        Returns:
+            A :class:`dualflow.data.Dataset`.
+
+        Raises:
+            DTypeError: ``dataset`` is something else.
+            InvalidArgumentError: its elements have no rows, or its options divide files.
+
+        >>> import dualflow as df
+        >>> batches = df.data.Dataset.range(4).batch(2)
+        >>> [x.numpy() for x in df.distribute.get_strategy().experimental_distribute_dataset(batches)]
+        [array([0, 1]), array([2, 3])]
+        """
+        return distributed(dataset, self._group.rank, self._group.size)
+
+    @entry
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: object = None
+    ) -> Any:
+        """The dataset that ``dataset_fn`` makes for this worker, of batches of one replica.
+
+        Args:
+            dataset_fn: takes an :class:`InputContext`, by which it selects files or elements, and returns a
+                :class:`dualflow.data.Dataset`.
+            options: ignored; an :class:`InputOptions`.
+
+        Returns:
+            A :class:`dualflow.data.Dataset`.
+
+        Raises:
+            DTypeError: ``dataset_fn`` returns something else.
+
+        >>> import dualflow as df
+        >>> def own_part(context):
+        ...     whole = df.data.Dataset.range(4)
+        ...     return whole.shard(context.num_input_pipelines, context.input_pipeline_id).batch(2)
+        >>> dataset = df.distribute.get_strategy().distribute_datasets_from_function(own_part)
+        >>> [x.numpy() for x in dataset]
+        [array([0, 1]), array([2, 3])]
+        """
+        group = self._group
+        return from_function(dataset_fn, InputContext(group.size, group.rank, group.size))
 
     def experimental_local_results(self, value: object) -> tuple[Any, ...]:
         """The values of the replicas of this process: a tuple of one.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from keras.src import tree
+from keras.src.losses import loss as loss_module
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.utils import traceback_utils
@@ -16,11 +17,13 @@ from keras.src.utils.python_utils import pythonify_logs
 import dualflow as df
 from dualflow.core.tracebacks import entry
 from dualflow.eager import initial_values
+from keras_dualflow import replicas
 from keras_dualflow.all_or_none import all_or_none
 from keras_dualflow.src.core.conversion import convert_to_numpy, shape
 from keras_dualflow.src.core.variable import Variable
 from keras_dualflow.src.training import loops
 from keras_dualflow.src.training.batches import batches_of, without_validation
+from keras_dualflow.src.training.parts import BatchPart, combined_logs, share_shuffles
 
 Batch = Any
 Logs = dict[str, Any]
@@ -42,9 +45,15 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
 
     def __init__(self) -> None:
         super().__init__()
+        self._distribute_strategy = df.distribute.get_strategy() if df.distribute.has_strategy() else None
         self.train_function: Callable[[Sequence[Batch]], Any] | None = None
         self.test_function: Callable[[Sequence[Batch]], Any] | None = None
         self.predict_function: Callable[[Sequence[Batch]], Any] | None = None
+
+    @property
+    def distribute_strategy(self) -> Any:
+        """The strategy in whose scope the model was created, or else the current one."""
+        return self._distribute_strategy or df.distribute.get_strategy()
 
     # the steps, which models may override
 
@@ -91,7 +100,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
             step = _compiled(self, self.predict_step)
 
             def predict(batches: Sequence[Batch]) -> Any:
-                outputs = [step(batch) for batch in batches]
+                outputs = [_predicted(self, step, batch) for batch in batches]
                 if len(outputs) == 1:
                     return outputs[0]
                 return tree.map_structure(lambda *x: df.concat(x, 0), *outputs)
@@ -131,7 +140,11 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         self._assert_compile_called("fit")
         self._eval_epoch_iterator = None
         data, validation_data = without_validation((x, y, sample_weight), validation_data, validation_split)
+        strategy = self.distribute_strategy
+        if strategy.num_replicas_in_sync > 1:
+            share_shuffles(strategy)
         batches = batches_of(
+            strategy,
             *data,
             batch_size=batch_size,
             steps_per_epoch=steps_per_epoch,
@@ -170,6 +183,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         batches = self._eval_epoch_iterator if cached else None
         if batches is None:
             batches = batches_of(
+                self.distribute_strategy,
                 x,
                 y,
                 sample_weight,
@@ -193,9 +207,16 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
     ) -> Any:
         """The model's predictions for all batches, as NumPy arrays. See Keras's documentation."""
         batches = batches_of(
-            x, batch_size=batch_size, steps_per_epoch=steps, steps_per_execution=self.steps_per_execution
+            self.distribute_strategy,
+            x,
+            batch_size=batch_size,
+            steps_per_epoch=steps,
+            steps_per_execution=self.steps_per_execution,
         )
         return loops.predict(self, batches, verbose, callbacks)
+
+    def _aggregate_additional_loss(self, loss: Any) -> Any:
+        return loss_module.scale_loss_for_distribution(super()._aggregate_additional_loss(loss))
 
     # one batch
 
@@ -249,12 +270,16 @@ def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, trainin
     y_pred = _prediction(model, x, training)
     loss = model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
     first = next(leaf for leaf in tree.flatten(x) if leaf is not None)
-    model._loss_tracker.update_state(loss, sample_weight=shape(first)[0])
+    mean = loss_module.unscale_loss_for_distribution(loss)
+    model._loss_tracker.update_state(mean, sample_weight=shape(first)[0])
     return y_pred, loss
 
 
 def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
     """``step`` as a traced function; its second batch size makes a trace for all batch sizes."""
+    strategy = model.distribute_strategy
+    if strategy.num_replicas_in_sync > 1:
+        return _on_replicas(model, strategy, step)
     if model.run_eagerly:
         return step
 
@@ -263,6 +288,34 @@ def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any
         return _values(step(data))
 
     return df.function(traced, autograph=False, reduce_retracing="batch")
+
+
+def _on_replicas(model: Any, strategy: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
+    """``step`` on this replica's part of a batch, with logs that are those of all replicas."""
+
+    def on_replica(data: Batch, fraction: Any) -> Any:
+        with replicas.fraction_of_batch(fraction):
+            logs = strategy.run(step, args=(data,))
+        return _values(combined_logs(model, strategy, logs))
+
+    run = on_replica
+    if not model.run_eagerly:
+        run = df.function(on_replica, autograph=False, reduce_retracing="batch")
+
+    def on_part(batch: Batch) -> Any:
+        if isinstance(batch, BatchPart):
+            return run(batch.data, df.constant(batch.fraction))
+        return run(batch, df.constant(1.0 / strategy.num_replicas_in_sync))
+
+    return on_part
+
+
+def _predicted(model: Any, step: Callable[[Batch], Any], batch: Batch) -> Any:
+    """The predictions for a batch, of all replicas if each has a part of it."""
+    outputs = step(batch)
+    if not isinstance(batch, BatchPart):
+        return outputs
+    return tree.map_structure(lambda x: model.distribute_strategy.gather(x, axis=0), outputs)
 
 
 def _values(logs: Any) -> Any:
@@ -277,7 +330,8 @@ def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[B
 
     def repeated(batches: Sequence[Batch]) -> Logs:
         if initial_values.restorations:
-            _build_metrics(model, batches[0])
+            first = batches[0]
+            _build_metrics(model, first.data if isinstance(first, BatchPart) else first)
         logs: Logs = {}
         for batch in batches:
             logs = compiled(batch)

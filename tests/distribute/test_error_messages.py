@@ -26,6 +26,12 @@ def options(**chosen: Any) -> Namespace:
     )
 
 
+def of_files() -> Any:
+    options = df.data.Options()
+    options.experimental_distribute.auto_shard_policy = df.data.experimental.AutoShardPolicy.FILE
+    return df.data.Dataset.range(4).batch(2).with_options(options)
+
+
 class TestErrors(ErrorCases):
     cases: ClassVar[dict[str, tuple[Any, ...]]] = {
         "a reduction that is neither a sum nor a mean": (
@@ -64,6 +70,34 @@ class TestErrors(ErrorCases):
             Invalid,
             "2 devices are listed, and this machine has 1 worker:",
             "launch -n 2",
+        ),
+        "no dataset": (
+            lambda: strategy.experimental_distribute_dataset([1]),
+            Wrong,
+            r"not \[1\]",
+        ),
+        "no dataset from a function": (
+            lambda: strategy.distribute_datasets_from_function(lambda context: 1),
+            Wrong,
+            "not 1",
+        ),
+        "a dataset without batches": (
+            lambda: strategy.experimental_distribute_dataset(df.data.Dataset.range(3)),
+            Invalid,
+            "has no rows",
+            r"dataset.batch\(n\)",
+        ),
+        "files": (
+            lambda: strategy.experimental_distribute_dataset(of_files()),
+            Invalid,
+            "AutoShardPolicy.FILE",
+            "distribute_datasets_from_function",
+        ),
+        "a batch that can't be divided": (
+            lambda: df.distribute.InputContext(num_replicas_in_sync=3).get_per_replica_batch_size(8),
+            Invalid,
+            "batch of 8 elements can't be divided among 3",
+            "multiple",
         ),
         "no worker": (lambda: launch(options(workers=0)), CommandError, "not 0"),
         "no program": (lambda: launch(options()), CommandError, "name one program"),

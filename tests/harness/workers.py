@@ -22,7 +22,7 @@ RESULTS = "WORKER_RESULTS"
 
 
 def launch(
-    words: Sequence[str], workers: int, *, env: Mapping[str, str] | None = None, timeout: float = 120
+    words: Sequence[str], workers: int, *, env: Mapping[str, str] | None = None, timeout: float = 400
 ) -> subprocess.CompletedProcess[str]:
     """``python -m dualflow launch -n WORKERS *words``, when it has ended."""
     require_mpi()

@@ -8,6 +8,8 @@ from keras.src.backend.common import KerasVariable
 
 import dualflow as df
 from dualflow.core.dispatch import AbstractComposite
+from dualflow.eager.replicas import INITIAL_VALUE
+from keras_dualflow import replicas
 from keras_dualflow.src.core.conversion import cast, convert_to_tensor
 
 
@@ -18,7 +20,12 @@ class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras
     ``GradientTape.gradient`` accepts it as a source.
     """
 
+    _strategy: Any = None
+    """The strategy of a metric's variable that is a sum over several replicas."""
+
     def _initialize(self, value: Any) -> None:
+        if self._synchronization == "on_read" and INITIAL_VALUE.get() is not None:
+            self._strategy = df.distribute.get_strategy()
         if isinstance(value, df.Variable):
             self._value = value
             return
@@ -32,7 +39,18 @@ class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras
             super()._initialize_with_initializer(initializer)
 
     def _direct_assign(self, value: Any) -> None:
-        self._value.assign(cast(value, self._dtype))
+        value = cast(value, self._dtype)
+        if self._strategy is not None:
+            value = replicas.split_total(value, self._strategy)
+        self._value.assign(value)
+
+    @property
+    def value(self) -> Any:
+        """The current value; of a metric's variable the sum over all replicas, outside of ``run``."""
+        value = super().value
+        if self._strategy is None or value is not self._value:  # in a StatelessScope
+            return value
+        return replicas.total(value, self._strategy)
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
         return convert_to_tensor(value, dtype=dtype)

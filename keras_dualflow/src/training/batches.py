@@ -10,23 +10,32 @@ from keras.src.trainers.data_adapters import array_slicing, data_adapter, data_a
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 import dualflow as df
+from dualflow.distribute.datasets import is_distributed
+from keras_dualflow.src.training.parts import PartAdapter
 
 
-def batches_of(x: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
+def batches_of(strategy: Any, x: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
     """An iterator over the epochs of data: arrays, a generator, a ``df.data.Dataset`` or another dataset.
+
+    With several replicas its batches are :class:`BatchPart` s.
 
     Raises:
         ValueError: ``x`` is a dataset, and there are targets or weights.
     """
+    whole = True
     if isinstance(x, df.data.Dataset):
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "When `x` is a dataset, its elements are (x, y) or (x, y, sample_weight); `y` and "
                 "`sample_weight` must be None."
             )
+        whole = strategy.num_replicas_in_sync == 1 or not is_distributed(x)
         x = DatasetAdapter(x, options.pop("class_weight", None))
         options.pop("batch_size", None)
-    return EpochIterator(x=x, y=y, sample_weight=sample_weight, **options)
+    batches = EpochIterator(x=x, y=y, sample_weight=sample_weight, **options)
+    if strategy.num_replicas_in_sync > 1:
+        batches.data_adapter = PartAdapter(batches.data_adapter, strategy, whole)
+    return batches
 
 
 def without_validation(data: tuple[Any, Any, Any], validation_data: Any, split: float) -> tuple[Any, Any]:

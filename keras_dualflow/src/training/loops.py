@@ -13,6 +13,7 @@ from keras.src.backend import config
 from keras.src.utils.python_utils import pythonify_logs
 
 from keras_dualflow.src.core.conversion import convert_to_numpy
+from keras_dualflow.src.training.parts import average_statistics
 
 
 class Validation(NamedTuple):
@@ -66,6 +67,8 @@ def _epoch(
         callbacks.on_train_batch_end(last_step, last)
         if model.stop_training:
             break
+    if model.distribute_strategy.num_replicas_in_sync > 1:
+        average_statistics(model, model.distribute_strategy)
     logs = dict(model._get_metrics_result_or_logs(last))
     if validation is not None and model._should_eval(epoch, validation.frequency):
         x, y, sample_weight = validation.data

@@ -152,6 +152,42 @@ def check_a_merge_call_is_in_the_context_of_all_replicas() -> None:
     assert context_sum.numpy() == COUNT
 
 
+def check_rows_of_batches_are_divided() -> None:
+    """Whole batches, whatever the source, are those of one worker; a last one may leave a worker none."""
+    rows = df.data.Dataset.range(17)
+    for dataset in (rows.batch(8), rows.map(lambda x: x * 2).batch(8).prefetch(1), rows.batch(8).repeat(2)):
+        own = list(strategy.experimental_distribute_dataset(dataset))
+        whole = [strategy.gather(x, axis=0).numpy().tolist() for x in own]
+        assert whole == [x.numpy().tolist() for x in dataset]
+    dropped = strategy.experimental_distribute_dataset(rows.batch(8, drop_remainder=True))
+    assert dropped.element_spec.shape == [8 // COUNT]
+
+
+def check_shuffled_rows_are_divided_and_no_row_is_lost() -> None:
+    own = strategy.experimental_distribute_dataset(df.data.Dataset.range(30).shuffle(30).batch(4))
+    for _ in range(2):
+        rows = np.concatenate([strategy.gather(x, axis=0).numpy() for x in own])
+        assert sorted(rows.tolist()) == list(range(30))
+
+
+def check_a_function_makes_each_workers_dataset() -> None:
+    def own_part(context: Any) -> Any:
+        size = context.get_per_replica_batch_size(8)
+        rows = df.data.Dataset.range(16).shard(context.num_input_pipelines, context.input_pipeline_id)
+        return rows.batch(size)
+
+    own = strategy.distribute_datasets_from_function(own_part)
+    assert [x.shape for x in own] == [[8 // COUNT]] * 2
+    assert next(iter(own)).numpy()[0] == RANK
+
+
+def check_a_dataset_that_is_not_sharded_is_whole() -> None:
+    options = df.data.Options()
+    options.experimental_distribute.auto_shard_policy = df.data.experimental.AutoShardPolicy.OFF
+    dataset = df.data.Dataset.range(4).batch(2).with_options(options)
+    assert [x.numpy().tolist() for x in strategy.experimental_distribute_dataset(dataset)] == [[0, 1], [2, 3]]
+
+
 def check_training_is_that_of_one_worker() -> None:
     """The losses of 40 steps, with the batch shared among the workers, in compiled code."""
     rng = np.random.default_rng(0)

@@ -5,19 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow as df
+from keras_dualflow.replicas import in_replicas
 from keras_dualflow.src.ops.core import cast
 from keras_dualflow.src.ops.promotion import tensor
 
 
 def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[Any, Any]:
-    if synchronized:
-        raise NotImplementedError("Argument synchronized=True is not supported with dualflow.")
     x = tensor(x)
+    compute = _moments_of_all if synchronized and in_replicas() else df.nn.moments
     if x.dtype.name not in ("float16", "bfloat16"):
-        mean, variance = df.nn.moments(x, axes, keepdims=keepdims)
+        mean, variance = compute(x, axes, keepdims=keepdims)
         return mean, variance
-    mean, variance = df.nn.moments(cast(x, "float32"), axes, keepdims=keepdims)
+    mean, variance = compute(cast(x, "float32"), axes, keepdims=keepdims)
     return _in_range(mean, x.dtype), _in_range(variance, x.dtype)
+
+
+def _moments_of_all(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
+    """Mean and variance over the elements of all replicas, which may have unequal numbers of them."""
+    context = df.distribute.get_replica_context()
+    if context is None:
+        return df.nn.moments(x, axes, keepdims=keepdims)
+    total = df.reduce_sum(x, axes, keepdims=True)
+    count = cast(df.size(x), x.dtype.name) / cast(df.size(total), x.dtype.name)
+    total, count = context.all_reduce("SUM", [total, count])
+    mean = total / count
+    squares = context.all_reduce("SUM", df.reduce_sum(df.square(x - mean), axes, keepdims=True))
+    variance = squares / count
+    return (mean, variance) if keepdims else (df.squeeze(mean, axes), df.squeeze(variance, axes))
 
 
 def _in_range(x: Any, dtype: Any) -> Any:

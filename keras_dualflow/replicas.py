@@ -1,0 +1,110 @@
+"""What Keras's losses, optimizers and variables do on one of several replicas of ``df.distribute``.
+
+Each replica has its part of a batch. Its loss is scaled by that part, so that the sum of all replicas'
+gradients is the gradient for the whole batch. Optimizers add the gradients before they use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, Final
+
+from dualflow.distribute.strategy import Strategy, get_replica_context, get_strategy
+from dualflow.eager.replicas import INITIAL_VALUE
+from dualflow.ops.arithmetic import divide_no_nan, multiply
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.conversion import cast
+
+_fraction: Final[ContextVar[Any]] = ContextVar("dualflow_keras_fraction", default=None)
+"""The replica's part of the rows of the batch, a scalar tensor; None for an equal part."""
+_summing: Final[ContextVar[bool]] = ContextVar("dualflow_keras_summing", default=False)
+"""Whether an optimizer is using gradients that are sums over the replicas already."""
+_totals: Final[ContextVar[Mapping[int, Any]]] = ContextVar("dualflow_keras_totals", default={})  # noqa: B039
+"""The sums over the replicas of variables, by ``id``, which is never written to."""
+
+
+def in_replicas() -> bool:
+    """Whether a strategy with several replicas is current."""
+    return INITIAL_VALUE.get() is not None
+
+
+@contextmanager
+def fraction_of_batch(fraction: Any) -> Iterator[None]:
+    """A block whose losses are of that part of the rows of a batch."""
+    token = _fraction.set(fraction)
+    try:
+        yield
+    finally:
+        _fraction.reset(token)
+
+
+def scaled_loss(loss: Any) -> Any:
+    """The part of the loss of the whole batch that is this replica's."""
+    return multiply(loss, _part(loss)) if in_replicas() else loss
+
+
+def unscaled_loss(loss: Any) -> Any:
+    """The mean over this replica's rows; 0 without rows."""
+    if not in_replicas():
+        return loss
+    if len(loss.shape) and loss.shape[0] == 0:  # Keras doesn't reduce losses without rows
+        loss = reduce_sum(loss)
+    return divide_no_nan(loss, _part(loss))
+
+
+def _part(loss: Any) -> Any:
+    fraction = _fraction.get()
+    equal = 1.0 / get_strategy().num_replicas_in_sync
+    return cast(equal if fraction is None else fraction, loss.dtype)
+
+
+def with_summed_gradients(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """``Optimizer.apply``, with gradients that are sums over the replicas."""
+
+    @wraps(apply)
+    def summed(self: Any, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
+        context = get_replica_context()
+        if not in_replicas() or context is None or _summing.get():
+            return apply(self, grads, trainable_variables)
+        grads = list(grads)
+        present = [g for g in grads if g is not None]
+        sums = iter(context.all_reduce("SUM", present))
+        token = _summing.set(True)
+        try:
+            return apply(self, [g if g is None else next(sums) for g in grads], trainable_variables)
+        finally:
+            _summing.reset(token)
+
+    return summed
+
+
+def total(variable: Any, strategy: Strategy) -> Any:
+    """The value of a metric's variable: the replica's own while the replica runs, else the sum of all."""
+    context = get_replica_context()
+    if context is not None and context.strategy is strategy:
+        return variable
+    summed = _totals.get().get(id(variable))
+    return strategy.reduce("SUM", variable) if summed is None else summed
+
+
+def split_total(value: Any, strategy: Strategy) -> Any:
+    """The replica's own value, for a variable whose sum over all replicas is to be ``value``."""
+    context = get_replica_context()
+    is_first = strategy.extended.should_checkpoint
+    if is_first or (context is not None and context.strategy is strategy):
+        return value
+    return value - value
+
+
+@contextmanager
+def totals_of(variables: Sequence[Any], strategy: Strategy) -> Iterator[None]:
+    """A block in which these variables have the sums over all replicas, which share an exchange."""
+    sums = strategy.reduce("SUM", list(variables))
+    token = _totals.set({id(v): s for v, s in zip(variables, sums, strict=True)})
+    try:
+        yield
+    finally:
+        _totals.reset(token)
