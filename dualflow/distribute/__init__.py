@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dualflow.data.iterator import Iterator as _Iterator
     from dualflow.distribute import experimental as experimental
     from dualflow.distribute.datasets import InputContext as InputContext
+    from dualflow.distribute.extended import StrategyExtended as StrategyExtended
     from dualflow.distribute.options import CrossDeviceOps as CrossDeviceOps
     from dualflow.distribute.options import HierarchicalCopyAllReduce as HierarchicalCopyAllReduce
     from dualflow.distribute.options import InputOptions as InputOptions
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from dualflow.distribute.strategies import OneDeviceStrategy as OneDeviceStrategy
     from dualflow.distribute.strategy import ReplicaContext as ReplicaContext
     from dualflow.distribute.strategy import Strategy as Strategy
-    from dualflow.distribute.strategy import StrategyExtended as StrategyExtended
     from dualflow.distribute.strategy import get_replica_context as get_replica_context
     from dualflow.distribute.strategy import get_strategy as get_strategy
     from dualflow.distribute.strategy import has_strategy as has_strategy
@@ -44,6 +44,7 @@ _publish(
         "dualflow.data.iterator": "DistributedIterator=Iterator",
         "dualflow.distribute": "experimental",
         "dualflow.distribute.datasets": "InputContext",
+        "dualflow.distribute.extended": "StrategyExtended",
         "dualflow.distribute.options": (
             "CrossDeviceOps HierarchicalCopyAllReduce InputOptions InputReplicationMode NcclAllReduce "
             "ReductionToOneDevice RunOptions=StrategyRunOptions"
@@ -51,8 +52,7 @@ _publish(
         "dualflow.distribute.reduce_op": "ReduceOp",
         "dualflow.distribute.strategies": "MirroredStrategy MultiWorkerMirroredStrategy OneDeviceStrategy",
         "dualflow.distribute.strategy": (
-            "ReplicaContext Strategy StrategyExtended get_replica_context get_strategy has_strategy "
-            "in_cross_replica_context"
+            "ReplicaContext Strategy get_replica_context get_strategy has_strategy in_cross_replica_context"
         ),
         "dualflow.distribute.values": "DistributedValues",
     },
