@@ -1,4 +1,4 @@
-"""``StrategyExtended`` and ``ValueContext``: what libraries call of a strategy, and what value functions read."""
+"""``StrategyExtended``, which libraries call, and ``ValueContext``, which functions of values read."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class StrategyExtended:
     @property
     def should_checkpoint(self) -> bool:
         """Whether this worker writes checkpoints: the first one does."""
-        return self.strategy._group.rank == 0
+        return bool(self.strategy._group.rank == 0)
 
     @property
     def should_save_summary(self) -> bool:
         """Whether this worker writes summaries: the first one does."""
-        return self.strategy._group.rank == 0
+        return bool(self.strategy._group.rank == 0)
 
     def colocate_vars_with(self, colocate_with_variable: object) -> AbstractContextManager[None]:
         """A block without effect, as all variables are on the CPU.
