@@ -34,14 +34,16 @@ class StrategyExtended:
     """Methods of strategies that libraries call.
 
     Args:
-        strategy: the strategy.
+        reduce: the strategy's :meth:`Strategy.reduce`.
+        is_first: whether this worker is the first one.
 
     >>> import dualflow as df
     >>> df.distribute.get_strategy().extended.worker_devices
     ('/device:CPU:0',)
     """
 
-    strategy: Any
+    reduce: Callable[..., Any]
+    is_first: bool
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -56,12 +58,12 @@ class StrategyExtended:
     @property
     def should_checkpoint(self) -> bool:
         """Whether this worker writes checkpoints: the first one does."""
-        return bool(self.strategy._group.rank == 0)
+        return self.is_first
 
     @property
     def should_save_summary(self) -> bool:
         """Whether this worker writes summaries: the first one does."""
-        return bool(self.strategy._group.rank == 0)
+        return self.is_first
 
     def colocate_vars_with(self, colocate_with_variable: object) -> AbstractContextManager[None]:
         """A block without effect, as all variables are on the CPU.
@@ -101,7 +103,7 @@ class StrategyExtended:
             destinations: ignored: all workers get the result.
             options: ignored; the strategy's are used.
         """
-        return self.strategy.reduce(reduce_op, value)
+        return self.reduce(reduce_op, value)
 
     def batch_reduce_to(
         self,
@@ -116,5 +118,5 @@ class StrategyExtended:
             value_destination_pairs: pairs of a value and ignored destinations.
             options: ignored; the strategy's are used.
         """
-        combined: list[Any] = self.strategy.reduce(reduce_op, [value for value, _ in value_destination_pairs])
+        combined: list[Any] = self.reduce(reduce_op, [value for value, _ in value_destination_pairs])
         return combined

@@ -54,7 +54,7 @@ class Strategy:
     @property
     def extended(self) -> StrategyExtended:
         """More methods, for libraries."""
-        return StrategyExtended(self)
+        return StrategyExtended(self.reduce, self._group.rank == 0)
 
     @property
     def cluster_resolver(self) -> Any:
