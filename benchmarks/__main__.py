@@ -78,14 +78,16 @@ def run(options: argparse.Namespace) -> None:
     show(report.pipeline_table(piped))
     figures["pipelines"] = [dataclasses.asdict(row) for row in piped]
     if not options.no_first_call:
-        figures["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
+        figures["first call"] = cases = first_call.first_calls(1 if options.quick else 3, quick=options.quick)
         show(report.first_call_table(cases))
     if not options.no_numba and backends.installed():
         compared = backends.compare(words, options.quick, rounds, block)
         show(report.backend_table(compared))
         figures["backends"] = [dataclasses.asdict(row) for row in compared]
         if not options.no_first_call:
-            figures["backends' first call"] = firsts = backends.first_calls(1 if options.quick else 3)
+            figures["backends' first call"] = firsts = backends.first_calls(
+                1 if options.quick else 3, options.quick
+            )
             show(report.backend_first_call_table(firsts))
     write_json(options.json, figures)
 

@@ -54,9 +54,9 @@ def compare(words: Sequence[str], quick: bool, rounds: int, block: float) -> lis
     return rows
 
 
-def first_calls(rounds: int) -> dict[str, dict[str, dict[str, CompileStats]]]:
+def first_calls(rounds: int, quick: bool = False) -> dict[str, dict[str, dict[str, CompileStats]]]:
     """First calls by backend, case and state; see :func:`benchmarks.first_call.first_calls`."""
-    return {name: first_call.first_calls(rounds, FIRST, backend) for name, backend in BACKENDS.items()}
+    return {name: first_call.first_calls(rounds, FIRST, backend, quick) for name, backend in BACKENDS.items()}
 
 
 def _cases(quick: bool) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -23,28 +24,29 @@ CompileStats = dict[str, float]
 
 
 def first_calls(
-    rounds: int, cases: Sequence[str] = CASES, backend: str = "llvm"
+    rounds: int, cases: Sequence[str] = CASES, backend: str = "llvm", quick: bool = False
 ) -> dict[str, dict[str, CompileStats]]:
     """Seconds by case and by ``cold`` or ``warm``, each the best of several processes.
 
     The figures are ``import`` (of dualflow, after NumPy), ``first`` (trace, compile and call) and ``other
-    sizes`` (the total of the first calls at ten other sizes).
+    sizes`` (the total of the first calls at ten other sizes). With ``quick``, a hundredth of the chain is
+    compiled, and one other size.
     """
     results: dict[str, dict[str, CompileStats]] = {case: {} for case in cases}
-    _child(cases[0], "", backend)  # writes the bytecode of the modules, which an installed package has
+    _child(cases[0], "", backend, quick)  # writes the bytecode of the modules, which an installed package has
     for _ in range(rounds):
         for case in cases:
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
-                    figures = _child(case, cache, backend)
+                    figures = _child(case, cache, backend, quick)
                     best = results[case].setdefault(state, figures)
                     results[case][state] = {k: min(best[k], v) for k, v in figures.items()}
     return results
 
 
-def _child(case: str, cache: str, backend: str) -> CompileStats:
+def _child(case: str, cache: str, backend: str, quick: bool) -> CompileStats:
     environment = os.environ | {"DUALFLOW_CACHE_DIR": cache, "DUALFLOW_BACKEND": backend}
-    command = [sys.executable, "-m", "benchmarks.first_call", case]
+    command = [sys.executable, "-m", "benchmarks.first_call", case, *["--quick"] * quick]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the first call of {case} failed:\n{done.stderr}")
@@ -52,7 +54,7 @@ def _child(case: str, cache: str, backend: str) -> CompileStats:
     return figures
 
 
-def _prepare(case: str) -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]:
+def _prepare(case: str, quick: bool) -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]:
     """The compiled function of a case, and a function that returns its arguments at the ``i``-th size."""
     import numpy as np
 
@@ -66,19 +68,20 @@ def _prepare(case: str) -> tuple[Callable[..., Any], Callable[[int], tuple[Any, 
         labels = rng.integers(0, 10, 128).astype(np.int32)
         step = df.function(workloads.descent(layers))
         return step, lambda i: (df.constant(images[: 128 - i]), df.constant(labels[: 128 - i]))
-    function, size = {"gelu": (workloads.gelu, 1000), "5000-op chain": (workloads.long_chain, 64)}[case]
+    chain = functools.partial(workloads.long_chain, steps=10 if quick else 1000)
+    function, size = {"gelu": (workloads.gelu, 1000), "5000-op chain": (chain, 64)}[case]
     return df.function(function), lambda i: (df.constant(np.ones(size + i, np.float32)),)
 
 
-def _measure(case: str) -> CompileStats:
+def _measure(case: str, quick: bool) -> CompileStats:
     import numpy as np  # noqa: F401  # its import is not measured
 
     start = time.perf_counter()
     import dualflow  # noqa: F401
 
     imported = time.perf_counter() - start
-    function, arguments = _prepare(case)
-    first, *others = (arguments(i) for i in range(OTHER_SIZES + 1))
+    function, arguments = _prepare(case, quick)
+    first, *others = (arguments(i) for i in range(2 if quick else OTHER_SIZES + 1))
     start = time.perf_counter()
     function(*first)
     called = time.perf_counter() - start
@@ -89,4 +92,4 @@ def _measure(case: str) -> CompileStats:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_measure(sys.argv[1])))
+    print(json.dumps(_measure(sys.argv[1], "--quick" in sys.argv)))

@@ -311,8 +311,8 @@ def recurrent_gradient_numpy(rows: Array, w: Array, u: Array, b: Array) -> list[
     return [dw, du, db]
 
 
-def long_chain(x: Any) -> Any:
-    """A graph of 5,000 ops."""
-    for i in range(1000):
+def long_chain(x: Any, steps: int = 1000) -> Any:
+    """A graph of five ops for each step."""
+    for i in range(steps):
         x = x * 1.0001 + df.sin(x) * 0.001 * float(i % 7)
     return x

@@ -81,7 +81,7 @@ def test_open_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> N
 
 @pytest.mark.exhaustive
 @given(open_programs())
-@settings(PROPERTY, max_examples=EXAMPLES * 10)
+@settings(PROPERTY, max_examples=EXAMPLES * 5)
 def test_many_open_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> None:
     check(worker, program)
 

@@ -305,7 +305,7 @@ WAYS = [
 
 @pytest.mark.filterwarnings("ignore:.*triggered retracing")
 @settings(
-    max_examples=80,
+    max_examples=50,
     phases=[Phase.explicit, Phase.generate],  # to shrink a sequence takes minutes
     suppress_health_check=[*HealthCheck],
 )
