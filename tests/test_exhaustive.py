@@ -90,6 +90,27 @@ def test_the_checks_run_the_commands_of_the_readme_and_the_exhaustive_tests() ->
     assert 'job "exhaustive tests" suite -- -m exhaustive -n 0\n' in script
 
 
+def test_the_checks_select_tests_of_every_op_that_exist() -> None:
+    """A run of pytest with other files does not fail if ``-k`` selects nothing of one."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    selection = re.search(r'^every_op="(\w+) and (\w+)"\nops=(\S+)$', script, re.MULTILINE)
+    assert selection is not None
+    text = (ROOT / selection[3]).read_text(encoding="utf-8")
+    assert re.search(rf"^def test_\w*{selection[1]}\w*\(", text, re.MULTILINE)
+    assert f'return "{selection[2]}"' in text
+    paths = re.findall(r"tests/[\w/{},]+", script)
+    assert [path for path in paths for file in expanded(path) if not list(ROOT.glob(f"{file}*"))] == []
+
+
+def expanded(path: str) -> list[str]:
+    """The paths that Bash makes of one with braces."""
+    head, brace, others = path.partition("{")
+    if not brace:
+        return [path]
+    choices, _, tail = others.partition("}")
+    return [file for choice in choices.split(",") for file in expanded(head + choice + tail)]
+
+
 def test_only_the_marker_leaves_tests_out() -> None:
     """No setting of pytest selects tests; conftest.py does, by the marker."""
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"][
