@@ -205,18 +205,22 @@ class Graph:
         return consumers
 
     @entry
-    def draw(self, path: str | os.PathLike[str]) -> None:
+    def draw(self, path: str | os.PathLike[str], stage: str | None = None) -> None:
         """Write a picture of the graph: ops from top to bottom, with the user's lines and the values' specs.
 
         Kernels, branches and loops are boxes around their ops. Variables, updates and effects have their own
         colours and outlines. A wire over more than 40 rows is cut, and continues at a dotted box with the
-        value's name.
+        value's name. Three or more ops that differ in their attributes alone are one box (``getitem x 31``).
+        In a graph of 200 ops or more, consecutive ops of one Python function are one box.
 
         Args:
             path: the file; its extension, .svg, .png or .pdf, is the format.
+            stage: of a trace: ``"traced"`` is the trace, ``"optimised"`` the graph after the passes that
+                write no kernels, ``"kernels"`` the graph that runs. By default this graph as it is.
 
         Raises:
-            InvalidArgumentError: the extension is another one, or the graph is too large for a png.
+            InvalidArgumentError: the extension is another one, the graph is too large for a png, or there is
+                no such stage.
             NotFoundError: matplotlib is not installed.
 
         >>> import os, tempfile
@@ -227,7 +231,7 @@ class Graph:
         ...     os.listdir(folder)
         ['softmax.svg']
         """
-        PICTURE.value(self, path)
+        PICTURE.value(self if stage is None else STAGED.value(self, stage), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The nodes as tuples that refer to values by number, so that pickling doesn't recurse."""
@@ -251,7 +255,7 @@ class Graph:
     __repr__ = __str__
 
     def _repr_svg_(self) -> str | None:
-        """The picture that a notebook shows; None without matplotlib, or for more than 200 nodes."""
+        """The picture that a notebook shows; None without matplotlib."""
         return SVG.value(self)
 
 
@@ -261,6 +265,8 @@ PICTURE: Final[Slot[Callable[[Graph, str | os.PathLike[str]], None]]] = Slot(
     "pictures of graphs", unfilled("pictures of graphs")
 )
 """Writes the picture of a graph to a path."""
+STAGED: Final[Slot[Callable[[Graph, str], Graph]]] = Slot("graphs at a stage", unfilled("graphs at a stage"))
+"""A trace after the passes up to a stage."""
 SVG: Final[Slot[Callable[[Graph], str | None]]] = Slot(
     "pictures of graphs as text", unfilled("pictures of graphs as text")
 )

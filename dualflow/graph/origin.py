@@ -18,6 +18,21 @@ _inside: dict[str, bool] = {}
 _forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
 
 
+def file_label(file: str) -> str:
+    """The name of a file without its folder; of a cell of a notebook that runs, ``cell 3``."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    name = None if shell is None else shell.compile.format_code_name(file)
+    number = "" if name is None else "".join(filter(str.isdecimal, name[1]))
+    return f"cell {number}" if number else os.path.basename(file)
+
+
+def line_label(origin: Origin) -> str:
+    """A line of the user: ``train.py:12``, or ``cell 3, line 12``."""
+    label = file_label(origin.file)
+    return f"{label}, line {origin.line}" if label.startswith("cell ") else f"{label}:{origin.line}"
+
+
 def caller() -> Origin | None:
     """The innermost line outside of dualflow on the call stack, or the one of :class:`forced`.
 

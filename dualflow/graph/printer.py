@@ -11,7 +11,6 @@ short; :func:`complete_text` stores them elsewhere, so that nothing is lost.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass, field
 from dualflow.graph.ir import Capture, Graph, Node, Value
 from dualflow.graph.literals import NoText, elements, elements_exactly, literal, quoted, shown
+from dualflow.graph.origin import line_label
 from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.record import Effect
 
@@ -74,7 +74,7 @@ def attributes(node: Node) -> list[str]:
 def lines_of(node: Node) -> str:
     """The user's lines that called the node's op, as ``file.py:12``; empty without any."""
     origins = [o for o in (node.origin, *node.merged_origins) if o is not None]
-    return ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
+    return ", ".join(dict.fromkeys(map(line_label, origins)))
 
 
 @dataclass(slots=True)

@@ -530,6 +530,18 @@ CASES = {
         "'report.png' doesn't end with",
         "saved as a page",
     ),
+    "a drawing at a stage that does not exist": (
+        lambda: df.function(same).get_concrete_function(ONE).graph.draw("graph.svg", stage="fused"),
+        Invalid,
+        "There is no stage 'fused'",
+        "use 'traced', 'optimised', 'kernels'",
+    ),
+    "a drawing of kernels as they were traced": (
+        lambda: df.function(df.nn.softmax).get_concrete_function(V).optimised_graph.draw("g.svg", "traced"),
+        Invalid,
+        "has kernels",
+        "Draw the .graph",
+    ),
     "verifying in a trace": (
         lambda: run(lambda x: df.verify(same, x), ONE),
         Late,

@@ -7,7 +7,9 @@ from dualflow.core.records import replace
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
 from dualflow.function.calls.lazy_backends import capabilities_of, onnx_composites
 from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
-from dualflow.graph.ir import Graph
+from dualflow.function.options import compile_options
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import STAGED, Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise, with_rewrites
 from dualflow.graph.string_graphs import holds_strings
@@ -39,6 +41,29 @@ def simplified_graph(graph: Graph, options: CompileOptions) -> Graph:
     graph = optimise(graph, options, passes=(composites,))
     passes = with_rewrites((composites, *SIMPLIFICATIONS), options.rewrites)
     return optimise(_sized(graph, options), options, passes=passes)
+
+
+@STAGED.fill
+def graph_at_stage(graph: Graph, stage: str) -> Graph:
+    """``graph``, a trace, after the passes up to a stage; see :meth:`dualflow.graph.ir.Graph.draw`.
+
+    Raises:
+        InvalidArgumentError: there is no such stage, or the graph has kernels already.
+    """
+    options = compile_options()
+    passes = {"traced": (), "optimised": with_rewrites(SIMPLIFICATIONS, options.rewrites), "kernels": None}
+    if stage not in passes:
+        raise InvalidArgumentError(f"There is no stage {stage!r}: use {', '.join(map(repr, passes))}.")
+    if any(body_of(node) is not None for node in graph.nodes):
+        if stage == "kernels":
+            return graph
+        raise InvalidArgumentError(
+            f"{graph.name} has kernels: passes have run. Draw the .graph of the concrete function."
+        )
+    if stage == "traced":
+        return graph
+    options = replace(options, capabilities=capabilities_of(options.backend))
+    return optimise(_sized(graph, options), options, passes=passes[stage])
 
 
 def _sized(graph: Graph, options: CompileOptions) -> Graph:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -17,6 +16,7 @@ from dualflow.function.inspect.measure import CountingEngine, best_times, peak_b
 from dualflow.function.inspect.pass_graphs import graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
+from dualflow.graph.origin import file_label
 from dualflow.graph.passes import optimise
 
 _COST_RUNS = 3
@@ -131,7 +131,7 @@ def _fused(kernel: KernelReport) -> Fused:
     origins = [
         origin for node in nodes for origin in (node.origin, *node.merged_origins) if origin is not None
     ]
-    lines = dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in sorted(set(origins)))
+    lines = dict.fromkeys(f"{file_label(o.file)}:{o.line}" for o in sorted(set(origins)))
     return Fused(kernel.name, tuple(node.op.name for node in nodes), tuple(lines))
 
 

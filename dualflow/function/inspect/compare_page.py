@@ -20,6 +20,7 @@ from dualflow.graph.draw.diagram import Box, Diagram, diagram
 from dualflow.graph.draw.layout import place
 from dualflow.graph.draw.svg import svg_element
 from dualflow.graph.ir import Origin
+from dualflow.graph.origin import file_label
 
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "page")
 MAX_STEPS: Final = 1500
@@ -86,7 +87,7 @@ def _comparison(c: PageContent) -> dict[str, Any]:
         "arguments": c.arguments,
         "table": c.table,
         **c.figures,
-        "lines": [[os.path.basename(file), line] for file, line in lines],
+        "lines": [[file_label(file), line] for file, line in lines],
         "eager": [_step(step, numbers) for step in steps[0][:MAX_STEPS]],
         "graph": [_step(step, numbers) for step in steps[1][:MAX_STEPS]],
         "omitted": [max(0, len(timeline) - MAX_STEPS) for timeline in steps],
@@ -147,7 +148,7 @@ def _sources(lines: Iterable[tuple[str, int]], numbers: dict[tuple[str, int], in
             [n, text[n - 1].rstrip("\n"), numbers.get((file, n), -1)] for n in shown if 0 < n <= len(text)
         ]
         if rows:
-            blocks.append({"file": os.path.basename(file), "rows": rows})
+            blocks.append({"file": file_label(file), "rows": rows})
     return blocks
 
 

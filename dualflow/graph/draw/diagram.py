@@ -7,18 +7,24 @@ diagrams of their bodies, whose inputs have the names of the outer values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
-from dualflow.core.records import dataclass
+from dualflow.core.records import dataclass, replace
+from dualflow.graph.draw.box_text import arguments, body_names, counted
+from dualflow.graph.draw.folding import Group, groups_of
 from dualflow.graph.printer import attributes, lines_of, value_names
+from dualflow.ops.conversion import identity
 from dualflow.ops.op_kinds import Cond, Literal, Loop
+from dualflow.ops.record import Effect
 
 if TYPE_CHECKING:
     from dualflow.graph.ir import Graph, Node, Origin, Value
 
-Kind = OneOf["input", "variable", "op", "effect", "kernel", "control", "update", "result", "reference"]
+Kind = OneOf[
+    "input", "variable", "op", "effect", "kernel", "control", "group", "update", "result", "reference"
+]
 _LONGEST = 40
 
 
@@ -67,44 +73,83 @@ class Diagram:
 
 def diagram(graph: Graph) -> Diagram:
     """The diagram of ``graph``."""
-    return _Drawing(graph, value_names(graph), {}).diagram()
+    names = value_names(graph)
+    captured = zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True)
+    variables = {id(capture.source): names[value] for value, capture in captured if capture.variable}
+    return _Drawing(graph, names, {}, {}, variables).diagram()
 
 
 class _Drawing:
-    """Builds one diagram; ``titles`` replaces the titles of input boxes."""
+    """Builds one diagram.
 
-    def __init__(self, graph: Graph, names: Mapping[Value, str], titles: Mapping[Value, str]) -> None:
+    Args:
+        graph: the graph.
+        names: the names of its values.
+        titles: other titles for the boxes of its inputs.
+        constants: the texts of inputs that are constants outside, and have no box.
+        variables: the names of variables, by their ids.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        names: Mapping[Value, str],
+        titles: Mapping[Value, str],
+        constants: Mapping[Value, str],
+        variables: Mapping[int, str],
+    ) -> None:
         self._graph = graph
         self._names = names
         self._titles = titles
+        self._constants = constants
+        self._variables = variables
         self._boxes: list[Box] = []
         self._wires: list[Wire] = []
         self._places: dict[Value, tuple[int, int]] = {}
-        users = graph.users()
-        self._read = {*users, *graph.results}
+        self._users = graph.users()
+        self._read = {*self._users, *graph.results}
 
     def diagram(self) -> Diagram:
         graph = self._graph
         captured = dict(zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True))
         for value in graph.inputs:
-            if value in self._read:
+            if value in self._read and value not in self._constants:
                 kind: Kind = "variable" if value in captured and captured[value].variable else "input"
                 title = _short(self._titles.get(value, self._names[value]))
                 box = Box(kind, title, labels=(str(value.spec),), names=(_short(self._names[value]),))
                 self._add(box, (), (value,))
-        for node in graph.nodes:
-            if not isinstance(node.op.kind, Literal) or node.output in graph.results:
-                self._node(node)
+        for group in groups_of(graph):
+            if len(group) == 1:
+                self._node(group[0])
+            else:
+                self._group(group)
+        assigned = {n.inputs[0] for n in graph.nodes if n.effect is Effect.ASSIGN}
         for update in graph.updates:
-            title = f"{_short(self._names[update.input])} <-"
-            box = Box("update", title, ("variable updated",), 1)
-            self._add(box, (update.value,), ())
+            if update.value not in assigned:
+                self._add(Box("update", f"{_short(self._names[update.input])} <-"), (update.value,), ())
         if graph.outputs:
-            self._add(Box("result", "return", (), len(graph.outputs)), graph.outputs, ())
+            self._add(Box("result", "return"), graph.outputs, ())
         return Diagram(tuple(self._boxes), tuple(self._wires))
 
     def _node(self, node: Node) -> None:
-        wired = [v for v in node.inputs if v in self._places]
+        if node.effect is Effect.ASSIGN:
+            self._assignment(node)
+        elif node.op is identity.op and self._is_read(node.inputs[0]):
+            self._places[node.output] = self._places[node.inputs[0]]  # a variable, which the box shows
+        else:
+            self._op(node)
+
+    def _is_read(self, value: Value) -> bool:
+        """Whether ``value`` is an input with a box."""
+        return value.node is None and value in self._places
+
+    def _assignment(self, node: Node) -> None:
+        variable = node.attrs["variable"]
+        name = self._variables.get(id(variable)) or f"%{str(variable.name).removesuffix(':0')}"
+        origins = _origins((node,))
+        self._add(Box("update", f"{_short(name)} <-", (lines_of(node),), origins=origins), node.inputs, ())
+
+    def _op(self, node: Node) -> None:
         names = tuple([_short(self._names[v]) for v in node.outputs])
         labels = [
             f"{name}: {v.spec}" if v in self._read else ""
@@ -112,9 +157,13 @@ class _Drawing:
         ]
         control = isinstance(node.op.kind, Cond | Loop)
         kind: Kind = "control" if control else "kernel" if node.bodies else "op"
-        panels = tuple([("" if kind == "kernel" else n, self._body(node, body)) for n, body in node.bodies])
-        details = [f"constant {self._label(v)}" for v in node.inputs if v not in self._places]
-        details += attributes(node)
+        panels = [
+            (name, self._body(node, body, number))
+            for number, (name, (_, body)) in enumerate(zip(body_names(node), node.bodies, strict=True))
+        ]
+        if isinstance(node.op.kind, Cond):
+            panels.reverse()  # then, else
+        details = list(arguments(node, self._label))
         if node.effect is not None:
             kind = "effect" if kind == "op" else kind
             details.append(f"effect: {node.effect.value}")
@@ -122,33 +171,72 @@ class _Drawing:
             details.append(lines_of(node))
         shown = tuple([_short(line) for line in details if line])
         title = "kernel" if kind == "kernel" else node.op.name
-        origins = tuple([o for o in (node.origin, *node.merged_origins) if o is not None])
-        box = Box(kind, title, shown, len(wired), tuple(labels), panels, names, origins)
-        self._add(box, wired, node.outputs)
+        box = Box(kind, title, shown, 0, tuple(labels), tuple(panels), names, _origins((node,)))
+        self._add(box, node.inputs, node.outputs)
 
-    def _body(self, node: Node, body: Graph) -> Diagram:
-        """The diagram of a body, whose inputs correspond to the last inputs of ``node``."""
-        outer = node.inputs[len(node.inputs) - len(body.inputs) :]
-        outer_names = {inner: self._label(value) for inner, value in zip(body.inputs, outer, strict=False)}
-        own = value_names(body)
-        if not isinstance(node.op.kind, Loop):
-            return _Drawing(body, own | outer_names, {}).diagram()
-        titles = {v: name if name == own[v] else f"{own[v]} from {name}" for v, name in outer_names.items()}
-        return _Drawing(body, own, titles).diagram()
+    def _group(self, group: Group) -> None:
+        """The box of several nodes: repeated ops, or the nodes of a function or line in a large graph."""
+        inner = dict.fromkeys(v for node in group for v in node.outputs)
+        members, results = set(group), set(self._graph.results)
+        outside = [v for v in inner if v in results or not members.issuperset(self._users.get(v, ()))]
+        inputs = [v for v in dict.fromkeys(v for node in group for v in node.inputs) if v not in inner]
+        ops = [node.op.name for node in group]
+        first = group[0].origin
+        if len(set(ops)) == 1:
+            title, details = f"{ops[0]} \N{MULTIPLICATION SIGN} {len(ops)}", []
+        else:
+            title = f"{len(ops)} ops" if first is None else f"{first.function}: {len(ops)} ops"
+            details = [counted(ops)]
+        lines = dict.fromkeys(lines_of(node) for node in group)
+        start = next(iter(lines))
+        details.append(start if len(lines) == 1 else f"{len(lines)} lines, from {start}")
+        label = str(outside[0].spec) if len(outside) == 1 else f"{len(outside)} values"
+        labels = (label,) if outside else ()
+        names = (_short(self._names[outside[0]]),) if outside else ()
+        shown = tuple([_short(line) for line in details if line])
+        index = len(self._boxes)
+        self._add(Box("group", _short(title), shown, 0, labels, (), names, _origins(group)), inputs, ())
+        self._places.update(dict.fromkeys(outside, (index, 0)))
+
+    def _body(self, node: Node, body: Graph, number: int) -> Diagram:
+        """The diagram of a body, whose inputs correspond to the last inputs of ``node``.
+
+        Names of values inside begin with that of the node's first result, as %3.0, so that they are unique.
+        """
+        outer = dict(zip(body.inputs, node.inputs[len(node.inputs) - len(body.inputs) :], strict=False))
+        prefix = self._names[node.outputs[0]] if node.outputs else f"%{node.op.name}"
+        if len(node.bodies) > 1:
+            prefix += f".{number}"
+        own = {value: f"{prefix}.{name.removeprefix('%')}" for value, name in value_names(body).items()}
+        outer_names = {inner: self._label(value) for inner, value in outer.items()}
+        if isinstance(node.op.kind, Loop):
+            titles = {v: f"{own[v]} from {name}" for v, name in outer_names.items()}
+            return _Drawing(body, own, titles, {}, self._variables).diagram()
+        constants = {inner: outer_names[inner] for inner, value in outer.items() if value not in self._places}
+        return _Drawing(body, own | outer_names, {}, constants, self._variables).diagram()
 
     def _label(self, value: Value) -> str:
         """The label of a value: its name, or the value of a constant."""
-        if value.node is None or value in self._places:
+        if value in self._constants:
+            return self._constants[value]
+        if value.node is None or not isinstance(value.node.op.kind, Literal):
             return self._names[value]
         return ", ".join(attributes(value.node)).removeprefix("value=")
 
-    def _add(self, box: Box, inputs: tuple[Value, ...] | list[Value], outputs: tuple[Value, ...]) -> None:
+    def _add(self, box: Box, inputs: Iterable[Value], outputs: Iterable[Value]) -> None:
+        """Add a box, with a wire for each of its inputs; one for the values of a group."""
         index = len(self._boxes)
-        self._boxes.append(box)
-        for number, value in enumerate(inputs):
-            source, port = self._places[value]
-            self._wires.append(Wire(source, port, index, number))
+        sources = [self._places[v] for v in inputs if v in self._places]
+        groups = {i for i, _ in sources if self._boxes[i].kind == "group"}
+        distinct = dict.fromkeys(s if s[0] in groups else (*s, n) for n, s in enumerate(sources))
+        self._boxes.append(replace(box, inputs=len(distinct)))
+        self._wires += [Wire(source[0], source[1], index, n) for n, source in enumerate(distinct)]
         self._places.update({value: (index, port) for port, value in enumerate(outputs)})
+
+
+def _origins(nodes: Iterable[Node]) -> tuple[Origin, ...]:
+    origins = [o for node in nodes for o in (node.origin, *node.merged_origins) if o is not None]
+    return tuple(dict.fromkeys(origins))
 
 
 def _short(line: str) -> str:

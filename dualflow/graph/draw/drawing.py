@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from dualflow.graph.ir import Graph
 
 FORMATS: Final = ("svg", "png", "pdf")
-MAX_SHOWN: Final = 200
-"""The number of nodes up to which a notebook shows a picture."""
 _MARGIN = 12.0
 _HEAD = 4.0
 _TITLE = 20.0
@@ -48,6 +46,7 @@ STYLES: Final[dict[Kind, Style]] = {
     "effect": Style("#fde2e2", 0.8, "dashed"),
     "kernel": Style("#e3f2e6"),
     "control": Style("#e4ecfb", 1.4),
+    "group": Style("#f3e8f7", 1.4),
     "update": Style("#fff3cd", 1.8, "dashed"),
     "result": Style("#eceff1"),
     "reference": Style("#ffffff", 0.8, "dotted"),
@@ -87,11 +86,8 @@ def draw(graph: Graph, path: str | os.PathLike[str]) -> None:
 
 
 def svg(graph: Graph) -> str | None:
-    """The picture of ``graph`` as an ``<svg>`` element; None without matplotlib, or for too many nodes.
-
-    A notebook shows it without a request, so it is limited to pictures that are quick and readable.
-    """
-    if find_spec("matplotlib") is None or len(graph.nodes) > MAX_SHOWN:
+    """The picture of ``graph`` as an ``<svg>`` element; None without matplotlib."""
+    if find_spec("matplotlib") is None:
         return None
     content = io.BytesIO()
     _Painter(place(diagram(graph)), graph.name).save(content, "svg", _DPI)

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import dualflow as df
-from dualflow.graph.draw.drawing import MAX_SHOWN
 
 REPORTS: dict[str, Callable[[Any, Any], Any]] = {
     "compare": lambda f, x: df.compare(f, x),
@@ -97,17 +96,6 @@ def test_a_notebook_shows_a_picture_of_a_graph(function: Any) -> None:
     root = ElementTree.fromstring(graph._repr_svg_())
     assert root.tag.endswith("svg")
     assert {"exp", "multiply", "add"} <= {text.strip() for text in root.itertext()}
-
-
-def test_a_notebook_shows_no_picture_of_a_graph_that_is_too_large_to_read() -> None:
-    def chain(x):
-        for _ in range(MAX_SHOWN + 1):
-            x = df.sin(x)
-        return x
-
-    graph = df.function(chain, autograph=False).get_concrete_function(df.TensorSpec([])).graph
-    assert len(graph.nodes) > MAX_SHOWN
-    assert graph._repr_svg_() is None
 
 
 def test_a_notebook_shows_no_picture_without_matplotlib() -> None:

@@ -10,10 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked_programs import run_forked
+from required_tools import require_module
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.draw.diagram import Box, diagram
+from dualflow.graph.draw import drawing
+from dualflow.graph.draw.diagram import Box, Diagram, diagram
 from dualflow.graph.draw.drawing import STYLES, TEXT
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
@@ -41,7 +44,7 @@ def test_a_diagram_has_inputs_ops_lines_and_specs(traced) -> None:
 def test_constants_are_part_of_their_readers(traced) -> None:
     boxes = boxes_of(traced(lambda x: x * 2.5, [3]))
     assert "constant" not in boxes
-    assert "constant 2.5" in boxes["multiply"].details
+    assert "(%in0, 2.5)" in boxes["multiply"].details
 
 
 def test_variables_updates_and_effects_are_marked(traced) -> None:
@@ -71,10 +74,10 @@ def test_branches_and_loops_hold_theirs(traced) -> None:
         return df.cond(x > 0.0, lambda: x * 2.0, lambda: df.exp(x))
 
     cond = boxes_of(traced(pick, TensorSpec([], name="x")))["cond"]
-    assert [name for name, _ in cond.panels] == ["branches[0]", "branches[1]"]
+    assert [name for name, _ in cond.panels] == ["then", "else"]
     assert [[b.title for b in inside.boxes] for _, inside in cond.panels] == [
-        ["%x", "exp", "return"],
         ["%x", "multiply", "return"],
+        ["%x", "exp", "return"],
     ]
 
 
@@ -143,6 +146,114 @@ def test_dollars_and_angles_in_names_are_drawn_as_they_are(traced, tmp_path: Pat
     assert "%a$b$&lt;c&gt;" in words_of(tmp_path / "graph.svg")
 
 
+def test_slices_are_written_as_in_python(traced) -> None:
+    (box,) = [b for b in diagram(traced(lambda x: x[2:256, 1:255], [256, 300])).boxes if b.title == "getitem"]
+    assert box.details[0] == "[2:256, 1:255]"
+
+
+def test_the_side_of_a_constant_operand_is_shown(traced) -> None:
+    boxes = diagram(traced(lambda x: (1 / x, x / 2000), TensorSpec([3], name="x"))).boxes
+    assert [b.details[0] for b in boxes if b.title == "divide"] == ["(1., %x)", "(%x, 2000.)"]
+
+
+def test_an_assignment_is_a_box_of_the_variable_and_reading_one_is_none(traced) -> None:
+    v = df.Variable([1.0], name="v")
+
+    def step(x):
+        v.assign(x)
+        v.assign_add(x)
+        return v.read_value(), df.identity(v)
+
+    boxes = diagram(traced(step, TensorSpec([1], name="x"))).boxes
+    titles = [box.title for box in boxes]
+    assert titles.count("%v <-") == 2
+    assert "assignment" not in titles
+
+
+def test_reading_a_variable_is_no_op(traced) -> None:
+    v = df.Variable([1.0], name="v")
+    boxes = diagram(traced(lambda: (v.read_value(), v.value() * 2.0))).boxes
+    assert [box.title for box in boxes] == ["%v", "multiply", "return"]
+
+
+def test_repeated_equal_ops_are_one_box(traced) -> None:
+    boxes = diagram(traced(lambda x: [x[i] for i in range(31)], [31])).boxes
+    assert [box.title for box in boxes] == ["%in0", "getitem \N{MULTIPLICATION SIGN} 31", "return"]
+    assert boxes[1].labels == ("31 values",)
+    assert boxes[2].inputs == 1
+
+
+def names_in(drawn: Diagram) -> list[str]:
+    """The names of all values that boxes compute, at all depths."""
+    inside = [name for box in drawn.boxes for _, panel in box.panels for name in names_in(panel)]
+    return inside + [name for box in drawn.boxes if box.kind != "input" for name in box.names]
+
+
+def test_no_two_values_have_one_name() -> None:
+    def f(x):
+        y = df.exp(x) + 1.0
+        return df.reduce_sum(df.while_loop(lambda z: df.reduce_sum(z) < 9.0, lambda z: (z * 2.0,), (y,))[0])
+
+    names = names_in(diagram(df.function(f).get_concrete_function(df.TensorSpec([3])).optimised_graph))
+    assert len(names) > 5
+    assert len(set(names)) == len(names)
+
+
+def test_the_fields_of_a_loop_are_those_that_the_user_reads(traced) -> None:
+    def count(x):
+        start = (df.constant(0.5),)
+        return df.while_loop(lambda i: i < 10.0, lambda i: (i + x,), start, maximum_iterations=7)
+
+    details = boxes_of(traced(count, TensorSpec([], name="x")))["loop"].details
+    assert details[:1] == ("7 iterations at most",)
+    assert len(details) == 2
+
+
+def halved(x):
+    for _ in range(60):
+        x = x * 0.5
+    return x
+
+
+def test_a_large_graph_is_folded_by_source_function(traced) -> None:
+    def shifted(x):
+        for _ in range(60):
+            x = df.sin(x) + 1.0
+        return x
+
+    boxes = diagram(traced(lambda x: halved(shifted(halved(x))), [3])).boxes
+    assert [box.title for box in boxes if box.kind == "group"] == [
+        "multiply \N{MULTIPLICATION SIGN} 60",
+        "shifted: 120 ops",
+        "multiply \N{MULTIPLICATION SIGN} 60",
+    ]
+
+
+def test_a_large_graph_of_one_function_is_folded_by_line(traced) -> None:
+    def chain(x):
+        for _ in range(100):
+            x = df.sin(x)
+        for _ in range(150):
+            x = df.cos(x)
+        return x
+
+    boxes = diagram(traced(chain, [3])).boxes
+    assert [box.title for box in boxes if box.kind == "group"] == [
+        "sin \N{MULTIPLICATION SIGN} 100",
+        "cos \N{MULTIPLICATION SIGN} 150",
+    ]
+
+
+def test_a_trace_is_drawn_at_each_stage(tmp_path: Path) -> None:
+    graph = df.function(lambda x: df.exp(x) * 1.0).get_concrete_function(df.TensorSpec([8])).graph
+    for stage in ("traced", "optimised", "kernels"):
+        graph.draw(tmp_path / f"{stage}.svg", stage=stage)
+    words = {stage: words_of(tmp_path / f"{stage}.svg") for stage in ("traced", "optimised", "kernels")}
+    assert "multiply" in words["traced"]
+    assert "multiply" not in words["optimised"]
+    assert "kernel" in words["kernels"]
+
+
 def luminance(colour: str) -> float:
     """The relative luminance of ``#rrggbb``, as the web's guidelines for contrast define it."""
     parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
@@ -164,14 +275,12 @@ def test_kinds_differ_in_print_without_colours(one: str, other: str) -> None:
     assert STYLES[one][1:] != STYLES[other][1:]
 
 
-def test_a_png_that_nothing_could_read_is_refused(traced, tmp_path: Path) -> None:
-    def chain(x):
-        for _ in range(2000):
-            x = x + 1.0
-        return x
-
+def test_a_png_that_nothing_could_read_is_refused(
+    traced, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "_MAX_PIXELS", 50)
     with pytest.raises(df.errors.InvalidArgumentError, match=r"write an \.svg"):
-        traced(chain, [3]).draw(tmp_path / "long.png")
+        traced(lambda x: x + 1.0, [3]).draw(tmp_path / "long.png")
     assert os.listdir(tmp_path) == []
 
 
@@ -203,3 +312,16 @@ def test_without_matplotlib_the_command_that_installs_it_is_reported() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "NotFoundError" in done.stderr
     assert "pip install 'dualflow[draw]'" in done.stderr
+
+
+def test_lines_of_a_notebook_name_the_cell(tmp_path: Path) -> None:
+    require_module("IPython")
+    program = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.run_cell('import dualflow as df', store_history=True)\n"
+        "shell.run_cell('def f(x):\\n    return df.exp(x)', store_history=True)\n"
+        "shell.run_cell('print(df.function(f).get_concrete_function(df.TensorSpec([])).graph)')\n"
+    )
+    done = run_forked(["-c", program], env={**os.environ, "IPYTHONDIR": str(tmp_path)})
+    assert "exp(%x)   # cell 2, line 2" in done.stdout

@@ -139,7 +139,7 @@ class View {
 
   line(number) {
     const [file, line] = this.data.lines[number];
-    return `${file}:${line}`;
+    return file.startsWith("cell ") ? `${file}, line ${line}` : `${file}:${line}`;
   }
 
   text(number) {

@@ -1,0 +1,57 @@
+"""Groups of nodes that a picture shows as one box.
+
+Repeated ops are equal but for their attributes: they read the same values, on the same line, and the same
+boxes read their results, as in ``[x[i] for i in range(31)]``. A large graph is folded: runs of consecutive
+nodes of one function of the user are one box, or of one line if one function has called all of them. No cycle
+results: consecutive nodes read only earlier ones, and repeated ops have common inputs and consumers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from dualflow.graph.ir import Graph, Node
+from dualflow.ops.op_kinds import Literal
+
+LARGE: Final = 200
+"""The number of nodes from which on a graph is folded."""
+_MOST_BOXES: Final = 150
+_FEWEST_REPEATED: Final = 3
+
+Group = tuple[Node, ...]
+
+
+def groups_of(graph: Graph) -> list[Group]:
+    """The boxes of a graph in an order in which each follows those that it reads: most are single nodes."""
+    nodes = [n for n in graph.nodes if not isinstance(n.op.kind, Literal) or n.output in graph.results]
+    return _folded(nodes) if len(nodes) >= LARGE else _with_repeated(graph, nodes)
+
+
+def _with_repeated(graph: Graph, nodes: Sequence[Node]) -> list[Group]:
+    """Single nodes, and repeated ops at the place of the first."""
+    users, results = graph.users(), set(graph.results)
+    repeated: dict[Any, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if node.effect is None and not node.bodies and node.outputs and not isinstance(node.op.kind, Literal):
+            consumers = tuple([(*users.get(v, ()), v in results) for v in node.outputs])
+            key = node.op, node.inputs, node.specs, node.origin, consumers
+            repeated[key].append(node)
+    groups = [tuple(group) for group in repeated.values() if len(group) >= _FEWEST_REPEATED]
+    group_of = {node: group for group in groups for node in group}
+    return list(dict.fromkeys(group_of.get(node, (node,)) for node in nodes))
+
+
+def _folded(nodes: Sequence[Node]) -> list[Group]:
+    """Runs of nodes of one function; of one line if that gives more than one box, but not too many."""
+    by_function = _runs(nodes, lambda n: None if n.origin is None else (n.origin.file, n.origin.function))
+    if len(by_function) > 1:
+        return by_function
+    by_line = _runs(nodes, lambda n: n.origin)
+    return by_line if len(by_line) <= _MOST_BOXES else by_function
+
+
+def _runs(nodes: Sequence[Node], key: Callable[[Node], Any]) -> list[Group]:
+    return [tuple(run) for _, run in groupby(nodes, key)]
