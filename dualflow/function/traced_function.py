@@ -45,7 +45,7 @@ from dualflow.function.tracing.python_draws import PythonDraws
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.user_rewrites import REWRITES, Rewrite
-from dualflow.sizes.abstract_size import sizes_in_use
+from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
 
 if TYPE_CHECKING:
     from dualflow.function.debugging.stepping import Step
@@ -264,7 +264,9 @@ class Function(PicklableFunction, Generic[P, R]):
     def _is_inside_guarded_trace(self, call: CallArguments) -> bool:
         """Whether the caller's trace has guarded sizes, which this function must read as numbers too."""
         tracer = dispatch.current().innermost
-        return isinstance(tracer, Tracer) and tracer.size_scope is not None and bool(open_sizes(call.key))
+        if not isinstance(tracer, Tracer) or tracer.size_scope is None:
+            return False
+        return bool(open_sizes(call.key)) or any(isinstance(x, AbstractSize) for x in call.leaves)
 
     def _concrete(
         self, call: CallArguments, inputs: Sequence[Any], *, exact: bool = False

@@ -10,6 +10,7 @@ from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
+from dualflow.ops.batching_rules import OF_SHAPE
 from dualflow.ops.op_kinds import Check, View
 from dualflow.ops.record import Effect, Op
 from dualflow.sizes.symbolic_sizes import SizeFactor, variable_of
@@ -98,6 +99,7 @@ WITH_SHAPE: Final = Op(
     infer=lambda x, shape, repeats: TensorSpec.of(Shape(shape), x.dtype),
     kernel=lambda x, shape, repeats: np.broadcast_to(x, shape),
     kind=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
+    batching_rule=OF_SHAPE,
 )
 
 

@@ -50,6 +50,13 @@ class AbstractSizeScope:
         """The shape of ``tensor`` for Python code; None for sizes that depend on data."""
         raise NotImplementedError
 
+    def require_unchanged(self, argument: Any, result: Any) -> None:
+        """Raise an error if a size of ``argument`` was read, and ``result`` has other sizes.
+
+        ``argument`` is an argument of a loop's body, and ``result`` its value for the next iteration.
+        """
+        raise NotImplementedError
+
     def tensor(self, size: SymInt) -> Any:
         """``size`` as an integer scalar of the trace."""
         raise NotImplementedError

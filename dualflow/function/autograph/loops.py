@@ -37,9 +37,9 @@ from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.graph_exceptions import Ended, TracedBranch, stop
 from dualflow.function.control.spec_checks import ITERATIONS, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
-from dualflow.function.control.trace_bodies import Body, inner_tracer
+from dualflow.function.control.trace_bodies import Body, carried_shapes, check_sizes_read, inner_tracer
 from dualflow.function.errors import here
-from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.tracer import OuterShape, Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
 
@@ -254,6 +254,7 @@ class _Loop:
             raise DTypeError(
                 f"The dtypes of a loop's variables change in each iteration; cast them with df.cast.{here()}"
             )
+        check_sizes_read([body], body)
         initial = [*leading, *(leaf for plan in plans if plan for leaf in _initial(plan))]
         ran, results = node(body, initial)
         self._state.write(_packed(before, plans, iter(results), ran=ran))
@@ -272,7 +273,7 @@ class _Loop:
         """
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
-        leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
+        leaves = [tracer.argument(*x) for plan in plans if plan for x in _carried_inputs(plan)]
         items = [tracer.argument(spec) for spec in item_specs]
         with tracing(tracer):
             start = _packed(before, plans, iter(leaves))
@@ -454,6 +455,12 @@ def _flags_and_initial(plan: _Carried) -> Iterator[tuple[bool, Any]]:
 def _carried_specs(plan: _Carried) -> tuple[TensorSpec, ...]:
     """The specs of the leaves, then of the flags."""
     return plan.specs + (TensorSpec([], bool_),) * sum(plan.flagged)
+
+
+def _carried_inputs(plan: _Carried) -> Iterator[tuple[TensorSpec, OuterShape | None]]:
+    """The spec of each leaf and flag, and where its dynamic sizes are from."""
+    shapes = carried_shapes(plan.initial, plan.specs)
+    return zip(_carried_specs(plan), [*shapes, *[None] * sum(plan.flagged)], strict=True)
 
 
 def _initial(plan: _Carried) -> list[Any]:

@@ -7,11 +7,13 @@ element by element.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int64
+from dualflow.core.shape import Dim, Shape
 from dualflow.function.batching.batched_value import (
     BatchedValue,
     UnbatchableError,
@@ -29,6 +31,7 @@ from dualflow.ops.op_kinds import Decompose, Elementwise, Gather, MatMul, Reduce
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
+from dualflow.sizes.symbolic_sizes import is_static
 
 Attrs = dict[str, Any]
 
@@ -86,8 +89,18 @@ def _by_record(
 def _merged(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
     """The op on the data of all elements at once, with the batch axis merged into the first axis."""
     tensors = [x.with_batch_axis(count) for x in inputs]
-    outputs = _run(op, [reshape(x, (-1, *x.shape[2:])) for x in tensors], attrs)
-    return [reshape(y, (count, -1, *y.shape[1:])) for y in outputs]
+    outputs = _run(op, [reshape(x, (_merged_size(x.shape), *x.shape[2:])) for x in tensors], attrs)
+    return [reshape(y, (count, _size_of_each(y.shape[0], count), *y.shape[1:])) for y in outputs]
+
+
+def _merged_size(shape: Shape) -> int:
+    """The size of the first two axes as one, for ``reshape``."""
+    return -1 if None in shape[:2] else math.prod(shape[:2])
+
+
+def _size_of_each(size: Dim, count: int) -> int:
+    """The size of an axis without the batch axis that is merged into it, for ``reshape``."""
+    return -1 if size is None or is_static((size, count)) else size // count
 
 
 def _one_by_one(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:

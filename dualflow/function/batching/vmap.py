@@ -14,7 +14,11 @@ from dualflow.core.warning import warn_user
 from dualflow.function.batching.batch_function import batch_function
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
 from dualflow.function.control.maps import map_sequentially
+from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.joining import concat
+from dualflow.ops.measuring import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -52,6 +56,13 @@ def vmap(
     >>> dot(df.constant([[1.0, 2.0], [3.0, 4.0]]), df.constant([1.0, 10.0])).numpy()
     array([21., 43.], dtype=float32)
     """
+    return _batched(fn, in_axes, out_axes, axis_size, sequential=False)
+
+
+def _batched(
+    fn: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None, *, sequential: bool
+) -> Callable[..., Any]:
+    """:func:`vmap`; with ``sequential`` a program of dynamic sizes may compute element after element."""
 
     @entry
     @functools.wraps(fn)
@@ -59,15 +70,17 @@ def vmap(
         values, structure = flatten((args, kwargs))
         axes = [*_in_axes(args, in_axes), *[0] * len(flatten(kwargs)[0])]
         arguments = [_argument(x, axis) for x, axis in zip(values, axes, strict=True)]
-        count = _count([x for x in arguments if isinstance(x, BatchedValue)], axis_size)
+        tensors = [x for x in arguments if isinstance(x, BatchedValue)]
+        count = _count(tensors, axis_size)
 
         def call(function: Callable[..., Any], leaves: Sequence[Any]) -> Any:
             element_args, element_kwargs = unflatten(structure, leaves)
             return function(*element_args, **element_kwargs)
 
-        results, returned = batch_function(fn, call, arguments, count)
+        results, returned = batch_function(fn, call, arguments, count, sequential=sequential)
+        size = next(sizes_of(x.tensor)[0] for x in tensors if x.is_batched) if count is None else count
         axes_out = _spread(out_axes, unflatten(returned, results), "out_axes")
-        return unflatten(returned, [_result(x, a, count) for x, a in zip(results, axes_out, strict=True)])
+        return unflatten(returned, [_result(x, a, size) for x, a in zip(results, axes_out, strict=True)])
 
     return batched
 
@@ -97,7 +110,7 @@ def vectorized_map(
     array([3., 3.], dtype=float32)
     """
     try:
-        return vmap(fn)(elems)
+        return _batched(fn, 0, 0, None, sequential=fallback_to_while_loop)(elems)
     except UnbatchableError as error:
         if not fallback_to_while_loop:
             raise
@@ -121,24 +134,19 @@ def _argument(value: Any, axis: int | None) -> Any:
     return BatchedValue(moved_axis(tensor, axis % rank, 0), True)
 
 
-def _count(arguments: Sequence[BatchedValue], axis_size: int | None) -> int:
+def _count(arguments: Sequence[BatchedValue], axis_size: int | None) -> int | None:
+    """The size of the batch; None if it is dynamic."""
     counts = {x.tensor.shape[0] for x in arguments if x.is_batched}
     if axis_size is not None:
         counts.add(axis_size)
     if not counts:
         raise InvalidArgumentError("no argument has a batch axis; give axis_size, or an axis in in_axes.")
-    if len(counts) > 1:
+    known = counts - {None}
+    if len(known) > 1:
         raise InvalidArgumentError(
-            f"the batch axes have different sizes: {sorted(counts, key=str)}; they must be equal."
+            f"the batch axes have different sizes: {sorted(known, key=str)}; they must be equal."
         )
-    (count,) = counts
-    if count is None:
-        shape = next(x.tensor.shape for x in arguments if x.is_batched)
-        raise InvalidArgumentError(
-            f"vmap: the size of the batch must be static, and an argument of shape {shape} has none; "
-            "give a shape to the argument."
-        )
-    return int(count)
+    return None if None in counts else int(known.pop())
 
 
 def _in_axes(args: Sequence[Any], in_axes: Any) -> list[int | None]:
@@ -176,12 +184,17 @@ def _is_batched(value: Any) -> bool:
     return isinstance(value, BatchedValue)
 
 
-def _result(value: BatchedValue, axis: int | None, count: int) -> Any:
+def _result(value: BatchedValue, axis: int | None, count: Any) -> Any:
+    """The result with its batch axis at ``axis``; ``count`` is a number or, if it is dynamic, a scalar."""
     if axis is None:
         if value.is_batched:
             raise InvalidArgumentError("a result is batched, and its out_axes is None; give it an axis.")
         return value.tensor
-    stacked = value.with_batch_axis(count)
+    if value.is_batched or value.tensor.shape.is_static:
+        stacked = value.with_batch_axis(count)
+    else:
+        sizes = concat([reshape(count, [1]), sizes_of(value.tensor)], 0)
+        stacked = broadcast_to(value.tensor, sizes)
     rank = len(stacked.shape)
     if not -rank <= axis < rank:
         raise InvalidArgumentError(f"a result of shape {stacked.shape} has no axis {axis}; change out_axes.")

@@ -122,11 +122,11 @@ def _footprint(
     try:
         return backend.footprint(graph, in_order=in_order).with_sizes(sizes)
     except UndecidedSize:
-        refuse_unknown(graph, next((n for n in graph.nodes if _has_open_sizes(n)), None))
+        refuse_unknown(graph, next((n for n in graph.nodes if _has_dynamic_sizes(n)), None))
         raise
 
 
-def _has_open_sizes(node: Node) -> bool:
+def _has_dynamic_sizes(node: Node) -> bool:
     return not all(spec.shape.is_static for spec in node.specs)
 
 

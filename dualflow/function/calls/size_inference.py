@@ -18,6 +18,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.calls.data_dependent_sizes import changed_sizes
 from dualflow.function.calls.integer_values import IntegerValues
+from dualflow.function.calls.recorded_body import RecordedBody, recorded_graph
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
 from dualflow.function.calls.size_decisions import WITHOUT_CALL, GuardedDecisions, deciding
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -27,7 +28,6 @@ from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_l
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE, Axis
 from dualflow.graph.views import sizes as sizes_of
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
@@ -98,9 +98,7 @@ class SizeInference:
 
     def finished(self, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
         """The graph of the nodes recorded so far."""
-        if self.tracer.builder.captures:
-            raise UndecidedSize("an op reads a tensor that the trace has not captured")
-        return Graph(name, tuple(inputs), tuple(self.tracer.builder.nodes), tuple(outputs))
+        return recorded_graph(self.tracer.builder, name, inputs, outputs)
 
     def record(
         self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = _NO_VALUES
@@ -196,7 +194,7 @@ class SizeInference:
 
     def _body(
         self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]
-    ) -> _RecordedBody:
+    ) -> RecordedBody:
         """The body ``graph`` of a node, recorded for inputs of ``specs``.
 
         ``sources`` has, for each input that is the same in all iterations, the value outside of the body;
@@ -209,29 +207,30 @@ class SizeInference:
                 if source is not None:
                     inner.integers.copy_elements(value, self.integers, source, self.bound)
             recorded = inner.record(graph.nodes, dict(zip(graph.inputs, inputs, strict=True)))
-        return _RecordedBody(inner, graph.name, inputs, [recorded[v] for v in graph.outputs])
+        outputs = [recorded[v] for v in graph.outputs]
+        return RecordedBody(inner.tracer.builder, inner.bound, graph.name, inputs, outputs)
 
     def _branches(
         self, branches: Sequence[Graph], specs: Sequence[TensorSpec], operands: Sequence[Value]
-    ) -> list[_RecordedBody]:
+    ) -> list[RecordedBody]:
         """The branches of a conditional; one that raises an error for the sizes fails when it is taken.
 
         Raises:
             DualflowError: no branch accepts the sizes.
         """
-        bodies: list[_RecordedBody | DualflowError] = []
+        bodies: list[RecordedBody | DualflowError] = []
         for branch in branches:
             try:
                 bodies.append(self._body(branch, specs, operands))
             except DualflowError as error:
                 bodies.append(deferrable(error))
-        valid = next((b for b in bodies if isinstance(b, _RecordedBody)), None)
+        valid = next((b for b in bodies if isinstance(b, RecordedBody)), None)
         if valid is None:
             raise next(error for error in bodies if isinstance(error, DualflowError))
         results = [_without_variables(v.spec) for v in valid.outputs]
         return [
             body
-            if isinstance(body, _RecordedBody)
+            if isinstance(body, RecordedBody)
             else self._body(failing_branch(branch, specs, results, body), specs, operands)
             for branch, body in zip(branches, bodies, strict=True)
         ]
@@ -283,7 +282,7 @@ class SizeInference:
             for axis, size in enumerate(spec.shape):
                 if size_variables((size,)) & changing:
                     body.bind_result_size(place, axis, size_variable(least=0))
-        local = (body.inference.bound | changing) - self.bound
+        local = (body.bound | changing) - self.bound
         if any(size_variables(tuple(v.spec.shape)) & local for v in body.outputs[len(carry) :]):
             raise UndecidedSize("the rows that a loop stacks differ in size")
         condition = None
@@ -295,6 +294,15 @@ class SizeInference:
         return self.tracer.builder.add(node.op, inputs, {"loop": sized}, node.origin).outputs
 
     # called by ops (the parameter ``read`` of their ``resolve``)
+
+    def of_body(self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]) -> Graph:
+        """``graph`` with symbolic sizes, for inputs of ``specs``; its nodes may be recorded in this graph.
+
+        ``sources`` has the value of this graph for the inputs that are equal to one.
+        """
+        body = self._body(graph, specs, sources)
+        self.bound |= body.bound
+        return body.graph()
 
     def __call__(self, tensor: Any, least: int | None = None) -> list[int]:
         """The elements of an integer tensor, as expressions; with ``least`` as sizes."""
@@ -458,38 +466,3 @@ class SizeInference:
 def _without_variables(spec: TensorSpec) -> TensorSpec:
     """``spec`` with 0 for the sizes that are known only at run time."""
     return TensorSpec.of(Shape([n if is_static((n,)) else 0 for n in spec.shape]), spec.dtype)
-
-
-class _RecordedBody:
-    """The recorded body of a conditional or loop.
-
-    Attributes:
-        inference: recorded it.
-        outputs: its results.
-        result_variables: size variables of results that the body binds.
-    """
-
-    def __init__(
-        self, inference: SizeInference, name: str, inputs: Sequence[Value], outputs: Sequence[Value]
-    ) -> None:
-        self.inference = inference
-        self.outputs = list(outputs)
-        self.result_variables: set[SizeVariable] = set()
-        self._name = name
-        self._inputs = inputs
-
-    def bind_result_size(self, place: int, axis: int, variable: int) -> None:
-        """Bind a size variable to the size of an axis of a result, whose shape then has the variable."""
-        builder, value = self.inference.tracer.builder, self.outputs[place]
-        shape = list(value.spec.shape)
-        attrs = {"size": variable, "value": shape[axis], "least": None}
-        builder.add(BIND_SIZE, [], attrs)
-        self.result_variables |= size_variables(variable)
-        shape[axis] = variable
-        self.outputs[place] = builder.add(
-            WITH_SHAPE, [value], {"shape": Shape(shape), "repeats": False}
-        ).output
-
-    def graph(self) -> Graph:
-        """The recorded graph, without dead code."""
-        return eliminate_dead_code(self.inference.finished(self._name, self._inputs, self.outputs))

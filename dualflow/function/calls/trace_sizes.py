@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import Context
 
 from dualflow.core.errors import DualflowError
+from dualflow.core.records import NamedTuple
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.function.calls.size_inference import SizeInference
 from dualflow.function.tracing.size_scope import ExactSizesRequired, SizeScope
 from dualflow.function.tracing.symbolic_tensor import SymbolicEngine, SymbolicTensor
-from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.tracer import OuterShape, Tracer, tracing
 from dualflow.graph.ir import Value
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, Axis
 from dualflow.sizes.size_functions import substitute
@@ -48,7 +51,7 @@ class TraceSizes:
         numbers = {variable: shapes[place][axis] for variable, (place, axis) in self.axes.items()}
         tracer = self._tracer
         arguments = [tracer.tensor_of(value) for value in tracer.builder.inputs]
-        return SizeScope(tracer, arguments, numbers, self.axes, self.shape_of)
+        return SizeScope(tracer, arguments, numbers, self.axes, self.shape_of, self.is_read)
 
     def shape_of(self, tensor: SymbolicTensor) -> list[int | None]:
         """The shape of ``tensor``, with expressions for its dynamic sizes; None for data-dependent ones.
@@ -59,38 +62,49 @@ class TraceSizes:
             ExactSizesRequired: it has no such expressions.
         """
         try:
-            recorded = self._context.run(self._record, tensor._value, _captured(tensor._tracer))
+            recorded = self._context.run(self._record, tensor._value, _outside(tensor._tracer))
         except (DualflowError, UndecidedSize) as error:
             raise ExactSizesRequired(
                 f"The shape of {tensor.name!r} is no expression in the sizes of the arguments: {error}"
             ) from None
         return [None if size is None else self._in_arguments(size) for size in recorded.spec.shape]
 
+    def is_read(self, tensor: SymbolicTensor) -> bool:
+        """Whether :meth:`shape_of` has returned sizes of ``tensor``, or of a value computed from it."""
+        return tensor._value in self._recorded
+
     def _input(self, place: int, value: Value) -> Value:
         with tracing(self._inference.tracer):
             return self._inference.input_of(place, value.spec, {})
 
-    def _record(self, value: Value, captured: Mapping[Value, Value]) -> Value:
-        """The inference's record of ``value``; values it is computed from are recorded first.
-
-        ``captured`` has the value of an outer trace for those that an inner one captures.
-        """
+    def _record(self, value: Value, outside: _Outside) -> Value:
+        """The inference's record of ``value``; values it is computed from are recorded first."""
         recorded, pending = self._recorded, [value]
         with tracing(self._inference.tracer):
             while pending:
                 at = pending[-1]
                 if at in recorded:
                     pending.pop()
-                elif at in captured and captured[at] not in recorded:
-                    pending.append(captured[at])
+                elif (source := outside.source_of(at)) is not None and source not in recorded:
+                    pending.append(source)
+                elif at in outside.captured:
+                    recorded[pending.pop()] = recorded[outside.captured[at]]
+                elif at in outside.shapes:
+                    recorded[pending.pop()] = self._like(at, outside.shapes[at])
                 elif at.node is None:
-                    recorded[pending.pop()] = recorded[captured[at]] if at in captured else self._capture(at)
+                    recorded[pending.pop()] = self._capture(at)
                 elif missing := [v for v in at.node.inputs if v not in recorded]:
                     pending += missing
                 else:
                     outputs = self._inference.record_node(at.node, [recorded[v] for v in at.node.inputs])
                     recorded.update(zip(at.node.outputs, outputs, strict=True))
         return recorded[value]
+
+    def _like(self, value: Value, outer: OuterShape) -> Value:
+        """An input for ``value``, an argument of a body, with the sizes of ``outer``."""
+        shape = tuple(self._recorded[outer.tensor._value].spec.shape)
+        spec = TensorSpec.of(Shape(shape[1:] if outer.is_row else shape), value.spec.dtype)
+        return self._inference.tracer.builder.argument(spec)
 
     def _capture(self, value: Value) -> Value:
         """An input for a tensor or variable from outside of the trace."""
@@ -111,13 +125,32 @@ class TraceSizes:
         return expression if size_variables(expression) <= self.axes.keys() else None
 
 
-def _captured(tracer: SymbolicEngine) -> dict[Value, Value]:
-    """The value of an outer trace for each value that ``tracer``, or a trace around it, captures."""
-    captured: dict[Value, Value] = {}
+class _Outside(NamedTuple):
+    """Values of outer traces for inputs of a trace inside them.
+
+    Attributes:
+        captured: for each input that captures a value, that value.
+        shapes: for arguments of bodies, where their dynamic sizes are from.
+    """
+
+    captured: dict[Value, Value]
+    shapes: dict[Value, OuterShape]
+
+    def source_of(self, value: Value) -> Value | None:
+        """The value outside that ``value`` is equal to, or has its sizes from; None if there is none."""
+        outer = self.shapes.get(value)
+        source: Value | None = self.captured.get(value) if outer is None else outer.tensor._value
+        return source
+
+
+def _outside(tracer: SymbolicEngine) -> _Outside:
+    """The values outside of ``tracer`` and of the traces around it."""
+    outside = _Outside({}, {})
     inner: SymbolicEngine | None = tracer
     while isinstance(inner, Tracer):
+        outside.shapes.update(inner.outer_shapes)
         for value, capture in inner.builder.captures:
             if type(capture.source) is SymbolicTensor:
-                captured[value] = capture.source._value
+                outside.captured[value] = capture.source._value
         inner = inner.outer
-    return captured
+    return outside

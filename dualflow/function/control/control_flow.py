@@ -23,7 +23,13 @@ from dualflow.function.control.spec_checks import (
     check_structure,
 )
 from dualflow.function.control.tensor_array import TensorArray
-from dualflow.function.control.trace_bodies import Body, inner_tracer, trace_body
+from dualflow.function.control.trace_bodies import (
+    Body,
+    carried_shapes,
+    check_sizes_read,
+    inner_tracer,
+    trace_body,
+)
 from dualflow.function.errors import here
 from dualflow.function.tracing.collect_results import collect
 from dualflow.ops.arithmetic import add_n
@@ -314,14 +320,16 @@ def _loop_node(
     def pack(tensors: list[Any]) -> Sequence[Any]:
         return _arguments(structure, tensors)
 
-    test = trace_body(lambda *xs: cast(convert_to_tensor(cond(*xs)), "bool"), specs, pack)
-    iteration = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
+    shapes = carried_shapes(initial, specs)
+    test = trace_body(lambda *xs: cast(convert_to_tensor(cond(*xs)), "bool"), specs, pack, shapes)
+    iteration = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack, shapes)
     adapted = _adapted(specs, [v.spec for v in iteration.outputs], numbers)
     if adapted != list(specs):
         initial = [cast(x, spec.dtype) for x, spec in zip(initial, adapted, strict=True)]
         return _loop_node(cond, body, initial, structure, adapted, limit, [False] * len(initial))
     check_structure(ITERATIONS, "loop_vars", structure, iteration.structure)
     check_loop_variables(specs, [v.spec for v in iteration.outputs], matches_invariant)
+    check_sizes_read([test, iteration], iteration)
     if test.outputs[0].spec.shape:
         raise InvalidArgumentError(
             f"cond must return a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "

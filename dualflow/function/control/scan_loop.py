@@ -15,7 +15,13 @@ from dualflow.core.spec import TensorSpec
 from dualflow.function.control.closures import Closure, close_over
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.spec_checks import check_loop_variables
-from dualflow.function.control.trace_bodies import trace_body, tracer_of
+from dualflow.function.control.trace_bodies import (
+    carried_shapes,
+    check_sizes_read,
+    row_shapes,
+    trace_body,
+    tracer_of,
+)
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.gradient.custom import UserGradient
 from dualflow.graph.control_ops import run_loop
@@ -48,7 +54,7 @@ def scan_loop(
         step: the body of the loop.
         carry: the initial carried values.
         xs: the scanned inputs.
-        length: the number of rows; None if it is dynamic.
+        length: the number of rows; None if it is dynamic, or symbolic.
         reverse: whether to begin with the last row.
         results: the specs of a row of each output. Without them, an eager scan of no rows traces ``step``.
 
@@ -59,7 +65,7 @@ def scan_loop(
         InvalidArgumentError: a carried value changes its shape.
         DTypeError: a carried value changes its dtype.
     """
-    if length is None:
+    if type(length) is not int:
         return _node(step, carry, xs, length, reverse)
     if dispatch.current().eager:
         if length:
@@ -81,8 +87,10 @@ def scan_while(
     """
     count, specs = len(carry), _specs(carry, [])
     if not dispatch.current().eager:
-        test = trace_body(condition, specs, lambda tensors: tensors)
-        iteration = trace_body(lambda *s: _joined(step(list(s))), specs, lambda tensors: tensors)
+        shapes = carried_shapes(carry, specs)
+        test = trace_body(condition, specs, lambda tensors: tensors, shapes)
+        iteration = trace_body(lambda *s: _joined(step(list(s))), specs, lambda tensors: tensors, shapes)
+        check_sizes_read([test, iteration], iteration)
         outputs = loop_node(test, iteration, carry, limit)
         return outputs[:count], outputs[count:]
     results: list[Tensors] = []
@@ -138,8 +146,12 @@ def _traced(step: Step, carry: Tensors, xs: Tensors) -> Closure:
     """The step, traced once for the specs of the carried values and of a row of each scanned input."""
     count = len(carry)
     specs = _specs(carry, xs)
-    body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda tensors: tensors)
+    shapes = [*carried_shapes(carry, specs[:count]), *row_shapes(xs)]
+    body = trace_body(
+        lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda tensors: tensors, shapes
+    )
     check_loop_variables(specs[:count], [v.spec for v in body.outputs[:count]])
+    check_sizes_read([body], body)
     return close_over([body], count)
 
 
@@ -182,8 +194,8 @@ def _apply(
     graph: Graph, carry: Tensors, xs: Tensors, invariants: Tensors, length: int | None, reverse: bool
 ) -> Tensors:
     budget = tracer_of(dispatch.current()).options.stack_budget
-    draw = None if reverse or length is None else only_draw(graph, length, budget)
-    if draw is not None and length is not None:  # a loop without effects has a gradient
+    draw = None if reverse or type(length) is not int else only_draw(graph, length, budget)
+    if draw is not None and type(length) is int:  # a loop without effects has a gradient
         graph = with_rows(graph, draw, len(carry) + len(xs))
         xs = [*xs, dispatch.current().run(draw.op, (), for_all_iterations(draw, length))]
     spec = LoopSpec(graph, len(carry), len(xs), length, reverse=reverse)

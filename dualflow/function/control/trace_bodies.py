@@ -11,7 +11,8 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.function.tracing.collect_results import collect
-from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.function.tracing.tracer import OuterShape, Tracer, tracing
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 
@@ -52,11 +53,22 @@ class Body(NamedTuple):
 
 
 def trace_body(
-    function: Callable[..., Any], specs: Sequence[TensorSpec], pack: Callable[[list[Any]], Sequence[Any]]
+    function: Callable[..., Any],
+    specs: Sequence[TensorSpec],
+    pack: Callable[[list[Any]], Sequence[Any]],
+    shapes: Sequence[OuterShape | None] | None = None,
 ) -> Body:
-    """Trace ``function`` with symbolic tensors of ``specs``; ``pack`` makes arguments from these."""
+    """Trace ``function`` with symbolic tensors of ``specs``.
+
+    Args:
+        function: returns a structure of tensors.
+        specs: the specs of the tensors.
+        pack: makes the arguments of ``function`` from the tensors.
+        shapes: where the tensors have their dynamic sizes from; None if that is unknown.
+    """
     inner = inner_tracer(getattr(function, "__name__", "body"))
-    tensors = [inner.argument(spec) for spec in specs]
+    shapes = [None] * len(specs) if shapes is None else shapes
+    tensors = [inner.argument(spec, shape) for spec, shape in zip(specs, shapes, strict=True)]
     with tracing(inner):
         structure, outputs = collect(function(*pack(list(tensors))), inner)
     return Body(inner, tuple(x._value for x in tensors), structure, tuple(outputs))
@@ -67,6 +79,40 @@ def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
     body = trace_body(function, specs, lambda tensors: tensors)
     assert not body.reads, "a body reads nothing but its inputs"
     return body.graph(body.arguments, body.outputs)
+
+
+def carried_shapes(initial: Sequence[Any], specs: Sequence[TensorSpec]) -> list[OuterShape | None]:
+    """Where carried values of ``specs``, which begin as ``initial``, have their dynamic sizes from.
+
+    None where the spec is not that of the initial value, since iterations change the size.
+    """
+    return [
+        OuterShape(x, is_row=False) if type(x) is SymbolicTensor and x.spec.shape == spec.shape else None
+        for x, spec in zip(initial, specs, strict=True)
+    ]
+
+
+def row_shapes(tensors: Sequence[Any]) -> list[OuterShape | None]:
+    """Where rows of ``tensors`` have their dynamic sizes from."""
+    return [OuterShape(x, is_row=True) if type(x) is SymbolicTensor else None for x in tensors]
+
+
+def check_sizes_read(bodies: Sequence[Body], iteration: Body) -> None:
+    """Check that an iteration keeps the sizes of carried values that Python code has read as numbers.
+
+    ``bodies`` are those that have read them: the loop's body ``iteration``, and its condition.
+
+    Raises:
+        ExactSizesRequired: a size changes, so the loop is traced for each shape.
+    """
+    scope = iteration.tracer.size_scope
+    if scope is None:
+        return
+    for body in bodies:
+        shapes = body.tracer.outer_shapes
+        for argument, result in zip(body.arguments, iteration.outputs, strict=False):
+            if argument in shapes and not shapes[argument].is_row:
+                scope.require_unchanged(body.tracer.tensor_of(argument), iteration.tracer.tensor_of(result))
 
 
 def inner_tracer(name: str) -> Tracer:

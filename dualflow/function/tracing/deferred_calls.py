@@ -8,6 +8,7 @@ each size that differs between the traces is dynamic. The call becomes a node of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
@@ -42,6 +43,7 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.static import known_value
+from dualflow.sizes.symbolic_sizes import is_static, size_variables
 
 _SIZE_ERRORS: Final = (InvalidArgumentError, DTypeError, TypeError, AssertionError)
 _OTHER_ERRORS: Final = (OperatorNotAllowedInGraphError, InaccessibleTensorError, InternalError)
@@ -65,13 +67,18 @@ class DeferredCall(NamedTuple):
     integers: Mapping[int, DType] = MappingProxyType({})
 
     def __call__(self, operands: Sequence[Any]) -> Any:
-        """Call the function with ``operands`` for its tensors; Python integers become constants."""
+        """Call the function with ``operands`` for its tensors.
+
+        Python integers become constants, and symbolic sizes stay as they are.
+        """
         engine = dispatch.current()
 
         def argument(leaf: Any) -> Any:
             if isinstance(leaf, _Operand):
                 operand, dtype = operands[leaf.number], self.integers.get(leaf.number)
-                return operand if dtype is None else engine.constant(np.array(operand, dtype.dtype))
+                if dtype is None or size_variables(operand):
+                    return operand
+                return engine.constant(np.array(operand, dtype.dtype))
             return engine.constant(leaf.array) if isinstance(leaf, _Constant) else leaf
 
         return self.function(*_map_leaves(self.args, argument), **_map_leaves(self.kwargs, argument))
@@ -169,12 +176,8 @@ def _is_literal(x: Any) -> bool:
 
 def _may_be_sizes(x: Any) -> bool:
     """Whether ``x`` is a small integer tensor, whose elements may be sizes."""
-    few = len(x.shape) <= 2 and x.shape.is_static and _num_elements(x) <= _MAX_INTEGERS
+    few = len(x.shape) <= 2 and is_static(x.shape) and math.prod(x.shape) <= _MAX_INTEGERS
     return few and x.dtype in (int32, int64)
-
-
-def _num_elements(x: Any) -> int:
-    return int(np.prod(x.shape, dtype=np.int64))
 
 
 def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:

@@ -42,12 +42,14 @@ class SizeScope(AbstractSizeScope):
         axes: the axis that each size variable is the size of.
         shape_of: returns the shape of a tensor of the trace; dynamic sizes are expressions in size variables,
             None where they depend on data; raises ExactSizesRequired if there are no such expressions.
+        is_read: whether the shape of a tensor of the trace was read, or that of a value computed from it.
     """
 
     __slots__ = (
         "_arguments",
         "_axes",
         "_guards",
+        "_is_read",
         "_numbers",
         "_shape_of",
         "_tensors",
@@ -63,6 +65,7 @@ class SizeScope(AbstractSizeScope):
         numbers: Mapping[SizeVariable, int],
         axes: Mapping[SizeVariable, Axis],
         shape_of: Callable[[Any], Sequence[int | None]],
+        is_read: Callable[[Any], bool],
     ) -> None:
         self.tracer = tracer
         self._arguments = arguments
@@ -71,6 +74,7 @@ class SizeScope(AbstractSizeScope):
         self._tensors: dict[tuple[SymInt, DType], Any] = {}
         self._guards: dict[tuple[bool, int, int], SizeGuard] = {}
         self._shape_of = shape_of
+        self._is_read = is_read
         self.closed = False
         self.error: ExactSizesRequired | None = None
 
@@ -97,12 +101,29 @@ class SizeScope(AbstractSizeScope):
         Raises:
             ExactSizesRequired: a size has no expression in the sizes of the trace's arguments.
         """
+        sizes = self._sizes_of(tensor)
+        return GuardedShape([None if size is None else guarded(size, self) for size in sizes])
+
+    def require_unchanged(self, argument: Any, result: Any) -> None:
+        """Raise an error if a size of ``argument`` was read, and ``result`` has other sizes.
+
+        ``argument`` is an argument of a loop's body, and ``result`` its value for the next iteration.
+
+        Raises:
+            ExactSizesRequired: a size differs, or has no expression.
+        """
+        if self._is_read(argument) and self._sizes_of(argument) != self._sizes_of(result):
+            self.error = self.error or ExactSizesRequired(
+                f"Python code reads the shape of {argument.name!r}, a loop variable whose size changes."
+            )
+            raise self.error
+
+    def _sizes_of(self, tensor: Any) -> Sequence[int | None]:
         try:
-            sizes = self._shape_of(tensor)
+            return self._shape_of(tensor)
         except ExactSizesRequired as error:
             self.error = self.error or error  # the user's code might catch it
             raise
-        return GuardedShape([None if size is None else guarded(size, self) for size in sizes])
 
     def number(self, size: int) -> int:
         """The value of ``size`` in the traced call."""

@@ -15,7 +15,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import InaccessibleTensorError, InvalidArgumentError
 from dualflow.core.locks import SharedLock
-from dualflow.core.records import dataclass
+from dualflow.core.records import NamedTuple, dataclass
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
@@ -33,6 +33,7 @@ from dualflow.ops.conversion import identity
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.sizes.abstract_size import AbstractSize, AbstractSizeScope
+from dualflow.sizes.symbolic_sizes import is_static, size_variables
 
 Array = np.ndarray[Any, Any]
 _MAX_INLINED_ELEMENTS = 16
@@ -46,6 +47,18 @@ class _VariableState:
     variable: AbstractVariable
     input: Value
     current: SymbolicTensor
+
+
+class OuterShape(NamedTuple):
+    """Where an argument of a body has its sizes from: a tensor outside of the body, or the rows of one.
+
+    Attributes:
+        tensor: the tensor outside.
+        is_row: whether the argument is a row of it; else it is a carried value that begins as the tensor.
+    """
+
+    tensor: Any
+    is_row: bool
 
 
 class Tracer(SymbolicEngine):
@@ -65,6 +78,7 @@ class Tracer(SymbolicEngine):
         refusal: the first error about Python code that needs a symbolic tensor's value, here or in a nested
             trace.
         proven_values: the values of bool scalars that an earlier check has established.
+        outer_shapes: for arguments of a body, where their dynamic sizes are from.
     """
 
     __slots__ = (
@@ -77,6 +91,7 @@ class Tracer(SymbolicEngine):
         "creation",
         "options",
         "outer",
+        "outer_shapes",
         "proven_values",
         "refusal",
         "seeds_begin_anew",
@@ -107,6 +122,7 @@ class Tracer(SymbolicEngine):
         self.size_scope: AbstractSizeScope | None = None if self.outer is None else self.outer.size_scope
         self.refusal: Exception | None = None
         self.proven_values: dict[Value, bool] = {}
+        self.outer_shapes: dict[Value, OuterShape] = {}
         self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
         self._states: dict[int, _VariableState] = {}
@@ -209,9 +225,12 @@ class Tracer(SymbolicEngine):
             tracer.refusal = tracer.refusal or error
             tracer = tracer.outer
 
-    def argument(self, spec: TensorSpec) -> SymbolicTensor:
-        """A symbolic tensor for a new argument of the graph."""
-        return self.tensor_of(self.builder.argument(spec))
+    def argument(self, spec: TensorSpec, outer_shape: OuterShape | None = None) -> SymbolicTensor:
+        """A symbolic tensor for a new argument of the graph, which has its sizes from ``outer_shape``."""
+        value = self.builder.argument(spec)
+        if outer_shape is not None:
+            self.outer_shapes[value] = outer_shape
+        return self.tensor_of(value)
 
     def bind(self, variable: AbstractVariable) -> Value:
         """A new input of the graph for the value of a variable that is an argument."""
@@ -345,8 +364,9 @@ class Tracer(SymbolicEngine):
         if isinstance(node.op.kind, Literal):
             return [node.attrs["value"]]
         arrays = [self._static.get(v) for v in node.inputs]
-        small = all(spec.shape.is_static and spec.nbytes <= _MAX_FOLDED_BYTES for spec in node.specs)
-        if not small or node.effect is not None or any(a is None for a in arrays):
+        small = all(is_static(spec.shape) and spec.nbytes <= _MAX_FOLDED_BYTES for spec in node.specs)
+        known = node.effect is None and all(a is not None for a in arrays)
+        if not small or not known or size_variables(dict(node.attrs)):
             return [None] * len(node.outputs)
         return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
 

@@ -155,12 +155,49 @@ def test_an_axis_that_python_needs_as_a_number_is_fixed_and_others_stay_open() -
     assert traced.experimental_get_tracing_count() <= 4
 
 
-def test_sizes_inside_of_loop_bodies_are_traced_for_each_shape() -> None:
-    def mapped(x: Any) -> Any:
-        return df.map_fn(lambda column: column * column.shape[0], df.transpose(x))
+def halved_while_large(x: Any) -> Any:
+    y = x
+    while df.reduce_sum(df.abs(y)) > 1.0:
+        y = y * 0.5 / (y.shape[0] + 1)
+    return y
 
-    traced = traces_for(mapped, rows((3, 4, 5, 1)))
-    assert "Sizes can't be dynamic" in traced.explain()
+
+def summed_rows(x: Any) -> Any:
+    total = df.zeros_like(x)
+    for row in x:
+        total = total + row * total.shape[0]
+    return total
+
+
+BODIES: dict[str, Callable[[Any], Any]] = {
+    "map_fn": lambda x: df.map_fn(lambda column: column * column.shape[0], df.transpose(x)),
+    "scan": lambda x: df.scan(lambda s, column: s / (s.shape[0] + 1) + column, df.transpose(x)),
+    "foldl": lambda x: df.foldl(lambda s, column: s * column.shape[0] + column, df.transpose(x)),
+    "while_loop": lambda x: df.while_loop(
+        lambda i, y: i < df.shape(y)[1], lambda i, y: (i + 1, y + y.shape[0]), (df.constant(0), x)
+    )[1],
+    "while": halved_while_large,
+    "for": summed_rows,
+    "a loop in a loop": lambda x: df.map_fn(
+        lambda column: df.scan(lambda s, c: s + c * column.shape[0], column, 0.0), df.transpose(x)
+    ),
+    "vmap": lambda x: df.autodiff.vmap(lambda column: column * column.shape[0], 1)(x),
+    "vmap of dynamic rows": lambda x: df.vectorized_map(lambda row: row[:, None] * row.shape[0], x),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_sizes_inside_of_bodies_of_loops_are_dynamic(name: str) -> None:
+    assert traces_for(BODIES[name], rows()).experimental_get_tracing_count() == 2
+
+
+def test_a_loop_variable_without_a_provably_constant_size_has_a_trace_for_each_shape() -> None:
+    def interleaved(x: Any) -> Any:
+        for _ in df.range(2):
+            x = df.concat([x[::2], x[1::2]], 0) * x.shape[0]
+        return x
+
+    assert "Sizes can't be dynamic" in traces_for(interleaved, rows((3, 4, 5, 1))).explain()
 
 
 def test_sizes_of_captured_tensors_inside_of_branches_are_open() -> None:
@@ -177,6 +214,22 @@ def test_a_function_inside_reads_the_sizes_of_the_outer_call() -> None:
 
     traced = traces_for(lambda x: inner(x) + inner(df.concat([x, x], 0))[: x.shape[0]], rows())
     assert traced.experimental_get_tracing_count() == 2
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.function.errors.RetracingWarning")  # of the eager calls
+def test_a_size_that_is_passed_to_another_function_stays_open() -> None:
+    @df.function
+    def scaled_by(x: Any, n: int) -> Any:
+        return x * n + df.cast(df.range(n)[-1], x.dtype)
+
+    @df.function
+    def counted_to(n: int) -> Any:
+        return df.range(n)
+
+    def passed(x: Any) -> Any:
+        return scaled_by(df.ones([3]), x.shape[0]), scaled_by(x, n=x.shape[0]), counted_to(x.shape[0] + 1)
+
+    assert traces_for(passed, rows((3, 4, 1, 2, 31, 5))).experimental_get_tracing_count() == 2
 
 
 def test_exact_sizes_have_a_trace_for_each_shape() -> None:

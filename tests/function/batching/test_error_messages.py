@@ -17,8 +17,16 @@ X = df.constant([[1.0, 2.0], [3.0, 4.0]])
 TOTAL = df.Variable([0.0, 0.0])
 
 
-def of_open_count():
-    df.function(vmap(lambda row: row * 2)).get_concrete_function(df.TensorSpec([None, 2]))
+def mapped_dynamically(fn, *arguments, gradient=False):
+    """``vmap(fn)`` of a number of rows that is known only when it runs."""
+
+    def mapped(*rows):
+        with df.GradientTape() as tape:
+            tape.watch(rows)
+            y = vmap(fn)(*rows)
+        return tape.gradient(y, rows[0]) if gradient else y
+
+    return df.function(mapped, input_signature=[df.TensorSpec([None, 2])] * len(arguments))(*arguments)
 
 
 def multiplied(x, rows):
@@ -41,10 +49,20 @@ CASES = {
         "must be equal",
     ),
     "another axis_size": (lambda: vmap(df.abs, axis_size=5)(X), "different sizes", "must be equal"),
-    "a count that is not known": (
-        of_open_count,
-        "vmap: the size of the batch must be static, and an argument of shape (None, 2)",
-        "give a shape",
+    "dynamic counts that differ": (
+        lambda: mapped_dynamically(df.add, X, df.ones([3, 2])),
+        "the batch axes have different sizes: [2, 3]",
+        "must be equal",
+    ),
+    "random numbers of a dynamic count with a gradient": (
+        lambda: mapped_dynamically(lambda row: row * df.random.normal([2]), X, gradient=True),
+        "can't run random_normal again for the gradient",
+        "draw random numbers",
+    ),
+    "an assignment for a dynamic count": (
+        lambda: mapped_dynamically(lambda row: TOTAL.assign(df.ones([2])) + row, X),
+        "is assigned in vmap over a dynamic size",
+        "assign it outside",
     ),
     "too few axes": (lambda: vmap(df.add, [0])(X, X), "1 entries for 2", "one for each"),
     "axes of another structure": (
@@ -97,5 +115,5 @@ def test_converted_code_of_transforms_is_no_frame_of_an_error() -> None:
     with pytest.raises(InvalidArgumentError):
         df.function(df.autodiff.grad(multiplied))(df.ones([2]), df.ones([3, 2]))
     with pytest.raises(InvalidArgumentError) as caught:
-        of_open_count()
+        mapped_dynamically(lambda row: TOTAL.assign(df.ones([2])) + row, X)
     assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
