@@ -58,7 +58,7 @@ def _resolved(old: Shape, new: Sequence[int]) -> Shape:
 
 
 def _check_sizes(shape: Sequence[Dim]) -> None:
-    if any(d is not None and d < -1 for d in shape):
+    if any(type(d) is int and d < -1 for d in shape):  # symbolic ones are sizes
         raise InvalidArgumentError(f"{tuple(shape)} is no shape: sizes are 0 or more, and one may be -1.")
     check_size([d for d in shape if d != -1])
 

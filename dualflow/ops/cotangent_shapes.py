@@ -17,7 +17,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import APART
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.comparison import equal
-from dualflow.ops.masking import size_as_tensor
+from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample

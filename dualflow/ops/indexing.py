@@ -28,8 +28,13 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
-from dualflow.sizes.size_functions import largest, symbolic_slice_bounds
-from dualflow.sizes.symbolic_sizes import SymInt
+from dualflow.sizes.size_functions import (
+    compared_slice_bounds,
+    largest,
+    slice_bounds,
+    symbolic_slice_bounds,
+)
+from dualflow.sizes.symbolic_sizes import SymInt, UndecidedSize, is_static
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -405,10 +410,21 @@ def _slice(item: slice, size: Dim) -> tuple[int | None, int | None, int | None]:
         raise InvalidArgumentError("a slice's step can't be 0; leave it out for every element.")
     if size is None:
         return start, stop, step
+    if not is_static(n for n in (start, stop, size) if n is not None):
+        return _symbolic_slice(start, stop, 1 if step is None else step, size)
     start, stop, step = slice(start, stop, step).indices(size)
     if not len(range(start, stop, step)):
         return 0, 0, 1
     return start, (stop if stop >= 0 else None), step
+
+
+def _symbolic_slice(start: int | None, stop: int | None, step: int, size: int) -> tuple[int, int, int]:
+    """The first element of a slice, its end, which is a whole number of steps away, and the step."""
+    try:
+        begin, count = compared_slice_bounds(start, stop, step, size)
+    except UndecidedSize:
+        begin, count = slice_bounds(start, stop, step, size)
+    return begin, begin + count * step, step
 
 
 def _parts(item: slice) -> tuple[Any, Any, Any]:

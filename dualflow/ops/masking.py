@@ -18,7 +18,7 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, less_equal, not_equal
 from dualflow.ops.conversion import cast
-from dualflow.ops.measuring import SIZES
+from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.op_kinds import Decompose, RepeatIndices
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -142,13 +142,6 @@ def _places(read: Any, mask: Any) -> Any:
         columns.append(mod(at, size_as_tensor(size)))
         at = floordiv(at, size_as_tensor(size))
     return dispatch.current().apply(REGISTRY["stack"], (at, *reversed(columns)), {"axis": 1})
-
-
-def size_as_tensor(size: int) -> Any:
-    """A size, which may be symbolic, as a scalar tensor."""
-    if type(size) is int:
-        return dispatch.current().constant(np.array(size, np.int64))
-    return reshape(dispatch.current().apply(SIZES, (), {"values": (size,), "dtype": int64}), ())
 
 
 def _masked(x: Any, mask: Any) -> Any:

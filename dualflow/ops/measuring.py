@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import DType, int32
+from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Decompose, SizeVector
-from dualflow.ops.record import Op, register
+from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.sizes.symbolic_sizes import (
     is_static,
@@ -55,3 +55,12 @@ def sizes_of(x: Any, dtype: DType = int32) -> Any:
     if x.shape.is_static:
         return engine.constant(np.array(x.shape, dtype.dtype))
     return engine.apply(SHAPE, (x,), {"dtype": dtype})
+
+
+def size_as_tensor(size: int) -> Any:
+    """A size, which may be symbolic, as an int64 scalar."""
+    engine = dispatch.current()
+    if type(size) is int:
+        return engine.constant(np.array(size, np.int64))
+    vector = engine.apply(SIZES, (), {"values": (size,), "dtype": int64})
+    return engine.apply(REGISTRY["reshape"], (vector,), {"shape": Shape(())})

@@ -31,6 +31,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import ints, ints_or_symbols, known_sizes, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
+from dualflow.sizes.symbolic_sizes import SymInt
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, IntsLike, TensorLike
@@ -68,7 +69,10 @@ def _pad_pieces(
 
 
 def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:
-    key = tuple((a, -b or None, 1) for a, b in paddings)
+    ends = [
+        a + n if isinstance(b, SymInt) else -b or None for n, (a, b) in zip(x.shape, paddings, strict=True)
+    ]
+    key = tuple((a, end, 1) for end, (a, _) in zip(ends, paddings, strict=True))
     return dispatch.current().apply(GETITEM, (g,), {"key": key})
 
 
@@ -172,7 +176,7 @@ def pad(
         raise InvalidArgumentError(
             f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}."
         )
-    pairs = tuple((int(a), int(b)) for a, b in table.tolist())
+    pairs = tuple([(a, b) if table.dtype == object else (int(a), int(b)) for a, b in table.tolist()])
     kind = mode.upper() if isinstance(mode, str) else None
     if kind == "CONSTANT":
         return _surrounded(tensor, pairs, constant_values)
@@ -184,9 +188,12 @@ def pad(
 
 
 def _known_paddings(paddings: Any) -> Any:
-    """The paddings as an array; None where they are symbolic."""
-    if isinstance(paddings, list | tuple) and holds_tensors(paddings):
-        paddings = convert_to_tensor(paddings)
+    """The paddings as an array; None where they are symbolic tensors. Symbolic sizes are its elements."""
+    if isinstance(paddings, list | tuple):
+        if holds_tensors(paddings):
+            paddings = convert_to_tensor(paddings)
+        elif any(isinstance(n, SymInt) for pair in paddings if isinstance(pair, list | tuple) for n in pair):
+            return np.array(paddings, object)
     return known_value(paddings)
 
 

@@ -53,12 +53,12 @@ def known_elements(x: Any) -> tuple[Dim, ...] | None:
 
 
 def static_int(x: Any, what: str) -> int:
-    """``x`` as a Python int; ``what`` names it in errors.
+    """``x`` as a Python int, or as it is where it is a symbolic size; ``what`` names it in errors.
 
     Raises:
-        DTypeError: not an integer, or a symbol.
+        DTypeError: not an integer, or a symbolic tensor.
     """
-    if type(x) is int:
+    if type(x) is int or isinstance(x, SymInt):
         return x
     value = known_value(x)
     if value is None:

@@ -19,6 +19,7 @@ from dualflow.ops.powers import log, sqrt
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.selection import masked
 from dualflow.ops.shapes import shape
+from dualflow.ops.size_values import operand
 from dualflow.ops.static import dtype_of, shape_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
     count: Any = 1
     for a, size in enumerate(shape_of(x)):
         if a in axes:
-            count = count * (cast(shape(x)[a], dtype) if size is None else size)
+            count = count * (cast(shape(x)[a], dtype) if size is None else operand(size, dtype))
     return count
 
 

@@ -15,8 +15,9 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
+from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.op_kinds import Gather, Scatter
-from dualflow.ops.record import Op, register
+from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import known_sizes, shape_of, static_int
@@ -76,8 +77,9 @@ def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_di
     batch = known_sizes(indices.shape[:batch_dims], what)
     (size,), members = known_sizes(params.shape, what, [axis]), math.prod(batch)
     rank = len(indices.shape) - batch_dims
-    first = np.arange(members).reshape(*batch, *(1,) * rank) * size
-    places = cast(indices, int64) + first
+    attrs = {"shape": (members,), "axis": 0, "dtype": int64}
+    element = reshape(dispatch.current().apply(REGISTRY["iota"], (), attrs), [*batch, *(1,) * rank])
+    places = cast(indices, int64) + element * size_as_tensor(size)
     rows = transpose(
         g, [*axes[:batch_dims], *axes[axis : axis + rank], *axes[batch_dims:axis], *axes[axis + rank :]]
     )

@@ -48,7 +48,7 @@ def _factor(x: object) -> str:
 
 
 class SizeWriter(ABC):
-    """Writes sizes as text; symbolic ones by :class:`~dualflow.sizes.symbolic_sizes.SizeMaths` on texts.
+    """Writes sizes as text; symbolic ones by :class:`~dualflow.sizes.size_maths.SizeMaths` on texts.
 
     Attributes:
         names: the name of each size variable.

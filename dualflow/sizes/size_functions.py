@@ -8,7 +8,7 @@ from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, UndecidedSize, bou
 
 
 class _Symbolic:
-    """The arithmetic of :class:`~dualflow.sizes.symbolic_sizes.SizeMaths` on symbolic sizes."""
+    """The arithmetic of :class:`~dualflow.sizes.size_maths.SizeMaths` on symbolic sizes."""
 
     quotient = staticmethod(lambda x, y: x // y)
     remainder = staticmethod(lambda x, y: x % y)
@@ -91,6 +91,23 @@ def slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> t
     return begin, count if start is None or stop is None else largest(count, 0)
 
 
+def compared_slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> tuple[int, int]:
+    """:func:`slice_bounds` by comparisons of symbolic sizes, which are decided for a call.
+
+    Raises:
+        UndecidedSize: a comparison has no outcome.
+    """
+
+    def position(x: int) -> int:
+        low, high = (0, size) if step > 0 else (-1, size - 1)
+        return min(max(x + size if x < 0 else x, low), high)
+
+    first, last = (0, size) if step > 0 else (size - 1, -1)
+    begin = first if start is None else position(start)
+    end = last if stop is None else position(stop)
+    return begin, max(-(-(end - begin if step > 0 else begin - end) // abs(step)), 0)
+
+
 def symbolic_slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> tuple[int, int]:
     """:func:`slice_bounds`, except that symbolic ends are used as they are.
 
@@ -101,6 +118,18 @@ def symbolic_slice_bounds(start: int | None, stop: int | None, step: int, size: 
         assert stop is not None, "a slice with a symbolic end has both ends"
         return start, (stop - start) // step
     return slice_bounds(start, stop, step, size)
+
+
+def always_equal(x: int | None, y: int | None) -> bool:
+    """Whether two sizes are equal in all calls; a call in which they are equal decides nothing.
+
+    >>> always_equal(3, 3), always_equal(None, None), always_equal(2, None)
+    (True, True, False)
+    """
+    if x is None or y is None:
+        return x is y
+    difference = x - y
+    return type(difference) is int and difference == 0
 
 
 def common_size(*sizes: int) -> int:

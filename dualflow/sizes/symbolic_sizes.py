@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from dualflow.core.records import NamedTuple
+from dualflow.sizes.size_maths import NUMBERS, SizeMaths
 
 TYPICAL: Final = 1024
 """The value assumed for a size variable in decisions that affect speed alone."""
@@ -68,36 +69,10 @@ class SizeFactor(NamedTuple):
 
 SizeVariable = SizeFactor
 """A factor of kind "variable"."""
+Bounds = tuple[int | None, int | None]
+"""The lower and the upper bound of a size; None where there is none."""
 Terms = Mapping[tuple[SizeFactor, ...], int]
 """A polynomial: the coefficient of each product of factors."""
-
-
-class SizeMaths(Protocol):
-    """Arithmetic that evaluates symbolic sizes: on ints, on symbolic sizes, or on values of emitted code."""
-
-    def quotient(self, x: Any, y: Any) -> Any:
-        """``x // y``; 0 where ``y`` is 0."""
-
-    def remainder(self, x: Any, y: Any) -> Any:
-        """``x % y``; 0 where ``y`` is 0."""
-
-    def largest(self, x: Any, y: Any) -> Any:
-        """The larger of two sizes."""
-
-    def smallest(self, x: Any, y: Any) -> Any:
-        """The smaller of two sizes."""
-
-    def normalized_index(self, x: Any, size: Any) -> Any:
-        """``x``, a position in an axis, counted from the front; a negative one counts from the end."""
-
-    def inferred_size(self, x: Any, remaining: Any) -> Any:
-        """``x``, or ``remaining`` where ``x`` is -1."""
-
-    def broadcast_size(self, x: Any, y: Any) -> Any:
-        """``x``, or ``y`` where ``x`` is 1: the broadcast size of two axes."""
-
-    def broadcast_stride(self, stride: Any, size: Any) -> Any:
-        """``stride``, or 0 where ``size`` is 1: the one element is repeated."""
 
 
 if TYPE_CHECKING:
@@ -116,9 +91,10 @@ class SymInt(_Size):
     True
     """
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_bounds", "_hash", "terms")
 
     terms: Terms
+    _bounds: Bounds
     _hash: int
 
     def __new__(cls, terms: Terms) -> SymInt:
@@ -309,10 +285,18 @@ def may_be_negative(value: int) -> bool:
     return least is None or least < 0
 
 
-def bounds(value: int) -> tuple[int | None, int | None]:
+def bounds(value: int) -> Bounds:
     """The lower and the upper bound of ``value``; None where there is none."""
     if not isinstance(value, SymInt):
         return value, value
+    try:
+        return value._bounds
+    except AttributeError:  # computed once: factors are nested
+        value._bounds = _polynomial_bounds(value)
+        return value._bounds
+
+
+def _polynomial_bounds(value: SymInt) -> Bounds:
     least: int | None = 0
     upper: int | None = 0
     for monomial, coefficient in value.terms.items():
@@ -323,7 +307,7 @@ def bounds(value: int) -> tuple[int | None, int | None]:
     return least, upper
 
 
-def _monomial_bounds(monomial: Sequence[SizeFactor]) -> tuple[int | None, int | None]:
+def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
     if not monomial:
         return 1, 1
     if len(monomial) == 1:
@@ -336,7 +320,7 @@ def _monomial_bounds(monomial: Sequence[SizeFactor]) -> tuple[int | None, int | 
     return least, math.prod(highs) if len(highs) == len(factor_bounds) else None
 
 
-def _factor_bounds(factor: SizeFactor) -> tuple[int | None, int | None]:
+def _factor_bounds(factor: SizeFactor) -> Bounds:
     if factor.kind == "variable":
         return factor.least, None
     (low, high), (other_low, other_high) = map(bounds, factor.parts)
@@ -350,6 +334,8 @@ def _factor_bounds(factor: SizeFactor) -> tuple[int | None, int | None]:
         return min(low, other_low), None
     if factor.kind == "broadcast_stride" and low is not None and low >= 0:
         return 0, high
+    if factor.kind == "quotient" and other_low is not None and other_low == other_high and other_low > 0:
+        return None if low is None else low // other_low, None if high is None else high // other_low
     if (
         factor.kind == "quotient"
         and low is not None
@@ -361,34 +347,6 @@ def _factor_bounds(factor: SizeFactor) -> tuple[int | None, int | None]:
     if factor.kind == "remainder" and other_low is not None and other_low >= 0:
         return 0, None if other_high is None else max(other_high - 1, 0)
     return None, None
-
-
-class _Numbers:
-    """:class:`SizeMaths` on ints."""
-
-    def quotient(self, x: int, y: int) -> int:
-        return x // y if y else 0
-
-    def remainder(self, x: int, y: int) -> int:
-        return x % y if y else 0
-
-    largest = staticmethod(max)
-    smallest = staticmethod(min)
-
-    def normalized_index(self, x: int, size: int) -> int:
-        return x + size if x < 0 else x
-
-    def inferred_size(self, x: int, remaining: int) -> int:
-        return remaining if x == -1 else x
-
-    def broadcast_size(self, x: int, y: int) -> int:
-        return y if x == 1 else x
-
-    def broadcast_stride(self, stride: int, size: int) -> int:
-        return 0 if size == 1 else stride
-
-
-NUMBERS: Final[SizeMaths] = _Numbers()
 
 
 def _factor_value(
@@ -434,9 +392,16 @@ def _quotient(x: int, y: int) -> int:
     if not isinstance(x, SymInt) and not isinstance(y, SymInt):
         return x // y
     quotient, remainder = _divided(x, y)
-    if remainder == 0 or (type(remainder) is int and type(y) is int):
+    if type(remainder) is int and (remainder == 0 or type(y) is int):
         return quotient + (remainder // y if remainder else 0)
+    if isinstance(remainder, SymInt) and type(y) is int and y > 0 and _is_negative(remainder):
+        return quotient - _quotient(y - 1 - remainder, y)  # -n // 2 is -((n + 1) // 2)
     return quotient + size_function("quotient", remainder, y)
+
+
+def _is_negative(size: SymInt) -> bool:
+    """Whether the first term, in the order in which terms are shown, that is no number is negative."""
+    return next(c for monomial, c in size._in_order() if monomial) < 0
 
 
 def _remainder(x: int, y: int) -> int:

@@ -16,7 +16,7 @@ from dualflow.core.records import replace
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.exported_graph import exported_graph
 from dualflow.function.calls.lazy_backends import c_program
-from dualflow.sizes.symbolic_sizes import NUMBERS
+from dualflow.sizes.size_maths import NUMBERS
 
 WARNINGS = "-Wall -Wextra -Werror"
 Array = np.ndarray[Any, Any]

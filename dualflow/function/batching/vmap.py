@@ -141,12 +141,12 @@ def _count(arguments: Sequence[BatchedValue], axis_size: int | None) -> int | No
         counts.add(axis_size)
     if not counts:
         raise InvalidArgumentError("no argument has a batch axis; give axis_size, or an axis in in_axes.")
-    known = counts - {None}
-    if len(known) > 1:
+    static = counts - {None}
+    if len(static) > 1:
         raise InvalidArgumentError(
-            f"the batch axes have different sizes: {sorted(known, key=str)}; they must be equal."
+            f"the batch axes have different sizes: {sorted(static, key=str)}; they must be equal."
         )
-    return None if None in counts else int(known.pop())
+    return None if None in counts else int(static.pop())
 
 
 def _in_axes(args: Sequence[Any], in_axes: Any) -> list[int | None]:

@@ -365,8 +365,8 @@ class Tracer(SymbolicEngine):
             return [node.attrs["value"]]
         arrays = [self._static.get(v) for v in node.inputs]
         small = all(is_static(spec.shape) and spec.nbytes <= _MAX_FOLDED_BYTES for spec in node.specs)
-        known = node.effect is None and all(a is not None for a in arrays)
-        if not small or not known or size_variables(dict(node.attrs)):
+        is_constant = node.effect is None and all(a is not None for a in arrays)
+        if not small or not is_constant or size_variables(dict(node.attrs)):
             return [None] * len(node.outputs)
         return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
 

@@ -17,6 +17,7 @@ from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import Literal
 from dualflow.scalar import ScalarOp
+from dualflow.sizes.symbolic_sizes import is_static
 
 _DTYPES = "fd"
 
@@ -196,7 +197,9 @@ class Batchable:
 
 
 def _is_product(node: Node) -> bool:
-    return node.op is MATMUL and node.output.spec.dtype.char in _DTYPES
+    """Whether ``node`` is a matrix product of static sizes: memory and work decide whether it is batched."""
+    is_product = node.op is MATMUL and node.output.spec.dtype.char in _DTYPES
+    return is_product and all(is_static(v.spec.shape) for v in (*node.inputs, node.output))
 
 
 def _only_view(value: Value, uses: Counter[Value]) -> Value:

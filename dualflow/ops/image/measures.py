@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import entry
+from dualflow.core.tracebacks import entry, op_entry
 from dualflow.ops.arithmetic import add_n, maximum, square, squared_difference
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
@@ -109,7 +109,7 @@ def _similarity(a: Any, b: Any, most: Any, size: Any, sigma: Any, k1: Any, k2: A
     return luminance, (both * 2.0 - product + second) / (power - squares + second)
 
 
-@entry
+@op_entry
 def ssim(
     img1: TensorLike,
     img2: TensorLike,
@@ -152,7 +152,7 @@ def ssim(
     return reduce_mean(similarity if return_index_map else reduce_mean(similarity, [-3, -2]), -1)
 
 
-@entry
+@op_entry
 def ssim_multiscale(
     img1: TensorLike,
     img2: TensorLike,

@@ -16,6 +16,7 @@ from dualflow.ops.neural.windows import Geometry, windows
 from dualflow.ops.positions import iota
 from dualflow.ops.rounding import ceil, floor
 from dualflow.ops.selection import where
+from dualflow.ops.size_values import operand
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 
@@ -137,9 +138,9 @@ def crop_and_resize(
     first = reshape(convert_to_tensor(box_indices), [-1, 1, 1])
 
     def pixel(row: Any, column: Any) -> Any:
-        row = cast(clip_by_value(row, 0.0, float(height - 1)), int32)
-        column = cast(clip_by_value(column, 0.0, float(width - 1)), int32)
-        return gather(pixels, (cast(first, int32) * height + row) * width + column)
+        row = cast(clip_by_value(row, 0.0, operand(height - 1, float32)), int32)
+        column = cast(clip_by_value(column, 0.0, operand(width - 1, float32)), int32)
+        return gather(pixels, (cast(first, int32) * operand(height) + row) * operand(width) + column)
 
     inside = logical_and(_is_inside(rows, height), _is_inside(columns, width))
     if method == "nearest":
@@ -157,11 +158,12 @@ def crop_and_resize(
 def _places(start: Any, end: Any, have: int, size: int) -> Any:
     """The coordinates of ``size`` rows or columns in each box, of shape ``(boxes, size)``."""
     start, end = expand_dims(start, 1), expand_dims(end, 1)
+    last = operand(have - 1, float32)
     if size == 1:
-        return (start + end) * 0.5 * float(have - 1)
-    step = (end - start) * float(have - 1) / float(size - 1)
-    return start * float(have - 1) + iota([1, size], 1, float32) * step
+        return (start + end) * 0.5 * last
+    step = (end - start) * last / float(size - 1)
+    return start * last + iota([1, size], 1, float32) * step
 
 
 def _is_inside(places: Any, have: int) -> Any:
-    return logical_and(places >= 0.0, places <= float(have - 1))
+    return logical_and(places >= 0.0, places <= operand(have - 1, float32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.arrangement import reshape
+from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant
@@ -18,6 +20,7 @@ from dualflow.ops.image.placement import as_batch, once_known, pad_to_bounding_b
 from dualflow.ops.image.resizing_weights import METHODS, Taps, taps
 from dualflow.ops.static import ints, known_value, static_int
 from dualflow.ops.taking import gather
+from dualflow.sizes.symbolic_sizes import SymInt
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, IntsLike, TensorLike
@@ -113,14 +116,14 @@ def _rows_resized(images: Any, of: Taps, method: str) -> Any:
     """A batch with its height resized by the taps ``of``: weighted sums of whole rows."""
     batch, height, width, channels = _sizes(images)
     flat = reshape(images, [batch, height, width * channels])
-    return reshape(_summed(flat, 1, of, method), [batch, len(of.places), width, channels])
+    return reshape(_summed(flat, 1, of, method), [batch, of.places.shape[0], width, channels])
 
 
 def _columns_resized(images: Any, of: Taps, method: str) -> Any:
     """A batch with its width resized by the taps ``of``: channel by channel, so that rows are long."""
     batch, height, width, channels = _sizes(images)
     new, taps_of_each = of.places.shape
-    if taps_of_each > _MAX_PICKED:
+    if not isinstance(of.places, np.ndarray) or taps_of_each > _MAX_PICKED:
         return _summed(images, 2, of, method)
     places = (of.places[:, None, :] * channels + np.arange(channels)[:, None]).reshape(-1, taps_of_each)
     wide = Taps(places, np.repeat(of.weights, channels, axis=0))
@@ -139,19 +142,33 @@ def _summed(x: Any, axis: int, of: Taps, method: str) -> Any:
     """An axis resized by the taps ``of``: few pixels are gathered and added, many are a matrix product."""
     count = of.places.shape[1]
     if method == "nearest":
-        return gather(x, constant(of.places[:, 0]), axis=axis)
+        return gather(x, of.places[:, 0], axis=axis)
     x = cast(x, float32)
+    if isinstance(count, SymInt):
+        return _all_summed(x, axis, of)
     if count > _MAX_PICKED:
         matrix = np.zeros((len(of.places), x.shape[axis]))
         np.add.at(matrix, (np.arange(len(of.places))[:, None], of.places), of.weights)
         return matmul(constant(matrix.astype(np.float32)), x)
     along = [-1 if a == axis else 1 for a in range(len(x.shape))]
     parts = [
-        gather(x, constant(of.places[:, k]), axis=axis)
-        * constant(of.weights[:, k].astype(np.float32).reshape(along))
-        for k in range(count)
+        gather(x, of.places[:, k], axis=axis) * _in_float32(of.weights[:, k], along) for k in range(count)
     ]
     return add_n(parts)
+
+
+def _all_summed(x: Any, axis: int, of: Taps) -> Any:
+    """An axis resized by a symbolic number of taps for each pixel."""
+    along = [*[1] * axis, *of.weights.shape, *[1] * (len(x.shape) - axis - 1)]
+    pixels = gather(x, of.places, axis=axis)
+    return reduce_sum(pixels * _in_float32(of.weights, along), axis + 1)
+
+
+def _in_float32(weights: Any, shape: Sequence[int]) -> Any:
+    """``weights``, an array or a tensor, as a float32 tensor of ``shape``."""
+    if isinstance(weights, np.ndarray):
+        return constant(weights.astype(np.float32).reshape(shape))
+    return reshape(cast(weights, float32), shape)
 
 
 @entry

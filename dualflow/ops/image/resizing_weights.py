@@ -1,6 +1,7 @@
 """The source pixels of a resized axis and their weights: one row for each new pixel.
 
-Centres of pixels are at halves, and each method is that of TensorFlow 2, with its rounding.
+Centres of pixels are at halves, and each method is that of TensorFlow 2, with its rounding. The code is
+written once for arrays and tensors: sizes that are numbers give arrays, symbolic sizes give tensors.
 """
 
 from __future__ import annotations
@@ -11,48 +12,122 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.dtypes import float32, float64, int64
 from dualflow.core.records import NamedTuple
-
-Array = np.ndarray[Any, Any]
+from dualflow.ops.arithmetic import maximum, minimum
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.exponential import exp
+from dualflow.ops.joining import stack
+from dualflow.ops.measuring import size_as_tensor
+from dualflow.ops.positions import iota
+from dualflow.ops.rounding import ceil, floor
+from dualflow.ops.rounding import round as rint
+from dualflow.ops.selection import where
+from dualflow.ops.trigonometric import sin
+from dualflow.sizes.size_functions import largest, smallest
 
 
 class Taps(NamedTuple):
-    """The positions of the old pixels of each new one, of shape ``(new, count)``, and their weights."""
+    """The positions of the old pixels of each new one, of shape ``(new, count)``, and their weights.
 
-    places: Array
-    weights: Array
+    Both are arrays, or tensors if a size is symbolic.
+    """
+
+    places: Any
+    weights: Any
+
+
+class _Arrays:
+    """Functions of NumPy arrays."""
+
+    floor, ceil, rint, exp, sinc = np.floor, np.ceil, np.rint, np.exp, np.sinc
+    where, maximum, minimum, stack = np.where, np.maximum, np.minimum, np.stack
+
+    @staticmethod
+    def size(n: int) -> Any:
+        """A size as float32, as in TensorFlow."""
+        return np.float32(n)
+
+    @staticmethod
+    def integer(n: int) -> Any:
+        """A size as an integer."""
+        return n
+
+    @staticmethod
+    def numbers(count: int) -> Any:
+        """``0, 1, ..., count - 1`` as float32."""
+        return np.arange(count, dtype=np.float32)
+
+    @staticmethod
+    def to(x: Any, dtype: Any) -> Any:
+        return x.astype(dtype.dtype)
+
+    @staticmethod
+    def total(x: Any) -> Any:
+        """The sums of rows."""
+        return x.sum(1, keepdims=True)
+
+
+class _Tensors:
+    """The same functions of tensors."""
+
+    floor, ceil, rint, exp = floor, ceil, rint, exp
+    where, maximum, minimum, stack = where, maximum, minimum, stack
+
+    @staticmethod
+    def sinc(x: Any) -> Any:
+        y = math.pi * where(equal(x, 0), 1e-20, x)
+        return sin(y) / y
+
+    @staticmethod
+    def size(n: int) -> Any:
+        return cast(size_as_tensor(n), float32)
+
+    integer = staticmethod(size_as_tensor)
+
+    @staticmethod
+    def numbers(count: int) -> Any:
+        return iota((count,), 0, float32)
+
+    to = staticmethod(cast)
+
+    @staticmethod
+    def total(x: Any) -> Any:
+        return reduce_sum(x, 1, keepdims=True)
 
 
 class ResamplingKernel(NamedTuple):
     """The weight of a pixel by its distance, up to a radius."""
 
     radius: float
-    weight: Callable[[Array], Array]
+    weight: Callable[[Any, Any], Any]
 
 
-def _triangle(x: Array) -> Array:
-    return np.maximum(0, 1 - x)
+def _triangle(xp: Any, x: Any) -> Any:
+    return xp.maximum(0, 1 - x)
 
 
-def _cubic(x: Array) -> Array:
+def _cubic(xp: Any, x: Any) -> Any:
     """The kernel of Keys' cubic convolution (1981), with a slope of -0.5."""
     near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return np.where(x < 1, near, np.where(x < 2, far, 0))
+    return xp.where(x < 1, near, xp.where(x < 2, far, 0))
 
 
-def _mitchell(x: Array) -> Array:
+def _mitchell(xp: Any, x: Any) -> Any:
     """The cubic kernel of Mitchell and Netravali (1988), for B = C = 1/3."""
     near = (7 / 6 * x - 2) * x * x + 8 / 9
     far = ((-7 / 18 * x + 2) * x - 10 / 3) * x + 16 / 9
-    return np.where(x < 1, near, np.where(x < 2, far, 0))
+    return xp.where(x < 1, near, xp.where(x < 2, far, 0))
 
 
-def _gaussian(x: Array) -> Array:
-    return np.where(x < 1.5, np.exp(-2 * x * x), 0)
+def _gaussian(xp: Any, x: Any) -> Any:
+    return xp.where(x < 1.5, xp.exp(-2 * x * x), 0)
 
 
 def _lanczos(radius: int) -> ResamplingKernel:
-    return ResamplingKernel(radius, lambda x: np.where(x < radius, np.sinc(x) * np.sinc(x / radius), 0))
+    return ResamplingKernel(radius, lambda xp, x: xp.where(x < radius, xp.sinc(x) * xp.sinc(x / radius), 0))
 
 
 _KERNELS: Final = {
@@ -70,68 +145,78 @@ _STEPS: Final = 1024
 
 def taps(method: str, old: int, new: int, antialias: bool) -> Taps:
     """The source pixels and weights with which an axis of ``old`` pixels is resized to ``new``."""
+    xp = _Arrays if type(old) is int and type(new) is int else _Tensors
     if method == "nearest":
-        return _nearest(old, new)
+        return _nearest(xp, old, new)
     if method == "area":
-        return _area(old, new)
+        return _area(xp, old, new)
     kernel = _KERNELS[method]
     if antialias or method not in ("bilinear", "bicubic"):
-        return _sampled(kernel, old, new, antialias)
-    return _interpolated(kernel, old, new)
+        return _sampled(xp, kernel, old, new, antialias)
+    return _interpolated(xp, kernel, old, new)
 
 
-def _centres(old: int, new: int) -> Array:
+def _centres(xp: Any, old: int, new: int) -> Any:
     """The positions of the new centres among the old pixels, in float32 as in TensorFlow."""
-    scale = np.float32(old) / np.float32(max(new, 1))
-    return (np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale
+    return (xp.numbers(new) + np.float32(0.5)) * (xp.size(old) / xp.size(max(new, 1)))
 
 
-def _nearest(old: int, new: int) -> Taps:
-    places = np.clip(np.floor(_centres(old, new)), 0, old - 1).astype(np.int64)
-    return Taps(places[:, None], np.ones((new, 1)))
+def _indices(xp: Any, places: Any, old: int) -> Any:
+    """``places`` as indices of the pixels that are nearest to them."""
+    return xp.minimum(xp.maximum(xp.to(places, int64), 0), xp.integer(old - 1))
 
 
-def _area(old: int, new: int) -> Taps:
+def _nearest(xp: Any, old: int, new: int) -> Taps:
+    places = _indices(xp, xp.floor(_centres(xp, old, new)), old)[:, None]
+    return Taps(places, xp.to(places * 0 + 1, float64))
+
+
+def _area(xp: Any, old: int, new: int) -> Taps:
     """The fraction of each old pixel inside of the new one."""
-    scale = np.float32(old) / np.float32(max(new, 1))
-    edges = np.arange(new + 1, dtype=np.float32) * scale
+    scale = xp.size(old) / xp.size(max(new, 1))
+    edges = xp.numbers(new + 1) * scale
     low, high = edges[:-1, None], edges[1:, None]
-    first = np.floor(low)
-    count = int((np.ceil(high) - first).max(initial=1))
-    places = first + np.arange(count)
-    shares = np.clip(np.minimum(places + 1, high) - np.maximum(places, low), 0, None) / scale
-    return Taps(np.clip(places, 0, old - 1).astype(np.int64), shares)
+    first = xp.floor(low)
+    count = int((np.ceil(high) - first).max(initial=1)) if xp is _Arrays else old // new + 2
+    places = xp.to(first, float64) + xp.to(xp.numbers(count)[None, :], float64)
+    low, high = xp.to(low, float64), xp.to(high, float64)
+    shares = xp.maximum(xp.minimum(places + 1, high) - xp.maximum(places, low), 0) / xp.to(scale, float64)
+    return Taps(_indices(xp, places, old), shares)
 
 
-def _interpolated(kernel: ResamplingKernel, old: int, new: int) -> Taps:
+def _interpolated(xp: Any, kernel: ResamplingKernel, old: int, new: int) -> Taps:
     """The pixels on both sides; a linear kernel repeats the edge, a cubic one leaves out pixels beyond it."""
-    centres = _centres(old, new) - np.float32(0.5)
-    first = np.floor(centres)
-    part = (centres - first)[:, None]
+    centres = _centres(xp, old, new) - np.float32(0.5)
+    first = xp.floor(centres)
+    part = centres - first
     if kernel.radius == 1:
-        places = np.stack([first, np.ceil(centres)], 1)
-        return Taps(np.clip(places, 0, old - 1).astype(np.int64), np.hstack([1 - part, part]))
-    places = first[:, None] + np.arange(-1, 3)
-    weights = kernel.weight(abs(np.arange(-1, 3) - np.rint(part * _STEPS) / _STEPS))
-    return _normalised(places, weights, old)
+        places = xp.stack([first, xp.ceil(centres)], 1)
+        return Taps(_indices(xp, places, old), xp.stack([1 - part, part], 1))
+    steps = xp.to(xp.rint(part * np.float32(_STEPS)) / np.float32(_STEPS), float64)[:, None]
+    around = np.arange(-1.0, 3.0)
+    places = xp.to(first, float64)[:, None] + around
+    return _normalised(xp, places, kernel.weight(xp, abs(around - steps)), old)
 
 
-def _sampled(kernel: ResamplingKernel, old: int, new: int, antialias: bool) -> Taps:
+def _sampled(xp: Any, kernel: ResamplingKernel, old: int, new: int, antialias: bool) -> Taps:
     """The kernel's weights for the pixels around each centre, in float32 as in TensorFlow."""
     half, one = np.float32(0.5), np.float32(1)
-    scale = one / (np.float32(new) / np.float32(old))
-    centres = ((np.arange(new, dtype=np.float32) + half) * scale)[:, None]
-    wide = np.float32(max(scale, one) if antialias else one)
+    scale = one / (xp.size(new) / xp.size(old))
+    centres = ((xp.numbers(new) + half) * scale)[:, None]
+    wide = xp.maximum(scale, one) if antialias else one
     reach = np.float32(kernel.radius) * wide
-    count = min(2 * math.ceil(reach) + 1, old)
-    first = np.clip(np.ceil(centres - reach - half), 0, max(0, old - count))
-    places = first + np.arange(count, dtype=np.float32)
-    return _normalised(places, kernel.weight(abs(places + half - centres) / wide), old)
+    if not antialias or xp is _Arrays:
+        count = min(2 * math.ceil(reach) + 1, old)
+    else:
+        count = smallest(2 * math.ceil(kernel.radius) * largest(-(-old // new), 1) + 1, old)
+    first = xp.minimum(xp.maximum(xp.ceil(centres - reach - half), 0), xp.size(largest(0, old - count)))
+    places = first + xp.numbers(count)[None, :]
+    return _normalised(xp, places, kernel.weight(xp, abs(places + half - centres) / wide), old)
 
 
-def _normalised(places: Array, weights: Array, old: int) -> Taps:
+def _normalised(xp: Any, places: Any, weights: Any, old: int) -> Taps:
     """``weights`` set to 0 for pixels outside of the image, and divided by their sum."""
-    weights = np.where((places >= 0) & (places < old), weights, 0)
-    total = weights.sum(1, keepdims=True)
-    normalised = np.divide(weights, total, out=weights, where=abs(total) > 1e-30)
-    return Taps(np.clip(places, 0, old - 1).astype(np.int64), normalised)
+    index = xp.to(places, int64)
+    weights = xp.where((index >= 0) & (index < xp.integer(old)), weights, 0)
+    total = xp.total(weights)
+    return Taps(_indices(xp, places, old), weights / xp.where(abs(total) > 1e-30, total, 1))

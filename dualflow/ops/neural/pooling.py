@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
@@ -30,6 +28,7 @@ from dualflow.ops.neural.window_options import (
 )
 from dualflow.ops.neural.window_reductions import chosen, maxima, means
 from dualflow.ops.neural.windows import Geometry, sizes_of
+from dualflow.ops.size_values import numbers_below, operand
 from dualflow.ops.static import ints, known_sizes, shape_of, static_shape
 
 if TYPE_CHECKING:
@@ -397,13 +396,15 @@ def max_pool_with_argmax(
     height, width, channels = known_sizes(x.shape, "max_pool_with_argmax", range(1, 4))
     choice = cast(chosen(stop_gradient(x), stop_gradient(maximum), layout), int64)
     rows, columns = [
-        np.arange(count) * step - before
+        cast(numbers_below(count), int64) * step - operand(before, int64)
         for count, step, (before, _) in zip(maximum.shape[1:-1], layout.strides, layout.pairs, strict=True)
     ]
     row = choice // layout.size[1] + rows[:, None, None]
     column = choice % layout.size[1] + columns[:, None]
-    place = (row * width + column) * channels + np.arange(channels)
+    pixel = row * operand(width, int64) + column
+    place = pixel * operand(channels, int64) + cast(numbers_below(channels), int64)
     if include_batch_in_index:
-        batch = static_shape([x.shape[0]])
-        place = place + np.arange(*batch)[:, None, None, None] * (height * width * channels)
+        (batch,) = static_shape([x.shape[0]])
+        image = cast(numbers_below(batch), int64)[:, None, None, None]
+        place = place + image * operand(height * width * channels, int64)
     return maximum, cast(place, target)

@@ -13,17 +13,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.dtypes import int32
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
-from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.attribute_values import written_as
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, logical_and, logical_or, not_equal
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, ones_like
 from dualflow.ops.custom_vjp import custom_vjp
 from dualflow.ops.neural.windows import Geometry, interleaved, over_strides, windows
 from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.selection import masked, where
+from dualflow.ops.size_values import numbers_below, operand
+from dualflow.sizes.symbolic_sizes import SymInt
 
 _NOWHERE: Final = -1
 """The index of the chosen element for windows that consist of padding: equal to no element's index."""
@@ -109,17 +113,21 @@ def inside(layout: Geometry, spatial: Any) -> list[Any]:
     for axis, (n, count) in enumerate(zip(spatial, layout.counts(spatial), strict=True)):
         before, after = layout.pairs[axis]
         if n is not None and (before or after):
-            at = _positions(layout, axis, count)
+            is_inside = _is_inside(layout, axis, n, count)
             shape = [1] * (2 + 2 * axes)
-            shape[1 + axis], shape[1 + axes + axis] = at.shape
-            conditions.append(constant(((at >= 0) & (at < n)).reshape(shape)))
+            shape[1 + axis], shape[1 + axes + axis] = is_inside.shape
+            conditions.append(reshape(convert_to_tensor(is_inside), shape))
     return conditions
 
 
-def _positions(layout: Geometry, axis: int, count: Any) -> Any:
-    """The positions on an axis of the elements of each window; padding is below 0 or beyond the end."""
-    first = np.arange(count)[:, None] * layout.strides[axis] - layout.pairs[axis][0]
-    return first + np.arange(layout.size[axis]) * layout.dilations[axis]
+def _is_inside(layout: Geometry, axis: int, n: int, count: Any) -> Any:
+    """Which elements of each window are on an axis of ``n`` elements, not in its padding.
+
+    Returns bools of shape ``(count, size)``: an array, or a tensor if sizes are symbolic.
+    """
+    first = numbers_below(count)[:, None] * layout.strides[axis] - operand(layout.pairs[axis][0])
+    position = first + np.arange(layout.size[axis], dtype=np.int32) * layout.dilations[axis]
+    return (position >= 0) & (position < operand(n))
 
 
 def _routed(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
@@ -194,16 +202,16 @@ def means(x: Any, layout: Geometry) -> Any:
         return total / math.prod(layout.size)
     if None in x.shape[1:-1]:
         return total / sums(ones_like(x), layout)
-    return total / convert_to_tensor(counts_inside(layout, x.shape[1:-1]), x.dtype)
+    return total / cast(counts_inside(layout, x.shape[1:-1]), x.dtype)
 
 
 def counts_inside(layout: Geometry, spatial: Any) -> Any:
     """The number of elements of each window that are inside of a tensor with the sizes ``spatial``."""
     if not any(a or b for a, b in layout.pairs):
         return math.prod(layout.size)
-    number: Any = 1
+    product: Any = 1
     for axis, (n, count) in enumerate(zip(spatial, layout.counts(spatial), strict=True)):
-        at = _positions(layout, axis, count)
-        present = ((at >= 0) & (at < n)).sum(-1)
-        number = number * present.reshape(-1, *(1,) * (len(layout.size) - axis))
-    return number
+        is_inside = _is_inside(layout, axis, n, count)
+        present = reduce_sum(cast(is_inside, int32), -1) if isinstance(n, SymInt) else is_inside.sum(-1)
+        product = product * present[(slice(None), *(None,) * (len(layout.size) - axis))]
+    return product

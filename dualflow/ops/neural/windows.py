@@ -23,7 +23,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_sizes
-from dualflow.sizes.size_functions import largest
+from dualflow.sizes.size_functions import always_equal, largest
 
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
@@ -131,7 +131,8 @@ def windows(x: Any, geometry: Geometry, value: float = 0) -> Any:
 def padded(x: Any, pairs: Padding, value: float = 0) -> Any:
     """``x`` padded with ``value`` on each spatial axis; negative paddings truncate."""
     if any(a < 0 or b < 0 for a, b in pairs):
-        cuts = [slice(max(-a, 0), -max(-b, 0) or None) for a, b in pairs]
+        ends = [-b if n is None else n + min(b, 0) for n, (_, b) in zip(x.shape[1:-1], pairs, strict=True)]
+        cuts = [slice(max(-a, 0), end if b < 0 else None) for end, (a, b) in zip(ends, pairs, strict=True)]
         x, pairs = getitem(x, (slice(None), *cuts)), tuple((max(a, 0), max(b, 0)) for a, b in pairs)
     if not any(a or b for a, b in pairs):
         return x
@@ -235,7 +236,7 @@ def interleaved(y: Any, geometry: Geometry, spatial: Any) -> Any:
         order = [a for i in range(axes) for a in (1 + i, 1 + axes + i)]
         y = transpose(y, (0, *order, 1 + 2 * axes))
     y = reshape(y, sizes_of([y.shape[0], *wide, y.shape[-1]]))
-    if tuple(y.shape[1:-1]) == tuple(spatial):
+    if all(map(always_equal, y.shape[1:-1], spatial)):
         return y
     begins = [a % s for s, (a, _) in zip(strides, geometry.pairs, strict=True)]
     return getitem(y, (slice(None), *[slice(a, a + n) for a, n in zip(begins, spatial, strict=True)]))

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import scipy.fft
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import LEADING
-from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, split
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
@@ -21,6 +21,7 @@ from dualflow.ops.repetition import pad, reverse
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.framing import frame, overlap_and_add
 from dualflow.ops.signal.windows import vorbis_window
+from dualflow.ops.size_values import numbers_below, operand, selected
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
@@ -49,12 +50,13 @@ def _vjp(g: Any, out: Any, x: Any, kind: int, norm: str | None) -> Any:
 
     In types 1 and 3 the first element counts once, the others twice; in type 1 the last one counts once too.
     """
-    size = static_int(x.shape[-1], "the length of a cosine transform with a gradient")
-    first, ends = np.ones(size), np.ones(size)
-    first[:1] = ends[:1] = ends[-1:] = 0.5
     if norm == "ortho" or kind == 4:
         return _transform(g, _INVERSE[kind], norm)
+    size = static_int(x.shape[-1], "the length of a cosine transform with a gradient")
+    place = numbers_below(size)
+    first = selected(place == 0, 0.5, 1.0)
     if kind == 1:
+        ends = selected((place == 0) | (place == operand(size) - 1), 0.5, 1.0)
         return _multiply_last_axis(_transform(_multiply_last_axis(g, 1 / ends), 1, None), ends)
     if kind == 2:
         return _transform(_multiply_last_axis(g, 1 / first), 3, None)
@@ -62,7 +64,7 @@ def _vjp(g: Any, out: Any, x: Any, kind: int, norm: str | None) -> Any:
 
 
 def _multiply_last_axis(x: Any, weights: Any) -> Any:
-    return x * constant(weights.astype(x.dtype.dtype))
+    return x * cast(weights, x.dtype)
 
 
 def _sample(kind: int, norm: str | None, shape: tuple[int, ...]) -> Sample:

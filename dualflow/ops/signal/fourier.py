@@ -13,22 +13,24 @@ import numpy as np
 import scipy.fft
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import complex64, complex128, float32
+from dualflow.core.dtypes import complex64, complex128, float32, float64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, roll
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.fourier_sections import ANY_AXES, COMPLEX, FFT, FULL, ONE, REAL, RFFT, THREE, TWO
+from dualflow.ops.size_values import numbers_below, operand, selected
 from dualflow.ops.static import ints, known_sizes, static_int
 from dualflow.sizes.size_functions import largest, smallest
+from dualflow.sizes.symbolic_sizes import SymInt
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, IntsLike, TensorLike
@@ -92,23 +94,22 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
     full = known_sizes(_full(kind, x.shape, axes, lengths), "the gradient of a Fourier transform")
     count = math.prod(full)
     if kind == "rfft":
-        weighed = conj(g) * cast(_mirrored(full[-1], 0.5) * float(count), g.dtype)
+        weights = _mirrored(full[-1], 0.5, g.shape[axes[-1]]) * operand(count, float64)
+        weighed = conj(g) * cast(weights, g.dtype)
         g_input: Any = _transform("irfft", weighed, axes, full)
     elif kind == "irfft":
         transformed = _transform("rfft", g, axes, full)
-        g_input = conj(transformed) * cast(_mirrored(full[-1], 2.0) / float(count), transformed.dtype)
+        weights = _mirrored(full[-1], 2.0, transformed.shape[axes[-1]]) / operand(count, float64)
+        g_input = conj(transformed) * cast(weights, transformed.dtype)
     else:
         g_input = _transform(kind, g, axes, full)
     return _fitted(g_input, x.shape, axes)
 
 
-def _mirrored(length: int, weight: float) -> Tensor:
-    """The weights of a real signal's coefficients: 1 for self-conjugate ones, else ``weight``."""
-    weights = np.full(length // 2 + 1, weight)
-    weights[0] = 1.0
-    if length % 2 == 0:
-        weights[-1] = 1.0
-    return constant(weights)
+def _mirrored(length: int, weight: float, count: int) -> Any:
+    """The weights of a real signal's ``count`` coefficients: 1 for self-conjugate ones, else ``weight``."""
+    place = numbers_below(count)
+    return selected((place == 0) | (place * 2 == operand(length)), 1.0, weight)
 
 
 def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:
@@ -361,7 +362,10 @@ def transform(kind: str, x: Any, axes: Axes, lengths: Lengths, norm: str | None)
     transformed = _transform(kind, x, axes, lengths)
     if not _NORMS[norm]:
         return transformed
-    scale = math.prod(known_sizes(_full(kind, x.shape, axes, lengths), "norm")) ** _NORMS[norm]
+    count = math.prod(known_sizes(_full(kind, x.shape, axes, lengths), "norm"))
+    scale: Any = operand(count, float64) ** _NORMS[norm]
+    if isinstance(count, SymInt):
+        scale = cast(scale, transformed.dtype)
     return transformed * scale if kind.startswith("i") else transformed / scale
 
 

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.dtypes import as_dtype, float32
+from dualflow.core.dtypes import as_dtype, float32, float64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.powers import sqrt
 from dualflow.ops.repetition import pad
 from dualflow.ops.signal.cosine import dct
 from dualflow.ops.signal.fourier import irfft, rfft
 from dualflow.ops.signal.framing import frame, overlap_and_add
 from dualflow.ops.signal.windows import hann_window
+from dualflow.ops.size_values import operand
 from dualflow.ops.static import known_value, static_int
+from dualflow.sizes.symbolic_sizes import SymInt
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, IntsLike, TensorLike
@@ -241,4 +245,6 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str 
     bands = static_int(spectra.shape[-1], "num_mel_bins")
     if not bands:
         raise InvalidArgumentError("spectra have one band or more, not 0; check num_mel_bins.")
+    if isinstance(bands, SymInt):
+        return dct(spectra, type=2) / cast(sqrt(operand(2 * bands, float64)), spectra.dtype)
     return dct(spectra, type=2) * (1 / math.sqrt(2 * bands))
