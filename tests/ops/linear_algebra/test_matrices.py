@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.linalg
+from op_cases import check_each
 
 import dualflow as df
 from dualflow.core.tree import leaves
@@ -83,13 +85,16 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[
 }
 
 
-@pytest.mark.parametrize("batch", BATCHES, ids=str)
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_matrices(mode: Any, name: str, dtype: str, batch: tuple[int, ...]) -> None:
+def test_functions_of_matrices(mode: Any, name: str) -> None:
     function, reference, make = FUNCTIONS[name]
-    x = make(dtype, batch)
-    close(mode(function)(df.constant(x)), reference(x), dtype)
+
+    def check(case: tuple[str, tuple[int, ...]]) -> None:
+        dtype, batch = case
+        x = make(dtype, batch)
+        close(mode(function)(df.constant(x)), reference(x), dtype)
+
+    check_each(itertools.product(DTYPES, BATCHES), check)
 
 
 @pytest.mark.parametrize("batch", BATCHES, ids=str)
@@ -119,23 +124,24 @@ DECOMPOSITIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2), (0, 3, 2), (0, 3), (3, 0)], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
-def test_the_parts_make_the_matrix_and_have_orthonormal_columns(
-    mode: Any, name: str, dtype: str, shape: tuple[int, ...]
-) -> None:
-    x = drawn(dtype, *shape)
-    product, *bases = mode(DECOMPOSITIONS[name])(df.constant(x))
-    close(product, x, dtype)
-    for basis in bases:
-        columns = np.asarray(basis)
-        identity = np.broadcast_to(
-            np.eye(columns.shape[-1], dtype=dtype), (*shape[:-2], *[columns.shape[-1]] * 2)
-        )
-        close(adjoint(columns) @ columns, identity, dtype)
-        if "full" in name:
-            assert columns.shape[-2] == columns.shape[-1]
+def test_the_parts_make_the_matrix_and_have_orthonormal_columns(mode: Any, name: str) -> None:
+    def check(case: tuple[str, tuple[int, ...]]) -> None:
+        dtype, shape = case
+        x = drawn(dtype, *shape)
+        product, *bases = mode(DECOMPOSITIONS[name])(df.constant(x))
+        close(product, x, dtype)
+        for basis in bases:
+            columns = np.asarray(basis)
+            identity = np.broadcast_to(
+                np.eye(columns.shape[-1], dtype=dtype), (*shape[:-2], *[columns.shape[-1]] * 2)
+            )
+            close(adjoint(columns) @ columns, identity, dtype)
+            if "full" in name:
+                assert columns.shape[-2] == columns.shape[-1]
+
+    shapes = [(3, 3), (4, 2), (2, 4), (2, 3, 2), (0, 3, 2), (0, 3), (3, 0)]
+    check_each(itertools.product(DTYPES, shapes), check)
 
 
 @pytest.mark.parametrize("batch", BATCHES, ids=str)
@@ -181,33 +187,37 @@ SIDES = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), SIDES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_solutions_solve_their_equations(
-    mode: Any, dtype: str, left: tuple[int, ...], right: tuple[int, ...]
-) -> None:
-    a, b = square(dtype, left), drawn(dtype, *right, 4, 2)
-    expected = np.broadcast_to(b, (*np.broadcast_shapes(left, right), 4, 2))
-    below, above, spd = np.tril(a), np.triu(a), a @ adjoint(a)
-    solvers = {
-        "solve": (lambda a, b: L.solve(a, b), a),
-        "solve, adjoint": (lambda a, b: L.solve(a, b, adjoint=True), adjoint(a)),
-        "lower": (L.triangular_solve, below),
-        "lower, adjoint": (lambda a, b: L.triangular_solve(a, b, adjoint=True), adjoint(below)),
-        "upper": (lambda a, b: L.triangular_solve(a, b, lower=False), above),
-        "upper, adjoint": (lambda a, b: L.triangular_solve(a, b, lower=False, adjoint=True), adjoint(above)),
-        "cholesky_solve": (
-            lambda a, b: L.cholesky_solve(L.cholesky(df.matmul(a, a, adjoint_b=True)), b),
-            spd,
-        ),
-        "lu_solve": (lambda a, b: L.lu_solve(*L.lu(a), b), a),
-        "lstsq": (L.lstsq, a),
-        "lstsq, not fast": (lambda a, b: L.lstsq(a, b, fast=False), a),
-    }
-    for function, matrix in solvers.values():
-        result = mode(function)(df.constant(a), df.constant(b))
-        assert result.dtype == dtype
-        close(matrix @ np.asarray(result), expected, dtype)
+def test_solutions_solve_their_equations(mode: Any, dtype: str) -> None:
+    def check(sides: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+        left, right = sides
+        a, b = square(dtype, left), drawn(dtype, *right, 4, 2)
+        expected = np.broadcast_to(b, (*np.broadcast_shapes(left, right), 4, 2))
+        below, above, spd = np.tril(a), np.triu(a), a @ adjoint(a)
+        solvers = {
+            "solve": (lambda a, b: L.solve(a, b), a),
+            "solve, adjoint": (lambda a, b: L.solve(a, b, adjoint=True), adjoint(a)),
+            "lower": (L.triangular_solve, below),
+            "lower, adjoint": (lambda a, b: L.triangular_solve(a, b, adjoint=True), adjoint(below)),
+            "upper": (lambda a, b: L.triangular_solve(a, b, lower=False), above),
+            "upper, adjoint": (
+                lambda a, b: L.triangular_solve(a, b, lower=False, adjoint=True),
+                adjoint(above),
+            ),
+            "cholesky_solve": (
+                lambda a, b: L.cholesky_solve(L.cholesky(df.matmul(a, a, adjoint_b=True)), b),
+                spd,
+            ),
+            "lu_solve": (lambda a, b: L.lu_solve(*L.lu(a), b), a),
+            "lstsq": (L.lstsq, a),
+            "lstsq, not fast": (lambda a, b: L.lstsq(a, b, fast=False), a),
+        }
+        for function, matrix in solvers.values():
+            result = mode(function)(df.constant(a), df.constant(b))
+            assert result.dtype == dtype
+            close(matrix @ np.asarray(result), expected, dtype)
+
+    check_each(SIDES, check)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
