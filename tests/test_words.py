@@ -134,13 +134,12 @@ ALLOWED: dict[tuple[str, str], int] = {}
 def occurrences() -> Counter[tuple[str, str]]:
     """The number of occurrences of each retired word, by file and word."""
     phrases = re.compile("|".join(RETIRED_PHRASES), re.IGNORECASE)
-    words = re.compile(rf"{phrases.pattern}|\b(?:{'|'.join(RETIRED_NAMES)})\b", re.IGNORECASE)
     counts: Counter[tuple[str, str]] = Counter()
     folders = [*(ROOT / package for package in CLEAN), *(ROOT.parent / name for name in OTHER_FOLDERS)]
     for folder in folders:
         for path in sorted(folder.glob("**/*.py")) or [folder]:
             file = path.relative_to(ROOT.parent).as_posix()
-            if path == Path(__file__) or not words.search(path.read_text(encoding="utf-8")):
+            if path == Path(__file__) or not may_have_retired_words(path.read_text(encoding="utf-8")):
                 continue
             with path.open("rb") as source:
                 for token in tokenize.tokenize(source.readline):
@@ -152,6 +151,18 @@ def occurrences() -> Counter[tuple[str, str]]:
                             if number:
                                 counts[file, pattern] += number
     return counts
+
+
+ASSERTIONS = re.compile(r"\(\?<![^)]*\)|\\b")
+BEGINNINGS = re.compile(r"\b(?:" + ASSERTIONS.sub("", "|".join(RETIRED_PHRASES)) + ")")
+"""Matches where a retired phrase begins, and elsewhere too; faster than the phrases."""
+
+
+def may_have_retired_words(text: str) -> bool:
+    """Whether a text has a retired word in code, a comment or a string; true for some that have none."""
+    without_hypothesis = re.sub(r"from hypothesis import.*|\bgiven\(", "", text)
+    names = RETIRED_NAMES.keys() & set(re.findall(r"\w+", without_hypothesis))
+    return bool(names) or BEGINNINGS.search(text.lower()) is not None
 
 
 def is_hypothesis(token: tokenize.TokenInfo) -> bool:
