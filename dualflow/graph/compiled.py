@@ -174,7 +174,7 @@ class StepTime(NamedTuple):
     Attributes:
         kind: what it is.
         node: the node that it computes; None if it is not divided into nodes.
-        begin: seconds after the call began.
+        begin: the seconds of the steps before it.
         seconds: its duration.
     """
 

@@ -114,9 +114,9 @@ class Page:
         self.command("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.command("Input.dispatchKeyEvent", type="keyUp", key=key)
 
-    def screenshot(self, path: Path) -> None:
-        """Write a picture of the page."""
-        data = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
+    def screenshot(self, path: Path, *, whole: bool = True) -> None:
+        """Write a picture of the whole page, or of what the viewport shows."""
+        data = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         path.write_bytes(base64.b64decode(data))
 
 

@@ -32,25 +32,23 @@ class TimedExecutable(Executable):
         times: the steps of the last call.
     """
 
-    __slots__ = ("_begin", "_lists", "_records", "times")
+    __slots__ = ("_lists", "_records", "times")
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         super().__init__(graph, options)
         itemsize = self._params.itemsize
         self._lists = {part.at * itemsize for part in self.program.parts if part.entry == RUN_STEPS}
         self._records = {record.address: record for record in self.program.steps}
-        self._begin = 0.0
         self.times: list[StepTime] = []
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         self.times = []
-        self._begin = time.perf_counter()
         return super().run(arrays, effect_log)
 
     def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
         begin = time.perf_counter()
         super().host(step, buffers, effect_log)
-        self._add(TimedKind.HOST, step.node, begin, time.perf_counter() - begin)
+        self._add(TimedKind.HOST, step.node, time.perf_counter() - begin)
 
     def enter(
         self,
@@ -63,7 +61,7 @@ class TimedExecutable(Executable):
         if part.offset not in self._lists:
             begin = time.perf_counter()
             super().enter(part, addresses, status, effect_log, params)
-            self._add(TimedKind.NATIVE, None, begin, time.perf_counter() - begin)
+            self._add(TimedKind.NATIVE, None, time.perf_counter() - begin)
             return
         table = (self._params if params is None else params).copy()
         own_addresses = (addresses[0], address_of(table), addresses[2])
@@ -79,18 +77,18 @@ class TimedExecutable(Executable):
         overhead = min(enter() for _ in range(_CALLS_OF_AN_EMPTY_LIST))
         for step in steps:
             table[head + LINK], table[step + LINK] = step - head, 0
-            record, begin = self._records[step], time.perf_counter()
-            seconds = max(0.0, enter() - overhead)
+            record, seconds = self._records[step], max(0.0, enter() - overhead)
             if record.kind not in (StepKind.STOP, StepKind.NOTE):
-                self._add(_kind_of(record.node, record.kind), record.node, begin, seconds)
+                self._add(_kind_of(record.node, record.kind), record.node, seconds)
 
-    def _add(self, kind: TimedKind, node: Node | None, begin: float, seconds: float) -> None:
-        """Record a step; consecutive ones of a node are one."""
+    def _add(self, kind: TimedKind, node: Node | None, seconds: float) -> None:
+        """Record a step, which begins when the last one ended; consecutive ones of a node are one."""
         last = self.times[-1] if self.times else None
         if last is not None and node is not None and last.node is node:
             self.times[-1] = last._replace(seconds=last.seconds + seconds)
         else:
-            self.times.append(StepTime(kind, node, begin - self._begin, seconds))
+            begin = 0.0 if last is None else last.begin + last.seconds
+            self.times.append(StepTime(kind, node, begin, seconds))
 
 
 def _steps(table: Array, head: int) -> Iterator[int]:

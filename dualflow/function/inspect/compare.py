@@ -89,7 +89,7 @@ class _Comparing:
             costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
-            timelines=timelines(self.call, self.compiled),
+            timelines=timelines(self.call, self.compiled, eager_seconds),
             pass_graphs=graphs_of_passes(self.compiled),
             listing=self.compiled.text,
         )

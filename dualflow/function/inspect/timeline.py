@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.delegating_engine import DelegatingEngine
-from dualflow.core.records import dataclass
+from dualflow.core.records import dataclass, replace
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.function.calls.array_ownership import array_of
@@ -29,7 +30,7 @@ from dualflow.ops.record import Op
 SECONDS = 0.3
 """The total time of the calls from which a timeline takes the fastest."""
 
-_MAX_RUNS = 10
+_MAX_RUNS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,10 @@ class TimelineStep:
     operations: float
     nbytes: int
     kernel: str = ""
+
+
+_Run = tuple[float, tuple[TimelineStep, ...]]
+"""The seconds of a call, and its steps."""
 
 
 class _TimedOp:
@@ -123,21 +128,25 @@ class Timelines:
     graph_memory: tuple[int, ...]
 
 
-def timelines(call: Inspected, compiled: CompiledGraph) -> Timelines:
-    """The timelines of a call, eager and compiled."""
+def timelines(call: Inspected, compiled: CompiledGraph, eager_seconds: float) -> Timelines:
+    """The timelines of a call; an eager one takes ``eager_seconds`` if it is not recorded."""
     planned = sized_by_data(compiled.graph) is None and not holds_strings(compiled.graph)
     return Timelines(
-        eager_steps(call),
+        eager_steps(call, eager_seconds),
         graph_steps(call, compiled),
         eager_memory(call),
         graph_memory(compiled.backend.footprint(compiled.optimised)) if planned else (),
     )
 
 
-def eager_steps(call: Inspected) -> tuple[TimelineStep, ...]:
-    """The ops of the fastest of several eager calls."""
+def eager_steps(call: Inspected, unrecorded: float) -> tuple[TimelineStep, ...]:
+    """The ops of the fastest of several eager calls.
 
-    def run() -> tuple[float, tuple[TimelineStep, ...]]:
+    Recording makes the gaps between ops longer. So they are shortened, all in proportion, to what a call of
+    ``unrecorded`` seconds spends outside of ops.
+    """
+
+    def run() -> _Run:
         engine, prepared = _TimingEngine(), call.call(eagerly=True)
         prepared.prepare()
         with dispatch.using(engine):
@@ -146,7 +155,17 @@ def eager_steps(call: Inspected) -> tuple[TimelineStep, ...]:
             seconds = time.perf_counter() - start
         return seconds, tuple([op.step(start) for op in engine.ops])
 
-    return _fastest(run)
+    seconds, steps = _fastest(run)
+    in_ops = sum(step.seconds for step in steps)
+    outside = max(0.0, min(unrecorded, seconds) - in_ops)
+    factor = outside / (seconds - in_ops) if seconds > in_ops else 1.0
+    earlier = (0.0, *accumulate(step.seconds for step in steps))
+    return tuple(
+        [
+            replace(step, begin=before + factor * (step.begin - before))
+            for step, before in zip(steps, earlier, strict=False)
+        ]
+    )
 
 
 def eager_memory(call: Inspected) -> tuple[int, ...]:
@@ -172,13 +191,13 @@ def graph_steps(call: Inspected, compiled: CompiledGraph) -> tuple[TimelineStep,
     timer = backend.step_timer(executable)
     kernels = {node: k.name for k in backend.compile_stats(executable).kernels for node in k.nodes}
 
-    def run() -> tuple[float, tuple[TimelineStep, ...]]:
+    def run() -> _Run:
         call.state.reset()
         inputs = (*call.inputs, *compiled.sources.captured)
         times = timer([np.array(array_of(x), order="C") for x in inputs])
         return sum(step.seconds for step in times), tuple([_step(x, kernels) for x in times])
 
-    return _fastest(run)
+    return _fastest(run)[1]
 
 
 def graph_memory(footprint: Footprint) -> tuple[int, ...]:
@@ -210,9 +229,9 @@ def _step(timed: StepTime, kernels: dict[Node, str]) -> TimelineStep:
     )
 
 
-def _fastest(run: Callable[[], tuple[float, tuple[TimelineStep, ...]]]) -> tuple[TimelineStep, ...]:
-    """The steps of the run that took the least time; the first one warms up caches."""
+def _fastest(run: Callable[[], _Run]) -> _Run:
+    """The run that took the least time; the first one warms up caches."""
     start, runs = time.perf_counter(), [run()]
     while len(runs) < _MAX_RUNS and time.perf_counter() - start < SECONDS:
         runs.append(run())
-    return min(runs, key=lambda timed: timed[0])[1]
+    return min(runs, key=lambda timed: timed[0])

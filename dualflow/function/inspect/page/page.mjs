@@ -168,6 +168,7 @@ function timeline(view) {
   const c = view.data;
   const lanes = [["eager", c.eager, c.eager_seconds], ["compiled", c.graph, c.graph_seconds]];
   const end = Math.max(...lanes.map(([, steps, seconds]) => Math.max(1e9 * seconds, 0, ...steps.map((s) => s[BEGIN] + s[DURATION]))));
+  const compiledEnd = Math.max(10, 1e9 * c.graph_seconds, ...c.graph.map((s) => s[BEGIN] + s[DURATION]));
   let range = [0, end];
   let current = null;
   const steps = lanes.flatMap(([, own]) => own);
@@ -213,7 +214,7 @@ function timeline(view) {
         drawn.addEventListener("pointerenter", () => describe(step));
         shapes.push(drawn);
         const room = Math.min(width, stop) - Math.max(0, left);
-        if (room > 7.5 * step[NAME].length + 6) {
+        if (room > 7 * step[NAME].length + 6) {
           shapes.push(label(step[NAME], Math.max(0, left) + room / 2, top + 51, { "text-anchor": "middle", "pointer-events": "none", style: "fill: #000" }));
         }
       }
@@ -273,10 +274,10 @@ function timeline(view) {
     ...kinds.map((kind) => element("li", {}, element("i", { style: `background: var(--${kind})` }), KINDS[kind])));
   const omitted = c.omitted.some(Boolean) ? ` The page leaves out ${c.omitted[0]} eager ops and ${c.omitted[1]} steps at the end.` : "";
   const section = card("wide", "Timeline",
-    "The bar is the best time of a call. Below it are the steps of one call that was recorded, in which each op or kernel takes about a microsecond longer. "
-    + `Gaps are Python and calls.${omitted}`,
+    "The bar is the best time of a call. Below it are the steps of a call that was recorded: gaps between eager ops are Python, in proportion; "
+    + `the steps of the compiled call follow each other.${omitted}`,
     element("div", { class: "row" }, button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)),
-      button("all", "show all", () => move(0, end))),
+      button("all", "show all", () => move(0, end)), button("compiled", "zoom to the compiled call", () => move(0, compiledEnd))),
     svg, legend, details);
   return section;
 }
@@ -297,7 +298,9 @@ function bars(rows, format, description) {
 
 function calls(c) {
   return card("calls", "Time and memory of a call", "CPU. Time is the best of several rounds; memory is the peak beyond arguments and variables.",
+    element("h3", {}, "time"),
     bars([["eager", c.eager_seconds, "var(--eager)"], ["compiled", c.graph_seconds, "var(--graph)"]], time, "Time of a call"),
+    element("h3", {}, "peak memory"),
     bars([["eager", c.eager_peak_bytes, "var(--eager)"], ["compiled", c.graph_peak_bytes, "var(--graph)"]], size, "Peak memory of a call"));
 }
 
@@ -435,8 +438,8 @@ function graphs(view) {
       return row;
     })]));
   const section = card("wide", "Graph", "Select a line or a box to see what belongs to it. The slider goes through the passes that changed the graph.",
-    element("div", { class: "row" }, button("first", "before all passes", () => { slider.value = 0; show(); }), button("‹", "previous pass", step(-1)), slider,
-      button("›", "next pass", step(1)), button("last", "after all passes", () => { slider.value = stages.length - 1; show(); })),
+    element("div", { class: "row" }, button("trace", "before all passes", () => { slider.value = 0; show(); }), button("‹", "previous pass", step(-1)), slider,
+      button("›", "next pass", step(1)), button("runs", "after all passes", () => { slider.value = stages.length - 1; show(); })),
     name, element("div", { class: "beside" }, picture, source));
   show();
   return section;
