@@ -17,7 +17,7 @@ address moves.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.symbolic_size_ops import (
-    Axis,
     argument_sizes,
     computes_sizes,
     has_symbolic_sizes,
@@ -88,7 +87,7 @@ def plan(
         separate: whether each intermediate value has its own buffer, for memory checks, instead of the arena.
         costs: the figures of the processor by which programs are chosen.
     """
-    bound = NO_SIZES if separate else _argument_sizes(graph)
+    bound = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
     sized = has_symbolic_sizes(graph) and not bound
     threads = 1 if separate or sized else capabilities.call_threads
     table = _Table(capabilities, separate=separate, costs=costs, bound=bound, threads=threads)
@@ -117,12 +116,9 @@ def plan(
     )
 
 
-def _argument_sizes(graph: Graph) -> Mapping[SizeFactor, tuple[Axis, ...]]:
-    """The size variables of the arguments, if all sizes follow from them."""
-    return NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
-
-
-def footprint(graph: Graph, capabilities: Capabilities, *, in_order: bool = True) -> Footprint:
+def footprint(
+    graph: Graph, capabilities: Capabilities, *, in_order: bool = True, costs: CostModel = CPU
+) -> Footprint:
     """The memory that :func:`plan` allocates for ``graph``, whose sizes are static, or those of arguments.
 
     Unless ``in_order``, calls may run concurrently. The other arguments are those of :func:`plan`.
@@ -131,7 +127,8 @@ def footprint(graph: Graph, capabilities: Capabilities, *, in_order: bool = True
         UndecidedSize: NumPy reads a stack of a loop whose trip count is dynamic.
     """
     threads = 1 if in_order else capabilities.call_threads
-    table = _Table(capabilities, bound=_argument_sizes(graph), threads=threads)
+    bound = NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
+    table = _Table(capabilities, costs=costs, bound=bound, threads=threads)
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
     if not all(spec.shape.is_static for spec in table.temporaries):
@@ -150,7 +147,7 @@ def footprint(graph: Graph, capabilities: Capabilities, *, in_order: bool = True
         steps=tuple([None if value is None else value.node for value in computed]),
         blocks=tuple(blocks),
         non_contiguous=frozenset(origin[v] for v in non_contiguous if v in origin),
-        arena=scope.arena_bytes,
+        arena=scope.arena_bytes + scope.task_bytes(),
         held=sum(spec.nbytes for spec in (*(v.spec for v in graph.outputs), *table.temporaries)),
     )
 
@@ -364,6 +361,11 @@ class _Scope:
             for at, step in enumerate(self.steps)
             if step in self.bodies
         ]
+
+    def task_bytes(self) -> int:
+        """The bytes of memory of all threads for values of one task."""
+        bodies = [body.task_bytes() for scopes in self.bodies.values() for body in scopes]
+        return max([*bodies, *(r.threads * r.task_bytes for r in self.regions)], default=0)
 
     def _fill_arena(self) -> int:
         """Assign offsets in the arena by the lifetimes of values; returns the size of the arena in bytes."""

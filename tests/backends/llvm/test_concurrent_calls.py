@@ -23,6 +23,7 @@ from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
+from dualflow.schedule.plan import footprint
 from dualflow.schedule.program_statements import RunTasks, statements, walk_program
 from dualflow.schedule.race_check import require_no_races
 
@@ -142,6 +143,16 @@ def test_tasks_that_access_the_same_bytes_are_refused() -> None:
     race = region._replace(region=region.region._replace(tasks=unordered))
     with pytest.raises(InternalError, match=r"matmul and matmul may run at the same time, but both access"):
         require_no_races([race], executable.plan.workspace)
+
+
+def test_a_report_of_memory_counts_that_of_threads() -> None:
+    executable = built(lambda x: [df.tanh(df.nn.softmax(y) @ y) @ y for y in (x, df.transpose(x))], SPEC)
+    assert regions(executable)
+    capabilities = Capabilities(concurrent_calls=4)
+    memory = footprint(executable.graph, capabilities, in_order=False, costs=SLOW)
+    threads_bytes = max(r.region.threads * r.region.task_bytes for r in regions(executable))
+    assert threads_bytes
+    assert memory.arena == executable.plan.arena_bytes + threads_bytes
 
 
 # Results
