@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from dualflow.core.spec import TensorSpec
@@ -10,7 +11,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
-from dualflow.graph.views import base_of
+from dualflow.graph.views import base_of, sizes
 from dualflow.ops.op_kinds import Cond, Elementwise, Gather, Literal, Loop, MatMul, Reduce, Scatter, View
 from dualflow.sizes.symbolic_sizes import typical
 
@@ -75,11 +76,22 @@ def bytes_moved(node: Node, number: Number = static_size) -> int:
     return sum(read.values()) + sum(map(_bytes, node.specs if scattered is None else [scattered]))
 
 
-def nanoseconds(node: Node, costs: CostModel) -> float:
-    """The estimated time of ``node`` on one thread, with typical numbers for symbolic sizes."""
+def nanoseconds(node: Node, costs: CostModel, number: Number = typical) -> float:
+    """The estimated time of ``node`` on one thread; ``number`` is called for each size."""
     if isinstance(node.op.kind, MatMul):
-        return work(node, typical) * costs.product_ns / 2  # a multiplication and an addition are two ops
-    return max(work(node, typical) * costs.addition_ns, bytes_moved(node, typical) * costs.memory_byte_ns)
+        return work(node, number) * costs.product_ns / 2  # a multiplication and an addition are two ops
+    return max(work(node, number) * costs.addition_ns, bytes_moved(node, number) * costs.memory_byte_ns)
+
+
+def extent(node: Node) -> int:
+    """The number of elements, or of multiplications, to which the time of a node is about proportional."""
+    if isinstance(node.op.kind, MatMul):
+        inner = node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]
+        return math.prod((*sizes(node.output), 1 if inner is None else inner))
+    body = body_of(node)
+    values = [v for n in (body.nodes if body else (node,)) for v in (*n.inputs, *n.outputs)]
+    counts = [math.prod(sizes(v)) for v in values if v.spec.shape.is_static]
+    return max(counts, key=typical, default=0)
 
 
 def computes(node: Node) -> bool:

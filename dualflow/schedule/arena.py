@@ -55,7 +55,7 @@ def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
     reusable: list[_ReusableRange] = []
     for i in sorted(symbolic, key=lambda i: blocks[i].birth):
         block = blocks[i]
-        target = next((r for r in reusable if r.death < block.birth and _holds(r.nbytes, block.nbytes)), None)
+        target = next((r for r in reusable if r.death < block.birth and holds(r.nbytes, block.nbytes)), None)
         if target is None:
             target = _ReusableRange(end, block.nbytes)
             reusable.append(target)
@@ -74,7 +74,7 @@ class _ReusableRange:
     death: int = -1
 
 
-def _holds(nbytes: int, other: int) -> bool:
+def holds(nbytes: int, other: int) -> bool:
     """Whether ``nbytes`` is at least ``other`` for all values of the size variables."""
     if nbytes == other:
         return True

@@ -13,6 +13,9 @@ A task is one call, or several that run in order on one thread: a chain, or call
 to another thread costs more than they take. (Sarkar, "Partitioning and scheduling parallel programs for
 multiprocessors", 1989.)
 
+If sizes are symbolic, the tasks are those of small sizes, and each call decides by its own sizes: if the work
+is small, or its calls are so large that each is split, one thread runs the tasks in order.
+
 Order in which calls take effect: a call that may fail comes after earlier ones that may fail, so the first
 error is that of the program in order; a call that writes to an input is in no region with an earlier call
 that may fail.
@@ -21,7 +24,7 @@ that may fail.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.cost_model import CostModel
@@ -34,11 +37,11 @@ from dualflow.graph.list_schedule import (
     successors,
     useful_workers,
 )
-from dualflow.graph.views import sizes
-from dualflow.graph.work import nanoseconds
+from dualflow.graph.work import extent, nanoseconds
 from dualflow.ops.record import Effect
 from dualflow.schedule.operands import CallKind, StridedNode, kind_of
-from dualflow.sizes.symbolic_sizes import is_static
+from dualflow.sizes.size_functions import largest, smallest
+from dualflow.sizes.symbolic_sizes import SizeFactor, is_static, size_variables, typical
 
 MAX_STEPS = 256
 """The most calls of a region: planning its memory takes quadratic time."""
@@ -50,6 +53,12 @@ SPLIT_NS = 2000.0
 """The same for a call that splits its loops."""
 LEAST_GAIN = 0.85
 """The fraction of the time in order that a region may take at most."""
+SMALL_SIZE = 64
+"""The value of size variables for which the tasks of a region are formed."""
+LARGE_CALL = 8
+"""The average time of a call, in chunks, from which on each call is split over the threads."""
+WORK_UNITS = 256
+"""The units of work per nanosecond, in which it is an integer."""
 
 _CONCURRENT = frozenset(
     (
@@ -101,11 +110,13 @@ class Region(NamedTuple):
     Attributes:
         tasks: the tasks, in an order that is right for one thread.
         threads: the number of threads that are of use.
+        call_threads: the same for the sizes of a call.
         task_bytes: the memory of a thread for the values that only its task accesses.
     """
 
     tasks: tuple[Task, ...]
     threads: int
+    call_threads: int
     task_bytes: int = 0
 
     @property
@@ -139,17 +150,20 @@ class _Window(NamedTuple):
         costs: the estimated time of each on one thread, in ns.
         split: the same if it splits its loops over all threads.
         before: the steps that each depends on, numbered from the first step of the window.
+        extents: the elements of each, to which its time is proportional.
     """
 
     steps: range
     costs: tuple[float, ...]
     split: tuple[float, ...]
     before: tuple[tuple[int, ...], ...]
+    extents: tuple[int, ...]
 
     def part(self, begin: int, end: int) -> _Window:
         """Some consecutive steps of the window, numbered from ``begin`` to ``end``."""
         before = tuple([tuple([i - begin for i in x if i >= begin]) for x in self.before[begin:end]])
-        return _Window(self.steps[begin:end], self.costs[begin:end], self.split[begin:end], before)
+        ns, split, extents = (x[begin:end] for x in (self.costs, self.split, self.extents))
+        return _Window(self.steps[begin:end], ns, split, before, extents)
 
 
 class _Choice(NamedTuple):
@@ -161,7 +175,11 @@ class _Choice(NamedTuple):
 
 
 def concurrent_order(
-    steps: Sequence[StridedNode], accesses: Sequence[StepAccess], costs: CostModel, threads: int
+    steps: Sequence[StridedNode],
+    accesses: Sequence[StepAccess],
+    costs: CostModel,
+    threads: int,
+    bound: Collection[SizeFactor] = (),
 ) -> ConcurrentOrder:
     """The order of ``steps`` with regions where they pay; without any, the order as it is.
 
@@ -170,12 +188,13 @@ def concurrent_order(
         accesses: what each reads and writes.
         costs: the figures of the processor.
         threads: the number of threads.
+        bound: the size variables whose values are known before the first step.
     """
     order = list(range(len(steps)))
     regions: list[Region] = []
-    for window in _windows(steps, accesses, costs, threads):
+    for window in _windows(steps, accesses, costs, threads, frozenset(bound)):
         for choice in _choices(window, costs, threads):
-            region, positions = _region(choice, threads)
+            region, positions = _region(choice, costs, threads)
             regions.append(region)
             order[region.steps.start : region.steps.stop] = positions
     return ConcurrentOrder(tuple(order), tuple(regions))
@@ -185,12 +204,16 @@ def concurrent_order(
 
 
 def _windows(
-    steps: Sequence[StridedNode], accesses: Sequence[StepAccess], costs: CostModel, threads: int
+    steps: Sequence[StridedNode],
+    accesses: Sequence[StepAccess],
+    costs: CostModel,
+    threads: int,
+    bound: frozenset[SizeFactor],
 ) -> Iterator[_Window]:
     """The windows, except for chains, in which each step depends on the previous one."""
     begin, failing = 0, False
     for at in range(len(steps) + 1):
-        concurrent = at < len(steps) and _may_be_concurrent(steps[at].node)
+        concurrent = at < len(steps) and _may_be_concurrent(steps[at].node, bound)
         late = concurrent and failing and accesses[at].writes_input
         if not concurrent or late or at - begin == MAX_STEPS:
             before = dependences(accesses[begin:at])
@@ -200,8 +223,8 @@ def _windows(
         failing |= concurrent and accesses[at].fails
 
 
-def _may_be_concurrent(node: Node) -> bool:
-    """Whether a step may run in a task: it is machine code of a static size, without loops over scalars.
+def _may_be_concurrent(node: Node, bound: frozenset[SizeFactor]) -> bool:
+    """Whether a step may run in a task: it is machine code of a known size, without loops over scalars.
 
     Those poll for signals, which only the main thread handles.
     """
@@ -212,7 +235,7 @@ def _may_be_concurrent(node: Node) -> bool:
     if body is not None and any(n.bodies for n in body.nodes):
         return False
     values = (v for n in nodes for v in (*n.inputs, *n.outputs))
-    return all(v.spec.shape.is_static and is_static(sizes(v)) for v in values)
+    return all(v.spec.shape.is_static and size_variables(v.spec.shape) <= bound for v in values)
 
 
 def _window(
@@ -223,9 +246,15 @@ def _window(
     threads: int,
 ) -> _Window:
     kinds = [kind_of(steps[i].node) for i in numbers]
-    ns = [nanoseconds(steps[i].node, costs) for i in numbers]
+    ns = [nanoseconds(steps[i].node, costs, _small) for i in numbers]
     split = [_split_ns(x, kind, costs, threads) for x, kind in zip(ns, kinds, strict=True)]
-    return _Window(numbers, tuple(ns), tuple(split), before)
+    extents = [extent(steps[i].node) for i in numbers]
+    return _Window(numbers, tuple(ns), tuple(split), before, tuple(extents))
+
+
+def _small(size: int) -> int:
+    """The number for a size where tasks are formed."""
+    return typical(size, SMALL_SIZE)
 
 
 def _split_ns(ns: float, kind: CallKind, costs: CostModel, threads: int) -> float:
@@ -301,7 +330,7 @@ def _choice(window: _Window, costs: CostModel, threads: int) -> _Choice | None:
     return _Choice(window, groups, ns) if ns <= most else None
 
 
-def _region(choice: _Choice, threads: int) -> tuple[Region, list[int]]:
+def _region(choice: _Choice, costs: CostModel, threads: int) -> tuple[Region, list[int]]:
     """The region of a choice, and the previous numbers of its steps."""
     window, groups, _ = choice
     before = _between(groups, window.before)
@@ -312,8 +341,21 @@ def _region(choice: _Choice, threads: int) -> tuple[Region, list[int]]:
     for group, sources, chain in zip(groups, before, chains, strict=True):
         tasks.append(Task(range(at, at + len(group)), sources, chain))
         at += len(group)
-    most = min(threads, len(groups))
-    return Region(tuple(tasks), useful_workers(times, before, most)), positions
+    most = useful_workers(times, before, min(threads, len(groups)))
+    return Region(tuple(tasks), most, _call_threads(window, costs, most)), positions
+
+
+def _call_threads(window: _Window, costs: CostModel, most: int) -> int:
+    """The number of threads for the sizes of a call: one for two chunks of work, if calls are not large."""
+    if is_static(window.extents):
+        return most
+    work = sum(
+        round(WORK_UNITS * ns / max(_small(count), 1)) * count
+        for ns, count in zip(window.costs, window.extents, strict=True)
+    )
+    chunk = round(WORK_UNITS * costs.chunk_ns)
+    large = work // (LARGE_CALL * chunk * len(window.steps))
+    return largest(1, smallest(most, work // (2 * chunk)) - most * large)
 
 
 def grouped(costs: Sequence[float], before: Dependences, short: float) -> list[list[int]]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.arena import Lifetime, aligned, assign
+from dualflow.schedule.arena import Lifetime, aligned, assign, holds
 from dualflow.schedule.concurrency import Region
+from dualflow.sizes.size_functions import largest
 
 
 class AccessedBlock(NamedTuple):
@@ -48,7 +49,7 @@ def assign_concurrent(blocks: Sequence[AccessedBlock], regions: Sequence[Region]
             own = by_task.get(task.steps.start, [])
             lifetimes = [Lifetime(blocks[i].steps[0], blocks[i].steps[-1], blocks[i].nbytes) for i in own]
             places, size = assign(lifetimes)
-            most = max(most, size)
+            most = largest(most, size)
             for i, place in zip(own, places, strict=True):
                 offsets[i], in_task[i] = place, True
         task_bytes.append(most)
@@ -71,27 +72,69 @@ def _blocks_by_task(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) 
 
 
 def assign_shared(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> tuple[list[int], int]:
-    """The offset of each block in the arena, and the bytes of the arena.
-
-    Blocks are placed in the order of their first access, each into the smallest gap between those that are
-    still needed: a later step may access them, or a task of the same region that may end later.
-    """
+    """The offset of each block in the arena, and the bytes of the arena; symbolic sizes come last."""
     accesses = _block_accesses(blocks, regions)
-    lengths = [aligned(block.nbytes) for block in blocks]
-    offsets, size = [0] * len(blocks), 0
-    active: list[tuple[int, int | None, int, int]] = []
-    for i in sorted(range(len(blocks)), key=lambda i: accesses[i].first):
+    in_order = sorted(range(len(blocks)), key=lambda i: accesses[i].first)
+    static = [i for i in in_order if type(blocks[i].nbytes) is int]
+    symbolic = [i for i in in_order if type(blocks[i].nbytes) is not int]
+    offsets = [0] * len(blocks)
+    end = _assign_static(static, blocks, accesses, offsets)
+    return offsets, _assign_symbolic(symbolic, blocks, accesses, offsets, end)
+
+
+def _assign_static(
+    numbers: Sequence[int],
+    blocks: Sequence[AccessedBlock],
+    accesses: Sequence[_BlockAccess],
+    offsets: list[int],
+) -> int:
+    """Store the offsets of blocks, which are in the order of their first access; returns the end of the last.
+
+    Each gets the smallest gap between those that are still needed: a later step may access them, or a task of
+    the same region that may end later.
+    """
+    size = 0
+    active: list[tuple[int, int | None, int, int, int]] = []
+    for i in numbers:
         first, last, region, last_region, earlier, accessing = accesses[i]
+        length = aligned(blocks[i].nbytes)
         if region is None:
             active = [x for x in active if x[0] >= first]
-            conflicts = [x[3] for x in active]
+            occupied = [x[3:] for x in active]
         else:
             active = [x for x in active if x[0] >= first or x[1] == region]
-            conflicts = [x[3] for x in active if x[0] >= first or x[2] & ~earlier]
-        offsets[i] = _gap(sorted([(offsets[j], lengths[j]) for j in conflicts]), lengths[i], size)
-        size = max(size, offsets[i] + lengths[i])
-        active.append((last, last_region, accessing, i))
-    return offsets, size
+            occupied = [x[3:] for x in active if x[0] >= first or x[2] & ~earlier]
+        offsets[i] = _gap(sorted(occupied), length, size)
+        size = max(size, offsets[i] + length)
+        active.append((last, last_region, accessing, offsets[i], length))
+    return size
+
+
+def _assign_symbolic(
+    numbers: Sequence[int],
+    blocks: Sequence[AccessedBlock],
+    accesses: Sequence[_BlockAccess],
+    offsets: list[int],
+    end: int,
+) -> int:
+    """Store the offsets of blocks of symbolic sizes from ``end`` on; returns the new end.
+
+    A byte range is as large as its first block, and is reused for later blocks that are never larger.
+    """
+    ranges: list[tuple[int, int]] = []
+    last: list[_BlockAccess] = []
+    for i in numbers:
+        nbytes, access = blocks[i].nbytes, accesses[i]
+        places = range(len(ranges))
+        place = next((r for r in places if last[r].precedes(access) and holds(ranges[r][1], nbytes)), None)
+        if place is None:
+            place = len(ranges)
+            ranges.append((end, nbytes))
+            last.append(access)
+            end += aligned(nbytes)
+        last[place] = access
+        offsets[i] = ranges[place][0]
+    return end
 
 
 class _BlockAccess(NamedTuple):
@@ -110,6 +153,13 @@ class _BlockAccess(NamedTuple):
     last_region: int | None
     earlier: int
     accessing: int
+
+    def precedes(self, later: _BlockAccess) -> bool:
+        """Whether all accesses come before all of ``later``."""
+        if self.last >= later.first:
+            return False
+        same = self.last_region is not None and self.last_region == later.first_region
+        return not (same and self.accessing & ~later.earlier)
 
 
 def _block_accesses(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> list[_BlockAccess]:

@@ -16,6 +16,7 @@ leave undecided are compared with the bytes of the buffer before the statement r
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -40,6 +41,7 @@ from dualflow.schedule.program_statements import (
 from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.statement_accesses import accesses_of
 from dualflow.schedule.symbolic_accesses import undecided_accesses
+from dualflow.sizes.size_functions import largest
 from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 
@@ -71,7 +73,7 @@ class MemoryBounds:
         self.nbytes[plan.arena] = plan.arena_bytes
         regions = [s.region for s in walk_program(program) if isinstance(s, RunTasks)]
         if regions:
-            self.nbytes[plan.workspace] = max(region.task_bytes for region in regions)
+            self.nbytes[plan.workspace] = functools.reduce(largest, [r.task_bytes for r in regions])
         allocating = list(walk_program(program)) if plan.row_buffers or self.sized else []
         rows = {row.buffer for s in allocating if isinstance(s, RunLoop) for row in s.memory.rows}
         for statement in allocating:

@@ -272,7 +272,7 @@ class _Scope:
         self._place_results()
         self.pieces = pieces_in_place(self.steps, held, self.allocations)
         self.regions: tuple[Region, ...] = ()
-        if table.threads > 1 and not table.bound:
+        if table.threads > 1 and (lasting or not table.bound):  # bodies compare symbolic sizes as they run
             self._form_regions()
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
@@ -281,7 +281,8 @@ class _Scope:
     def _form_regions(self) -> None:
         """Move calls that may run concurrently next to each other, where that pays."""
         accesses = [self._access(step) for step in self.steps]
-        order, self.regions = concurrent_order(self.steps, accesses, self.table.costs, self.table.threads)
+        table = self.table
+        order, self.regions = concurrent_order(self.steps, accesses, table.costs, table.threads, table.bound)
         self.steps = [self.steps[i] for i in order]
 
     def _access(self, step: StridedNode) -> StepAccess:
@@ -365,7 +366,7 @@ class _Scope:
     def task_bytes(self) -> int:
         """The bytes of memory of all threads for values of one task."""
         bodies = [body.task_bytes() for scopes in self.bodies.values() for body in scopes]
-        return max([*bodies, *(r.threads * r.task_bytes for r in self.regions)], default=0)
+        return functools.reduce(largest, [*bodies, *(r.threads * r.task_bytes for r in self.regions)], 0)
 
     def _fill_arena(self) -> int:
         """Assign offsets in the arena by the lifetimes of values; returns the size of the arena in bytes."""

@@ -272,9 +272,9 @@ def bind_sizes(value: Any, bound: Mapping[SizeFactor, int]) -> Any:
     return value
 
 
-def typical(value: int) -> int:
-    """An assumed number for ``value``, for decisions that affect speed alone."""
-    return max(0, value.compute(lambda factor: TYPICAL, NUMBERS)) if isinstance(value, SymInt) else value
+def typical(value: int, variable: int = TYPICAL) -> int:
+    """A number for ``value`` in decisions that affect speed alone; ``variable`` is that of size variables."""
+    return max(0, value.compute(lambda factor: variable, NUMBERS)) if isinstance(value, SymInt) else value
 
 
 def may_be_negative(value: int) -> bool:

@@ -131,7 +131,7 @@ def regions_with_blocks(draw: st.DrawFn) -> tuple[list[Region], list[AccessedBlo
             length = draw(st.integers(1, 2))
             tasks.append(Task(range(at, at + length), before, 0.0))
             at += length
-        regions.append(Region(tuple(tasks), 2))
+        regions.append(Region(tuple(tasks), 2, 2))
         at += draw(st.integers(0, 2))
     steps = st.sets(st.integers(0, at), min_size=1, max_size=4).map(lambda s: tuple(sorted(s)))
     blocks = draw(st.lists(st.builds(AccessedBlock, steps, st.integers(1, 300)), max_size=12))
@@ -166,7 +166,7 @@ def test_blocks_share_bytes_only_if_one_is_dead_before_the_other_in_every_order(
 
 
 def test_a_chain_inside_of_a_task_reuses_its_memory() -> None:
-    region = Region((Task(range(4), (), 0.0), Task(range(4, 8), (), 0.0)), 2)
+    region = Region((Task(range(4), (), 0.0), Task(range(4, 8), (), 0.0)), 2, 2)
     blocks = [AccessedBlock((i, i + 1), 64) for i in (0, 1, 2, 4, 5, 6)]
     offsets, size = assign_shared(blocks, [region])
     assert size == 4 * aligned(64)
@@ -174,7 +174,7 @@ def test_a_chain_inside_of_a_task_reuses_its_memory() -> None:
 
 
 def test_values_of_one_task_are_in_the_memory_of_its_thread() -> None:
-    region = Region((Task(range(3), (), 0.0), Task(range(3, 5), (), 0.0)), 2)
+    region = Region((Task(range(3), (), 0.0), Task(range(3, 5), (), 0.0)), 2, 2)
     blocks = [AccessedBlock(steps, 64) for steps in [(0, 1), (1, 2), (3, 4), (2, 5), (0, 3)]]
     memory = assign_concurrent(blocks, [region])
     assert memory.in_task == [True, True, True, False, False]

@@ -162,7 +162,7 @@ class Unit:
         mode.
         """
         if self.task_start is not None:
-            self.task_bytes = max(self.task_bytes, self.task_start + nbytes)
+            self.task_bytes = largest(self.task_bytes, self.task_start + nbytes)
             return self.task_start
         if self.sized:
             self.workspace_bytes = nbytes

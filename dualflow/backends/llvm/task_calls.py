@@ -22,8 +22,8 @@ def write_tasks(
 ) -> None:
     """Emit the step of a region.
 
-    The calls of a task don't split their loops: its thread has one share of scratch memory, and the pool is
-    busy.
+    The calls of a task don't split their loops, as the pool is busy. If sizes are symbolic, a call may run
+    all tasks on one thread; then the pool is free, and the calls of a task may split theirs.
 
     Args:
         entry: the entry that runs the region.
@@ -37,7 +37,7 @@ def write_tasks(
     unit.set_callee(step, threads.tasks_source())
     unit.addresses["sched_yield"] = jit.process_symbol("sched_yield")
     unit.use_threads()
-    before, unit.threads = unit.threads, 1
+    before, unit.threads = unit.threads, 1 if type(region.call_threads) is int else unit.threads
     unit.task_start = unit.task_bytes = region.task_bytes
     for number, task in enumerate(statement.tasks):
         unit.params[step + _HEAD + 4 * number] = _task_list(unit, task, run_in) - step
@@ -64,7 +64,7 @@ def _words(region: Region) -> list[int]:
         waiting += sorted(following, key=position.__getitem__)
     ready = [number for number in urgent if not tasks[number].before]
     head = [0] * _HEAD
-    head[_THREADS], head[_TASKS], head[_FIRST] = region.threads, len(tasks), lists + len(waiting)
+    head[_THREADS], head[_TASKS], head[_FIRST] = region.call_threads, len(tasks), lists + len(waiting)
     return [*head[2:], *words, *waiting, len(ready), *ready]
 
 

@@ -19,6 +19,7 @@ from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.errors import InternalError
+from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.options import CompileOptions
@@ -26,6 +27,7 @@ from dualflow.graph.passes import optimise
 from dualflow.schedule.plan import footprint
 from dualflow.schedule.program_statements import RunTasks, statements, walk_program
 from dualflow.schedule.race_check import require_no_races
+from dualflow.sizes.symbolic_sizes import typical
 
 Array = np.ndarray[Any, Any]
 
@@ -281,6 +283,71 @@ def test_a_forked_child_runs_regions() -> None:
     if not child:
         os._exit(0 if bytes_of(executable.run([x])) == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+# Symbolic sizes
+
+
+def built_for_all_sizes(function: Callable[..., Any], *specs: df.TensorSpec, **changes: Any) -> Executable:
+    """One program for all sizes of a function, in which calls of 64 rows run concurrently."""
+    capabilities = Capabilities(**{"concurrent_calls": 4, **changes})
+    graph = df.function(function).get_concrete_function(*specs).graph
+    costs = SLOW._replace(chunk_ns=8 * SLOW.chunk_ns)  # of as many rows as tasks are formed for
+    compiled = CompiledGraph(
+        graph, CompileOptions(cost_model=costs, capabilities=capabilities, checking=True)
+    )
+    assert compiled.serves_all_sizes
+    executable: Executable = compiled.executable
+    return executable
+
+
+ROWS = df.TensorSpec([None, SIZE])
+WEIGHT = df.TensorSpec([SIZE, SIZE])
+
+
+def two_branches(x: Any, a: Any, b: Any) -> Any:
+    return [df.tanh(df.nn.softmax(x @ w) @ w) @ w for w in (a, b)] + [x @ a @ b]
+
+
+def test_one_program_serves_all_sizes_with_the_same_bits() -> None:
+    in_order, concurrent = (
+        built_for_all_sizes(two_branches, ROWS, WEIGHT, WEIGHT, concurrent_calls=n) for n in (1, 4)
+    )
+    assert regions(concurrent)
+    weights = [normal(SIZE, SIZE, seed=i) for i in (1, 2)]
+    for rows in (1, 3, 64, 65, 1, 0, 300):
+        inputs = [normal(rows, SIZE), *weights]
+        assert bytes_of(concurrent.run(inputs)) == bytes_of(in_order.run(inputs))
+
+
+def test_each_call_decides_by_its_sizes_how_many_threads_run_tasks() -> None:
+    (region,) = regions(built_for_all_sizes(two_branches, ROWS, WEIGHT, WEIGHT))
+    used = {rows: typical(region.region.call_threads, rows) for rows in (0, 1, 64, 100_000)}
+    assert used == {0: 1, 1: 1, 64: region.region.threads, 100_000: 1}
+    assert region.region.threads > 1
+
+
+def test_a_region_of_static_sizes_may_be_in_a_program_of_symbolic_ones() -> None:
+    def program(x: Any, a: Any) -> Any:
+        left, right = df.nn.softmax(a @ a), df.nn.softmax(df.transpose(a) @ a)
+        return df.sort(x) @ df.tanh(left @ a) @ df.tanh(right @ a)
+
+    wide = df.TensorSpec([16, 16])
+    columns = df.TensorSpec([None, 16])
+    in_order, concurrent = (built_for_all_sizes(program, columns, wide, concurrent_calls=n) for n in (1, 4))
+    assert regions(concurrent)
+    for rows in (2, 7):
+        inputs = [normal(rows, 16), normal(16, 16)]
+        assert bytes_of(concurrent.run(inputs)) == bytes_of(in_order.run(inputs))
+
+
+def test_branches_in_a_program_of_symbolic_sizes_run_in_order() -> None:
+    def branch(x: Any, a: Any) -> Any:
+        if df.reduce_sum(x) > 0.0:
+            return (a @ a) @ df.nn.softmax(df.transpose(a) @ a)
+        return a
+
+    assert not regions(built_for_all_sizes(branch, ROWS, WEIGHT))
 
 
 # Variables and failures
