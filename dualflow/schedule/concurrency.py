@@ -162,8 +162,8 @@ class _Window(NamedTuple):
     def part(self, begin: int, end: int) -> _Window:
         """Some consecutive steps of the window, numbered from ``begin`` to ``end``."""
         before = tuple([tuple([i - begin for i in x if i >= begin]) for x in self.before[begin:end]])
-        ns, split, extents = (x[begin:end] for x in (self.costs, self.split, self.extents))
-        return _Window(self.steps[begin:end], ns, split, before, extents)
+        part = slice(begin, end)
+        return _Window(self.steps[part], self.costs[part], self.split[part], before, self.extents[part])
 
 
 class _Choice(NamedTuple):
