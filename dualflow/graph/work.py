@@ -83,7 +83,7 @@ def nanoseconds(node: Node, costs: CostModel, number: Number = typical) -> float
     return max(work(node, number) * costs.addition_ns, bytes_moved(node, number) * costs.memory_byte_ns)
 
 
-def extent(node: Node) -> int:
+def element_count(node: Node) -> int:
     """The number of elements, or of multiplications, to which the time of a node is about proportional."""
     if isinstance(node.op.kind, MatMul):
         inner = node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]

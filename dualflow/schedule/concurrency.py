@@ -37,7 +37,7 @@ from dualflow.graph.list_schedule import (
     successors,
     useful_workers,
 )
-from dualflow.graph.work import extent, nanoseconds
+from dualflow.graph.work import element_count, nanoseconds
 from dualflow.ops.record import Effect
 from dualflow.schedule.operands import CallKind, StridedNode, kind_of
 from dualflow.sizes.size_functions import largest, smallest
@@ -150,20 +150,20 @@ class _Window(NamedTuple):
         costs: the estimated time of each on one thread, in ns.
         split: the same if it splits its loops over all threads.
         before: the steps that each depends on, numbered from the first step of the window.
-        extents: the elements of each, to which its time is proportional.
+        counts: the elements of each, to which its time is proportional.
     """
 
     steps: range
     costs: tuple[float, ...]
     split: tuple[float, ...]
     before: tuple[tuple[int, ...], ...]
-    extents: tuple[int, ...]
+    counts: tuple[int, ...]
 
     def part(self, begin: int, end: int) -> _Window:
         """Some consecutive steps of the window, numbered from ``begin`` to ``end``."""
         before = tuple([tuple([i - begin for i in x if i >= begin]) for x in self.before[begin:end]])
         part = slice(begin, end)
-        return _Window(self.steps[part], self.costs[part], self.split[part], before, self.extents[part])
+        return _Window(self.steps[part], self.costs[part], self.split[part], before, self.counts[part])
 
 
 class _Choice(NamedTuple):
@@ -248,8 +248,8 @@ def _window(
     kinds = [kind_of(steps[i].node) for i in numbers]
     ns = [nanoseconds(steps[i].node, costs, _small) for i in numbers]
     split = [_split_ns(x, kind, costs, threads) for x, kind in zip(ns, kinds, strict=True)]
-    extents = [extent(steps[i].node) for i in numbers]
-    return _Window(numbers, tuple(ns), tuple(split), before, tuple(extents))
+    counts = [element_count(steps[i].node) for i in numbers]
+    return _Window(numbers, tuple(ns), tuple(split), before, tuple(counts))
 
 
 def _small(size: int) -> int:
@@ -347,11 +347,11 @@ def _region(choice: _Choice, costs: CostModel, threads: int) -> tuple[Region, li
 
 def _call_threads(window: _Window, costs: CostModel, most: int) -> int:
     """The number of threads for the sizes of a call: one for two chunks of work, if calls are not large."""
-    if is_static(window.extents):
+    if is_static(window.counts):
         return most
     work = sum(
         round(WORK_UNITS * ns / max(_small(count), 1)) * count
-        for ns, count in zip(window.costs, window.extents, strict=True)
+        for ns, count in zip(window.costs, window.counts, strict=True)
     )
     chunk = round(WORK_UNITS * costs.chunk_ns)
     large = work // (LARGE_CALL * chunk * len(window.steps))
