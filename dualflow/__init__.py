@@ -223,6 +223,7 @@ if TYPE_CHECKING:
     from dualflow import onnx as onnx
     from dualflow import profiler as profiler
     from dualflow import quantization as quantization
+    from dualflow import ragged as ragged
     from dualflow import random as random
     from dualflow import rewrite as rewrite
     from dualflow import saved_model as saved_model
@@ -303,6 +304,8 @@ if TYPE_CHECKING:
     from dualflow.ops.ordering.distinct import unique as unique
     from dualflow.ops.ordering.distinct import unique_with_counts as unique_with_counts
     from dualflow.ops.ordering.search import searchsorted as searchsorted
+    from dualflow.ops.ragged.ragged_spec import RaggedTensorSpec as RaggedTensorSpec
+    from dualflow.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
     from dualflow.ops.rearranging.blocks import batch_to_space as batch_to_space
     from dualflow.ops.rearranging.blocks import (
         required_space_to_batch_paddings as required_space_to_batch_paddings,
@@ -347,7 +350,7 @@ _publish(
         "dualflow": (
             "array_api autodiff bitwise compat contrib data debugging distribute dtypes experimental "
             "graph_util image initializers io keras linalg math nest nn numpy onnx profiler quantization "
-            "random rewrite saved_model sets signal sparse strings summary sysconfig test train types"
+            "ragged random rewrite saved_model sets signal sparse strings summary sysconfig test train types"
         ),
         "dualflow.config.report": "show_config",
         "dualflow.core.narrow_floats": "bfloat16",
@@ -389,6 +392,8 @@ _publish(
         "dualflow.ops.linear_algebra.norms": "norm",
         "dualflow.ops.ordering.distinct": "unique unique_with_counts",
         "dualflow.ops.ordering.search": "searchsorted",
+        "dualflow.ops.ragged.ragged_spec": "RaggedTensorSpec",
+        "dualflow.ops.ragged.ragged_tensor": "RaggedTensor",
         "dualflow.ops.rearranging.blocks": (
             "batch_to_space required_space_to_batch_paddings space_to_batch space_to_batch_nd=space_to_batch"
         ),

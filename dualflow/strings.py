@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dualflow.ops.text.numbers import to_number as to_number
     from dualflow.ops.text.patterns import regex_full_match as regex_full_match
     from dualflow.ops.text.patterns import regex_replace as regex_replace
-    from dualflow.ops.text.substrings import bytes_split as bytes_split
-    from dualflow.ops.text.substrings import split as split
+    from dualflow.ops.text.splitting import bytes_split as bytes_split
+    from dualflow.ops.text.splitting import split as split
     from dualflow.ops.text.substrings import substr as substr
 
 _publish(
@@ -26,7 +26,8 @@ _publish(
         "dualflow.ops.text.joins": "format join reduce_join",
         "dualflow.ops.text.letters": "length lower strip upper",
         "dualflow.ops.text.numbers": "as_string to_number",
-        "dualflow.ops.text.substrings": "bytes_split split substr",
+        "dualflow.ops.text.splitting": "bytes_split split",
+        "dualflow.ops.text.substrings": "substr",
         "dualflow.ops.text.patterns": "regex_full_match regex_replace",
     },
 )

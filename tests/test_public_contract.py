@@ -34,6 +34,7 @@ NAMESPACES = {
     "df.numpy.linalg": df.numpy.linalg,
     "df.numpy.random": df.numpy.random,
     "df.quantization": df.quantization,
+    "df.ragged": df.ragged,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
     "df.sets": df.sets,

@@ -70,6 +70,7 @@ NAMESPACES: dict[str, Any] = {
     "df.profiler.experimental": df.profiler.experimental,
     "df.graph_util": df.graph_util,
     "df.quantization": df.quantization,
+    "df.ragged": df.ragged,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
     "df.rewrite": df.rewrite,

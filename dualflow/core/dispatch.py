@@ -59,8 +59,30 @@ class AbstractComposite:
         """A copy with other values."""
         raise NotImplementedError
 
+    @property
+    def innermost(self) -> Any:
+        """The differentiable tensor: ``values``, or the innermost of values that are a composite."""
+        values = self.values
+        return values.innermost if isinstance(values, AbstractComposite) else values
+
+    def with_innermost(self, new_values: AbstractTensor) -> Any:
+        """A copy with another differentiable tensor."""
+        values = self.values
+        nested = isinstance(values, AbstractComposite)
+        return self.with_values(values.with_innermost(new_values) if nested else new_values)
+
     def as_tensor(self) -> Any:
-        """The equivalent tensor, for ops; raises an error with an alternative if there is none."""
+        """The equivalent tensor, for ops; raises an error with an alternative if there is none.
+
+        A :class:`~dualflow.core.composite_rules.CompositeError` is for a class with rules of its own.
+        """
+        raise NotImplementedError
+
+    def map_elements(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The result of an elementwise op, of whose inputs this composite is one.
+
+        It is called where :meth:`as_tensor` raised a CompositeError.
+        """
         raise NotImplementedError
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from dualflow.core.composite_rules import CompositeError, by_rule
 from dualflow.core.defer_slot import DEFER
 from dualflow.core.errors import DualflowError, InternalError
 
@@ -187,13 +188,17 @@ def entry(owner: F) -> F:
 def op_entry(function: F) -> F:
     """:func:`entry` for functions of ops: in a trace, a failed call may be deferred until sizes are known.
 
-    Errors that leave dualflow name the function.
+    Errors that leave dualflow name the function. A call with a composite, such as a ragged tensor, runs the
+    function's rule for composites, if it has one.
     """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except CompositeError as error:
+                return by_rule(function, args, kwargs, error)
         except Exception as error:
             deferred = DEFER.value(function, args, kwargs, error)
             if deferred is not None:

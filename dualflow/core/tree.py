@@ -56,7 +56,7 @@ def _is_namedtuple(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
+def open_branch(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children.
 
     An object is a branch by its method ``__tree__``: ``kind(**dict(zip(keys, children)))`` rebuilds it.
@@ -111,7 +111,8 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
 
 def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
-    opened = None if isinstance(tree, TENSORS) or (is_leaf is not None and is_leaf(tree)) else _open(tree)
+    is_tensor = isinstance(tree, TENSORS) or (is_leaf is not None and is_leaf(tree))
+    opened = None if is_tensor else open_branch(tree)
     if opened is None:
         leaves.append(tree)
         return LEAF
@@ -121,7 +122,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
 
 def consists_of(tree: Any, structure: Structure, leaves: Iterator[Any]) -> bool:
     """Whether ``tree``, which may contain itself, has this structure and the identical leaves."""
-    opened = None if isinstance(tree, TENSORS) else _open(tree)
+    opened = None if isinstance(tree, TENSORS) else open_branch(tree)
     if opened is None:
         return structure.kind is None and next(leaves, _END) is tree
     kind, keys, children = opened

@@ -460,7 +460,7 @@ def _flatten_differentiable(trees: Any) -> tuple[list[Any], Callable[[list[Any]]
     def rebuild(gradients: list[Any]) -> Any:
         pairs = zip(leaves, gradients, strict=True)
         return tree.unflatten(
-            structure, [x.with_values(g) if _is_composite(x) and g is not None else g for x, g in pairs]
+            structure, [x.with_innermost(g) if _is_composite(x) and g is not None else g for x, g in pairs]
         )
 
     return [_differentiable(x) for x in leaves], rebuild
@@ -468,7 +468,7 @@ def _flatten_differentiable(trees: Any) -> tuple[list[Any], Callable[[list[Any]]
 
 def _differentiable(value: Any) -> Tensor:
     """The differentiable tensor of a target or a source."""
-    tensor: Tensor = value.values if _is_composite(value) else value
+    tensor: Tensor = value.innermost if _is_composite(value) else value
     return tensor
 
 

@@ -15,6 +15,8 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.ragged.ragged_spec import RaggedTensorSpec
+from dualflow.ops.ragged.ragged_tensor import RaggedTensor
 from dualflow.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from dualflow.ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
 
@@ -121,4 +123,6 @@ def type_spec_from_value(value: TensorLike) -> Any:
         return SparseTensorSpec.from_value(value)
     if isinstance(value, IndexedSlices):
         return IndexedSlicesSpec.from_value(value)
+    if isinstance(value, RaggedTensor):
+        return RaggedTensorSpec.from_value(value)
     return TensorSpec.from_tensor(convert_to_tensor(value))

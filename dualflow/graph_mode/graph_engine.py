@@ -164,7 +164,7 @@ class GraphEngine(Tracer):
             return self._unique(outputs)
         return tuple([self._unique(s) for s in outputs]) or self.operation_of(self.builder.nodes[-1])
 
-    def constant(self, array: Any) -> SymbolicTensor:
+    def constant(self, array: Any) -> Any:
         return self._unique(super().constant(array))
 
     def read(self, variable: AbstractVariable) -> SymbolicTensor:
@@ -338,8 +338,10 @@ class GraphEngine(Tracer):
         )
         return Operation(self, name, kind, [], (), [self.tensor_of(element)])
 
-    def _unique(self, tensor: SymbolicTensor) -> SymbolicTensor:
+    def _unique(self, tensor: Any) -> Any:
         """The only symbolic tensor of its value, so that operations return the user's own tensors."""
+        if not isinstance(tensor, SymbolicTensor):  # a composite
+            return tensor
         return self.tensors.setdefault(tensor._value, tensor)
 
     def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> SymbolicTensor:

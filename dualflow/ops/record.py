@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.composite_rules import CompositeError
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.dtypes import (
@@ -35,6 +36,7 @@ from dualflow.core.registered_conversions import CONVERSIONS, registered
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.families import load_families
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.widening import refuse_strings, run_widened, widens
 from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
 
@@ -147,7 +149,12 @@ class Op:
         Raises:
             DTypeError: strings, which the op does not take.
         """
-        tensors = _prepare(self.promotion, inputs, engine)
+        try:
+            tensors = _prepare(self.promotion, inputs, engine)
+        except CompositeError as error:
+            if type(self.kind) is not Elementwise:
+                raise
+            return error.composite.map_elements(self, inputs, attrs)
         if uncommon_in_use:
             if any(x.dtype.is_string for x in tensors):
                 refuse_strings(self, tensors)

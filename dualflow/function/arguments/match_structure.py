@@ -14,7 +14,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tree import Structure, flatten
+from dualflow.core.tree import Structure, open_branch
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf, VariableLeaf
 
@@ -56,8 +56,8 @@ def _children(expected: Structure, value: Any) -> Sequence[Any] | None:
     if kind in (list, tuple):
         return value if type(value) in (list, tuple) else None
     if not isinstance(kind, type):
-        leaves, structure = flatten(value)
-        return leaves if structure == expected else None
+        branch = open_branch(value)
+        return branch[2] if branch is not None and branch[:2] == (kind, expected.keys) else None
     if issubclass(kind, Mapping):
         same = isinstance(value, Mapping) and value.keys() == set(expected.keys)
         return [value[k] for k in expected.keys] if same else None

@@ -19,8 +19,8 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_value, static_int
-from dualflow.ops.text.mapping import one_word, text_op
-from dualflow.ops.text.substrings import lone, substr
+from dualflow.ops.text.mapping import of_strings, one_word, text_op
+from dualflow.ops.text.substrings import substr
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike
@@ -399,7 +399,7 @@ def extract_jpeg_shape(
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
         raise DTypeError(f"extract_jpeg_shape gives int32 or int64, not {dtype.name}.")
-    return dispatch.current().apply(_SHAPE, (lone(contents, "extract_jpeg_shape"),), {"dtype": dtype})
+    return dispatch.current().apply(_SHAPE, (_lone(contents, "extract_jpeg_shape"),), {"dtype": dtype})
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
@@ -434,4 +434,20 @@ def _decode(
     if count not in (0, 1, 3, 4):
         raise InvalidArgumentError(f"channels must be 0, 1, 3 or 4, not {count}.")
     attrs = {"channels": count, "dtype": dtype, "ratio": ratio, "animated": animated}
-    return dispatch.current().apply(_DECODE, (lone(contents, "an image's decoder"),), attrs)
+    return dispatch.current().apply(_DECODE, (_lone(contents, "an image's decoder"),), attrs)
+
+
+def _lone(x: Any, name: str) -> Any:
+    """``x`` as a tensor of one string, without axes.
+
+    Raises:
+        InvalidArgumentError: a tensor with axes.
+        DTypeError: numbers.
+    """
+    tensor = of_strings(x, name)
+    if len(tensor.shape):
+        raise InvalidArgumentError(
+            f"{name} takes the bytes of one file, not shape {tensor.shape}: images may differ in size. Take "
+            "them one by one, as in [df.io.decode_image(file) for file in x]."
+        )
+    return tensor

@@ -25,7 +25,7 @@ CASES = {
     "too few placeholders": (lambda: S.format("x", 1), Invalid, "0 placeholders '{}'", "one for each"),
     "a place outside": (lambda: S.substr("hello", 6, 1), Outside, "pos 6 out of range", "length 5"),
     "places that are no integers": (lambda: S.substr("a", 0.0, 1.0), Wrong, "float32 and float32", "df.cast"),
-    "several to split": (lambda: S.split(AB), Invalid, r"shape \(2,\)", "one by one"),
+    "several separators": (lambda: S.split(AB, AB), Invalid, r"one separator, not .* \(2,\)"),
     "no number": (lambda: S.to_number(["1", "1_0"]), Invalid, "b'1_0' to float32", "out_type"),
     "another type of numbers": (lambda: S.to_number("1", df.uint8), Wrong, "uint8", "df.cast"),
     "two notations": (

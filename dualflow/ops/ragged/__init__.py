@@ -1,0 +1,1 @@
+"""Ragged tensors: tensors with rows of different lengths, as values and a partition of them into rows."""

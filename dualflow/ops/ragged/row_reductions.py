@@ -1,0 +1,105 @@
+"""Reductions of ragged tensors: over all rows, in each row, and along inner axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from dualflow.core.dtypes import int32
+from dualflow.core.records import NamedTuple
+from dualflow.core.shape import normalize_axes
+from dualflow.ops.arithmetic import divide
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.comparison import equal, logical_not
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor, ones_like
+from dualflow.ops.ragged.ragged_rows import RaggedRows
+from dualflow.ops.ragged.row_gathering import expand_rows, range_positions
+from dualflow.ops.ragged.row_partitions import number_of_rows, places_in_rows, row_ids, splits_of_lengths
+from dualflow.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min, reduce_prod
+from dualflow.ops.segments import segments
+from dualflow.ops.static import ints
+from dualflow.ops.taking import gather
+
+Segments = Callable[[Any, Any, Any], Any]
+"""Combines the rows of each segment: ``(data, segment_ids, num_segments)``."""
+
+
+class Combining(NamedTuple):
+    """A reduction: of all elements of a tensor along axes, and of the rows of segments."""
+
+    along: Callable[..., Any]
+    segments: Segments
+
+
+def _any_of_segments(data: Any, ids: Any, count: Any) -> Any:
+    """Whether a bool of each segment holds."""
+    return segments.unsorted_segment_sum(cast(data, int32), ids, count) > 0
+
+
+def _all_of_segments(data: Any, ids: Any, count: Any) -> Any:
+    """Whether all bools of each segment hold."""
+    return equal(segments.unsorted_segment_sum(cast(logical_not(data), int32), ids, count), 0)
+
+
+def reduced(x: RaggedRows, combining: Combining, axis: Any, keepdims: bool) -> Any:
+    """The reduction of ``x`` over axes; over all axes for None."""
+    if axis is None:
+        return _whole(x, combining, keepdims)
+    rank = len(x.shape)
+    axes = sorted(normalize_axes(ints(axis, "axis"), rank), reverse=True)
+    if len(axes) == rank:
+        return _whole(x, combining, keepdims)
+    result: Any = x
+    for at in axes:
+        result = _along(result, combining, at)
+        if keepdims:
+            result = expand_rows(result, at)
+    return result
+
+
+def _whole(x: RaggedRows, combining: Combining, keepdims: bool) -> Any:
+    total = combining.along(x.flat_values)
+    if not keepdims:
+        return total
+    for _ in x.shape:
+        total = expand_rows(total, 0)
+    return total
+
+
+def _along(x: Any, combining: Combining, axis: int) -> Any:
+    """The reduction over one axis."""
+    if not isinstance(x, RaggedRows):
+        return combining.along(x, axis)
+    splits = x.row_splits
+    if axis == 0:
+        ids = row_ids(splits)
+        width = reduce_max(x.row_lengths(), 0) if splits.shape[0] != 1 else splits[0]
+        return joined_rows(combining.segments, x.values, places_in_rows(splits, ids), width)
+    if axis == 1:
+        return joined_rows(combining.segments, x.values, row_ids(splits), number_of_rows(splits))
+    return x.like(_along(x.values, combining, axis - 1), splits, x._uniform_row_length)
+
+
+def joined_rows(combine: Segments, data: Any, ids: Any, count: Any) -> Any:
+    """The rows of each segment combined; of ragged rows position by position."""
+    if not isinstance(data, RaggedRows):
+        return combine(data, ids, count)
+    lengths = segments.unsorted_segment_max(data.row_lengths(), ids, count)
+    splits = splits_of_lengths(lengths * cast(lengths > 0, lengths.dtype))
+    at = range_positions(gather(splits, ids), data.row_splits, convert_to_tensor(1, splits.dtype))
+    return data.like(joined_rows(combine, data.values, at, splits[-1]), splits)
+
+
+SUM: Final = Combining(reduce_sum, segments.unsorted_segment_sum)
+PROD: Final = Combining(reduce_prod, segments.unsorted_segment_prod)
+MAX: Final = Combining(reduce_max, segments.unsorted_segment_max)
+MIN: Final = Combining(reduce_min, segments.unsorted_segment_min)
+ANY: Final = Combining(reduce_any, _any_of_segments)
+ALL: Final = Combining(reduce_all, _all_of_segments)
+
+
+def mean(x: RaggedRows, axis: Any, keepdims: bool) -> Any:
+    """The mean: the sum divided by the number of elements; nan of no elements, and a float of integers."""
+    ones = x.with_flat_values(ones_like(x.flat_values))
+    return divide(reduced(x, SUM, axis, keepdims), reduced(ones, SUM, axis, keepdims))

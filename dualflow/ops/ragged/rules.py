@@ -1,0 +1,198 @@
+"""The rules of functions of ops for ragged tensors: what each computes where an argument is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.core.composite_rules import rule_for
+from dualflow.core.dtypes import int32
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axes, normalize_axis
+from dualflow.ops import broadcasting, creation, joining, positions, reduction, repetition, shapes
+from dualflow.ops import statistics as averages
+from dualflow.ops.arithmetic import square, subtract
+from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal
+from dualflow.ops.conversion import cast
+from dualflow.ops.elementary import values as elementary_values
+from dualflow.ops.powers import sqrt
+from dualflow.ops.ragged import row_joining, row_reductions
+from dualflow.ops.ragged.flat_values import map_values
+from dualflow.ops.ragged.ragged_rows import RaggedRows
+from dualflow.ops.ragged.row_gathering import as_index_list, expand_rows, gather_rows, take_rows
+from dualflow.ops.ragged.row_reductions import Combining
+from dualflow.ops.static import ints, static_int
+from dualflow.ops.taking import gather
+from dualflow.ops.text import joins, letters, numbers, patterns, substrings
+
+
+def _reduction(function: Callable[..., Any], combining: Combining) -> None:
+    @rule_for(function)
+    def rule(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+        return row_reductions.reduced(input_tensor, combining, axis, keepdims)
+
+
+for _function, _combining in (
+    (broadcasting.reduce_sum, row_reductions.SUM),
+    (reduction.reduce_prod, row_reductions.PROD),
+    (reduction.reduce_max, row_reductions.MAX),
+    (reduction.reduce_min, row_reductions.MIN),
+    (reduction.reduce_any, row_reductions.ANY),
+    (reduction.reduce_all, row_reductions.ALL),
+):
+    _reduction(_function, _combining)
+
+
+@rule_for(averages.reduce_mean)
+def _mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    return row_reductions.mean(input_tensor, axis, keepdims)
+
+
+@rule_for(averages.reduce_variance)
+def _variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """The mean of the squares minus the square of the mean, as in TensorFlow."""
+    squares: Any = square(input_tensor)
+    center = row_reductions.mean(input_tensor, axis, keepdims)
+    return subtract(row_reductions.mean(squares, axis, keepdims), square(center))
+
+
+@rule_for(averages.reduce_std)
+def _std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    return sqrt(_variance(input_tensor, axis, keepdims))
+
+
+def _per_value(*functions: Callable[..., Any]) -> None:
+    """Rules of functions of each element: the function of the innermost values, in the same rows."""
+    for function in functions:
+
+        @rule_for(function)
+        def rule(*args: Any, _function: Any = function, **kwargs: Any) -> Any:
+            return map_values(_function, *args, **kwargs)
+
+
+_per_value(
+    creation.ones_like,
+    creation.zeros_like,
+    elementary_values.bitcast,
+    elementary_values.saturate_cast,
+    joins.join,
+    letters.length,
+    letters.lower,
+    letters.strip,
+    letters.upper,
+    numbers.as_string,
+    numbers.to_number,
+    patterns.regex_full_match,
+    patterns.regex_replace,
+    substrings.substr,
+)
+
+
+@rule_for(positions.one_hot)
+def _one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    if axis not in (None, -1, len(indices.shape)):
+        raise InvalidArgumentError(
+            f"one_hot of ragged indices adds the last axis, not axis {axis}; leave axis out."
+        )
+    return map_values(positions.one_hot, indices, depth, on_value, off_value, -1, dtype)
+
+
+@rule_for(joining.concat)
+def _concat(values: Any, axis: Any, name: str | None = None) -> Any:
+    tensors = list(values)
+    return row_joining.concat(tensors, normalize_axis(static_int(axis, "axis"), len(tensors[0].shape)))
+
+
+@rule_for(joining.stack)
+def _stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
+    tensors = list(values)
+    like = next(x for x in tensors if isinstance(x, RaggedRows))
+    return row_joining.stack(tensors, normalize_axis(static_int(axis, "axis"), len(like.shape) + 1), like)
+
+
+@rule_for(expand_dims)
+def _expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+    return expand_rows(input, normalize_axis(static_int(axis, "axis"), len(input.shape) + 1))
+
+
+@rule_for(repetition.tile)
+def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    times = ints(multiples, "multiples")
+    if len(times) != len(input.shape) or min(times) < 0:
+        raise InvalidArgumentError(
+            f"multiples {times} are not one number of 0 or more for each axis of {input.shape}."
+        )
+    return row_joining.tile(input, times)
+
+
+@rule_for(repetition.reverse)
+def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+    return row_joining.reverse(tensor, normalize_axes(ints(axis, "axis"), len(tensor.shape)))
+
+
+@rule_for(gather)
+def _gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    name: str | None = None,
+) -> Any:
+    batches = static_int(batch_dims, "batch_dims")
+    at = batches if axis is None else static_int(axis, "axis")
+    if batches not in (0, 1) or at != batches:
+        raise InvalidArgumentError(
+            f"gather of ragged tensors is along axis batch_dims, which is 0 or 1, not axis={axis}, "
+            f"batch_dims={batch_dims}; transpose the tensors first."
+        )
+    indices = as_index_list(indices)
+    if not batches:
+        return gather_rows(params, indices)
+    return _gather_in_rows(params, indices)
+
+
+def _gather_in_rows(params: Any, indices: Any) -> Any:
+    """Row i of the result has values of row i of ``params``."""
+    like = params if isinstance(params, RaggedRows) else indices
+    params = row_joining.as_ragged(params, like, like.ragged_rank if isinstance(params, RaggedRows) else 1)
+    indices = row_joining.as_ragged(
+        indices, like, indices.ragged_rank if isinstance(indices, RaggedRows) else 1
+    )
+    if isinstance(indices.values, RaggedRows):
+        raise InvalidArgumentError(
+            "gather with batch_dims=1 takes indices with one ragged axis; merge the others."
+        )
+    fits = equal(params.nrows(), cast(indices.nrows(), params.row_splits.dtype))
+    starts = required(params.row_starts(), fits, "gather with batch_dims=1 takes as many rows of both.")
+    starts = gather(starts, indices.value_rowids())
+    at = cast(indices.values, starts.dtype) + starts
+    return indices.like(take_rows(params.values, at), indices.row_splits, indices._uniform_row_length)
+
+
+@rule_for(shapes.size)
+def _size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+    return shapes.size(input.flat_values, out_type)
+
+
+@rule_for(shapes.rank)
+def _rank(input: Any, name: str | None = None) -> Any:
+    return creation.constant(len(input.shape), int32)
+
+
+@rule_for(shapes.shape)
+def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+    raise InvalidArgumentError(
+        f"A RaggedTensor of shape {input.shape} has no shape as a tensor: use x.row_lengths(), or "
+        "x.bounding_shape() for the sizes of the tensor that holds it."
+    )
