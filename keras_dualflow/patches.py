@@ -97,7 +97,7 @@ def _add_dynamic_backend(names: dict[str, Any]) -> None:
             choose_other(self, backend)
 
     dynamic_backend.__getattr__, dynamic_backend.set_backend = attribute, choose
-    names["in_tf_graph"] = lambda: not _stands_in_for_tensorflow() and in_tf_graph()
+    names["in_tf_graph"] = lambda: not _tensorflow_is_dualflow() and in_tf_graph()
 
 
 def _hide_stand_in(names: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ def _hide_stand_in(names: dict[str, Any]) -> None:
     class TensorFlow(lazy_module):  # type: ignore[misc]  # Keras has no types
         @property
         def available(self) -> bool:
-            return bool(super().available) and not _stands_in_for_tensorflow()
+            return bool(super().available) and not _tensorflow_is_dualflow()
 
     names["tensorflow"] = TensorFlow("tensorflow")
 
@@ -169,7 +169,7 @@ def _sum_gradients(class_name: str) -> Callable[[dict[str, Any]], None]:
     return patch_class
 
 
-def _stands_in_for_tensorflow() -> bool:
+def _tensorflow_is_dualflow() -> bool:
     """Whether ``import tensorflow`` imports dualflow."""
     return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
 

@@ -36,7 +36,7 @@ class ZipStage(Stage):
     @property
     def layout(self) -> ElementLayout:
         layouts = [p.layout for p in self.parts]
-        structure = _filled(self.structure, iter([x.structure for x in layouts]))
+        structure = _nested_structure(self.structure, iter([x.structure for x in layouts]))
         return ElementLayout(structure, tuple([spec for x in layouts for spec in x.specs]))
 
     @property
@@ -57,10 +57,12 @@ class ZipStage(Stage):
         return ZippedRows(tuple(rows)), NumbersStage(count=self.cardinality, origin=self.origin)
 
 
-def _filled(structure: Structure, parts: Iterator[Structure]) -> Structure:
+def _nested_structure(structure: Structure, parts: Iterator[Structure]) -> Structure:
     if structure.kind is None:
         return next(parts)
-    return Structure(structure.kind, structure.keys, tuple([_filled(c, parts) for c in structure.children]))
+    return Structure(
+        structure.kind, structure.keys, tuple([_nested_structure(c, parts) for c in structure.children])
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,27 +160,27 @@ class ConcatenateIterator(StageIterator):
 
     def __init__(self, stage: ConcatenateStage) -> None:
         self._stages = stage.sources
-        self._at = 0
+        self._stage_index = 0
         self._current = self._stages[0].start()
 
     def next(self, count: int) -> Sequence[Any]:
         elements = self._current.next(count)
-        while len(elements) < count and self._at + 1 < len(self._stages):
-            self._go(self._at + 1)
+        while len(elements) < count and self._stage_index + 1 < len(self._stages):
+            self._switch_to(self._stage_index + 1)
             elements = [*elements, *self._current.next(count - len(elements))]
         return elements
 
-    def _go(self, at: int) -> None:
+    def _switch_to(self, at: int) -> None:
         self._current.close()
-        self._at = at
+        self._stage_index = at
         self._current = self._stages[at].start()
 
     def get_state(self) -> State:
-        return [self._at, self._current.get_state()]
+        return [self._stage_index, self._current.get_state()]
 
     def set_state(self, state: State) -> None:
         at, current = parts(state, 2)
-        self._go(number(at, len(self._stages) - 1))
+        self._switch_to(number(at, len(self._stages) - 1))
         self._current.set_state(current)
 
     def close(self) -> None:

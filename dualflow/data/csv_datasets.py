@@ -72,7 +72,7 @@ class CsvDataset(Dataset):
     ) -> None:
         text = CsvText(opener_of(compression_type, buffer_size), field_delim, use_quote_delim)
         defaults = entries(record_defaults, "record_defaults")
-        columns_read = _places(len(defaults), select_cols, exclude_cols)
+        columns_read = _column_indices(len(defaults), select_cols, exclude_cols)
         if len(columns_read) != len(defaults):
             raise InvalidArgumentError(
                 f"There are {len(columns_read)} columns and {len(defaults)} record_defaults; give one "
@@ -88,7 +88,9 @@ def _files(names: Any) -> tuple[str, ...]:
     return tuple(map(file_name, names if isinstance(names, list | tuple) else [names]))
 
 
-def _places(count: int, selected: Sequence[int] | None, excluded: Sequence[int] | None) -> Sequence[int]:
+def _column_indices(
+    count: int, selected: Sequence[int] | None, excluded: Sequence[int] | None
+) -> Sequence[int]:
     """The columns that are read for ``count`` defaults."""
     if not excluded:
         return range(count) if selected is None else selected
@@ -165,7 +167,7 @@ def make_csv_dataset(
     text = CsvText(opener_of(compression_type), field_delim, use_quote_delim)
     files = _matching(_files(file_pattern))
     names = list(column_names) if column_names is not None else text.names(files[0])
-    columns_read = [_place(c, names) for c in (names if select_columns is None else select_columns)]
+    columns_read = [_column_index(c, names) for c in (names if select_columns is None else select_columns)]
     if column_defaults is None:
 
         def read(name: str) -> Any:
@@ -206,7 +208,7 @@ def _matching(patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _place(column: Any, names: Sequence[str]) -> int:
+def _column_index(column: Any, names: Sequence[str]) -> int:
     if isinstance(column, str) and column in names:
         return names.index(column)
     if isinstance(column, int) and 0 <= column < len(names):

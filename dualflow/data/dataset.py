@@ -49,7 +49,7 @@ class _DatasetNames(type):
     """Raises an error with an alternative for names that datasets lack, as namespaces do."""
 
     def __getattr__(cls, name: str) -> Any:
-        raise _missing(name)
+        raise _missing_name_error(name)
 
 
 class Dataset(
@@ -91,7 +91,7 @@ class Dataset(
         return dataset
 
     def __getattr__(self, name: str) -> Any:
-        raise _missing(name)
+        raise _missing_name_error(name)
 
     if TYPE_CHECKING:  # methods whose elements have a type of their own
 
@@ -275,7 +275,7 @@ class Dataset(
         return html
 
 
-def _missing(name: str) -> Exception:
+def _missing_name_error(name: str) -> Exception:
     """The error for an attribute that datasets lack."""
     if name.startswith("_"):
         return AttributeError(f"'Dataset' object has no attribute {name!r}")

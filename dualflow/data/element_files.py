@@ -38,10 +38,10 @@ from dualflow.data.rows import stack_rows
 from dualflow.function.errors import here
 
 _FORMAT: Final = b"dualflow elements "
-_WORD: Final = _FORMAT + b"2\n"
-_END: Final = struct.Struct("<QQI")
-_SIZE: Final = struct.Struct("<q")
-_PLACE: Final = np.dtype([("offset", "<u8"), ("crc32", "<u4")])
+_VERSION_LINE: Final = _FORMAT + b"2\n"
+_FOOTER: Final = struct.Struct("<QQI")
+_INT64: Final = struct.Struct("<q")
+_TABLE_ENTRY: Final = np.dtype([("offset", "<u8"), ("crc32", "<u4")])
 _WINDOW: Final = 1 << 16
 """Bytes to read at once when elements are read sequentially."""
 _reading: Final = threading.Lock()
@@ -67,12 +67,14 @@ class ElementWriter:
                     f"Only elements of numbers can be written to a file, not {spec!r}; map them to "
                     f"numbers.{here()}"
                 )
-        self._header = json.dumps({"structure": _described(layout.structure), "specs": _specs(layout)})
+        self._header = json.dumps(
+            {"structure": _structure_to_json(layout.structure), "specs": _specs(layout)}
+        )
         self._path = path
         self._places: list[tuple[int, int]] = []
         with system_errors(path):
             self._file = AtomicFile(path)
-        self._write(_WORD)
+        self._write(_VERSION_LINE)
 
     @property
     def is_inherited(self) -> bool:
@@ -84,7 +86,7 @@ class ElementWriter:
         begin, checksum = self._file.size, 0
         with system_errors(self._path):
             for leaf in item:
-                sizes = _SIZE.pack(leaf.ndim) + b"".join(map(_SIZE.pack, leaf.shape))
+                sizes = _INT64.pack(leaf.ndim) + b"".join(map(_INT64.pack, leaf.shape))
                 for part in (sizes, np.ascontiguousarray(leaf).tobytes()):
                     checksum = zlib.crc32(part, checksum)
                     self._file.write(part)
@@ -92,8 +94,10 @@ class ElementWriter:
 
     def finish(self) -> None:
         """Write the table and the header, and give the file its name."""
-        table, header = np.array(self._places, _PLACE).tobytes(), self._header.encode()
-        self._write(table + header + _END.pack(len(table), len(header), _checksum(table + header)) + _WORD)
+        table, header = np.array(self._places, _TABLE_ENTRY).tobytes(), self._header.encode()
+        self._write(
+            table + header + _FOOTER.pack(len(table), len(header), _checksum(table + header)) + _VERSION_LINE
+        )
         with system_errors(self._path):
             self._file.commit()
 
@@ -149,7 +153,9 @@ class FileRows:
         first, window = self._window
         if not first <= begin <= end <= first + len(window):
             with system_errors(self._path):
-                window = self._read(begin, end - begin if index != self._next else self._ahead(begin, end))
+                window = self._read(
+                    begin, end - begin if index != self._next else self._read_size(begin, end)
+                )
             first, self._window = begin, (begin, window)
         self._next = index + 1
         content = window[begin - first : end - first]
@@ -163,7 +169,7 @@ class FileRows:
     def gather(self, indices: Sequence[int]) -> list[Array]:
         return stack_rows([self.row(i) for i in indices])
 
-    def _ahead(self, begin: int, end: int) -> int:
+    def _read_size(self, begin: int, end: int) -> int:
         """How many bytes to read at an element in sequential reading: several small elements at once."""
         size = end - begin
         return size if size > _WINDOW // 8 else min(_WINDOW, self._offsets[-1] - begin)
@@ -171,38 +177,38 @@ class FileRows:
     def _leaves(self, content: bytes) -> Item:
         at, leaves = 0, []
         for spec in self.layout.specs:
-            (rank,) = _SIZE.unpack_from(content, at)
-            sizes = struct.unpack_from(f"<{rank}q", content, at + _SIZE.size)
-            begin, dtype = at + (rank + 1) * _SIZE.size, spec.dtype.dtype
+            (rank,) = _INT64.unpack_from(content, at)
+            sizes = struct.unpack_from(f"<{rank}q", content, at + _INT64.size)
+            begin, dtype = at + (rank + 1) * _INT64.size, spec.dtype.dtype
             at = begin + math.prod(sizes) * dtype.itemsize
             leaves.append(np.frombuffer(content[begin:at], dtype).reshape(sizes))  # a copy, and aligned
         return tuple(leaves)
 
     def _read_end(self) -> None:
-        smallest = 2 * len(_WORD) + _END.size
-        first = self._read(0, min(self._size, len(_WORD)))
+        smallest = 2 * len(_VERSION_LINE) + _FOOTER.size
+        first = self._read(0, min(self._size, len(_VERSION_LINE)))
         if self._size < smallest or not first.startswith(_FORMAT):
             raise self._damaged("it is cut off, or not a file of elements")
-        tail = self._size - len(_WORD) - _END.size
+        tail = self._size - len(_VERSION_LINE) - _FOOTER.size
         end = self._read(tail, self._size - tail)
-        if end[_END.size :] != first:
+        if end[_FOOTER.size :] != first:
             raise self._damaged("it is cut off, or its first and last lines differ")
-        if first != _WORD:
-            self._refuse_version(first)
-        table_size, header_size, checksum = _END.unpack_from(end)
+        if first != _VERSION_LINE:
+            self._check_version(first)
+        table_size, header_size, checksum = _FOOTER.unpack_from(end)
         begin = tail - header_size - table_size
-        if begin < len(_WORD):
+        if begin < len(_VERSION_LINE):
             raise self._damaged(f"the lengths at byte {tail} are impossible")
         content = self._read(begin, tail - begin)
         if _checksum(content) != checksum:
             raise self._damaged(f"the table at byte {begin} has a wrong checksum")
         try:
-            places = np.frombuffer(content[:table_size], _PLACE)
+            places = np.frombuffer(content[:table_size], _TABLE_ENTRY)
             self.layout = _layout(json.loads(content[table_size:]))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise self._damaged(f"the table at byte {begin} can't be read: {error}") from None
         offsets = np.append(places["offset"].astype(np.int64), begin)
-        if (np.diff(offsets) < 0).any() or offsets[0] < len(_WORD):
+        if (np.diff(offsets) < 0).any() or offsets[0] < len(_VERSION_LINE):
             raise self._damaged(f"the table at byte {begin} has offsets outside of the file")
         self._offsets: list[int] = offsets.tolist()
         self._checksums: list[int] = places["crc32"].tolist()
@@ -218,7 +224,7 @@ class FileRows:
             begin, size = begin + len(part), size - len(part)
         return b"".join(parts) if len(parts) != 1 else parts[0]
 
-    def _refuse_version(self, word: bytes) -> None:
+    def _check_version(self, word: bytes) -> None:
         version = word[len(_FORMAT) :].strip().decode("ascii", "replace")
         raise InvalidArgumentError(
             f"{self._path!r} has version {version} of the element format, and this version of dualflow reads "
@@ -243,9 +249,9 @@ def _checksum(content: bytes) -> int:
     return zlib.crc32(content, len(content) & 0xFFFFFFFF)
 
 
-def _described(structure: Structure) -> Any:
+def _structure_to_json(structure: Structure) -> Any:
     """A structure as JSON: tuples as lists, dicts with their keys, leaves as null."""
-    children = [_described(child) for child in structure.children]
+    children = [_structure_to_json(child) for child in structure.children]
     if structure.kind is None:
         return None
     if structure.kind is dict and all(isinstance(k, str) for k in structure.keys):
@@ -253,14 +259,14 @@ def _described(structure: Structure) -> Any:
     return children
 
 
-def _structure(described: Any) -> Structure:
+def _structure_from_json(described: Any) -> Structure:
     if described is None:
         return LEAF
     if isinstance(described, list):
-        return Structure(tuple, (), tuple(map(_structure, described)))
+        return Structure(tuple, (), tuple(map(_structure_from_json, described)))
     keys = Keys(described["keys"])
     keys.order = tuple(described["order"])
-    return Structure(dict, keys, tuple(map(_structure, described["parts"])))
+    return Structure(dict, keys, tuple(map(_structure_from_json, described["parts"])))
 
 
 def _specs(layout: ElementLayout) -> list[Any]:
@@ -269,4 +275,4 @@ def _specs(layout: ElementLayout) -> list[Any]:
 
 def _layout(header: dict[str, Any]) -> ElementLayout:
     specs = tuple([TensorSpec(shape, as_dtype(name)) for shape, name in header["specs"]])
-    return ElementLayout(_structure(header["structure"]), specs)
+    return ElementLayout(_structure_from_json(header["structure"]), specs)

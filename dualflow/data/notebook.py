@@ -45,7 +45,7 @@ def dataset_html(shown: str, stage: Stage) -> str:
     names, specs = _leaf_names(stage.layout.structure), stage.layout.specs
     titles = (f"{name} {spec}".strip() for name, spec in zip(names, specs, strict=True))
     cells = [f"<tr>{''.join(_cells('th', titles))}</tr>"]
-    cells += [f"<tr>{''.join(_cells('td', map(_text, row)))}</tr>" for row in _first(stage)]
+    cells += [f"<tr>{''.join(_cells('td', map(_text, row)))}</tr>" for row in _first_elements(stage)]
     return f"{head}<table>{''.join(cells)}</table>"
 
 
@@ -60,7 +60,7 @@ def _reason_to_hide(stage: Stage) -> str:
     return next(filter(None, map(_reason_to_hide, stage.sources)), "")
 
 
-def _first(stage: Stage) -> Iterator[Sequence[Any]]:
+def _first_elements(stage: Stage) -> Iterator[Sequence[Any]]:
     """The first elements, of an iterator of its own."""
     elements = stage.start()
     try:

@@ -16,8 +16,8 @@ from dualflow.data.functions import ElementFunction
 from dualflow.data.mapping import MapIterator
 from dualflow.data.stage import AUTOTUNE, LOOK, StageIterator, State, UnaryStage
 
-_TIMED: Final = 4
-_WORTH: Final = 1e-4
+_NUM_TIMED_CALLS: Final = 4
+_MIN_THREADED_SECONDS: Final = 1e-4
 """The duration in seconds from which a call runs in another thread, which costs about 20 us."""
 
 
@@ -66,7 +66,7 @@ class ParallelMapIterator(StageIterator):
         self._threads: ThreadPoolExecutor | None = None
         self._calls: list[_RunningCall] = []
         self._number = 0
-        self._passed: set[int] = set()
+        self._returned: set[int] = set()
         self._timed: list[float] = []
         self._process = os.getpid()
         self._release: weakref.finalize[..., ParallelMapIterator] | None = None
@@ -74,8 +74,8 @@ class ParallelMapIterator(StageIterator):
     def next(self, count: int) -> Sequence[Item]:
         if os.getpid() != self._process:  # the threads are the parent's
             self.set_state(self.get_state())
-        if self._stage.calls == AUTOTUNE and not self._calls and not self._long():
-            return self._here(count)
+        if self._stage.calls == AUTOTUNE and not self._calls and not self._calls_are_long():
+            return self._next_in_this_thread(count)
         results: list[Item] = []
         taken: list[_RunningCall] = []
         try:
@@ -85,28 +85,28 @@ class ParallelMapIterator(StageIterator):
                     break
                 call = self._first()
                 self._calls.remove(call)
-                self._passed.add(call.number)
+                self._returned.add(call.number)
                 results.append(call.result.result())
                 taken.append(call)
         except BaseException:  # the other results come after the error
             self._calls = taken + self._calls
-            self._passed.difference_update([call.number for call in taken])
+            self._returned.difference_update([call.number for call in taken])
             raise
         finally:
             oldest = self._calls[0].number if self._calls else self._number
-            self._passed = {n for n in self._passed if n > oldest}
+            self._returned = {n for n in self._returned if n > oldest}
         return results
 
-    def _long(self) -> bool:
+    def _calls_are_long(self) -> bool:
         """Whether calls take long enough for threads to pay; the first one, which compiles, is ignored."""
-        return len(self._timed) == _TIMED and min(self._timed[1:]) > _WORTH
+        return len(self._timed) == _NUM_TIMED_CALLS and min(self._timed[1:]) > _MIN_THREADED_SECONDS
 
-    def _here(self, count: int) -> Sequence[Item]:
+    def _next_in_this_thread(self, count: int) -> Sequence[Item]:
         """The next results, computed and timed in this thread."""
-        if len(self._timed) == _TIMED:
+        if len(self._timed) == _NUM_TIMED_CALLS:
             return self._mapped.next(count)
         results: list[Item] = []
-        while len(results) < count and len(self._timed) < _TIMED:
+        while len(results) < count and len(self._timed) < _NUM_TIMED_CALLS:
             items = self._upstream.next(1)
             if not len(items):
                 return results
@@ -146,7 +146,7 @@ class ParallelMapIterator(StageIterator):
         if not self._calls:
             return [self._mapped.get_state(), []]
         first = self._calls[0]
-        return [first.before, sorted(n - first.number for n in self._passed)]
+        return [first.before, sorted(n - first.number for n in self._returned)]
 
     def set_state(self, state: State) -> None:
         before, passed = parts(state, 2)
@@ -154,7 +154,7 @@ class ParallelMapIterator(StageIterator):
         if os.getpid() == self._process:
             self._stop()
         self._process, self._threads = os.getpid(), None
-        self._calls, self._passed = [], set()
+        self._calls, self._returned = [], set()
         self._mapped.set_state(before)
         for number in range(max(passed, default=-1) + 1):
             place = self._upstream.get_state()
@@ -166,7 +166,7 @@ class ParallelMapIterator(StageIterator):
                 result.set_result(self._stage.function(*items[0]))
                 self._calls.append(_RunningCall(self._number, place, result))
             else:
-                self._passed.add(self._number)
+                self._returned.add(self._number)
             self._number += 1
 
     def _stop(self) -> None:

@@ -130,7 +130,7 @@ def files_stage(
     """The stage of the strings that ``read`` yields for each file: one file after the other, or several."""
     if num_parallel_reads is None:
         return _serial_stage(names, open_file, read)
-    files = names if isinstance(names, Dataset) else _dataset_of(_listed(names))
+    files = names if isinstance(names, Dataset) else _dataset_of(_static_names(names))
     strings = files.interleave(
         lambda file: Dataset.of(_serial_stage(file, open_file, read)),
         cycle_length=num_parallel_reads,
@@ -145,10 +145,10 @@ def _dataset_of(names: Sequence[str]) -> Dataset[Tensor]:
 
 
 def _serial_stage(names: Any, open_file: Opener, read: FileReader) -> Stage:
-    listed = names if isinstance(names, Dataset) else _listed(names)
+    listed = names if isinstance(names, Dataset) else _static_names(names)
 
     def items() -> Iterator[Item]:
-        for name in _names(listed):
+        for name in _iterate_names(listed):
             with open_file(name) as file:
                 for string in read(file, name):
                     yield (np.array(string, object),)
@@ -159,7 +159,7 @@ def _serial_stage(names: Any, open_file: Opener, read: FileReader) -> Stage:
     return dataset.stage
 
 
-def _listed(names: Any) -> Sequence[str]:
+def _static_names(names: Any) -> Sequence[str]:
     """The names of files, from a name, several names, or a tensor of names."""
     if isinstance(names, AbstractTensor):
         static_value = known_value(names)
@@ -175,7 +175,7 @@ def _listed(names: Any) -> Sequence[str]:
     return tuple(map(file_name, several))
 
 
-def _names(listed: Any) -> Iterator[str]:
+def _iterate_names(listed: Any) -> Iterator[str]:
     if not isinstance(listed, Dataset):
         yield from listed
         return

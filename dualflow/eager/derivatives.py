@@ -128,7 +128,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., 
                 f"A gradient needs a scalar, but the function returned shape {value.shape}; reduce it, or "
                 "use df.autodiff.jacobian."
             )
-        return value, _in_form_of(tape.gradient(value, primals, None, "zero"), argnums)
+        return value, _unwrap_single(tape.gradient(value, primals, None, "zero"), argnums)
 
     return computed
 
@@ -202,14 +202,14 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
         for x in primals:
             _check_static(x)
         if mode == "forward":
-            return _in_form_of(_by_columns(f, arguments, kwargs, primals), argnums)
+            return _unwrap_single(_forward_jacobians(f, arguments, kwargs, primals), argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(primals)
             result = convert_to_tensor(f(*arguments, **kwargs))
         _check_static(result)
         if mode == "auto" and _is_less_forward(sum(_size(x) for x in primals), _size(result)):
-            return _in_form_of(_by_columns(f, arguments, kwargs, primals), argnums)
-        return _in_form_of(tape.jacobian(result, primals, "zero"), argnums)
+            return _unwrap_single(_forward_jacobians(f, arguments, kwargs, primals), argnums)
+        return _unwrap_single(tape.jacobian(result, primals, "zero"), argnums)
 
     return computed
 
@@ -287,11 +287,11 @@ def _split_arguments(args: Sequence[Any], argnums: Places) -> tuple[list[Any], l
     return arguments, [arguments[p] for p in places]
 
 
-def _in_form_of(derivatives: Sequence[Any], argnums: Places) -> Any:
+def _unwrap_single(derivatives: Sequence[Any], argnums: Places) -> Any:
     return derivatives[0] if isinstance(argnums, int) else tuple(derivatives)
 
 
-def _by_columns(
+def _forward_jacobians(
     f: Callable[..., Any], arguments: Sequence[Any], kwargs: dict[str, Any], primals: Sequence[Any]
 ) -> list[Any]:
     """The Jacobians, column by column; in a trace all columns are batched, and ``f`` is called once."""

@@ -241,7 +241,7 @@ def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
     return first is not None and not needs_float(op, first)
 
 
-_FITTED_MAX: Final = 1024
+_MAX_CACHED_SCALARS: Final = 1024
 _floats: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t in ALL if t.is_inexact}
 _ints: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t in ALL if not t.is_bool}
 
@@ -278,7 +278,7 @@ def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTenso
     """A tensor of the number, cached unless it is zero (0.0 == -0.0) or not finite."""
     tensor = wrap(operand(number, of_array(dtype)))
     if number and math.isfinite(number):
-        if len(table) >= _FITTED_MAX:
+        if len(table) >= _MAX_CACHED_SCALARS:
             table.clear()
         table[number] = tensor
     return tensor

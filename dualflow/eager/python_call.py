@@ -34,16 +34,16 @@ def _specs(*inputs: TensorSpec, function: Callable[..., Any], specs: Specs) -> S
     return specs
 
 
-def _on_tensors(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
+def _tensor_kernel(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
     with dispatch.using(EAGER):
         results = _results(function, function(*[wrap(a.copy()) for a in arrays]), specs)
     return tuple([_copied(function, x._array, spec) for x, spec in zip(results, specs, strict=True)])
 
 
-def _on_arrays(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
+def _array_kernel(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
     with dispatch.using(EAGER):
-        results = _several(function, function(*[a.copy() for a in arrays]), len(specs))
-    converted = [_of_dtype(function, x, spec) for x, spec in zip(results, specs, strict=True)]
+        results = _result_sequence(function, function(*[a.copy() for a in arrays]), len(specs))
+    converted = [_checked_array(function, x, spec) for x, spec in zip(results, specs, strict=True)]
     return tuple([_copied(function, x, spec) for x, spec in zip(converted, specs, strict=True)])
 
 
@@ -99,7 +99,7 @@ PY_FUNCTION: Final = Op(
     name="py_function",
     doc="The results of a Python function of eager tensors, of the shapes and dtypes ``specs``.",
     infer=_specs,
-    kernel=_on_tensors,
+    kernel=_tensor_kernel,
     kind=_KIND,
     joint_vjp=_joint_vjp,
     outputs=None,
@@ -110,7 +110,7 @@ NUMPY_FUNCTION: Final = Op(
     name="numpy_function",
     doc="The results of a Python function of NumPy arrays, of the shapes and dtypes ``specs``.",
     infer=_specs,
-    kernel=_on_arrays,
+    kernel=_array_kernel,
     kind=_KIND,
     outputs=None,
     effect=Effect.PYTHON,
@@ -233,10 +233,10 @@ class _AnyShape(TensorSpec):
 def _declared(Tout: Any, inputs: Sequence[Any] | None) -> Specs:
     """The specs of the results; without ``inputs`` of any shape."""
     entries = () if Tout is None else tuple(Tout) if isinstance(Tout, list | tuple) else (Tout,)
-    return tuple([e if isinstance(e, TensorSpec) else _of_inputs(e, inputs) for e in entries])
+    return tuple([e if isinstance(e, TensorSpec) else _broadcast_spec(e, inputs) for e in entries])
 
 
-def _of_inputs(dtype: Any, inputs: Sequence[Any] | None) -> TensorSpec:
+def _broadcast_spec(dtype: Any, inputs: Sequence[Any] | None) -> TensorSpec:
     if inputs is None:
         return _AnyShape((), dtype)
     try:
@@ -260,7 +260,7 @@ def _packed(Tout: Any, results: Any) -> Any:
 def _results(function: Callable[..., Any], result: Any, specs: Specs) -> list[Any]:
     """The value that a Python function returned, as a list of tensors of the declared dtypes."""
     tensors = []
-    for x, spec in zip(_several(function, result, len(specs)), specs, strict=True):
+    for x, spec in zip(_result_sequence(function, result, len(specs)), specs, strict=True):
         if x is None or isinstance(x, AbstractVariable):
             raise DTypeError(
                 f"{_name(function)} returned {x!r}, where a tensor of dtype {spec.dtype.name} was declared; "
@@ -270,7 +270,7 @@ def _results(function: Callable[..., Any], result: Any, specs: Specs) -> list[An
     return tensors
 
 
-def _several(function: Callable[..., Any], result: Any, count: int) -> Sequence[Any]:
+def _result_sequence(function: Callable[..., Any], result: Any, count: int) -> Sequence[Any]:
     """The results as a sequence; a single one needn't be in a list, and undeclared results are dropped."""
     if count == 0:
         return ()
@@ -285,7 +285,7 @@ def _several(function: Callable[..., Any], result: Any, count: int) -> Sequence[
     return result
 
 
-def _of_dtype(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Array:
+def _checked_array(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Array:
     dtype = spec.dtype.dtype
     if spec.dtype.is_string:
         return as_array(value, spec.dtype)

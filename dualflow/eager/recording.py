@@ -27,7 +27,7 @@ from dualflow.ops.conversion import identity
 from dualflow.ops.record import Op
 
 _NOTHING: Final[dict[str, Any]] = {}
-_LOST: Final = (
+_NO_GRADIENT_WARNING: Final = (
     "A NumPy function computes with a tensor that a tape watches, and its result has no gradient. Use "
     "dualflow's functions, such as df.sin for np.sin; where no gradient is needed, use x.numpy()."
 )
@@ -188,7 +188,7 @@ class Recording(DelegatingEngine):
         if not value.dtype.is_inexact or not any(tape.watches(value) for tape in self.tapes):
             return
         if called_by_user(frame):
-            warn_user(_LOST, frame)
+            warn_user(_NO_GRADIENT_WARNING, frame)
 
     def read(self, variable: Any) -> Any:
         value = self.base.read(variable)

@@ -76,7 +76,7 @@ def workload(graph: Graph) -> Workload:
         steps=len(steps),
         span=sum(map(work, path)),
         path=tuple([_label(node) for node in path]),
-        complete=_complete(graph),
+        complete=_is_static(graph),
         cores=_cores(graph),
     )
 
@@ -130,14 +130,14 @@ def _label(node: Node) -> str:
     return node.op.name if body is None else body.name
 
 
-def _complete(graph: Graph) -> bool:
+def _is_static(graph: Graph) -> bool:
     """Whether all sizes and trip counts are static, so that the work is known."""
     for node in graph.nodes:
         if not all(spec.shape.is_static and is_static(spec.shape) for spec in node.specs):
             return False
         if isinstance(node.op.kind, Loop) and iterations(node) is None:
             return False
-        if not all(_complete(body) for _, body in node.bodies):
+        if not all(_is_static(body) for _, body in node.bodies):
             return False
     return True
 

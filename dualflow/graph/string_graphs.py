@@ -12,20 +12,20 @@ REASON: Final = "strings are Python's objects, which machine code does not read"
 
 def holds_strings(graph: Graph) -> bool:
     """Whether a value of the graph, or of a body in it, has dtype string."""
-    return "string" in uncommon_in_use and _holds(graph)
+    return "string" in uncommon_in_use and _contains_strings(graph)
 
 
 def with_strings(graph: Graph) -> Node | None:
     """The first node that computes or reads strings; None if they only pass through the graph."""
-    return next((n for n in graph.nodes if _touches(n)), None)
+    return next((n for n in graph.nodes if _has_string(n)), None)
 
 
-def _touches(node: Node) -> bool:
+def _has_string(node: Node) -> bool:
     specs = (*node.specs, *[v.spec for v in node.inputs])
-    return any(spec.dtype.is_string for spec in specs) or any(_holds(b) for _, b in node.bodies)
+    return any(spec.dtype.is_string for spec in specs) or any(_contains_strings(b) for _, b in node.bodies)
 
 
-def _holds(graph: Graph) -> bool:
+def _contains_strings(graph: Graph) -> bool:
     if any(v.spec.dtype.is_string for v in graph.inputs):
         return True
-    return any(map(_touches, graph.nodes))
+    return any(map(_has_string, graph.nodes))

@@ -46,9 +46,9 @@ class NodeCall(NamedTuple):
         if value is None:
             value = self.attrs.get(attribute, default)
             return None if value is None else [int(n) for n in value]
-        return known(value, self.name).reshape(-1).tolist()
+        return constant_value(value, self.name).reshape(-1).tolist()
 
-    def refuse(self, reason: str) -> InvalidArgumentError:
+    def unsupported(self, reason: str) -> InvalidArgumentError:
         """The error for what dualflow does not compute."""
         return InvalidArgumentError(f"{self.name} of the ONNX model can't be computed: {reason}.")
 
@@ -57,7 +57,7 @@ Rule = Callable[[NodeCall], Any]
 Rules = Mapping[str, Rule]
 
 
-def known(value: Any, name: str) -> np.ndarray[Any, Any]:
+def constant_value(value: Any, name: str) -> np.ndarray[Any, Any]:
     """The elements of a constant.
 
     Raises:

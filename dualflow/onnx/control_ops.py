@@ -58,9 +58,9 @@ def _scan(call: NodeCall) -> Any:
     directions = [*attrs.get("scan_input_directions", [0] * scanned)]
     directions += attrs.get("scan_output_directions", [0] * outputs)
     if len(set(directions)) > 1:
-        raise call.refuse("its tensors have different directions")
+        raise call.unsupported("its tensors have different directions")
     axes = attrs.get("scan_input_axes", [0] * scanned)
-    rows = [_axis_to(x, axis, 0) for x, axis in zip(call.inputs[count:], axes, strict=True)]
+    rows = [_move_axis(x, axis, 0) for x, axis in zip(call.inputs[count:], axes, strict=True)]
 
     def step(states: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
         results = [df.convert_to_tensor(x) for x in call.run(body, [*states, *row])]
@@ -69,10 +69,10 @@ def _scan(call: NodeCall) -> Any:
     initial = [df.convert_to_tensor(x) for x in call.inputs[:count]]
     states, stacks = scan_loop(step, initial, rows, rows[0].shape[0], bool(directions[0]))
     axes = attrs.get("scan_output_axes", [0] * outputs)
-    return (*states, *[_axis_to(x, 0, axis) for x, axis in zip(stacks, axes, strict=True)])
+    return (*states, *[_move_axis(x, 0, axis) for x, axis in zip(stacks, axes, strict=True)])
 
 
-def _axis_to(x: Any, axis: int, place: int) -> Any:
+def _move_axis(x: Any, axis: int, place: int) -> Any:
     x = df.convert_to_tensor(x)
     return x if axis == place else df.experimental.numpy.moveaxis(x, axis, place)
 

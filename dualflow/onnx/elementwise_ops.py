@@ -11,29 +11,25 @@ from dualflow.backends.onnx.element_types import dtype_of_element_type
 from dualflow.onnx.calls import NodeCall, Rule, Rules, dtype_of
 
 
-def _of_inputs(function: Callable[..., Any]) -> Rule:
+def _call(function: Callable[..., Any]) -> Rule:
     return lambda call: function(*call.inputs)
 
 
-def _folded(function: Callable[[Any, Any], Any]) -> Rule:
+def _reduce_inputs(function: Callable[[Any, Any], Any]) -> Rule:
     return lambda call: functools.reduce(function, call.inputs)
-
-
-def _by_kind(of_bools: Callable[..., Any], of_integers: Callable[..., Any]) -> Rule:
-    return lambda call: (of_bools if dtype_of(call.inputs[0]).is_bool else of_integers)(*call.inputs)
 
 
 def _cast(call: NodeCall) -> Any:
     dtype = dtype_of_element_type(call.attrs["to"])
     if dtype is None:
-        raise call.refuse(f"dualflow has no element type {call.attrs['to']}")
+        raise call.unsupported(f"dualflow has no element type {call.attrs['to']}")
     return df.cast(call.inputs[0], dtype)
 
 
 def _bitcast(call: NodeCall) -> Any:
     dtype = dtype_of_element_type(call.attrs["to"])
     if dtype is None:
-        raise call.refuse(f"dualflow has no element type {call.attrs['to']}")
+        raise call.unsupported(f"dualflow has no element type {call.attrs['to']}")
     return df.bitcast(call.inputs[0], dtype)
 
 
@@ -131,78 +127,78 @@ def _dropout(call: NodeCall) -> Any:
     """Its input, as in inference; the mask keeps all elements."""
     x, training = call.inputs[0], call.optional(2)
     if training is not None and bool(training):
-        raise call.refuse("it draws random numbers")
+        raise call.unsupported("it draws random numbers")
     return (x, df.ones_like(x, df.bool))[: call.outputs] if call.outputs > 1 else x
 
 
 RULES: Final[Rules] = {
-    "Abs": _of_inputs(df.abs),
-    "Acos": _of_inputs(df.acos),
-    "Acosh": _of_inputs(df.acosh),
-    "Add": _of_inputs(df.add),
-    "And": _of_inputs(df.logical_and),
-    "Asin": _of_inputs(df.asin),
-    "Asinh": _of_inputs(df.asinh),
-    "Atan": _of_inputs(df.atan),
-    "Atanh": _of_inputs(df.atanh),
+    "Abs": _call(df.abs),
+    "Acos": _call(df.acos),
+    "Acosh": _call(df.acosh),
+    "Add": _call(df.add),
+    "And": _call(df.logical_and),
+    "Asin": _call(df.asin),
+    "Asinh": _call(df.asinh),
+    "Atan": _call(df.atan),
+    "Atanh": _call(df.atanh),
     "BitCast": _bitcast,
     "BitShift": _shift,
-    "BitwiseAnd": _of_inputs(df.bitwise.bitwise_and),
-    "BitwiseNot": _of_inputs(df.bitwise.invert),
-    "BitwiseOr": _of_inputs(df.bitwise.bitwise_or),
-    "BitwiseXor": _of_inputs(df.bitwise.bitwise_xor),
+    "BitwiseAnd": _call(df.bitwise.bitwise_and),
+    "BitwiseNot": _call(df.bitwise.invert),
+    "BitwiseOr": _call(df.bitwise.bitwise_or),
+    "BitwiseXor": _call(df.bitwise.bitwise_xor),
     "Cast": _cast,
     "CastLike": lambda call: df.cast(call.inputs[0], dtype_of(call.inputs[1])),
-    "Ceil": _of_inputs(df.math.ceil),
+    "Ceil": _call(df.math.ceil),
     "Clip": _clip,
-    "Cos": _of_inputs(df.cos),
-    "Cosh": _of_inputs(df.cosh),
+    "Cos": _call(df.cos),
+    "Cosh": _call(df.cosh),
     "Div": _divide,
     "Dropout": _dropout,
     "Elu": _elu,
-    "Equal": _of_inputs(df.equal),
-    "Erf": _of_inputs(df.math.erf),
-    "Exp": _of_inputs(df.exp),
-    "Floor": _of_inputs(df.floor),
+    "Equal": _call(df.equal),
+    "Erf": _call(df.math.erf),
+    "Exp": _call(df.exp),
+    "Floor": _call(df.floor),
     "Gelu": _gelu,
-    "Greater": _of_inputs(df.greater),
-    "GreaterOrEqual": _of_inputs(df.greater_equal),
+    "Greater": _call(df.greater),
+    "GreaterOrEqual": _call(df.greater_equal),
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _hard_swish,
-    "Identity": _of_inputs(df.identity),
+    "Identity": _call(df.identity),
     "IsInf": _is_inf,
-    "IsNaN": _of_inputs(df.math.is_nan),
+    "IsNaN": _call(df.math.is_nan),
     "LeakyRelu": _leaky_relu,
-    "Less": _of_inputs(df.less),
-    "LessOrEqual": _of_inputs(df.less_equal),
-    "Log": _of_inputs(df.math.log),
-    "Max": _folded(df.maximum),
+    "Less": _call(df.less),
+    "LessOrEqual": _call(df.less_equal),
+    "Log": _call(df.math.log),
+    "Max": _reduce_inputs(df.maximum),
     "Mean": _mean,
-    "Min": _folded(df.minimum),
-    "Mish": _of_inputs(_mish),
+    "Min": _reduce_inputs(df.minimum),
+    "Mish": _call(_mish),
     "Mod": _mod,
-    "Mul": _of_inputs(df.multiply),
-    "Neg": _of_inputs(df.negative),
-    "Not": _of_inputs(df.logical_not),
-    "Or": _of_inputs(df.logical_or),
+    "Mul": _call(df.multiply),
+    "Neg": _call(df.negative),
+    "Not": _call(df.logical_not),
+    "Or": _call(df.logical_or),
     "PRelu": _prelu,
     "Pow": _pow,
-    "Reciprocal": _of_inputs(df.math.reciprocal),
-    "Relu": _of_inputs(df.nn.relu),
-    "Round": _of_inputs(df.round),
+    "Reciprocal": _call(df.math.reciprocal),
+    "Relu": _call(df.nn.relu),
+    "Round": _call(df.round),
     "Selu": _selu,
-    "Sigmoid": _of_inputs(df.sigmoid),
-    "Sign": _of_inputs(df.sign),
-    "Sin": _of_inputs(df.sin),
-    "Sinh": _of_inputs(df.sinh),
-    "Softplus": _of_inputs(_softplus),
-    "Softsign": _of_inputs(df.nn.softsign),
-    "Sqrt": _of_inputs(df.sqrt),
-    "StringConcat": _of_inputs(df.add),
-    "Sub": _of_inputs(df.subtract),
-    "Sum": _folded(df.add),
-    "Tan": _of_inputs(df.tan),
-    "Tanh": _of_inputs(df.tanh),
-    "Where": _of_inputs(df.where),
-    "Xor": _of_inputs(df.math.logical_xor),
+    "Sigmoid": _call(df.sigmoid),
+    "Sign": _call(df.sign),
+    "Sin": _call(df.sin),
+    "Sinh": _call(df.sinh),
+    "Softplus": _call(_softplus),
+    "Softsign": _call(df.nn.softsign),
+    "Sqrt": _call(df.sqrt),
+    "StringConcat": _call(df.add),
+    "Sub": _call(df.subtract),
+    "Sum": _reduce_inputs(df.add),
+    "Tan": _call(df.tan),
+    "Tanh": _call(df.tanh),
+    "Where": _call(df.where),
+    "Xor": _call(df.math.logical_xor),
 }

@@ -48,7 +48,9 @@ def run_node(node: onnx.NodeProto, values: Values) -> None:
     """
     inputs = tuple([values[name] if name else None for name in node.input])
     name = f"{node.op_type} (node {node.name!r})" if node.name else node.op_type
-    call = NodeCall(name, inputs, _attributes(node), len(node.output), lambda g, xs: _inner(g, xs, values))
+    call = NodeCall(
+        name, inputs, _attributes(node), len(node.output), lambda g, xs: _evaluate_body(g, xs, values)
+    )
     folds = not graphs_of(node) and all(x is None or is_constant(x) for x in inputs)
     try:
         results = _eagerly(node.op_type, call) if folds else RULES[node.op_type](call)
@@ -71,7 +73,7 @@ def _eagerly(op_type: str, call: NodeCall) -> list[Any]:
     return [np.array(x, order="C") for x in listed]
 
 
-def _inner(graph: onnx.GraphProto, inputs: Sequence[Any], outer: Values) -> list[Any]:
+def _evaluate_body(graph: onnx.GraphProto, inputs: Sequence[Any], outer: Values) -> list[Any]:
     """The outputs of a branch or body, which reads tensors of the graph around it by name."""
     values: Values = ChainMap(initializers(graph), outer)
     values.update({info.name: x for info, x in zip(graph.input, inputs, strict=True)})

@@ -48,7 +48,9 @@ class OnnxModel(df.Module):
         self._defaults = {i.name: constants[i.name] for i in graph.input if i.name in constants}
         self.inputs = [_spec(info) for info in graph.input]
         self.outputs = [info.name for info in graph.output]
-        self._nodes, self._constants = _folded(graph, {**constants, **self.weights}, set(self._defaults))
+        self._nodes, self._constants = _fold_constants(
+            graph, {**constants, **self.weights}, set(self._defaults)
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs of the model.
@@ -112,7 +114,7 @@ def _spec(info: onnx.ValueInfoProto) -> df.TensorSpec:
     return df.TensorSpec(sizes, dtype, info.name)
 
 
-def _folded(
+def _fold_constants(
     graph: onnx.GraphProto, constants: dict[str, Any], inputs: set[str]
 ) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
     """Constant folding: the nodes that depend on an input or a weight, and the values of all others."""

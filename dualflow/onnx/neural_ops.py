@@ -36,12 +36,12 @@ def _integer_product(call: NodeCall) -> Any:
     operands = [df.cast(x, df.int32) for x in call.inputs[:2]]
     zeros = [df.cast(x, df.int32) for x in call.inputs[2:] if x is not None]
     if any(rank_of(zero) for zero in zeros):
-        raise call.refuse("it has a zero point for each row or column")
+        raise call.unsupported("it has a zero point for each row or column")
     x, y = [x - zero for x, zero in zip(operands, zeros, strict=False)] + operands[len(zeros) :]
     return df.matmul(x, y)
 
 
-def _layout(call: NodeCall, size: Sequence[int], spatial: Sequence[Any]) -> Geometry:
+def _windows(call: NodeCall, size: Sequence[int], spatial: Sequence[Any]) -> Geometry:
     """The windows of a convolution or pooling."""
     attrs, axes = call.attrs, len(size)
     strides = tuple(attrs.get("strides", [1] * axes))
@@ -51,19 +51,19 @@ def _layout(call: NodeCall, size: Sequence[int], spatial: Sequence[Any]) -> Geom
     automatic = attrs.get("auto_pad", b"NOTSET").decode()
     if automatic in ("SAME_UPPER", "SAME_LOWER"):
         if None in spatial:
-            raise call.refuse(f"auto_pad {automatic} needs spatial sizes that are known")
+            raise call.unsupported(f"auto_pad {automatic} needs spatial sizes that are known")
         pairs = tuple(
             [
-                _same(n, k, s, d, upper=automatic == "SAME_UPPER")
+                _same_padding(n, k, s, d, upper=automatic == "SAME_UPPER")
                 for n, k, s, d in zip(spatial, size, strides, dilations, strict=True)
             ]
         )
     if attrs.get("ceil_mode", 0):
-        raise call.refuse("it has ceil_mode")
+        raise call.unsupported("it has ceil_mode")
     return Geometry(tuple(size), strides, dilations, pairs)
 
 
-def _same(n: int, k: int, stride: int, dilation: int, *, upper: bool) -> tuple[int, int]:
+def _same_padding(n: int, k: int, stride: int, dilation: int, *, upper: bool) -> tuple[int, int]:
     total = max((-(-n // stride) - 1) * stride + (k - 1) * dilation + 1 - n, 0)
     return (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
 
@@ -73,24 +73,24 @@ def _channels_last(x: Any) -> Any:
     return df.transpose(x, [0, *range(2, rank), 1])
 
 
-def _channels_second(x: Any) -> Any:
+def _channels_first(x: Any) -> Any:
     rank = rank_of(x)
     return df.transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
 def _convolution(call: NodeCall) -> Any:
     x, w, bias = call.inputs[0], call.inputs[1], call.optional(2)
-    layout = _layout(call, w.shape[2:], x.shape[2:])
+    layout = _windows(call, w.shape[2:], x.shape[2:])
     kernel = df.transpose(w, [*range(2, rank_of(w)), 1, 0])
     result = correlated(_channels_last(x), kernel, layout)
-    return _channels_second(result if bias is None else result + bias)
+    return _channels_first(result if bias is None else result + bias)
 
 
 def _transposed_convolution(call: NodeCall) -> Any:
     x, w, bias = call.inputs[0], call.inputs[1], call.optional(2)
     if "output_shape" in call.attrs or None in x.shape[2:]:
-        raise call.refuse("its spatial sizes are not known, or given as output_shape")
-    layout = _layout(call, w.shape[2:], x.shape[2:])
+        raise call.unsupported("its spatial sizes are not known, or given as output_shape")
+    layout = _windows(call, w.shape[2:], x.shape[2:])
     beyond = call.attrs.get("output_padding", [0] * len(layout.size))
     axes = zip(x.shape[2:], layout.strides, layout.dilated_size, layout.pairs, beyond, strict=True)
     spatial = [(n - 1) * s + reach - sum(pair) + extra for n, s, reach, pair, extra in axes]
@@ -98,12 +98,12 @@ def _transposed_convolution(call: NodeCall) -> Any:
     kernel = df.transpose(w, [*range(2, rank_of(w)), 1, 0])
     shape = df.TensorShape([x.shape[0], *spatial, w.shape[1] * groups])
     result = transposed(_channels_last(x), kernel, layout, shape)
-    return _channels_second(result if bias is None else result + bias)
+    return _channels_first(result if bias is None else result + bias)
 
 
 def _max_pool(call: NodeCall) -> Any:
     if call.outputs > 1:
-        raise call.refuse("it returns positions")
+        raise call.unsupported("it returns positions")
     return _pooled(call, maxima)
 
 
@@ -115,8 +115,8 @@ def _average_pool(call: NodeCall) -> Any:
 
 def _pooled(call: NodeCall, function: Any) -> Any:
     (x,) = call.inputs
-    layout = _layout(call, call.attrs["kernel_shape"], x.shape[2:])
-    return _channels_second(function(df.convert_to_tensor(_channels_last(x)), layout))
+    layout = _windows(call, call.attrs["kernel_shape"], x.shape[2:])
+    return _channels_first(function(df.convert_to_tensor(_channels_last(x)), layout))
 
 
 def _global(function: Any) -> Any:
@@ -129,7 +129,7 @@ def _per_channel(value: Any, rank: int) -> Any:
 
 def _batch_normalization(call: NodeCall) -> Any:
     if call.attrs.get("training_mode", 0):
-        raise call.refuse("it is in training mode")
+        raise call.unsupported("it is in training mode")
     x = call.inputs[0]
     scale, bias, mean, variance = (_per_channel(v, rank_of(x)) for v in call.inputs[1:])
     return (x - mean) * (scale * df.math.rsqrt(variance + call.attrs.get("epsilon", 1e-5))) + bias
@@ -142,7 +142,7 @@ def _normalized(x: Any, axes: Sequence[int], epsilon: float) -> Any:
 
 def _layer_normalization(call: NodeCall) -> Any:
     if call.outputs > 1:
-        raise call.refuse("it returns the mean")
+        raise call.unsupported("it returns the mean")
     x, bias = call.inputs[0], call.optional(2)
     axis = normalized(call.attrs.get("axis", -1), rank_of(x))
     scaled = _normalized(x, list(range(axis, rank_of(x))), call.attrs.get("epsilon", 1e-5)) * call.inputs[1]

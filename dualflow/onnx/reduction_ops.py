@@ -38,7 +38,7 @@ def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
 def _position(function: Callable[..., Any]) -> Rule:
     def rule(call: NodeCall) -> Any:
         if call.attrs.get("select_last_index", 0):
-            raise call.refuse("it selects the last position of equal elements")
+            raise call.unsupported("it selects the last position of equal elements")
         axis = call.attrs.get("axis", 0)
         places = function(call.inputs[0], axis, output_type=df.int64)
         return df.expand_dims(places, axis) if call.attrs.get("keepdims", 1) else places

@@ -8,7 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 import dualflow as df
-from dualflow.onnx.calls import NodeCall, Rules, dtype_of, is_constant, known, normalized, rank_of, size_of
+from dualflow.onnx.calls import (
+    NodeCall,
+    Rules,
+    constant_value,
+    dtype_of,
+    is_constant,
+    normalized,
+    rank_of,
+    size_of,
+)
 from dualflow.ops.segments.joins import join_at
 from dualflow.ops.sorting import take_along_axis
 
@@ -77,7 +86,7 @@ def _split(call: NodeCall) -> Any:
     if sizes is None:
         size = x.shape[axis]
         if size is None:
-            raise call.refuse("it splits an axis whose size is known only at run time")
+            raise call.unsupported("it splits an axis whose size is known only at run time")
         count = call.attrs.get("num_outputs", call.outputs)
         each = -(-size // count)
         sizes = [min(each, size - i * each) for i in range(count)]
@@ -93,11 +102,11 @@ def _slice(call: NodeCall) -> Any:
     key: list[slice] = [slice(None)] * rank
     for i, (axis, step) in enumerate(zip(axes, steps, strict=True)):
         start, stop = [int(b[i]) if is_constant(b) else b[i] for b in bounds]
-        key[normalized(axis, rank)] = _range(start, stop, step, x.shape[axis])
+        key[normalized(axis, rank)] = _python_slice(start, stop, step, x.shape[axis])
     return x[tuple(key)]
 
 
-def _range(start: Any, stop: Any, step: int, size: int | None) -> slice:
+def _python_slice(start: Any, stop: Any, step: int, size: int | None) -> slice:
     """A Python slice from bounds of ONNX, where a stop before the axis includes the first element."""
     if step < 0 and isinstance(stop, int) and (stop < -(size if size is not None else 2**62)):
         stop = None
@@ -107,10 +116,10 @@ def _range(start: Any, stop: Any, step: int, size: int | None) -> slice:
 def _gather(call: NodeCall) -> Any:
     x, places = call.inputs
     axis = normalized(call.attrs.get("axis", 0), rank_of(x))
-    return df.gather(x, _from_front(places, x, axis), axis=axis)
+    return df.gather(x, _nonnegative(places, x, axis), axis=axis)
 
 
-def _from_front(places: Any, x: Any, axis: int) -> Any:
+def _nonnegative(places: Any, x: Any, axis: int) -> Any:
     """Indices counted from the front of an axis."""
     if is_constant(places) and (places >= 0).all():
         return places
@@ -121,7 +130,7 @@ def _from_front(places: Any, x: Any, axis: int) -> Any:
 def _gather_elements(call: NodeCall) -> Any:
     x, places = call.inputs
     axis = normalized(call.attrs.get("axis", 0), rank_of(x))
-    return take_along_axis(df.convert_to_tensor(x), _from_front(places, x, axis), axis)
+    return take_along_axis(df.convert_to_tensor(x), _nonnegative(places, x, axis), axis)
 
 
 def _gather_nd(call: NodeCall) -> Any:
@@ -138,15 +147,15 @@ _SCATTERS: Final = {
 }
 
 
-def _scatter(call: NodeCall) -> Any:
+def _scatter_function(call: NodeCall) -> Any:
     reduction = call.attrs.get("reduction", b"none").decode()
     if reduction not in _SCATTERS:
-        raise call.refuse(f"its reduction is {reduction!r}")
+        raise call.unsupported(f"its reduction is {reduction!r}")
     return _SCATTERS[reduction]
 
 
 def _scatter_nd(call: NodeCall) -> Any:
-    return _scatter(call)(*[df.convert_to_tensor(x) for x in call.inputs])
+    return _scatter_function(call)(*[df.convert_to_tensor(x) for x in call.inputs])
 
 
 def _scatter_elements(call: NodeCall) -> Any:
@@ -155,12 +164,12 @@ def _scatter_elements(call: NodeCall) -> Any:
     shape = df.shape(places, out_type=df.int64)
     along = [df.range(shape[i]) for i in range(rank)]
     grid = [
-        df.cast(_from_front(places, x, axis), df.int64)
+        df.cast(_nonnegative(places, x, axis), df.int64)
         if i == axis
         else df.broadcast_to(df.reshape(numbers, [-1 if j == i else 1 for j in range(rank)]), shape)
         for i, numbers in enumerate(along)
     ]
-    return _scatter(call)(x, df.stack(grid, -1), updates)
+    return _scatter_function(call)(x, df.stack(grid, -1), updates)
 
 
 def _pad(call: NodeCall) -> Any:
@@ -172,11 +181,11 @@ def _pad(call: NodeCall) -> Any:
         paddings[normalized(axis, rank)] = [pads[i], pads[i + len(axes)]]
     mode = call.attrs.get("mode", b"constant").decode()
     if mode not in ("constant", "reflect"):
-        raise call.refuse(f"its mode is {mode!r}")
+        raise call.unsupported(f"its mode is {mode!r}")
     if any(n < 0 for pair in paddings for n in pair):
         cuts = [slice(max(-a, 0), None if b >= 0 else b) for a, b in paddings]
         x, paddings = x[tuple(cuts)], [[max(a, 0), max(b, 0)] for a, b in paddings]
-    constant = 0 if value is None else known(value, call.name).item()
+    constant = 0 if value is None else constant_value(value, call.name).item()
     return df.pad(x, paddings, mode.upper(), constant_values=constant)
 
 
@@ -211,7 +220,7 @@ def _tile(call: NodeCall) -> Any:
 
 def _one_hot(call: NodeCall) -> Any:
     places, depth, values = call.inputs
-    count = int(known(depth, call.name).reshape(()))
+    count = int(constant_value(depth, call.name).reshape(()))
     places = df.where(df.less(places, 0), df.add(places, df.cast(count, dtype_of(places))), places)
     return df.one_hot(places, count, values[1], values[0], axis=call.attrs.get("axis", -1))
 
@@ -219,7 +228,7 @@ def _one_hot(call: NodeCall) -> Any:
 def _trilu(call: NodeCall) -> Any:
     x, k = call.inputs[0], 0
     if call.optional(1) is not None:
-        k = int(known(call.inputs[1], call.name).reshape(()))
+        k = int(constant_value(call.inputs[1], call.name).reshape(()))
     return df.numpy.triu(x, k) if call.attrs.get("upper", 1) else df.numpy.tril(x, k)
 
 

@@ -60,7 +60,7 @@ def _match(node: Node, users: dict[Value, list[Node]]) -> _ScaledProduct | None:
     if node.op is not multiply.op:
         return None
     for value, factor in (node.inputs, node.inputs[::-1]):
-        if _is_constant(factor) and _is_by_column(factor, node.output):
+        if _is_constant(factor) and _is_per_column(factor, node.output):
             chain = _chain(value, users)
             if chain is not None:
                 product, steps, nodes = chain
@@ -81,7 +81,7 @@ def _chain(value: Value, users: dict[Value, list[Node]]) -> tuple[Node, list[_Ch
             steps.append(_ChainStep(shape=[-1 if n is None else n for n in value.spec.shape]))
             value = node.inputs[0]
         elif node.op in (add.op, subtract.op) and _is_constant(node.inputs[1]):
-            if not _is_by_column(node.inputs[1], value):
+            if not _is_per_column(node.inputs[1], value):
                 return None
             steps.append(_ChainStep(constant=node.inputs[1], subtracts=node.op is subtract.op))
             value = node.inputs[0]
@@ -94,7 +94,7 @@ def _expansion(node: Node, scaled: _ScaledProduct, replaced: dict[Value, Value])
     constants = [step.constant for step in scaled.steps if step.constant is not None]
     x, w = scaled.product.inputs
     operands = [replaced.get(v, v) for v in (x, w, scaled.factor, *constants)]
-    function = _folded(scaled)
+    function = _folded_product(scaled)
     graph, _ = trace(function, [v.spec for v in operands], "fold_batch_norm")
     nodes, values = inlined(graph, operands, node, scaled.nodes, fold_batch_norm.origin)
     return Expansion(nodes, values)
@@ -124,7 +124,7 @@ def _is_sum(node: Node) -> bool:
     return node.op in (add.op, subtract.op) and _is_constant(node.inputs[1])
 
 
-def _folded(scaled: _ScaledProduct) -> Callable[..., Any]:
+def _folded_product(scaled: _ScaledProduct) -> Callable[..., Any]:
     transposes = scaled.product.attrs
     rows = [-1, 1] if transposes.get("transpose_b") else [-1]
 
@@ -149,7 +149,7 @@ def _is_constant(value: Value, depth: int = _DEPTH) -> bool:
     return bool(node.inputs) and all(_is_constant(v, depth - 1) for v in node.inputs)
 
 
-def _is_by_column(value: Value, of: Value) -> bool:
+def _is_per_column(value: Value, of: Value) -> bool:
     """Whether a constant has at most one element for each column of a value."""
     sizes: Sequence[int | None] = value.spec.shape
     return len(sizes) <= len(of.spec.shape) and all(n == 1 for n in sizes[:-1])

@@ -76,10 +76,12 @@ def inlined(
     nodes = []
     for node in graph.nodes:
         inputs = [values.get(v, v) for v in node.inputs]
-        new = Node(node.op, inputs, node.attrs, node.specs, replaced.origin, tuple(distinct)[:_LINES])
+        new = Node(
+            node.op, inputs, node.attrs, node.specs, replaced.origin, tuple(distinct)[:_MAX_MERGED_ORIGINS]
+        )
         nodes.append(new)
         values.update(zip(node.outputs, new.outputs, strict=True))
     return nodes, [values[v] for v in graph.outputs]
 
 
-_LINES = 4
+_MAX_MERGED_ORIGINS = 4

@@ -28,7 +28,7 @@ from dualflow.saved.options import LoadOptions
 from dualflow.saved.structures import from_json
 from dualflow.train.encoding import Array
 
-_SERVING: Final[tuple[Any, ...]] = (None, "serve", ["serve"], ("serve",), {"serve"}, [], ())
+_ACCEPTED_TAGS: Final[tuple[Any, ...]] = (None, "serve", ["serve"], ("serve",), {"serve"}, [], ())
 _KINDS: Final = {
     kind.name: kind
     for kind in (
@@ -88,7 +88,7 @@ def load(
         raise FailedPreconditionError("A model is loaded by eager code, not while a function is traced.")
     if not isinstance(options, LoadOptions | None):
         raise DTypeError(f"options are df.saved_model.LoadOptions, not {options!r}.")
-    if tags not in _SERVING:
+    if tags not in _ACCEPTED_TAGS:
         raise InvalidArgumentError(f"A saved model has the tag 'serve' alone, not {tags!r}; omit tags.")
     return Loader(open_model(_path(export_dir))).root()
 
@@ -117,23 +117,23 @@ class Loader:
     assets: dict[int, Asset] = field(default_factory=dict)
     graphs: list[Graph] = field(default_factory=list)
     functions: dict[tuple[str, int], LoadedFunction] = field(default_factory=dict)
-    _begun: set[int] = field(default_factory=set)
+    _under_construction: set[int] = field(default_factory=set)
 
     def root(self) -> Any:
         """The saved object, with its signatures."""
         entries = self._list(self.folder.content, "objects")
         self.things = [None] * len(entries)
         for number, item in enumerate(entries):
-            self.things[number] = self._begin(number, item)
+            self.things[number] = self._allocate(number, item)
         resolver = Resolver(self.folder.graphs_name, self._source, self._constant)
         self.graphs = parse_all(self.folder.graphs, resolver)
         if len(self.graphs) != len(self._list(self.folder.content, "traces")):
             self.fail("the numbers of graphs and traces differ")
         for number, item in enumerate(entries):
-            self._fill(number, item)
+            self._assign_children(number, item)
         root = self.thing(0)
         if isinstance(root, ConcreteFunction):
-            root = self._single(entries[0]["trace"])
+            root = self._function_of_trace(entries[0]["trace"])
         if not isinstance(root, LoadedObject | LoadedFunction):
             self.fail("its first object is neither an object with attributes nor a function")
         root.signatures = self._signatures()
@@ -155,7 +155,7 @@ class Loader:
             self.fail(f"{name} is {str(value)[:40]!r}, where a {kind.__name__} belongs")
         return value
 
-    def _numbered(self, values: Sequence[Any], number: Any, what: str) -> Any:
+    def _checked_index(self, values: Sequence[Any], number: Any, what: str) -> Any:
         if type(number) is not int or not 0 <= number < len(values):
             self.fail(f"there is no {what} {str(number)[:40]}")
         return values[number]
@@ -168,7 +168,7 @@ class Loader:
 
     # objects
 
-    def _begin(self, number: int, item: Any) -> Any:
+    def _allocate(self, number: int, item: Any) -> Any:
         """The object of an entry, without its children; None for kinds that need their children first."""
         kind = self._member(item, "kind", str)
         if kind == "object":
@@ -183,7 +183,7 @@ class Loader:
         if kind == "tensor":
             return wrap(self.folder.read(item.get("array")))
         if kind == "path":
-            asset = Asset(self._numbered(self.folder.assets, item.get("asset"), "asset"))
+            asset = Asset(self._checked_index(self.folder.assets, item.get("asset"), "asset"))
             self.assets[number] = asset
             return asset.variable
         if kind not in ("tuple", "function", "trace", "asset"):
@@ -199,7 +199,7 @@ class Loader:
         except InvalidArgumentError as error:
             self.fail(f"the variable {name[:40]!r} does not have its shape: {error}")
 
-    def _fill(self, number: int, item: Any) -> None:
+    def _assign_children(self, number: int, item: Any) -> None:
         """Assign the children of an object to its attributes or elements."""
         kind, thing = item["kind"], self.thing(number)
         if kind == "object":
@@ -218,16 +218,16 @@ class Loader:
 
     def thing(self, number: Any) -> Any:
         """The object with an index, created when first needed."""
-        item = self._numbered(self.folder.content["objects"], number, "object")
+        item = self._checked_index(self.folder.content["objects"], number, "object")
         if self.things[number] is None:
-            if number in self._begun or len(self._begun) > _MAX_DEPTH:
+            if number in self._under_construction or len(self._under_construction) > _MAX_DEPTH:
                 self.fail(f"the tuple {number} contains itself, or is nested too deeply")
-            self._begun.add(number)
-            self.things[number] = self._created(item)
-            self._begun.remove(number)
+            self._under_construction.add(number)
+            self.things[number] = self._construct(item)
+            self._under_construction.remove(number)
         return self.things[number]
 
-    def _created(self, item: Any) -> Any:
+    def _construct(self, item: Any) -> Any:
         """The object of an entry whose children are arguments of its constructor."""
         kind = item["kind"]
         if kind == "tuple":
@@ -235,7 +235,7 @@ class Loader:
         if kind == "function":
             return self._function(item.get("function"))
         if kind == "trace":
-            (trace,) = self._single(item.get("trace")).concrete_functions
+            (trace,) = self._function_of_trace(item.get("trace")).concrete_functions
             return trace
         path = item.get("path")
         if type(path) is not int or path not in self.assets:
@@ -250,7 +250,7 @@ class Loader:
     # functions
 
     def _function(self, number: Any) -> LoadedFunction:
-        item = self._numbered(self._list(self.folder.content, "functions"), number, "function")
+        item = self._checked_index(self._list(self.folder.content, "functions"), number, "function")
         if ("function", number) not in self.functions:
             name, specs = self._member(item, "name", str), item.get("input_signature")
             traces = [self._trace(n) for n in self._list(item, "traces")]
@@ -258,7 +258,7 @@ class Loader:
             self.functions["function", number] = self._traced(name, traces, signature)
         return self.functions["function", number]
 
-    def _single(self, number: Any) -> LoadedFunction:
+    def _function_of_trace(self, number: Any) -> LoadedFunction:
         """A function with one trace."""
         trace = self._trace(number)
         if ("trace", number) not in self.functions:
@@ -275,7 +275,7 @@ class Loader:
             ) from error
 
     def _trace(self, number: Any) -> LoadedTrace:
-        item = self._numbered(self._list(self.folder.content, "traces"), number, "trace")
+        item = self._checked_index(self._list(self.folder.content, "traces"), number, "trace")
         graph = self.graphs[number]
         parameters = tuple([self._parameter(p) for p in self._list(item, "parameters")])
         arguments = self._structure(item.get("arguments"))
@@ -303,7 +303,9 @@ class Loader:
 
     def _signatures(self) -> Mapping[str, ConcreteFunction]:
         numbers = self._member(self.folder.content, "signatures", dict)
-        traces = {key: self._single(number).concrete_functions[0] for key, number in numbers.items()}
+        traces = {
+            key: self._function_of_trace(number).concrete_functions[0] for key, number in numbers.items()
+        }
         return MappingProxyType(traces)
 
     # references of graphs

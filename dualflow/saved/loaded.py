@@ -149,7 +149,7 @@ class LoadedFunction(Function[..., Any]):
         self.saved = tuple(traces)
         self.signatures: Mapping[str, ConcreteFunction] = _NO_SIGNATURES
         super().__init__(
-            _replayed(name, self.saved),
+            _interpreting_function(name, self.saved),
             input_signature=input_signature,
             autograph=False,
             sizes="exact",  # for other shapes there is no Python code
@@ -201,7 +201,7 @@ def _includes(shape: Shape, other: Shape) -> bool:
     )
 
 
-def _replayed(name: str, traces: Sequence[LoadedTrace]) -> Callable[..., Any]:
+def _interpreting_function(name: str, traces: Sequence[LoadedTrace]) -> Callable[..., Any]:
     """A Python function that runs the trace for its arguments node by node."""
     parameters = traces[0].parameters if traces else _ANY
 

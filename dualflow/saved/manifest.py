@@ -45,7 +45,7 @@ VERSION: Final = 1
 _GRAPHS: Final = re.compile(r"graphs-[0-9a-f]{8}\.txt")
 _ARRAYS: Final = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
 _ASSETS: Final = re.compile(r"assets-[0-9a-f]{8}")
-_LEFT: Final = re.compile(rf"\.{re.escape(MANIFEST)}\..*|\.tmp\w+")
+_TEMPORARY: Final = re.compile(rf"\.{re.escape(MANIFEST)}\..*|\.tmp\w+")
 _ASSET: Final = re.compile(r"[^/\\\0:]{1,200}")
 _PARTS: Final = frozenset({"graphs", "arrays", "assets", "objects", "functions", "traces", "signatures"})
 
@@ -123,7 +123,7 @@ def write_model(
             raise
         if is_alone():
             kept = _current(path) or set()
-            _remove(path, [name for name in os.listdir(path) if _is_own(name) and name not in kept])
+            _remove(path, [name for name in os.listdir(path) if _is_model_file(name) and name not in kept])
 
 
 def open_model(path: Path) -> ModelFolder:
@@ -158,10 +158,10 @@ def _opened(path: Path, content: Mapping[str, Any]) -> ModelFolder:
     for name, pattern in [(graphs_name, _GRAPHS), (arrays_name, _ARRAYS), (folder, _ASSETS)]:
         if not isinstance(name, str) or not pattern.fullmatch(name):
             raise damaged(path, f"{MANIFEST} names the file {str(name)[:60]!r}")
-    text = _own_bytes(path / graphs_name)
+    text = _read_regular_file(path / graphs_name)
     if zlib.crc32(text) != crc:
         raise damaged(path, f"{graphs_name} has a wrong checksum")
-    _check_own(path / arrays_name)
+    _require_regular_file(path / arrays_name)
     opened = open_arrays(path / arrays_name)
     size = os.path.getsize(path / arrays_name)
     try:
@@ -188,19 +188,19 @@ def _assets(path: Path, folder: str, names: Any) -> list[Path]:
     for name in names:
         if not isinstance(name, str) or not _ASSET.fullmatch(name) or name in (".", ".."):
             raise damaged(path, f"{MANIFEST} names the asset {str(name)[:60]!r}")
-        _check_own(path / folder / name)
+        _require_regular_file(path / folder / name)
         paths.append(path / folder / name)
     return paths
 
 
-def _check_own(path: Path) -> None:
+def _require_regular_file(path: Path) -> None:
     """Raise unless ``path`` is a regular file, and no symbolic link."""
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise damaged(path.parent, f"{path.name} is a link or no regular file")
 
 
-def _own_bytes(path: Path) -> bytes:
-    _check_own(path)
+def _read_regular_file(path: Path) -> bytes:
+    _require_regular_file(path)
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     with open(number, "rb") as file:
         return file.read()
@@ -237,7 +237,7 @@ def _content(path: Path) -> dict[str, Any]:
     """The content of the manifest, after verification."""
     try:
         with system_errors(path):
-            text = _own_bytes(path / MANIFEST).decode()
+            text = _read_regular_file(path / MANIFEST).decode()
     except NotFoundError:
         raise NotFoundError(_nothing_at(path)) from None
     except UnicodeDecodeError:
@@ -293,8 +293,8 @@ def _current(path: Path) -> set[str] | None:
         return None
 
 
-def _is_own(name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in (_GRAPHS, _ARRAYS, _ASSETS, _LEFT))
+def _is_model_file(name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in (_GRAPHS, _ARRAYS, _ASSETS, _TEMPORARY))
 
 
 def _remove(path: Path, names: Sequence[str]) -> None:

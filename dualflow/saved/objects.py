@@ -84,16 +84,16 @@ class ObjectWriter:
 
     def add_root(self, root: Any) -> None:
         """Add the objects reachable from ``root`` that are saved, or lead to such objects."""
-        if isinstance(root, (Variable, AbstractTensor, Asset, *_CONTAINERS)) or not _may_hold(root):
+        if isinstance(root, (Variable, AbstractTensor, Asset, *_CONTAINERS)) or not _may_contain_saved(root):
             raise DTypeError(
                 f"A saved model is an object with functions and variables as attributes, not {root!r}: "
                 "assign it to an attribute of a df.Module, and save that."
             )
-        things, numbers = [_underlying(root)], {id(_underlying(root)): 0}
+        things, numbers = [_unbound(root)], {id(_unbound(root)): 0}
         members: list[dict[str, Any]] = []
         for thing in things:  # which grows in the loop
-            named = {name: _underlying(x) for name, x in members_of(thing).items()}
-            members.append({name: x for name, x in named.items() if _may_hold(x)})
+            named = {name: _unbound(x) for name, x in members_of(thing).items()}
+            members.append({name: x for name, x in named.items() if _may_contain_saved(x)})
             for child in members[-1].values():
                 if id(child) not in numbers:
                     numbers[id(child)] = len(things)
@@ -107,7 +107,7 @@ class ObjectWriter:
 
     def number(self, thing: Any) -> int:
         """The index of an object, which is added if it is new."""
-        thing = _underlying(thing)
+        thing = _unbound(thing)
         if id(thing) not in self._numbers:
             self._numbers[id(thing)] = len(self.things)
             self.things.append(thing)
@@ -166,7 +166,7 @@ class ObjectWriter:
         return [self._item(members.get(str(i), x)) for i, x in enumerate(things)]
 
     def _item(self, item: Any) -> Any:
-        item = _underlying(item)
+        item = _unbound(item)
         if id(item) in self._is_saved:
             return {"node": self.number(item)}
         try:
@@ -201,12 +201,12 @@ class ObjectWriter:
         return len(self.functions) - 1
 
 
-def _underlying(thing: Any) -> Any:
+def _unbound(thing: Any) -> Any:
     """The function of a bound method; other objects unchanged."""
     return thing.__wrapped__ if isinstance(thing, BoundFunction) else thing
 
 
-def _may_hold(thing: Any) -> bool:
+def _may_contain_saved(thing: Any) -> bool:
     """Whether an object may be saved, or contain objects that are."""
     if is_function(thing) or isinstance(thing, (*_SAVED, *_CONTAINERS)):
         return True

@@ -50,7 +50,7 @@ def signatures_of(signatures: Any, children: Mapping[str, Any]) -> dict[str, Con
                 f"signatures has {key!r}: {function!r}; it maps names to functions of df.function, or to "
                 "what their get_concrete_function returns."
             )
-        traces[key] = _with_names(key, single_trace(function, f"the signature {key!r}"))
+        traces[key] = _as_signature(key, single_trace(function, f"the signature {key!r}"))
     return traces
 
 
@@ -95,7 +95,7 @@ def _is_of_tensors(trace: ConcreteFunction) -> bool:
     )
 
 
-def _with_names(key: str, trace: ConcreteFunction) -> ConcreteFunction:
+def _as_signature(key: str, trace: ConcreteFunction) -> ConcreteFunction:
     """``trace``, traced again with its tensors as keyword arguments, and a dict as result."""
     arguments = arguments_of(trace)
     saved = leaves(arguments)

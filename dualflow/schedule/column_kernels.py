@@ -53,7 +53,7 @@ class ColumnWriter(KernelWriter):
         if by.inner == first and typical(by.width) < nest.costs.wide_row:
             iteration = self._each_column(0, lambda: self._column(by, edges, alone=True))
         else:
-            inits = self._each_column(0, lambda: self._parts_initialised())
+            inits = self._each_column(0, lambda: self._init_partials())
             if by.inner == first:
                 few = Edge(first, 0, False), Edge(first, 0, True)
                 rows = self.arguments.parameter("rows", nest.costs.rows_at_once)
@@ -92,11 +92,11 @@ class ColumnWriter(KernelWriter):
             ),
         )
 
-    def _parts_initialised(self) -> Iterator[KernelStatement]:
+    def _init_partials(self) -> Iterator[KernelStatement]:
         """Store the initial partial results of a column."""
         accumulators = [self._accumulator(s) for s in self._reductions(0)]
         yield from self._inits(0, accumulators)
-        yield from self._parts_stored(accumulators)
+        yield from self._store_partials(accumulators)
 
     def _column(
         self, by: ColumnChunks, ends: tuple[Bound, Bound], *, alone: bool = False
@@ -115,11 +115,11 @@ class ColumnWriter(KernelWriter):
         if not alone:
             before, both = ([self._accumulator(s) for s in reductions] for _ in range(2))
             yield from self._inits(0, both)
-            yield from self._parts_loaded(before)
+            yield from self._load_partials(before)
             yield from self._combined(both, before)
             yield from self._combined(both, accumulators)
             accumulators = both
-        yield from self._parts_stored(accumulators)
+        yield from self._store_partials(accumulators)
 
     def _combined(
         self, into: Sequence[Accumulator], parts: Sequence[Accumulator]
@@ -127,11 +127,11 @@ class ColumnWriter(KernelWriter):
         for step, accumulator, part in zip(self._reductions(0), into, parts, strict=True):
             yield combine(step, accumulator, part)
 
-    def _parts_stored(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
+    def _store_partials(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):
             yield Store(self._part(i), register)
 
-    def _parts_loaded(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
+    def _load_partials(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):
             yield Load(register, self._part(i))
 
@@ -154,7 +154,7 @@ class ColumnWriter(KernelWriter):
             begin: Bound, end: Bound, accumulators: Sequence[Accumulator]
         ) -> tuple[KernelStatement, ...]:
             parts = [self._accumulator(s) for s in reductions]
-            body = (*self._parts_loaded(parts), *self._combined(accumulators, parts))
+            body = (*self._load_partials(parts), *self._combined(accumulators, parts))
             return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, body),)
 
         def inside() -> Iterator[KernelStatement]:

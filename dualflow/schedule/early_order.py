@@ -49,7 +49,7 @@ def ordered_early(graph: Graph, footprint: Footprint, fixed: FirstReaders) -> Gr
     old_readers = _readers_of_old_values(graph)
     before: dict[Node, set[Node]] = {}
     for node in graph.nodes:
-        if not _stays(node) and allocated.get(node, 0) <= freed.get(node, 0):
+        if not _keeps_position(node) and allocated.get(node, 0) <= freed.get(node, 0):
             read = {base_of(v) for v in node.inputs}
             needed = {v.node for v in read if v.node is not None and not isinstance(v.node.op.kind, Literal)}
             needed |= {n for v in read if (n := fixed.get(v)) is not None and n is not node}
@@ -93,7 +93,7 @@ def _readers_of_old_values(graph: Graph) -> dict[Node, set[Node]]:
     return readers
 
 
-def _stays(node: Node) -> bool:
+def _keeps_position(node: Node) -> bool:
     return is_view(node) or isinstance(node.op.kind, Literal) or node.effect is not None or may_fail(node)
 
 

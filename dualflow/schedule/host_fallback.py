@@ -24,7 +24,7 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
     reasons = {
         n: reason for n in graph.nodes if is_control(n) and (reason := reason_not_native(n)) is not None
     }
-    reasons |= _separated(graph, reasons)
+    reasons |= _split_by_host_calls(graph, reasons)
     if not reasons:
         return graph
     if any(map(_computes_size_of_result, reasons)):
@@ -79,7 +79,7 @@ def _is_host(node: Node) -> bool:
     return reason_not_native(node) is not None if is_control(node) else kind_of(node) is CallKind.HOST
 
 
-def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
+def _split_by_host_calls(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
     """Loops on both sides of a host call that share a growable stack, with the reason.
 
     A growable buffer belongs to one piece of native code: all loops that write or read it run there, or none

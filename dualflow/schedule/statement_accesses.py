@@ -38,7 +38,7 @@ def accesses_of(statement: Statement) -> dict[int, ElementRange | None]:
             )
         case ScatterRows(indices=indices):
             return {
-                count: _selectable(statement),
+                count: _scatter_target_range(statement),
                 count - 2: _indices(indices),
                 count - 1: _rows(statement),
             }
@@ -86,7 +86,7 @@ def _matrices(product: Multiply) -> tuple[ElementRange | None, ElementRange | No
     else:
         tensors = sizes(product.node.inputs[0])[0]
         left = contiguous_range(x, _tensor(product.windows, tensors), size)
-        counts, lengths = _windows(product.windows, tensors)
+        counts, lengths = _window_shapes(product.windows, tensors)
         if not product.by_window:
             counts, lengths = lengths, counts
         if (math.prod(counts), math.prod(lengths)) != (rows, inner):  # more than the tensor has
@@ -103,13 +103,13 @@ def _tensor(windows: SlidingWindows, tensors: int) -> tuple[int, ...]:
     return (tensors, *[axis.size for axis in windows.axes], windows.channels)
 
 
-def _windows(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _window_shapes(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape of the windows' positions, and the shape of a window."""
     axes = windows.axes
     return (tensors, *[a.windows for a in axes]), (*[a.length for a in axes], windows.channels)
 
 
-def _selectable(scatter: ScatterRows) -> ElementRange | None:
+def _scatter_target_range(scatter: ScatterRows) -> ElementRange | None:
     """The range of all elements that the indices of a scatter can select."""
     indices = scatter.indices
     iterations, count, length, distance, *axes = indices.table
@@ -149,7 +149,7 @@ def _routine(call: CallRoutine) -> dict[int, ElementRange | None]:
         case CallKind.WINDOW_SUM:
             windows: SlidingWindows = node.attrs["windows"]
             tensors, size = sizes(values[0])[0], node.output.spec.dtype.size
-            counts, lengths = _windows(windows, tensors)
+            counts, lengths = _window_shapes(windows, tensors)
             shapes = (_tensor(windows, tensors), lengths, (*counts, windows.channels))
             return {i: contiguous_range(layouts[i], shape, size) for i, shape in enumerate(shapes)}
         case CallKind.FOURIER:

@@ -29,22 +29,22 @@ def with_window_products(
     """
 
     def product(node: Node, current: Node) -> Expansion | None:
-        replacement = _of_windows(current, costs) or sum_of_windows(current, costs)
+        replacement = _window_product(current, costs) or sum_of_windows(current, costs)
         return None if replacement is None else replaced_by(replacement)
 
     if not any(isinstance(n.op.kind, View) and n.op.kind.sliding for n in graph.nodes):
         return graph
     changed = rebuild(graph, product, moved)
-    return graph if changed is graph else _used(changed, graph)
+    return graph if changed is graph else _without_dead_nodes(changed, graph)
 
 
-def _used(graph: Graph, before: Graph) -> Graph:
+def _without_dead_nodes(graph: Graph, before: Graph) -> Graph:
     """``graph`` without dead nodes, but with all inputs."""
     live = eliminate_dead_code(graph)
     return before.with_results(graph.results, nodes=live.nodes)
 
 
-def _of_windows(node: Node, costs: CostModel) -> Node | None:
+def _window_product(node: Node, costs: CostModel) -> Node | None:
     """A product that reads windows of a tensor without copying them; None if it is no faster."""
     kind, spec = node.op.kind, node.outputs[0].spec if node.outputs else None
     if not isinstance(kind, MatMul) or spec is None or spec.dtype.char not in PRODUCT_CHARS:

@@ -39,7 +39,7 @@ def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:
             continue
         inner = tuple(range(1 + len(axes), 1 + 2 * len(axes)))
         source, windows = sliding_windows(producer)
-        if axes == inner and len(windows.axes) == len(axes) and _suits(windows, weights, costs):
+        if axes == inner and len(windows.axes) == len(axes) and _is_supported(windows, weights, costs):
             attrs = {"windows": windows}
             return Node(WINDOW_SUM, [source, weights], attrs, node.specs, node.origin, node.merged_origins)
     return None
@@ -61,7 +61,7 @@ def _summed_axes(body: Graph) -> tuple[int, ...] | None:
     return tuple(total.attrs["axis"]) if matches else None
 
 
-def _suits(windows: SlidingWindows, weights: Value, costs: CostModel) -> bool:
+def _is_supported(windows: SlidingWindows, weights: Value, costs: CostModel) -> bool:
     """Whether the routine supports these windows, and the filter has their shape."""
     lengths = [a.length for a in windows.axes]
     return (

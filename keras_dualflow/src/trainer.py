@@ -30,7 +30,7 @@ Logs = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _for_users(method: F) -> F:
+def _with_short_tracebacks(method: F) -> F:
     """``method``, with frames of Keras and of this backend removed from the tracebacks of its errors."""
     return entry(traceback_utils.filter_traceback(method))  # type: ignore[no-any-return]  # of Keras
 
@@ -87,12 +87,12 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
     def make_train_function(self, force: bool = False) -> None:
         """Create ``train_function``, which trains on some batches and returns the logs of the last."""
         if self.train_function is None or force:
-            self.train_function = _repeated(self, self.train_step)
+            self.train_function = _batches_function(self, self.train_step)
 
     def make_test_function(self, force: bool = False) -> None:
         """Create ``test_function``, which evaluates some batches and returns the logs of the last."""
         if self.test_function is None or force:
-            self.test_function = _repeated(self, self.test_step)
+            self.test_function = _batches_function(self, self.test_step)
 
     def make_predict_function(self, force: bool = False) -> None:
         """Create ``predict_function``, which returns the concatenated predictions for some batches."""
@@ -116,7 +116,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
 
     # the loops
 
-    @_for_users
+    @_with_short_tracebacks
     def fit(
         self,
         x: Any = None,
@@ -162,7 +162,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
             )
         return loops.train(self, batches, epochs, initial_epoch, verbose, callbacks, validation)
 
-    @_for_users
+    @_with_short_tracebacks
     def evaluate(
         self,
         x: Any = None,
@@ -196,7 +196,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         logs = loops.evaluate(self, batches, verbose, callbacks)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
-    @_for_users
+    @_with_short_tracebacks
     def predict(
         self,
         x: Any,
@@ -220,7 +220,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
 
     # one batch
 
-    @_for_users
+    @_with_short_tracebacks
     def train_on_batch(
         self,
         x: Any,
@@ -241,7 +241,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         self.make_train_function()
         return _on_batch(self, self.train_function, (x, y, sample_weight), return_dict)
 
-    @_for_users
+    @_with_short_tracebacks
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
@@ -250,7 +250,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         self.make_test_function()
         return _on_batch(self, self.test_function, (x, y, sample_weight), return_dict)
 
-    @_for_users
+    @_with_short_tracebacks
     def predict_on_batch(self, x: Any) -> Any:
         """The model's predictions for one batch, as NumPy arrays."""
         self.make_predict_function()
@@ -285,7 +285,7 @@ def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any
 
     @functools.wraps(step)
     def traced(data: Batch) -> Any:
-        return _values(step(data))
+        return _read_variables(step(data))
 
     return df.function(traced, autograph=False, reduce_retracing="batch")
 
@@ -296,7 +296,7 @@ def _on_replicas(model: Any, strategy: Any, step: Callable[[Batch], Any]) -> Cal
     def on_replica(data: Batch, fraction: Any) -> Any:
         with replicas.fraction_of_batch(fraction):
             logs = strategy.run(step, args=(data,))
-        return _values(combined_logs(model, strategy, logs))
+        return _read_variables(combined_logs(model, strategy, logs))
 
     run = on_replica
     if not model.run_eagerly:
@@ -318,14 +318,14 @@ def _predicted(model: Any, step: Callable[[Batch], Any], batch: Batch) -> Any:
     return tree.map_structure(lambda x: model.distribute_strategy.gather(x, axis=0), outputs)
 
 
-def _values(logs: Any) -> Any:
+def _read_variables(logs: Any) -> Any:
     """The results of a step, with the values of variables that it returns."""
     if isinstance(logs, dict):
-        return {name: _values(value) for name, value in logs.items()}
+        return {name: _read_variables(value) for name, value in logs.items()}
     return logs.value if isinstance(logs, Variable) else logs
 
 
-def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
+def _batches_function(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
     compiled = _compiled(model, step)
 
     def repeated(batches: Sequence[Batch]) -> Logs:

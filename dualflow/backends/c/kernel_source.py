@@ -149,7 +149,7 @@ class _CKernelWriter:
         if loop.kind is LoopKind.GUARDED:
             self._guarded(loop)
         elif loop.kind is LoopKind.LANES and self.kernel.reduces_lanes:
-            self._by_lanes(loop)
+            self._vector_loop(loop)
         else:
             innermost = not any(
                 isinstance(s, ks.For | ks.Blocks | ks.Repeat) for s in ks.walk_kernel(loop.body)
@@ -165,7 +165,7 @@ class _CKernelWriter:
         with self.lines.block(f"for (int64_t {index} = {begin}; {index} < {end}; {index}++)"):
             yield
 
-    def _by_lanes(self, loop: ks.For) -> None:
+    def _vector_loop(self, loop: ks.For) -> None:
         """Write a reduction: a loop over whole vectors of lanes, then the last, shorter vector."""
         index, begin, end, lanes = (
             index_name(loop.loop),
@@ -179,11 +179,11 @@ class _CKernelWriter:
         with self.lines.block(f"for (; {vector} + {lanes} <= {end}; {vector} += {lanes})"):
             self.lines.add(LANES_PRAGMA)
             with self.lines.block(f"for (int64_t lane = 0; lane < {lanes}; lane++)"):
-                self._lane(loop, index, f"{vector} + lane")
+                self._lane_body(loop, index, f"{vector} + lane")
         with self.lines.block(f"for (int64_t lane = 0; {vector} + lane < {end}; lane++)"):
-            self._lane(loop, index, f"{vector} + lane")
+            self._lane_body(loop, index, f"{vector} + lane")
 
-    def _lane(self, loop: ks.For, index: str, text: str) -> None:
+    def _lane_body(self, loop: ks.For, index: str, text: str) -> None:
         """Write the body of a loop for one lane."""
         self.lines.add(f"const int64_t {index} = {text};")
         self.lane = "lane"
@@ -220,15 +220,15 @@ class _CKernelWriter:
         begin, end = self._bound(of.begin), self._bound(of.end)
         head = f"for (int64_t begin{here} = {begin}; begin{here} < {end}; begin{here} += {size})"
         with self.lines.block(head):
-            self._end(here, size, end)
+            self._write_end(here, size, end)
             self._statements(of.body)
 
-    def _end(self, here: str, size: str, limit: str) -> None:
+    def _write_end(self, here: str, size: str, limit: str) -> None:
         """Write the end of a chunk: the smaller of its full length and the loop's end."""
         end = f"begin{here} + {size}"
         self.lines.add(f"const int64_t end{here} = {end} < {limit} ? {end} : {limit};")
 
-    def _lanes(self, lanes: ks.Lanes) -> None:
+    def _lane_loop(self, lanes: ks.Lanes) -> None:
         with self.lines.block(f"for (int64_t lane = 0; lane < {lanes.width}; lane++)"):
             self._statements(lanes.body)
 
@@ -236,7 +236,7 @@ class _CKernelWriter:
         here, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block("for (int64_t chunk = lo; chunk < hi; chunk++)"):
             self.lines.add(f"const int64_t begin{here} = chunk * {size};")
-            self._end(here, size, self._bound(chunks.extent))
+            self._write_end(here, size, self._bound(chunks.extent))
             self._statements(chunks.body)
 
     # Values
@@ -304,13 +304,13 @@ class _CKernelWriter:
             name, c = self._name(register), c_type(register.dtype)
             if register in self.wide:
                 self.lines.add(f"{c} {name}[{self.num_lanes}];")
-                with self._all_lanes():
+                with self._for_all_lanes():
                     self.lines.add(f"{name}[lane] = {value.text};")
             else:
                 self.lines.add(f"{c} {name} = {value.text};")
 
     @contextmanager
-    def _all_lanes(self) -> Iterator[None]:
+    def _for_all_lanes(self) -> Iterator[None]:
         """A context that writes a loop over all lanes."""
         with self.lines.block(f"for (int64_t lane = 0; lane < {self.num_lanes}; lane++)"):
             outer, self.lane = self.lane, "lane"
@@ -318,22 +318,22 @@ class _CKernelWriter:
             self.lane = outer
 
     def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
-        with self._each_lane(statement.accumulator):
+        with self._for_each_lane_if_wide(statement.accumulator):
             accumulator = [self._register(r) for r in statement.accumulator]
-            position = [self._place_in(statement.reduced)] if statement.reduction.needs_position else []
+            position = [self._linear_index(statement.reduced)] if statement.reduction.needs_position else []
             operands = [*accumulator, self._operand(statement.value), *position]
             self._assign(statement.accumulator, self._results(statement.reduction.update, operands))
 
     @contextmanager
-    def _each_lane(self, accumulator: Sequence[Register]) -> Iterator[None]:
+    def _for_each_lane_if_wide(self, accumulator: Sequence[Register]) -> Iterator[None]:
         """A context that writes a loop over lanes, unless one is open or the accumulator is a scalar."""
         if self.lane is None and not self.wide.isdisjoint(accumulator):
-            with self._all_lanes():
+            with self._for_all_lanes():
                 yield
         else:
             yield
 
-    def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> CValue:
+    def _linear_index(self, index: Sequence[tuple[int, LaunchParameter]]) -> CValue:
         """The linear index of the element over the reduced loops."""
         (loop, _), *inner_loops = index
         text = index_name(loop)
@@ -346,7 +346,7 @@ class _CKernelWriter:
             self.lines.add(f"{self._register(register).text} = {value.text};")
 
     def _reduce_combine(self, statement: ks.ReduceCombine) -> None:
-        with self._each_lane(statement.accumulator):
+        with self._for_each_lane_if_wide(statement.accumulator):
             both = [self._register(r) for r in (*statement.accumulator, *statement.other)]
             self._assign(statement.accumulator, self._results(statement.reduction.combine, both))
 
@@ -374,9 +374,11 @@ class _CKernelWriter:
     def _choose(self, choose: ks.Choose) -> None:
         for register in choose.registers:
             self.lines.add(f"{c_type(register.dtype)} {self._name(register)};")
-        self._chosen(choose.registers, self._operand(choose.selector), choose.branches)
+        self._write_branches(choose.registers, self._operand(choose.selector), choose.branches)
 
-    def _chosen(self, registers: Sequence[Register], selector: CValue, branches: Sequence[ks.Branch]) -> None:
+    def _write_branches(
+        self, registers: Sequence[Register], selector: CValue, branches: Sequence[ks.Branch]
+    ) -> None:
         for number, branch in enumerate(branches):
             test = f"!{selector.text}" if selector.dtype is bool_ else f"{selector.text} == {number}"
             last = number + 1 == len(branches)
@@ -420,9 +422,9 @@ class _CKernelWriter:
         return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
     def _element(self, place: Place) -> str:
-        return f"x{place.buffer}[{self._place(place)}]"
+        return f"x{place.buffer}[{self._index(place)}]"
 
-    def _place(self, place: Place) -> str:
+    def _index(self, place: Place) -> str:
         terms = [f"n{place.offset.number}"] if place.offset is not None else []
         begins = {edge.loop: self._bound(edge) for edge in place.begins}
         for loop, stride in place.terms:
@@ -438,7 +440,7 @@ _WRITERS: dict[type, Callable[[_CKernelWriter, Any], None]] = {
     ks.For: _CKernelWriter._for,
     ks.Blocks: _CKernelWriter._blocks,
     ks.StripMinedLoop: _CKernelWriter._strips,
-    ks.Lanes: _CKernelWriter._lanes,
+    ks.Lanes: _CKernelWriter._lane_loop,
     ks.Chunks: _CKernelWriter._chunks,
     ks.Compute: _CKernelWriter._compute,
     ks.Choose: _CKernelWriter._choose,

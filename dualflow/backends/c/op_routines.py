@@ -46,23 +46,23 @@ def op_routine(node: Node) -> OpRoutine | None:
     return None if write is None else write(node)
 
 
-def _around(value: Value, axis: int) -> tuple[int, int, int]:
+def _outer_size_inner(value: Value, axis: int) -> tuple[int, int, int]:
     """The number of elements before an axis, on it and after it."""
     shape = sizes(value)
     axis %= len(shape)
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-def _before(dtype: DType) -> tuple[str, str]:
+def _less(dtype: DType) -> tuple[str, str]:
     """The name and the text of the order of elements, in which nan is the largest."""
     name, c = f"df_before_{type_name(dtype)}", c_type(dtype)
     nan = " || (y != y && x == x)" if dtype.is_floating else ""
     return name, f"static inline bool {name}({c} x, {c} y)\n{{\n    return x < y{nan};\n}}\n"
 
 
-def _ordered(dtype: DType) -> tuple[str, dict[str, str]]:
+def _merge_sort(dtype: DType) -> tuple[str, dict[str, str]]:
     """The name and the functions of the merge sort of positions, which keeps the order of equal elements."""
-    before, order = _before(dtype)
+    before, order = _less(dtype)
     name, c = f"df_ordered_{type_name(dtype)}", c_type(dtype)
     text = f"""\
 /* The positions that sort n elements at distances of `step`; `scratch` has room for two of each. */
@@ -98,7 +98,7 @@ def _sorted(node: Node, axis: int, count: int, element: str) -> OpRoutine:
     """The first ``count`` elements or positions of each row along an axis, in order."""
     (x,) = node.inputs
     out, dtype = node.output.spec.dtype, x.spec.dtype
-    ordered, functions = _ordered(dtype)
+    ordered, functions = _merge_sort(dtype)
     name = f"df_{element}_{type_name(dtype)}"
     result = "positions[i]" if element == "positions" else "row[positions[i] * inner]"
     functions[name] = f"""\
@@ -116,18 +116,18 @@ static void {name}(const {c_type(dtype)} *x, {c_type(out)} *out, int64_t outer, 
     }}
 }}
 """
-    outer, n, inner = _around(x, axis)
+    outer, n, inner = _outer_size_inner(x, axis)
     return OpRoutine(name, functions, (outer, n, inner, count, int(node.attrs["descending"])), 2 * n)
 
 
 def _sort(node: Node) -> OpRoutine:
     axis = node.attrs["axis"]
-    return _sorted(node, axis, _around(node.inputs[0], axis)[1], "sorted")
+    return _sorted(node, axis, _outer_size_inner(node.inputs[0], axis)[1], "sorted")
 
 
 def _argsort(node: Node) -> OpRoutine:
     axis = node.attrs["axis"]
-    return _sorted(node, axis, _around(node.inputs[0], axis)[1], "positions")
+    return _sorted(node, axis, _outer_size_inner(node.inputs[0], axis)[1], "positions")
 
 
 def _top_places(node: Node) -> OpRoutine:
@@ -137,7 +137,7 @@ def _top_places(node: Node) -> OpRoutine:
 def _searchsorted(node: Node) -> OpRoutine:
     rows, values = node.inputs
     dtype, out = rows.spec.dtype, node.output.spec.dtype
-    before, order = _before(dtype)
+    before, order = _less(dtype)
     name, c = f"df_searched_{type_name(dtype)}_{type_name(out)}", c_type(dtype)
     text = f"""\
 /* The index at which each value fits into its sorted row, left or right of equal elements. */
@@ -157,31 +157,36 @@ static void {name}(const {c} *rows, const {c} *values, {c_type(out)} *out, int64
     }}
 }}
 """
-    outer, n, _ = _around(rows, -1)
+    outer, n, _ = _outer_size_inner(rows, -1)
     numbers = (outer, n, sizes(values)[-1], int(node.attrs["side"] == "right"))
     return OpRoutine(name, {before: order, name: text}, numbers)
 
 
-def _along(indices: Value, shape: Sequence[int], axis: int) -> tuple[int, ...] | None:
+def _axis_sizes(indices: Value, shape: Sequence[int], axis: int) -> tuple[int, ...] | None:
     """The sizes of a routine along an axis; None if other axes differ in size, and broadcast."""
     own = list(sizes(indices))
     axis %= len(own)
     if [*own[:axis], *own[axis + 1 :]] != [*shape[:axis], *shape[axis + 1 :]]:
         return None
-    outer, count, inner = _around(indices, axis)
+    outer, count, inner = _outer_size_inner(indices, axis)
     return outer, shape[axis], inner, count
 
 
 def _take_along(node: Node) -> OpRoutine | None:
     x, indices = node.inputs
     return _by_positions(
-        node, x, indices, _along(indices, sizes(x), node.attrs["axis"]), "taken", "to[k] = from[at * inner]"
+        node,
+        x,
+        indices,
+        _axis_sizes(indices, sizes(x), node.attrs["axis"]),
+        "taken",
+        "to[k] = from[at * inner]",
     )
 
 
 def _add_along(node: Node) -> OpRoutine | None:
     indices, updates = node.inputs
-    numbers, dtype = _along(indices, sizes(node.output), node.attrs["axis"]), updates.spec.dtype
+    numbers, dtype = _axis_sizes(indices, sizes(node.output), node.attrs["axis"]), updates.spec.dtype
     add = "to[at * inner] += from[k]"
     if dtype.is_integer:  # without a sign, since overflow of signed integers is undefined
         unsigned = c_type(UNSIGNED[max(dtype.size, 4)])

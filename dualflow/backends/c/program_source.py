@@ -17,9 +17,9 @@ from dualflow.backends.c.capabilities import CAPABILITIES
 from dualflow.backends.c.kernel_source import CKernel, source
 from dualflow.backends.c.names import argument_names, function_name, kernel_name, user_lines
 from dualflow.backends.c.op_routines import op_routine
-from dualflow.backends.c.refused import refuse, require_exportable
 from dualflow.backends.c.sizes import Sizes
 from dualflow.backends.c.support import CSupport
+from dualflow.backends.c.unsupported import require_exportable, unsupported_error
 from dualflow.backends.c.values import CLines, CValue, c_type, literal, type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.records import NamedTuple
@@ -149,11 +149,11 @@ class CProgram:
             condition = f"{x} == {y}" + (f" || {x} == 1" if node.attrs["repeats"] else "")
             self._require(condition, CCheck(node, size_message(node)))
         for span, node in self._span_checks:
-            self._require(self._inside(span), CCheck(node, OUT_OF_BOUNDS))
+            self._require(self._in_bounds_condition(span), CCheck(node, OUT_OF_BOUNDS))
         checks, self.lines = self.lines, lines
         return checks.text
 
-    def _inside(self, span: ElementRange) -> str:
+    def _in_bounds_condition(self, span: ElementRange) -> str:
         """The condition that there are no elements, or all of them are in their buffer."""
         nbytes = self.bounds.nbytes[span.buffer]
         assert nbytes is not None, "all sizes are computed before the program runs"
@@ -251,15 +251,15 @@ class CProgram:
             partials.append(self._in_workspace(start, f"{c_type(dtype)} *"))
             start = _aligned(start + launch.total * launch.partial_size * dtype.size)
         self._reserve(start)
-        self._run(statement, launch, lanes, partials, region, nodes)
+        self._write_kernel_call(statement, launch, lanes, partials, region, nodes)
         if launch.join is not None:
-            self._run(statement, launch.join, lanes, partials, region, nodes)
+            self._write_kernel_call(statement, launch.join, lanes, partials, region, nodes)
 
     def _reserve(self, end: int) -> None:
         """Enlarge the workspace to at least ``end`` bytes."""
         self._scratch = largest(self._scratch, end - self._scratch_start)
 
-    def _run(
+    def _write_kernel_call(
         self,
         statement: LaunchNest,
         launch: KernelLaunch,
@@ -449,7 +449,7 @@ class CProgram:
 
     def _loop(self, loop: RunLoop) -> None:
         if loop.growable or loop.memory.changing_sizes or loop.memory.double_buffers or loop.memory.stacks:
-            raise refuse(loop.node, "its stacks grow while it runs")
+            raise unsupported_error(loop.node, "its stacks grow while it runs")
         self.rows.update({row.buffer: row.dtype for row in loop.memory.rows})
         self._statements(loop.start)
         iteration = f"iteration{loop.trip_count.loop}"

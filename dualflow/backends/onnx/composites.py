@@ -49,26 +49,26 @@ def _op(name: str, doc: str, shape: Callable[..., list[Any]]) -> Op:
     return Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=_KIND)
 
 
-def _pooled(x: Shape, layout: Geometry) -> list[Any]:
+def _pooled_shape(x: Shape, layout: Geometry) -> list[Any]:
     return [x[0], *layout.counts(x[1:-1]), x[-1]]
 
 
 CONVOLUTION: Final = _op(
     "convolution",
     "The products of windows of ``x`` with the filter ``w``.",
-    lambda x, w, geometry, groups: [*_pooled(x, geometry)[:-1], w[-1]],
+    lambda x, w, geometry, groups: [*_pooled_shape(x, geometry)[:-1], w[-1]],
 )
 TRANSPOSED_CONVOLUTION: Final = _op(
     "transposed_convolution",
     "The adjoint of a convolution: each element of ``y`` times the filter, summed where windows overlap.",
     lambda y, w, geometry, output_padding, spatial: [y[0], *spatial, w[-2]],
 )
-MAX_POOL: Final = _op("max_pool", "The maximum of each window.", _pooled)
+MAX_POOL: Final = _op("max_pool", "The maximum of each window.", _pooled_shape)
 MEAN_POOL: Final = _op(
-    "mean_pool", "The mean of the elements of each window that are in the tensor.", _pooled
+    "mean_pool", "The mean of the elements of each window that are in the tensor.", _pooled_shape
 )
 SOFTMAX: Final = _op("softmax", "The softmax over an axis.", lambda x, axis: list(x))
-SUM_POOL: Final = _op("sum_pool", "The sum of each window.", _pooled)
+SUM_POOL: Final = _op("sum_pool", "The sum of each window.", _pooled_shape)
 
 
 def with_composites(graph: Graph) -> Graph:

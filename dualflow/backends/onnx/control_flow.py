@@ -31,17 +31,17 @@ def _cond(w: GraphWriter, node: Node) -> list[Operand]:
         and source.inputs[0].spec.dtype is bool_
     ):
         return _if(w, w.operand(source.inputs[0]), branches[::-1], operands)
-    return _chosen(w, index, 0, branches, operands)
+    return _nested_ifs(w, index, 0, branches, operands)
 
 
-def _chosen(
+def _nested_ifs(
     w: GraphWriter, index: Operand, first: int, branches: Sequence[Graph], operands: Sequence[Operand]
 ) -> list[Operand]:
     """The results of the branch ``index - first`` of ``branches``; of the last one for other indices."""
     if len(branches) == 1:
         return _inlined(w, branches[0], operands)
     is_first = w.scope.add("Equal", index, w.scope.constant(first, index.dtype), dtype=bool_)
-    others = partial(_chosen, index=index, first=first + 1, branches=branches[1:], operands=operands)
+    others = partial(_nested_ifs, index=index, first=first + 1, branches=branches[1:], operands=operands)
     return _if(w, is_first, branches, operands, others)
 
 
@@ -87,7 +87,7 @@ def _loop(w: GraphWriter, node: Node) -> list[Operand]:
     loop = loop_of(node)
     if loop.scanned and loop.condition is None and _is_scan(loop, node):
         return _scan(w, node, loop)
-    return _iterated(w, node, loop)
+    return _write_loop(w, node, loop)
 
 
 def _is_scan(loop: LoopSpec, node: Node) -> bool:
@@ -110,7 +110,7 @@ def _scan(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
     return scan_node(w, step, inputs[: loop.carried], carried, rows, stacked, reverse=loop.reverse)
 
 
-def _iterated(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
+def _write_loop(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
     carried, scanned, invariants = loop.parts(w.operands(node))
     count = _trip_count(w, node, loop)
     keep_going = None

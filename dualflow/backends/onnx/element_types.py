@@ -28,23 +28,23 @@ _NAMES: Final = {
     "string": "STRING",
 }
 
-_ALL: Final = "int32 int64 float16 float32 float64"
-_RUNTIME: Final = {
-    "Where": f"string int8 uint8 uint32 {_ALL}",
-    "Max": f"int8 uint8 uint32 uint64 {_ALL}",
-    "Min": f"int8 uint8 uint32 uint64 {_ALL}",
-    "Pow": _ALL,
-    "ReduceSum": _ALL,
-    "ReduceProd": _ALL,
-    "ReduceMax": f"int8 uint8 {_ALL}",
-    "ReduceMin": f"int8 uint8 {_ALL}",
-    "ArgMax": f"int8 uint8 {_ALL}",
-    "ArgMin": f"int8 uint8 {_ALL}",
-    "CumSum": _ALL,
-    "MatMul": f"uint32 uint64 {_ALL}",
-    "Pad": f"bool int8 uint8 uint32 uint64 {_ALL}",
-    "TopK": f"int8 int16 uint8 {_ALL}",
-    "Expand": f"bool string int8 int16 uint8 uint16 uint32 uint64 {_ALL}",
+_COMMON: Final = "int32 int64 float16 float32 float64"
+_RUNTIME_DTYPES: Final = {
+    "Where": f"string int8 uint8 uint32 {_COMMON}",
+    "Max": f"int8 uint8 uint32 uint64 {_COMMON}",
+    "Min": f"int8 uint8 uint32 uint64 {_COMMON}",
+    "Pow": _COMMON,
+    "ReduceSum": _COMMON,
+    "ReduceProd": _COMMON,
+    "ReduceMax": f"int8 uint8 {_COMMON}",
+    "ReduceMin": f"int8 uint8 {_COMMON}",
+    "ArgMax": f"int8 uint8 {_COMMON}",
+    "ArgMin": f"int8 uint8 {_COMMON}",
+    "CumSum": _COMMON,
+    "MatMul": f"uint32 uint64 {_COMMON}",
+    "Pad": f"bool int8 uint8 uint32 uint64 {_COMMON}",
+    "TopK": f"int8 int16 uint8 {_COMMON}",
+    "Expand": f"bool string int8 int16 uint8 uint16 uint32 uint64 {_COMMON}",
 }
 """The dtypes that ONNX Runtime's CPU kernels support, for ops that don't support all.
 
@@ -95,7 +95,7 @@ def dtype_named(name: str) -> DType:
 
 def runtime_dtype(op_type: str, dtype: DType) -> DType:
     """The dtype in which the runtime computes ``op_type`` of operands of ``dtype``: it, or a wider one."""
-    present = _RUNTIME.get(op_type)
+    present = _RUNTIME_DTYPES.get(op_type)
     if present is None or dtype.name in present.split():
         return dtype
     wider = [name for name in _WIDER.get(dtype.name, ()) if name in present.split()]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from dualflow.backends.onnx.element_types import element_type
-from dualflow.backends.onnx.refused import refuse
 from dualflow.backends.onnx.scalar_nodes import ScalarNodes
 from dualflow.backends.onnx.scope import Operand
+from dualflow.backends.onnx.unsupported import unsupported_error
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalar_functions import function_of
@@ -23,14 +23,14 @@ def _elementwise(w: GraphWriter, node: Node) -> Operand:
     function, shape = function_of(node), sizes_of(node.output)
     nodes = ScalarNodes(w.scope, lambda axis: w.positions(axis, shape))
     (result,) = evaluate(function, nodes, w.operands(node))
-    return result if _fills(function, node, shape) else _expanded(w, result, shape)
+    return result if _has_full_shape(function, node, shape) else _expanded(w, result, shape)
 
 
 def _expanded(w: GraphWriter, x: Operand, shape: Sequence[int]) -> Operand:
     return w.scope.compute("Expand", x, others=[w.sizes.vector(shape)])
 
 
-def _fills(function: ScalarFunction, node: Node, shape: Sequence[int]) -> bool:
+def _has_full_shape(function: ScalarFunction, node: Node, shape: Sequence[int]) -> bool:
     """Whether the result has the op's shape, to which all inputs broadcast.
 
     If it depends on some of them only, each axis must be that of an input or of positions.
@@ -38,7 +38,7 @@ def _fills(function: ScalarFunction, node: Node, shape: Sequence[int]) -> bool:
     inputs, axes = _dependencies(function)
     if len(inputs) == len(node.inputs) and inputs:
         return True
-    operands = [_written_sizes(node.inputs[i]) for i in inputs]
+    operands = [_sizes_before_expand(node.inputs[i]) for i in inputs]
     operands += [(*[1] * axis, shape[axis], *[1] * (len(shape) - axis - 1)) for axis in axes]
     filled = set[int]()
     for sizes in operands:
@@ -47,7 +47,7 @@ def _fills(function: ScalarFunction, node: Node, shape: Sequence[int]) -> bool:
     return len(filled) == len(shape)
 
 
-def _written_sizes(value: Value) -> tuple[int, ...]:
+def _sizes_before_expand(value: Value) -> tuple[int, ...]:
     """The sizes of an operand, which is not expanded for elementwise ops."""
     while value.node is not None and value.node.op is WITH_SHAPE:
         value = value.node.inputs[0]
@@ -87,7 +87,7 @@ def _sizes(w: GraphWriter, node: Node) -> Operand:
 def _bitcast(w: GraphWriter, node: Node) -> Operand:
     (x,), dtype = w.operands(node), node.output.spec.dtype
     if x.dtype.size != dtype.size:
-        raise refuse(node, "ONNX reads bits as numbers of the same size only")
+        raise unsupported_error(node, "ONNX reads bits as numbers of the same size only")
     return w.scope.add("BitCast", x, dtype=dtype, to=element_type(dtype))
 
 

@@ -62,7 +62,7 @@ def onnx_model(
         shared.unique(name)
     writer.write(graph)
     names = [*outputs, *[f"{writer.operand(u.input).name}_updated" for u in graph.updates]]
-    results = _results(writer, graph, names)
+    results = _name_results(writer, graph, names)
     dimensions = _dimension_names(writer, graph)
     inputs = [*graph.arguments, *[update.input for update in graph.updates]]
     nodes = live_nodes(writer.scope.nodes, results)
@@ -87,7 +87,7 @@ def argument_names(graph: Graph) -> list[str]:
     return [(v.spec.name or f"input_{i}").removesuffix(":0") for i, v in enumerate(graph.arguments)]
 
 
-def _results(writer: GraphWriter, graph: Graph, names: Sequence[str]) -> list[str]:
+def _name_results(writer: GraphWriter, graph: Graph, names: Sequence[str]) -> list[str]:
     """Give the results of the graph their names.
 
     The node that computes a result is renamed. A result that is also an input, a constant or another result

@@ -10,13 +10,15 @@ from dualflow.backends.onnx.export import PRODUCER
 from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import FailedPreconditionError, InternalError, InvalidArgumentError
 
-_MOST_BYTES: Final = (1 << 31) - 1
+_MAX_PROTOBUF_BYTES: Final = (1 << 31) - 1
 """The largest size of a protobuf message in bytes."""
-_HEAD: Final = 64
+_HEADER_BYTES: Final = 64
 """The producer's name is within this number of bytes at the beginning of a file."""
 
 
-def write_model(model: onnx.ModelProto, path: str, *, force: bool, largest: int = _MOST_BYTES) -> list[str]:
+def write_model(
+    model: onnx.ModelProto, path: str, *, force: bool, largest: int = _MAX_PROTOBUF_BYTES
+) -> list[str]:
     """Check ``model`` and write it to ``path``; returns the path in a list.
 
     Args:
@@ -53,6 +55,6 @@ def _is_exported(path: str) -> bool:
     """Whether there is no file at ``path``, or an exported model."""
     try:
         with open(path, "rb") as file:
-            return PRODUCER.encode() in file.read(_HEAD)
+            return PRODUCER.encode() in file.read(_HEADER_BYTES)
     except FileNotFoundError:
         return True

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.backends.onnx.element_types import INT64, runtime_dtype
-from dualflow.backends.onnx.refused import refuse, require_order
 from dualflow.backends.onnx.scope import Operand
+from dualflow.backends.onnx.unsupported import require_order, unsupported_error
 from dualflow.backends.onnx.views import part
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
 from dualflow.core.dtypes import bool_
@@ -120,7 +120,7 @@ def _scatter(w: GraphWriter, node: Node) -> Operand:
     positions = w.scope.cast(indices, INT64)
     if "axis" not in node.attrs:
         if type(indices_shape[-1]) is int and not indices_shape[-1]:
-            raise refuse(node, "its index vectors are empty")
+            raise unsupported_error(node, "its index vectors are empty")
         return w.scope.add("ScatterND", target, positions, updates, reduction=reduction)
     # ScatterND indexes the first axis: axis is moved there in target and updates, and back in the result
     axis, rank, index_rank = node.attrs["axis"], len(shape), len(indices_shape)

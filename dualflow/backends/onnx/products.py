@@ -13,8 +13,8 @@ from dualflow.backends.onnx.composites import (
     SUM_POOL,
     TRANSPOSED_CONVOLUTION,
 )
-from dualflow.backends.onnx.refused import refuse
 from dualflow.backends.onnx.scope import Operand
+from dualflow.backends.onnx.unsupported import unsupported_error
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
 from dualflow.core.dtypes import float32, int32, uint8
 from dualflow.graph.ir import Node
@@ -68,11 +68,11 @@ def _integer_product(w: GraphWriter, node: Node) -> Operand:
 
 def _determinant(w: GraphWriter, node: Node) -> Operand:
     if node.attrs["log"] or node.output.spec.dtype is not float32:
-        raise refuse(node, "ONNX Runtime has determinants of float32, and no logarithm of them")
+        raise unsupported_error(node, "ONNX Runtime has determinants of float32, and no logarithm of them")
     return w.scope.add("Det", *w.operands(node))
 
 
-def _channels_second(w: GraphWriter, x: Operand, axes: int) -> Operand:
+def _channels_first(w: GraphWriter, x: Operand, axes: int) -> Operand:
     return w.transposed(x, (0, axes + 1, *range(1, axes + 1)))
 
 
@@ -80,7 +80,7 @@ def _channels_last(w: GraphWriter, x: Operand, axes: int) -> Operand:
     return w.transposed(x, (0, *range(2, axes + 2), 1))
 
 
-def _layout(geometry: Geometry) -> dict[str, Any]:
+def _window_attrs(geometry: Geometry) -> dict[str, Any]:
     """The attributes of windows in ONNX, without those that have the default value."""
     attrs: dict[str, Any] = {"kernel_shape": list(geometry.size)}
     if set(geometry.strides) != {1}:
@@ -95,35 +95,35 @@ def _layout(geometry: Geometry) -> dict[str, Any]:
 
 def _convolution(w: GraphWriter, node: Node) -> Operand:
     (x, kernel), geometry = w.operands(node), node.attrs["geometry"]
-    axes, attrs = len(geometry.size), _layout(geometry)
+    axes, attrs = len(geometry.size), _window_attrs(geometry)
     groups = node.attrs["groups"]
     if groups > 1:
         attrs["group"] = groups
     kernel = w.transposed(kernel, (axes + 1, axes, *range(axes)))
-    result = w.scope.add("Conv", _channels_second(w, x, axes), kernel, **attrs)
+    result = w.scope.add("Conv", _channels_first(w, x, axes), kernel, **attrs)
     return _channels_last(w, result, axes)
 
 
 def _transposed_convolution(w: GraphWriter, node: Node) -> Operand:
     (y, kernel), geometry = w.operands(node), node.attrs["geometry"]
-    axes, attrs = len(geometry.size), _layout(geometry)
+    axes, attrs = len(geometry.size), _window_attrs(geometry)
     if any(node.attrs["output_padding"]):
         attrs["output_padding"] = list(node.attrs["output_padding"])
     kernel = w.transposed(kernel, (axes + 1, axes, *range(axes)))
-    result = w.scope.add("ConvTranspose", _channels_second(w, y, axes), kernel, **attrs)
+    result = w.scope.add("ConvTranspose", _channels_first(w, y, axes), kernel, **attrs)
     return _channels_last(w, result, axes)
 
 
 def _max_pool(w: GraphWriter, node: Node) -> Operand:
-    return _pooled(w, node, "MaxPool", {})
+    return _write_pooling(w, node, "MaxPool", {})
 
 
 def _mean_pool(w: GraphWriter, node: Node) -> Operand:
-    return _pooled(w, node, "AveragePool", {})
+    return _write_pooling(w, node, "AveragePool", {})
 
 
 def _sum_pool(w: GraphWriter, node: Node) -> Operand:
-    mean = _pooled(w, node, "AveragePool", {"count_include_pad": 1})
+    mean = _write_pooling(w, node, "AveragePool", {"count_include_pad": 1})
     count = math.prod(node.attrs["layout"].size)
     return w.scope.add("Mul", mean, w.scope.constant(count, mean.dtype))
 
@@ -132,11 +132,11 @@ def _softmax(w: GraphWriter, node: Node) -> Operand:
     return w.scope.add("Softmax", *w.operands(node), axis=node.attrs["axis"])
 
 
-def _pooled(w: GraphWriter, node: Node, op_type: str, attrs: dict[str, Any]) -> Operand:
+def _write_pooling(w: GraphWriter, node: Node, op_type: str, attrs: dict[str, Any]) -> Operand:
     layout = node.attrs["layout"]
     axes = len(layout.size)
-    x = _channels_second(w, w.operand(node.inputs[0]), axes)
-    return _channels_last(w, w.scope.add(op_type, x, **_layout(layout), **attrs), axes)
+    x = _channels_first(w, w.operand(node.inputs[0]), axes)
+    return _channels_last(w, w.scope.add(op_type, x, **_window_attrs(layout), **attrs), axes)
 
 
 RULES: Final[Rules] = {

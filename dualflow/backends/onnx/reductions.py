@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.backends.onnx.element_types import INT64
-from dualflow.backends.onnx.refused import refuse, require_order
 from dualflow.backends.onnx.scalar_nodes import ScalarNodes
 from dualflow.backends.onnx.scan_node import scan_node
 from dualflow.backends.onnx.scope import Operand
+from dualflow.backends.onnx.unsupported import require_order, unsupported_error
 from dualflow.backends.onnx.writer import GraphWriter, Rule, Rules, sizes_of
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -35,7 +35,7 @@ def _reduce(w: GraphWriter, node: Node) -> Operand:
     op_type = None if combination is None else _REDUCTIONS.get(combination)
     (x,) = w.operands(node)
     if op_type is None:
-        raise refuse(node, "ONNX has no such reduction")
+        raise unsupported_error(node, "ONNX has no such reduction")
     if op_type in ("ReduceMax", "ReduceMin"):
         require_order(node, node.inputs[0])
     axes = node.attrs["axis"]
@@ -51,7 +51,7 @@ def _combination(functions: ReductionFunctions) -> ScalarOp | None:
     return combine.instructions[0].op if is_plain else None
 
 
-def _position(op_type: str) -> Rule:
+def _argmax_or_argmin(op_type: str) -> Rule:
     def rule(w: GraphWriter, node: Node) -> Operand:
         (x,), (axis,) = w.operands(node), node.attrs["axis"]
         require_order(node, node.inputs[0])
@@ -70,7 +70,7 @@ def _cumsum(w: GraphWriter, node: Node) -> Operand:
     return w.scope.compute("CumSum", x, others=[axis], **flags)
 
 
-def _running(w: GraphWriter, node: Node) -> Operand:
+def _cumulative(w: GraphWriter, node: Node) -> Operand:
     """A running reduction as a Scan, whose state is the accumulator."""
     functions, attrs = reduction_of(node), node.attrs
     value, axis = node.inputs[0], attrs["axis"]
@@ -97,8 +97,8 @@ def _running(w: GraphWriter, node: Node) -> Operand:
 
 RULES: Final[Rules] = {
     Reduce: _reduce,
-    ARGMAX: _position("ArgMax"),
-    ARGMIN: _position("ArgMin"),
+    ARGMAX: _argmax_or_argmin("ArgMax"),
+    ARGMIN: _argmax_or_argmin("ArgMin"),
     CUMSUM: _cumsum,
-    Scan: _running,
+    Scan: _cumulative,
 }

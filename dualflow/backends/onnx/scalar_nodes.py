@@ -21,7 +21,7 @@ _ALSO_IN_FLOAT64: Final = frozenset({"Exp", "Log", "Sqrt", "Sin", "Cos", "Tanh",
 """The functions that ONNX Runtime supports in float64 as well."""
 
 
-def _same(op_type: str) -> Callable[..., Operand]:
+def _op(op_type: str) -> Callable[..., Operand]:
     def method(self: ScalarNodes, *operands: Operand) -> Operand:
         return self.scope.compute(op_type, *operands)
 
@@ -116,7 +116,7 @@ class ScalarNodes:
         """The sum; of strings, the joined string."""
         return self.scope.add("StringConcat" if x.dtype.is_string else "Add", x, y)
 
-    subtract, divide, quotient = _same("Sub"), _same("Div"), _same("Div")
+    subtract, divide, quotient = _op("Sub"), _op("Div"), _op("Div")
 
     def multiply(self, x: Operand, y: Operand) -> Operand:
         """The product; of bools, their conjunction."""
@@ -166,7 +166,7 @@ class ScalarNodes:
         """Whether ``x`` is neither infinite nor nan."""
         return self.invert(self.bitwise_or(self.isnan(x), self.isinf(x)))
 
-    abs, floor, ceil, round = _same("Abs"), _same("Floor"), _same("Ceil"), _same("Round")
+    abs, floor, ceil, round = _op("Abs"), _op("Floor"), _op("Ceil"), _op("Round")
 
     def sign(self, x: Operand) -> Operand:
         """-1, 0 or 1; nan for nan."""
@@ -206,8 +206,8 @@ class ScalarNodes:
 
     # Functions
 
-    exp, log, sqrt = _same("Exp"), _same("Log"), _same("Sqrt")
-    sin, cos, tanh, sigmoid = _same("Sin"), _same("Cos"), _same("Tanh"), _same("Sigmoid")
+    exp, log, sqrt = _op("Exp"), _op("Log"), _op("Sqrt")
+    sin, cos, tanh, sigmoid = _op("Sin"), _op("Cos"), _op("Tanh"), _op("Sigmoid")
     asin, acos = _function("Asin", ScalarOp.ASIN), _function("Acos", ScalarOp.ACOS)
     atan, erf = _function("Atan", ScalarOp.ATAN), _function("Erf", ScalarOp.ERF)
     sinh, cosh = _function("Sinh", ScalarOp.SINH), _function("Cosh", ScalarOp.COSH)

@@ -16,8 +16,8 @@ from dualflow.core.records import NamedTuple
 Array = np.ndarray[Any, Any]
 
 OPSET: Final = 20
-"""The opset version of models; a later one if they have an op of ``_LATER``."""
-_LATER: Final = {"BitCast": 26}
+"""The opset version of models; a later one if they have an op of ``_MIN_OPSETS``."""
+_MIN_OPSETS: Final = {"BitCast": 26}
 """Ops that later opsets added, with the opset."""
 
 
@@ -131,7 +131,7 @@ class OnnxScope:
         )
         self.nodes.append(node)
         self._computed.update(x.name for x in outputs)
-        self.shared.opset = max(self.shared.opset, _LATER.get(op_type, OPSET))
+        self.shared.opset = max(self.shared.opset, _MIN_OPSETS.get(op_type, OPSET))
         return outputs
 
     def add(

@@ -55,7 +55,7 @@ class OnnxSizes:
         """A size as a vector of one int64."""
         if not isinstance(size, SymInt):
             return self.scope.ints(size)
-        known = self._known(size)
+        known = self._cached(size)
         if known is None:
             value = size.compute(
                 lambda factor: _Node(self.scope, self._variable(factor)), _Maths(self.scope), self._factors
@@ -63,7 +63,7 @@ class OnnxSizes:
             known = self._computed[size] = value.operand
         return known
 
-    def _known(self, size: SymInt) -> Operand | None:
+    def _cached(self, size: SymInt) -> Operand | None:
         operand = self._computed.get(size)
         if (
             operand is not None
@@ -71,7 +71,7 @@ class OnnxSizes:
             or not self._variables.keys().isdisjoint(size_variables(size))
         ):
             return operand
-        return self._outer._known(size)
+        return self._outer._cached(size)
 
     def vector(self, sizes: Sequence[int]) -> Operand:
         """Sizes as a vector of int64."""

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.backends.onnx.element_types import INT64
-from dualflow.backends.onnx.refused import refuse
 from dualflow.backends.onnx.scope import Operand
+from dualflow.backends.onnx.unsupported import unsupported_error
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
 from dualflow.core.dtypes import bool_
 from dualflow.graph.ir import Node
@@ -33,7 +33,7 @@ def _reshape(w: GraphWriter, node: Node) -> Operand:
 def _view(w: GraphWriter, node: Node) -> Operand:
     """The view of an op without a rule of its own: a reshape, if it keeps all elements in order."""
     if row_major(node.output) is node.output:
-        raise refuse(node, "its view of the elements has no ONNX form")
+        raise unsupported_error(node, "its view of the elements has no ONNX form")
     return _reshape(w, node)
 
 

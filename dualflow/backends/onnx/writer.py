@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.backends.onnx.element_types import INT64, has_element_type
-from dualflow.backends.onnx.refused import refuse
 from dualflow.backends.onnx.scope import OnnxScope, Operand
 from dualflow.backends.onnx.sizes import AxisOf, OnnxSizes
+from dualflow.backends.onnx.unsupported import unsupported_error
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.ops.op_kinds import Elementwise
@@ -89,10 +89,10 @@ class GraphWriter:
     def _write_node(self, node: Node) -> None:
         for value in (*node.inputs, *node.outputs):
             if not has_element_type(value.spec.dtype):
-                raise refuse(node, f"ONNX has no ops on {value.spec.dtype.name}")
+                raise unsupported_error(node, f"ONNX has no ops on {value.spec.dtype.name}")
         rule = self.rules.get(node.op) or self.rules.get(type(node.op.kind))
         if rule is None:
-            raise refuse(node, "ONNX has no such op")
+            raise unsupported_error(node, "ONNX has no such op")
         self.scope.label = (_line(node.origin), node.op.name)
         result = rule(self, node)
         operands = [result] if isinstance(result, Operand) else result

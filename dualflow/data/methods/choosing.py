@@ -83,7 +83,7 @@ class ChoosingMethods(DatasetBase):
             raise DTypeError(
                 f"choice_dataset must be a dataset of int64 scalars, not {choice_dataset!r}.{here()}"
             )
-        return cls._chosen(datasets, choice_dataset.stage, stop_on_empty_dataset)
+        return cls._choose(datasets, choice_dataset.stage, stop_on_empty_dataset)
 
     @classmethod
     @entry
@@ -137,10 +137,10 @@ class ChoosingMethods(DatasetBase):
             )
         rows = RandomRows(_seeds(seed), tuple(probabilities))
         choices = RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64)))
-        return cls._chosen(datasets, choices, stop_on_empty_dataset)
+        return cls._choose(datasets, choices, stop_on_empty_dataset)
 
     @classmethod
-    def _chosen(cls, datasets: Sequence[Any], choices: Stage, stop: bool) -> Any:
+    def _choose(cls, datasets: Sequence[Any], choices: Stage, stop: bool) -> Any:
         if not datasets:
             raise InvalidArgumentError(f"There is no dataset to choose from: `datasets` is empty.{here()}")
         for dataset in datasets:

@@ -172,8 +172,8 @@ class CompiledGraph:
         if self._requested.memory_budget is None:
             return None
         if self.serves_all_sizes:
-            assert self._symbolic is not None, "it is one program for all sizes"
-            return self._symbolic.rematerialised
+            assert self._symbolic_program is not None, "it is one program for all sizes"
+            return self._symbolic_program.rematerialised
         plan: WithinBudget = self._memory_planner.keep_budget(
             self._after_passes, self.options, self.backend, {}
         )
@@ -183,9 +183,9 @@ class CompiledGraph:
     def _memory_planner(self) -> Any:
         """The module ``memory_budget``; raises an error if the graph can't be planned."""
         budgets = imported("dualflow.function.calls.memory_budget")
-        sized = self._sized if self._data_sized_node is not None else self.graph
+        sized = self._graph_with_symbolic_sizes if self._first_data_dependent_node is not None else self.graph
         if self._strings or sized is None or computes_sizes(sized):
-            budgets.refuse_unknown(self.graph, self._data_sized_node)
+            budgets.refuse_unknown(self.graph, self._first_data_dependent_node)
         return budgets
 
     def memory(self, inputs: Sequence[Any] = ()) -> MemoryReport:
@@ -208,15 +208,15 @@ class CompiledGraph:
         It is one node, which NumPy runs, if sizes depend on data and no native code serves all sizes. For a
         graph with strings only dead code is eliminated.
         """
-        graph, cause = self.graph, self._data_sized_node
+        graph, cause = self.graph, self._first_data_dependent_node
         if self._strings:
             return eliminate_dead_code(drop_assignments(graph))
-        if self._sizes_vary and self._symbolic is not None:
-            return self._symbolic.graph
+        if self._sizes_vary and self._symbolic_program is not None:
+            return self._symbolic_program.graph
         if cause is not None:
-            if self._sized is None or has_symbolic_sizes(self._sized):
+            if self._graph_with_symbolic_sizes is None or has_symbolic_sizes(self._graph_with_symbolic_sizes):
                 return as_one_node(graph, cause)
-            graph = self._sized
+            graph = self._graph_with_symbolic_sizes
         if self.options.checking:
             check = import_module("dualflow.graph.passes.fusion_check")
             check.require_legal_kernels(graph, self.options)
@@ -229,7 +229,7 @@ class CompiledGraph:
         return optimise(graph, self.options, passes=passes)
 
     @computed_once(_compiling)
-    def _data_sized_node(self) -> Node | None:
+    def _first_data_dependent_node(self) -> Node | None:
         """The first node of which a size depends on data; None if there is none."""
         return sized_by_data(self.graph)
 
@@ -237,10 +237,12 @@ class CompiledGraph:
     def _sizes_vary(self) -> bool:
         """Whether a size depends on data, or on the arguments of a call."""
         has_open_inputs = not all(v.spec.shape.is_static for v in self.graph.inputs)
-        return has_open_inputs or self._data_sized_node is not None or has_symbolic_sizes(self.graph)
+        return (
+            has_open_inputs or self._first_data_dependent_node is not None or has_symbolic_sizes(self.graph)
+        )
 
     @computed_once(_compiling)
-    def _sized(self) -> Graph | None:
+    def _graph_with_symbolic_sizes(self) -> Graph | None:
         """The graph with symbolic sizes instead of dynamic ones.
 
         None if no expression describes one of the sizes.
@@ -255,17 +257,17 @@ class CompiledGraph:
             return None
 
     @computed_once(_compiling)
-    def _symbolic(self) -> SymbolicProgram | None:
+    def _symbolic_program(self) -> SymbolicProgram | None:
         """The graph with symbolic sizes, optimised and compiled; None if no one program serves all sizes."""
         if (
             not self.options.capabilities.symbolic_sizes
-            or self._sized is None
-            or not has_symbolic_sizes(self._sized)
+            or self._graph_with_symbolic_sizes is None
+            or not has_symbolic_sizes(self._graph_with_symbolic_sizes)
         ):
             return None
         try:
             with collection_paused():
-                graph, plan = self._optimise(self._sized), None
+                graph, plan = self._optimise(self._graph_with_symbolic_sizes), None
                 if self._requested.memory_budget is not None:
                     budgets = self._memory_planner
                     plan = budgets.guarded_budget(graph, self.options, self.backend, self._call_sizes)
@@ -283,7 +285,7 @@ class CompiledGraph:
 
         Otherwise it is recorded and compiled anew for the sizes of each call.
         """
-        return not self._strings and self._sizes_vary and self._symbolic is not None
+        return not self._strings and self._sizes_vary and self._symbolic_program is not None
 
     @property
     def backend(self) -> Backend:
@@ -298,8 +300,8 @@ class CompiledGraph:
     @property
     def without_symbolic_sizes(self) -> Graph:
         """The graph after all passes; if it has symbolic sizes, the trace as one node that NumPy runs."""
-        if self._data_sized_node is not None and self._symbolic is not None:
-            return as_one_node(self.graph, self._data_sized_node)
+        if self._first_data_dependent_node is not None and self._symbolic_program is not None:
+            return as_one_node(self.graph, self._first_data_dependent_node)
         return self.optimised
 
     @computed_once(_compiling)
@@ -312,8 +314,8 @@ class CompiledGraph:
         began = time.perf_counter()
         with span("compile", self.graph.name), collection_paused():
             backend, graph = self.backend, self.optimised
-            if self._sizes_vary and self._symbolic is not None:
-                executable = self._symbolic.executable
+            if self._sizes_vary and self._symbolic_program is not None:
+                executable = self._symbolic_program.executable
             else:
                 with unforkable():  # a child process would inherit locks of imports and of the compiler
                     executable = backend.build(graph, self.options)

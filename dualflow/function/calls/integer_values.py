@@ -129,7 +129,7 @@ def _computed(node: Node, inputs: list[Array]) -> Array | None:
     function, operands = function_of(node), np.broadcast_arrays(*inputs)
     for position in np.ndindex(shape):
         (element,) = evaluate(function, _SYMBOLIC_INTEGERS, [x[position] for x in operands])
-        out[position] = _checked(element)
+        out[position] = _require_integer(element)
     return out
 
 
@@ -143,7 +143,7 @@ def _reduced(node: Node, x: Array) -> Array | None:
         operands = [*accumulator, element, i] if steps.needs_position else [*accumulator, element]
         accumulator = evaluate(steps.update, _SYMBOLIC_INTEGERS, operands)
     out: Array = np.empty(_shape(node), _OBJECT)
-    (out[...],) = map(_checked, evaluate(steps.finalize, _SYMBOLIC_INTEGERS, accumulator))
+    (out[...],) = map(_require_integer, evaluate(steps.finalize, _SYMBOLIC_INTEGERS, accumulator))
     return out
 
 
@@ -151,7 +151,7 @@ def _shape(node: Node) -> tuple[int, ...]:
     return tuple(node.output.spec.shape)  # type: ignore[arg-type]  # small: the sizes are numbers
 
 
-def _checked(x: object) -> Any:
+def _require_integer(x: object) -> Any:
     if not isinstance(x, SymInt) and type(x) is not int:
         raise TypeError("no integer")
     return x

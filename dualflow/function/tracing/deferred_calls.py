@@ -128,7 +128,7 @@ def defer(
 
     arguments = (tuple(args), dict(kwargs))
     leaves = list(_leaves(arguments))
-    if not any(isinstance(x, AbstractTensor) for x in leaves) or any(map(_is_foreign, leaves)):
+    if not any(isinstance(x, AbstractTensor) for x in leaves) or any(map(_may_hide_tensors, leaves)):
         return None
     call = DeferredCall(function, *_map_leaves(arguments, separate))
     if any(x.shape is UNKNOWN_RANK for x in tensors):
@@ -137,9 +137,9 @@ def defer(
     is_open = not all(x.shape.is_static for x in tensors)
     for integers in [{}, symbolic] if is_open and symbolic else [{}] if is_open else [symbolic]:
         if integers or is_open:
-            results = _results(call._replace(integers=integers), tensors)
+            results = _infer_results(call._replace(integers=integers), tensors)
             if results is not None:
-                return _deferred(call._replace(integers=integers), tensors, results)
+                return _deferred_node(call._replace(integers=integers), tensors, results)
     return None
 
 
@@ -161,7 +161,7 @@ def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def _is_foreign(leaf: Any) -> bool:
+def _may_hide_tensors(leaf: Any) -> bool:
     """Whether a leaf may contain tensors of this trace that :func:`defer` can't find in it."""
     return isinstance(leaf, AbstractComposite) or (
         callable(leaf) and not isinstance(leaf, (type, np.generic))
@@ -180,7 +180,7 @@ def _may_be_sizes(x: Any) -> bool:
     return few and x.dtype in (int32, int64)
 
 
-def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
+def _infer_results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
     """The results of a call; None if it fails for all numbers, or is no pure function of tensors."""
     constants = set(_constants(call, tensors))
     largest = 2 * max(constants, default=0)
@@ -191,7 +191,7 @@ def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
                 _trace_probe(call, tensors, SizeProbe((number,), data), pinned)
                 for data, number in enumerate(pair, start=1)
             ]
-            if first is not None and second is not None and _are_alike(first, second, pinned):
+            if first is not None and second is not None and _differ_in_sizes_only(first, second, pinned):
                 if any(depends_on_data(tensors[i]._value) for i in call.integers):
                     return _merge_probes(first, second, None)
                 results = _merge_probes(first, second, set(pinned.values()))
@@ -227,7 +227,7 @@ def _open_varying_sizes(
         if not _has_static_sizes(results):
             break
         others = _trace_probe(call, tensors, probe, pinned)
-        if others is not None and _are_alike(results, others, pinned):
+        if others is not None and _differ_in_sizes_only(results, others, pinned):
             results = _merge_probes(results, others, set())
     return results
 
@@ -237,7 +237,7 @@ def _has_static_sizes(results: _Results) -> bool:
     return any(n is not None for spec in results.specs for n in spec.shape)
 
 
-def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) -> bool:
+def _differ_in_sizes_only(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) -> bool:
     """Whether two results differ in sizes only, and the number of tensors doesn't depend on a pinned size."""
     kinds = [[(len(x.shape), x.dtype) for x in results.specs] for results in (a, b)]
     counted = len(a.specs) > 1 and len(a.specs) in pinned.values()
@@ -318,7 +318,7 @@ def _merge_probes(first: _Results, second: _Results, pinned: set[int] | None) ->
     return _Results(first.structure, first.present, tuple(specs))
 
 
-def _deferred(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> Any:
+def _deferred_node(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> Any:
     """The symbolic results of a node that runs ``call`` when sizes are known."""
     order = [i for i in range(len(tensors)) if i not in call.integers] + list(call.integers)
 
@@ -329,7 +329,7 @@ def _deferred(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> 
         except DualflowError as error:
             named_error(error, call.function)
             raise
-        _check(call, _Results(structure, present, tuple([x.spec for x in tensors])), results)
+        _check_results(call, _Results(structure, present, tuple([x.spec for x in tensors])), results)
         return tensors
 
     attrs = {"compute": compute, "result": lambda *specs: results.specs, "integers": len(call.integers)}
@@ -340,13 +340,13 @@ def _deferred(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> 
     )
 
 
-def _check(call: DeferredCall, actual: _Results, inferred: _Results) -> None:
+def _check_results(call: DeferredCall, actual: _Results, inferred: _Results) -> None:
     """Raise an error if the results of a run do not fit those that were inferred from examples."""
     if actual[:2] != inferred[:2]:
         raise InternalError(f"{call.function} returned another structure for the sizes of a call")
     for spec, expected in zip(actual.specs, inferred.specs, strict=True):
         if not expected.is_compatible_with(spec):
             raise InvalidArgumentError(
-                f"{call.function.__name__} was traced with dynamic sizes for results of {expected}; it gives "
+                f"{call.function.__name__} was traced with dynamic sizes for results of {expected}; one is "
                 f"{spec}; give known shapes."
             )

@@ -24,7 +24,7 @@ from dualflow.sizes.symbolic_sizes import SymInt
 
 _LARGEST_POWER: Final = 4
 _STRICT: Final = (operator.lt, operator.gt)
-_AS_WRITTEN: Final = (operator.lt, operator.ge)
+_LESS_FIRST: Final = (operator.lt, operator.ge)
 """The relations that are ``x < y`` or its negation; the others are ``y < x`` or its negation."""
 
 
@@ -98,7 +98,7 @@ class GuardedSize(GuardedNumber):
         size = self._size_of(other)
         if size is None:
             return method(self, other) if _is_array(other) else _exactly(relation, self, other)
-        x, y = (self._size, size) if relation in _AS_WRITTEN else (size, self._size)
+        x, y = (self._size, size) if relation in _LESS_FIRST else (size, self._size)
         return self._scope.less(x, y) if relation in _STRICT else not self._scope.less(x, y)
 
     # arithmetic

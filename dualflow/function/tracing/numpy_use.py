@@ -22,7 +22,7 @@ _NEXT_BEST: Final = "hand the values to NumPy with df.numpy_function"
 
 def instead_of_call(frame: FrameType | None) -> str:
     """The advice for the NumPy function that runs in ``frame``, or is called from there."""
-    name = _called(frame)
+    name = _numpy_function_on_stack(frame)
     if name is None:
         return f"use df's functions, or {_NEXT_BEST}"
     advice = replacement(name)
@@ -46,7 +46,7 @@ def replacement(name: str) -> str | None:
     return advice.removesuffix(".") if advice.startswith("use ") else None
 
 
-def _called(frame: FrameType | None) -> str | None:
+def _numpy_function_on_stack(frame: FrameType | None) -> str | None:
     """The name of the outermost NumPy function on the call stack, or in the source line.
 
     None if there is none.
@@ -57,7 +57,7 @@ def _called(frame: FrameType | None) -> str | None:
         if file.startswith(_NUMPY):
             name = frame.f_code.co_name
         elif not file.startswith(PACKAGE):
-            return name or _called_in(frame)
+            return name or _called_function(frame)
         elif name is None:
             name = _name_of(frame.f_locals.get("function"))  # converted code calls through this package
         frame = frame.f_back
@@ -69,7 +69,7 @@ def _name_of(function: Any) -> str | None:
     return getattr(function, "__name__", None) if module.partition(".")[0] == "numpy" else None
 
 
-def _called_in(frame: FrameType) -> str | None:
+def _called_function(frame: FrameType) -> str | None:
     """The name of the function that a line of Python is calling."""
     place = _position(frame.f_code, frame.f_lasti)
     if place is None:

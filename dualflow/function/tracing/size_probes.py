@@ -41,7 +41,7 @@ class SizeProbe:
     def __init__(self, numbers: Sequence[int], data: int = 1) -> None:
         self._numbers = numbers
         self._data = data
-        self._places: dict[tuple[Value, int], int] = {}
+        self._order: dict[tuple[Value, int], int] = {}
 
     def shape(self, value: Value) -> Shape:
         """The shape of ``value``."""
@@ -93,7 +93,7 @@ class SizeProbe:
     def _size(self, value: Value, axis: int, size: Dim) -> int:
         if size is not None:
             return size
-        place = self._places.setdefault((value, axis), len(self._places))
+        place = self._order.setdefault((value, axis), len(self._order))
         return self._numbers[place % len(self._numbers)]
 
 

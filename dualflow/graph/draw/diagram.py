@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Kind = OneOf[
     "input", "variable", "op", "effect", "kernel", "control", "group", "update", "result", "reference"
 ]
-_LONGEST = 40
+_MAX_LINE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +105,15 @@ class _Drawing:
         self._variables = variables
         self._boxes: list[Box] = []
         self._wires: list[Wire] = []
-        self._places: dict[Value, tuple[int, int]] = {}
+        self._sources: dict[Value, tuple[int, int]] = {}
         self._users = graph.users()
-        self._read = {*self._users, *graph.results}
+        self._used = {*self._users, *graph.results}
 
     def diagram(self) -> Diagram:
         graph = self._graph
         captured = dict(zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True))
         for value in graph.inputs:
-            if value in self._read and value not in self._constants:
+            if value in self._used and value not in self._constants:
                 kind: Kind = "variable" if value in captured and captured[value].variable else "input"
                 title = _short(self._titles.get(value, self._names[value]))
                 box = Box(kind, title, labels=(str(value.spec),), names=(_short(self._names[value]),))
@@ -135,13 +135,13 @@ class _Drawing:
         if node.effect is Effect.ASSIGN:
             self._assignment(node)
         elif node.op is identity.op and self._is_read(node.inputs[0]):
-            self._places[node.output] = self._places[node.inputs[0]]  # a variable, which the box shows
+            self._sources[node.output] = self._sources[node.inputs[0]]  # a variable, which the box shows
         else:
             self._op(node)
 
     def _is_read(self, value: Value) -> bool:
         """Whether ``value`` is an input with a box."""
-        return value.node is None and value in self._places
+        return value.node is None and value in self._sources
 
     def _assignment(self, node: Node) -> None:
         variable = node.attrs["variable"]
@@ -152,7 +152,7 @@ class _Drawing:
     def _op(self, node: Node) -> None:
         names = tuple([_short(self._names[v]) for v in node.outputs])
         labels = [
-            f"{name}: {v.spec}" if v in self._read else ""
+            f"{name}: {v.spec}" if v in self._used else ""
             for name, v in zip(names, node.outputs, strict=True)
         ]
         control = isinstance(node.op.kind, Cond | Loop)
@@ -196,7 +196,7 @@ class _Drawing:
         shown = tuple([_short(line) for line in details if line])
         index = len(self._boxes)
         self._add(Box("group", _short(title), shown, 0, labels, (), names, _origins(group)), inputs, ())
-        self._places.update(dict.fromkeys(outside, (index, 0)))
+        self._sources.update(dict.fromkeys(outside, (index, 0)))
 
     def _body(self, node: Node, body: Graph, number: int) -> Diagram:
         """The diagram of a body, whose inputs correspond to the last inputs of ``node``.
@@ -212,7 +212,9 @@ class _Drawing:
         if isinstance(node.op.kind, Loop):
             titles = {v: f"{own[v]} from {name}" for v, name in outer_names.items()}
             return _Drawing(body, own, titles, {}, self._variables).diagram()
-        constants = {inner: outer_names[inner] for inner, value in outer.items() if value not in self._places}
+        constants = {
+            inner: outer_names[inner] for inner, value in outer.items() if value not in self._sources
+        }
         return _Drawing(body, own | outer_names, {}, constants, self._variables).diagram()
 
     def _label(self, value: Value) -> str:
@@ -226,12 +228,12 @@ class _Drawing:
     def _add(self, box: Box, inputs: Iterable[Value], outputs: Iterable[Value]) -> None:
         """Add a box, with a wire for each of its inputs; one for the values of a group."""
         index = len(self._boxes)
-        sources = [self._places[v] for v in inputs if v in self._places]
+        sources = [self._sources[v] for v in inputs if v in self._sources]
         groups = {i for i, _ in sources if self._boxes[i].kind == "group"}
         distinct = dict.fromkeys(s if s[0] in groups else (*s, n) for n, s in enumerate(sources))
         self._boxes.append(replace(box, inputs=len(distinct)))
         self._wires += [Wire(source[0], source[1], index, n) for n, source in enumerate(distinct)]
-        self._places.update({value: (index, port) for port, value in enumerate(outputs)})
+        self._sources.update({value: (index, port) for port, value in enumerate(outputs)})
 
 
 def _origins(nodes: Iterable[Node]) -> tuple[Origin, ...]:
@@ -240,4 +242,4 @@ def _origins(nodes: Iterable[Node]) -> tuple[Origin, ...]:
 
 
 def _short(line: str) -> str:
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+    return line if len(line) <= _MAX_LINE else f"{line[: _MAX_LINE - 3]}..."

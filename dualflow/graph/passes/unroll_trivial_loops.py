@@ -34,7 +34,7 @@ def _simplified_loop(node: Node) -> Expansion | None:
     loop = loop_of(node)
     iterations = _iterations(node)
     if has_symbolic_sizes(loop.body):  # carried values may change their size
-        return _of_static_length(node, iterations) if loop.scanned and loop.length is None else None
+        return _with_static_length(node, iterations) if loop.scanned and loop.length is None else None
     if iterations == 0 and all(v.spec.shape.is_static for v in loop.stacked):
         return _no_iterations(node)
     if iterations == 1 and _has_static_body(node):
@@ -48,7 +48,7 @@ def _simplified_loop(node: Node) -> Expansion | None:
     return replaced_by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
 
 
-def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
+def _with_static_length(node: Node, iterations: int | None) -> Expansion | None:
     """The loop with the number of rows of its stacks, which is static by now, as its length."""
     if iterations is None:
         return None

@@ -71,7 +71,7 @@ def _columns(
     rows: list[list[Any]] = [[] for _ in dtypes]
     for i, line in enumerate(records.ravel().tolist()):
         try:
-            fields = _chosen(_fields(line, delimiter, quotes), columns, len(dtypes))
+            fields = _selected_columns(_fields(line, delimiter, quotes), columns, len(dtypes))
         except InvalidArgumentError as error:
             raise InvalidArgumentError(f"decode_csv: {error} in record {i}: {line!r}.") from None
         for j, (field, dtype) in enumerate(zip(fields, dtypes, strict=True)):
@@ -80,7 +80,7 @@ def _columns(
         return tuple([filled(row, records.shape, dtype) for row, dtype in zip(rows, dtypes, strict=True)])
 
 
-def _chosen(fields: list[bytes], columns: tuple[int, ...] | None, count: int) -> list[bytes]:
+def _selected_columns(fields: list[bytes], columns: tuple[int, ...] | None, count: int) -> list[bytes]:
     if columns is not None:
         fields = [fields[c] for c in columns if c < len(fields)]
     if len(fields) != count:

@@ -27,7 +27,7 @@ _GREY: Final = np.array([0.2989, 0.5870, 0.1140], np.float32)
 _YIQ: Final = np.array(
     [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]]
 )
-_OF_YIQ: Final = np.array(
+_FROM_YIQ: Final = np.array(
     [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
 )
 _YUV: Final = np.array(
@@ -108,7 +108,7 @@ def yiq_to_rgb(images: TensorLike) -> Tensor:
     >>> df.image.yiq_to_rgb([[1.0, 0.0, 0.0]]).numpy().tolist()
     [[1.0, 1.0, 1.0]]
     """
-    return _mix_channels(images, _OF_YIQ)
+    return _mix_channels(images, _FROM_YIQ)
 
 
 @documented(_COLOURS, **_THREE)

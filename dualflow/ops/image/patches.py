@@ -69,7 +69,7 @@ def extract_patches(
     pairs = [(0, 0), (0, 0)]
     if padding == "SAME":
         have = [static_int(n, "the height and width of padded images") for n in images.shape[1:3]]
-        pairs = [_around(*axis) for axis in zip(have, size, step, rate, strict=True)]
+        pairs = [_same_padding(*axis) for axis in zip(have, size, step, rate, strict=True)]
     geometry = Geometry(size, step, rate, (pairs[0], pairs[1]))
     patches = windows(images, geometry)
     channels = static_int(images.shape[3], "the channels of images")
@@ -77,7 +77,7 @@ def extract_patches(
     return reshape(patches, [*leading, math.prod(size) * channels])
 
 
-def _around(have: int, size: int, step: int, rate: int) -> tuple[int, int]:
+def _same_padding(have: int, size: int, step: int, rate: int) -> tuple[int, int]:
     """The zeros to add before and after an axis for patches at each multiple of ``step``."""
     beyond = max(0, (-(-have // step) - 1) * step + (size - 1) * rate + 1 - have)
     return beyond // 2, beyond - beyond // 2
@@ -132,8 +132,8 @@ def crop_and_resize(
     height, width, channels = (
         static_int(n, "the height, width and channels of images") for n in image.shape[1:]
     )
-    rows = expand_dims(_places(boxes[:, 0], boxes[:, 2], height, size[0]), 2)
-    columns = expand_dims(_places(boxes[:, 1], boxes[:, 3], width, size[1]), 1)
+    rows = expand_dims(_coordinates(boxes[:, 0], boxes[:, 2], height, size[0]), 2)
+    columns = expand_dims(_coordinates(boxes[:, 1], boxes[:, 3], width, size[1]), 1)
     pixels = reshape(cast(image, float32), [-1, channels])
     first = reshape(convert_to_tensor(box_indices), [-1, 1, 1])
 
@@ -155,7 +155,7 @@ def crop_and_resize(
     return where(expand_dims(inside, 3), pixels_of_boxes, float(extrapolation_value))
 
 
-def _places(start: Any, end: Any, have: int, size: int) -> Any:
+def _coordinates(start: Any, end: Any, have: int, size: int) -> Any:
     """The coordinates of ``size`` rows or columns in each box, of shape ``(boxes, size)``."""
     start, end = expand_dims(start, 1), expand_dims(end, 1)
     last = operand(have - 1, float32)

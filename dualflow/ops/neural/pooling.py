@@ -129,7 +129,7 @@ def _over_channels(x: Any, ksize: Any, strides: Any, first: bool) -> int:
     return size[at]
 
 
-def _maximum(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
+def _max_pool(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
     x = _with_rank(input, axes, "max_pool")
     run = _over_channels(x, ksize, strides, first)
     if run > 1:
@@ -142,7 +142,7 @@ def _maximum(input: Any, axes: int | None, ksize: Any, strides: Any, padding: An
     return _pooled(x, ksize, ksize if strides is None else strides, padding, first, mean=False)
 
 
-def _average(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
+def _avg_pool(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
     x = _with_rank(input, axes, "avg_pool")
     return _pooled(x, ksize, ksize if strides is None else strides, padding, first, mean=True)
 
@@ -166,7 +166,7 @@ def max_pool(
     array([ 5.,  7., 13., 15.], dtype=float32)
     """
     first = channels_first(data_format, len(shape_of(input)))
-    return _maximum(input, None, ksize, strides, padding, first)
+    return _max_pool(input, None, ksize, strides, padding, first)
 
 
 @documented(_POOL, **_MAX, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
@@ -184,7 +184,7 @@ def max_pool1d(
     >>> df.nn.max_pool1d([[[1.0], [3.0], [8.0]]], 2, 1).numpy().ravel()
     array([3., 8.], dtype=float32)
     """
-    return _maximum(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
+    return _max_pool(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
 
 
 @documented(_POOL, **_MAX, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
@@ -202,7 +202,7 @@ def max_pool2d(
     >>> df.nn.max_pool2d(df.ones([1, 8, 8, 3]), ksize=2).shape
     (1, 4, 4, 3)
     """
-    return _maximum(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
+    return _max_pool(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
 
 
 @documented(
@@ -222,7 +222,7 @@ def max_pool3d(
     >>> df.nn.max_pool3d(df.ones([1, 4, 4, 4, 3]), ksize=2).shape
     (1, 2, 2, 2, 3)
     """
-    return _maximum(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
+    return _max_pool(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
 
 
 @documented(_POOL, **_MEAN, shape="(batch, *axes, channels)", formats=_ANY)
@@ -241,7 +241,7 @@ def avg_pool(
     array([2., 8.], dtype=float32)
     """
     first = channels_first(data_format, len(shape_of(input)))
-    return _average(input, None, ksize, strides, padding, first)
+    return _avg_pool(input, None, ksize, strides, padding, first)
 
 
 @documented(_POOL, **_MEAN, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
@@ -259,7 +259,7 @@ def avg_pool1d(
     >>> df.nn.avg_pool1d([[[1.0], [3.0], [8.0]]], 2, 2, "SAME").numpy().ravel()
     array([2., 8.], dtype=float32)
     """
-    return _average(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
+    return _avg_pool(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
 
 
 @documented(_POOL, **_MEAN, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
@@ -277,7 +277,7 @@ def avg_pool2d(
     >>> df.nn.avg_pool2d(df.reshape(df.range(16.0), [1, 4, 4, 1]), 2).numpy().ravel()
     array([ 2.5,  4.5, 10.5, 12.5], dtype=float32)
     """
-    return _average(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
+    return _avg_pool(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
 
 
 @documented(
@@ -297,7 +297,7 @@ def avg_pool3d(
     >>> df.nn.avg_pool3d(df.ones([1, 4, 4, 4, 3]), ksize=2).shape
     (1, 2, 2, 2, 3)
     """
-    return _average(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
+    return _avg_pool(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
 
 
 def pool(

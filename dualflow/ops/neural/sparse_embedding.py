@@ -43,7 +43,7 @@ def _check_lookup(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str
     return str(kind)
 
 
-def _joined(rows: Any, weights: Any, places: Any, count: int, combiner: str) -> Any:
+def _combined_rows(rows: Any, weights: Any, places: Any, count: int, combiner: str) -> Any:
     """Rows summed at their positions, and divided as the combiner requires."""
     wide = reshape(weights, [-1, *[1] * (len(rows.shape) - 1)])
     shape = [count, *rows.shape[1:]]
@@ -100,7 +100,9 @@ def embedding_lookup_sparse(
     kind = _check_lookup(sp_ids, sp_weights, combiner, "embedding_lookup_sparse")
     rows = embedding_lookup(params, sp_ids.values, max_norm)
     places = sp_ids.indices[:, :1]
-    combined = _joined(rows, _weights(sp_weights, sp_ids.values, rows.dtype), places, sp_ids.shape[0], kind)
+    combined = _combined_rows(
+        rows, _weights(sp_weights, sp_ids.values, rows.dtype), places, sp_ids.shape[0], kind
+    )
     if sp_ids.values.shape[0] == 0:
         return combined[:0]
     return combined[: cast(sp_ids.indices[-1, 0] + 1, int32)]
@@ -154,7 +156,7 @@ def safe_embedding_lookup_sparse(
     steps: list[Any] = [Shape(outer[i + 1 :]).num_elements() for i in range(len(outer))]
     at = reduce_sum(sparse_ids.indices[:, :-1] * convert_to_tensor(steps, sparse_ids.indices.dtype), 1)
     places = reshape(at, [-1, 1])
-    combined = _joined(rows, weights, places, count or 0, kind)
+    combined = _combined_rows(rows, weights, places, count or 0, kind)
     number = scatter_nd(places, cast(valid, float32), [count])
     if default_id is not None:
         row = embedding_lookup(embedding_weights, static_int(default_id, "default_id"), max_norm)

@@ -66,10 +66,10 @@ def conv_transpose(
     x, w = MATMUL.prepare((input, filters), dispatch.current())
     axes = len(w.shape) - 2
     first = channels_first(data_format, axes + 2)
-    return _spread(x, w, output_shape, strides, padding, first, dilations)
+    return _conv_transpose(x, w, output_shape, strides, padding, first, dilations)
 
 
-def _spread(
+def _conv_transpose(
     x: Any, w: Any, output_shape: Any, strides: Any, padding: Any, first: bool, dilations: Any
 ) -> Any:
     axes = len(w.shape) - 2
@@ -80,7 +80,7 @@ def _spread(
         )
     check_kind(x, "fciu", "a transposed convolution")
     x = channels_last(x) if first else x
-    target = _target(output_shape, x, w, first)
+    target = _output_shape(output_shape, x, w, first)
     layout = geometry(target, w.shape[:-2], strides, padding, dilations, first)
     counts = layout.counts(target[1:-1])
     fits = all(
@@ -97,7 +97,7 @@ def _spread(
     return channels_second(result) if first else result
 
 
-def _target(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
+def _output_shape(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
     """The result's shape, with its channels last."""
     axes = len(w.shape) - 2
     shape = tuple(None if d == -1 else d for d in sizes(output_shape, "output_shape"))
@@ -120,7 +120,7 @@ def _transposed_over(axes: int, what: str, input: Any, filters: Any, *options: A
         raise InvalidArgumentError(
             f"{what} takes filters of shape (*{axes} sizes of a window, outputs, channels), not {w.shape}."
         )
-    return _spread(x, w, *options)
+    return _conv_transpose(x, w, *options)
 
 
 @documented(_OVER_AXES, axes="length", window="window", last="NWC", second="NCW")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-_WIDE = 1 << 15
+_MIN_SORTED_SEARCH = 1 << 15
 """The length of rows, and number of values, from which values are searched for in ascending order."""
 
 
@@ -47,7 +47,7 @@ def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
     ):
         raise TypeError("takes rows of real numbers")
     out = np.empty(values.shape, dtype.dtype)
-    wide = rows.shape[-1] >= _WIDE <= values.shape[-1]
+    wide = rows.shape[-1] >= _MIN_SORTED_SEARCH <= values.shape[-1]
     as_many = values.shape[-1] >= rows.shape[-1] and rows.dtype.itemsize <= 4
     for at in np.ndindex(rows.shape[:-1]):
         if wide and as_many and _search_by_merging(rows[at], values[at], side, out[at]):

@@ -37,7 +37,7 @@ _BETA: Final = """
     beta: the shape parameter, a number known while tracing: larger ones make the window narrower."""
 
 
-def _places(window_length: Any) -> Array:
+def _sample_indices(window_length: Any) -> Array:
     length = static_int(window_length, "window_length")
     if length < 0:
         raise InvalidArgumentError(f"a window's length is not negative: {length}.")
@@ -52,7 +52,7 @@ def _window(values: Array, dtype: Any) -> Tensor:
 
 
 def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, base: float) -> Tensor:
-    places, is_periodic = _places(window_length), known_value(periodic)
+    places, is_periodic = _sample_indices(window_length), known_value(periodic)
     if is_periodic is None:
         raise DTypeError("periodic must be known while tracing, but it is symbolic; pass a Python bool.")
     if is_periodic.size != 1:
@@ -98,7 +98,7 @@ def vorbis_window(window_length: IntLike, dtype: DTypeLike = float32, name: str 
     >>> df.signal.vorbis_window(4).numpy().round(3)
     array([0.228, 0.974, 0.974, 0.228], dtype=float32)
     """
-    places = _places(window_length)
+    places = _sample_indices(window_length)
     return _window(np.sin(np.pi / 2 * np.sin(np.pi / max(1, len(places)) * (places + 0.5)) ** 2), dtype)
 
 
@@ -116,7 +116,7 @@ def kaiser_window(
     >>> df.signal.kaiser_window(3, beta=0.0).numpy()
     array([1., 1., 1.], dtype=float32)
     """
-    return _window(_kaiser(len(_places(window_length)), beta), dtype)
+    return _window(_kaiser(len(_sample_indices(window_length)), beta), dtype)
 
 
 @documented(_SECTIONS, more=_BETA)
@@ -131,6 +131,6 @@ def kaiser_bessel_derived_window(
     >>> df.signal.kaiser_bessel_derived_window(2).numpy().round(3)
     array([0.707, 0.707], dtype=float32)
     """
-    sums = np.cumsum(_kaiser(len(_places(window_length)) // 2 + 1, beta))
+    sums = np.cumsum(_kaiser(len(_sample_indices(window_length)) // 2 + 1, beta))
     half = np.sqrt(sums[:-1] / sums[-1])
     return _window(np.concatenate([half, half[::-1]]), dtype)

@@ -165,13 +165,13 @@ class SparseTensor(AbstractComposite):
 
     @entry
     def __mul__(self, other: Any) -> SparseTensor:
-        return self.with_values(self._values * self._at_places(other))
+        return self.with_values(self._values * self._at_stored_indices(other))
 
     @entry
     def __truediv__(self, other: Any) -> SparseTensor:
-        return self.with_values(self._values / self._at_places(other))
+        return self.with_values(self._values / self._at_stored_indices(other))
 
-    def _at_places(self, other: Any) -> Any:
+    def _at_stored_indices(self, other: Any) -> Any:
         """The elements of a tensor that broadcasts to this shape, at the places that are stored."""
         if isinstance(other, SparseTensor):
             return other.as_tensor()

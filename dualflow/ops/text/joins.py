@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _joined(*arrays: Array, separator: bytes) -> Array:
+def _join_kernel(*arrays: Array, separator: bytes) -> Array:
     spread = np.broadcast_arrays(*arrays)
     rows = zip(*[a.ravel().tolist() for a in spread], strict=True)
     return filled([separator.join(row) for row in rows], spread[0].shape)
@@ -37,12 +37,12 @@ _JOIN: Final = text_op(
     "string_join",
     "The strings of several tensors, concatenated elementwise.",
     infer=lambda *specs, separator: TensorSpec.of(common_shape([s.shape for s in specs], "join"), string),
-    kernel=_joined,
+    kernel=_join_kernel,
     samples=[Sample((Domain(kinds="O", shape=(2, 3)), Domain(kinds="O", shape=(2, 3))), {"separator": b"-"})],
 )
 
 
-def _reduced(x: Array, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> Array:
+def _reduce_join_kernel(x: Array, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> Array:
     kept = [a for a in range(x.ndim) if a not in axes]
     axes = axes[::-1]
     count = math.prod(x.shape[a] for a in axes)
@@ -61,7 +61,7 @@ _REDUCE: Final = text_op(
     "string_reduce_join",
     "The strings along some axes, concatenated; those along the first of the axes are adjacent.",
     infer=_reduced_spec,
-    kernel=_reduced,
+    kernel=_reduce_join_kernel,
     samples=[
         Sample((Domain(kinds="O", shape=(2, 3)),), {"axes": axes, "keepdims": keep, "separator": b","})
         for axes, keep in (((0, 1), False), ((1, 0), True), ((1,), False))
@@ -69,7 +69,7 @@ _REDUCE: Final = text_op(
 )
 
 
-def _templated(*arrays: Array, texts: tuple[str, ...], edge: int) -> Array:
+def _template_kernel(*arrays: Array, texts: tuple[str, ...], edge: int) -> Array:
     shown = [format_array(a, edge) for a in arrays]
     text = texts[0] + "".join(s + t for s, t in zip(shown, texts[1:], strict=True))
     return np.array(text.encode("utf-8", "surrogateescape"), object)
@@ -79,7 +79,7 @@ _FORMAT: Final = text_op(
     "string_format",
     "A text with tensors in it, between ``texts``, of which there is one more.",
     infer=lambda *specs, texts, edge: TensorSpec.of(Shape(), string),
-    kernel=_templated,
+    kernel=_template_kernel,
     samples=[Sample((Domain(-9, 9, "fib", (2, 7)),), {"texts": ("x is ", "."), "edge": 3})],
 )
 

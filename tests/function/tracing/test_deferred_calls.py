@@ -208,7 +208,7 @@ def test_a_size_that_examples_do_not_report_is_an_error_and_no_value() -> None:
 
     traced = df.function(count, input_signature=[df.TensorSpec([None])])
     assert traced(df.ones([5])) == 0
-    with pytest.raises(df.errors.InvalidArgumentError, match=r"top_k was traced .* and gives float32\[1\]"):
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"top_k was traced .* one is float32\[1\]"):
         traced(df.ones([1_000_000]))
 
 

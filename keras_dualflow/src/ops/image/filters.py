@@ -23,14 +23,14 @@ def gaussian_blur(
     sigma = floats(convert_to_tensor(sigma))
 
     def blurred(x: Any) -> Any:
-        across, down = (_bell(kernel_size[i], sigma[i], x.dtype.name) for i in range(2))
+        across, down = (_gaussian_kernel(kernel_size[i], sigma[i], x.dtype.name) for i in range(2))
         kernel = df.reshape(df.expand_dims(down, 1) * across, (down.shape[0], across.shape[0], 1, 1))
         return depthwise_conv(x, df.tile(kernel, (1, 1, x.shape[-1], 1)), 1, "same", "channels_last")
 
     return with_channels_last(images, data_format, lambda x: on_batch(x, blurred))
 
 
-def _bell(size: int, sigma: Any, dtype: str) -> Any:
+def _gaussian_kernel(size: int, sigma: Any, dtype: str) -> Any:
     """The weights of a Gaussian kernel, with sum 1."""
     places = (cast(df.range(int(size)), sigma.dtype.name) - (int(size) - 1) / 2.0) / sigma
     weights = df.exp(-0.5 * df.square(places))

@@ -34,10 +34,10 @@ def map_coordinates(
             f"Received input with shape: {coordinates.shape}"
         )
     check_choice("fill_mode", fill_mode, _FILL_MODES)
-    return _sampled(inputs, df.unstack(coordinates), order, fill_mode, fill_value, batched=False)
+    return _interpolated(inputs, df.unstack(coordinates), order, fill_mode, fill_value, batched=False)
 
 
-def _sampled(
+def _interpolated(
     x: Any, places: Sequence[Any], order: int, fill_mode: str, fill_value: float, batched: bool
 ) -> Any:
     """``x`` interpolated at coordinates along its first axes, or along those after a batch axis."""
@@ -45,7 +45,7 @@ def _sampled(
         raise NotImplementedError("map_coordinates currently requires order<=1")
     first = 1 if batched else 0
     trailing = len(x.shape) - len(places) - first
-    nodes = [_nodes(place, x.shape[first + i], order, fill_mode) for i, place in enumerate(places)]
+    nodes = [_neighbours(place, x.shape[first + i], order, fill_mode) for i, place in enumerate(places)]
     parts = []
     for chosen in itertools.product(*nodes):
         at, weights, inside = zip(*chosen, strict=True)
@@ -53,21 +53,21 @@ def _sampled(
         weight = functools.reduce(df.multiply, weights)
         values = cast(values, weight.dtype.name)
         if fill_mode == "constant":
-            there = _widened(functools.reduce(df.logical_and, inside), trailing)
+            there = _append_axes(functools.reduce(df.logical_and, inside), trailing)
             values = df.where(there, values, float(fill_value))
-        parts.append(values * _widened(weight, trailing))
+        parts.append(values * _append_axes(weight, trailing))
     total = functools.reduce(df.add, parts)
     return cast(df.round(total) if x.dtype.is_integer else total, x.dtype.name)
 
 
-def _widened(x: Any, axes: int) -> Any:
+def _append_axes(x: Any, axes: int) -> Any:
     """``x`` with ``axes`` axes of size 1 appended."""
     for _ in range(axes):
         x = df.expand_dims(x, -1)
     return x
 
 
-def _nodes(place: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
+def _neighbours(place: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
     """The elements around a coordinate: their indices, their weights, and whether they are in range."""
     if order == 0:
         near = df.round(place) if place.dtype.is_floating else place
@@ -79,12 +79,12 @@ def _nodes(place: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any,
         start = cast(below, "int32")
         neighbours = [(start, 1.0 - part), (start + 1, part)]
     return [
-        (_folded(at, size, fill_mode), weight, df.logical_and(at >= 0, at < size))
+        (_index_in_range(at, size, fill_mode), weight, df.logical_and(at >= 0, at < size))
         for at, weight in neighbours
     ]
 
 
-def _folded(at: Any, size: int, fill_mode: str) -> Any:
+def _index_in_range(at: Any, size: int, fill_mode: str) -> Any:
     """Indices within an axis, for coordinates beyond its ends too."""
     if fill_mode == "wrap":
         return df.math.floormod(at, size)
@@ -190,7 +190,7 @@ def _transformed(
         down = (a[3] * columns + a[4] * rows + a[5]) / depth
         sizes = (shape(x)[0], height, width)
         places = [df.broadcast_to(down, sizes), df.broadcast_to(across, sizes)]
-        return _sampled(x, places, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
+        return _interpolated(x, places, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
 
     return with_channels_last(images, data_format, lambda x: on_batch(x, warped))
 
@@ -218,6 +218,6 @@ def elastic_transform(
         moved = gaussian_blur(noise * sigma, (size, size), (sigma, sigma), "channels_last") * alpha
         rows = df.expand_dims(cast(df.range(height), dtype.name), 1) + moved[..., 0]
         columns = cast(df.range(width), dtype.name) + moved[..., 1]
-        return _sampled(x, [rows, columns], _ORDERS[interpolation], fill_mode, fill_value, batched=True)
+        return _interpolated(x, [rows, columns], _ORDERS[interpolation], fill_mode, fill_value, batched=True)
 
     return with_channels_last(images, data_format, lambda x: on_batch(x, warped))

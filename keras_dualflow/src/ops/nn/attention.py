@@ -31,7 +31,7 @@ def dot_product_attention(
             "`dot_product_attention` only supports 4D inputs. Received: "
             f"query.shape={query.shape}, key.shape={key.shape}, value.shape={value.shape}."
         )
-    key, value = _for_heads(key, query.shape[2]), _for_heads(value, query.shape[2])
+    key, value = _repeat_heads(key, query.shape[2]), _repeat_heads(value, query.shape[2])
     logits = df.einsum("BTNH,BSNH->BNTS", query, key)
     logits = cast(logits, result_type(query.dtype, "float32"))
     logits = logits * (1.0 / math.sqrt(key.shape[-1]) if scale is None else cast(scale, logits.dtype.name))
@@ -41,7 +41,7 @@ def dot_product_attention(
     return df.einsum("BNTS,BSNH->BTNH", weights, value)
 
 
-def _for_heads(x: Any, heads: int | None) -> Any:
+def _repeat_heads(x: Any, heads: int | None) -> Any:
     """Keys or values with each head repeated for the query heads that share it."""
     own = x.shape[2]
     if heads is None or own is None or own == 1 or own >= heads:

@@ -111,13 +111,13 @@ def ctc_decode(
         )
     else:
         raise ValueError(f"Invalid strategy {strategy}. Supported values are 'greedy' and 'beam_search'.")
-    dense = df.stack([_filled(path, sizes) for path in paths])
+    dense = df.stack([_dense_labels(path, sizes) for path in paths])
     if strategy == "beam_search":
         dense = df.where(dense >= blank, dense + 1, dense)
     return dense, scores
 
 
-def _filled(path: Any, sizes: Any) -> Any:
+def _dense_labels(path: Any, sizes: Any) -> Any:
     """Labels as a matrix with a column for each step, padded with -1 after the last label."""
     labels = df.SparseTensor(path.indices, path.values, cast(sizes[:2], "int64"))
     return cast(df.sparse.to_dense(labels, default_value=-1), "int32")

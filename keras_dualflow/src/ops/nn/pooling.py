@@ -35,23 +35,23 @@ def _pooled(pool: Any, inputs: Any, size: Any, strides: Any, padding: str, data_
 
 
 def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Any:
-    return _adapted("AVG", inputs, output_size, data_format)
+    return _adaptive_pool("AVG", inputs, output_size, data_format)
 
 
 def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = None) -> Any:
-    return _adapted("MAX", inputs, output_size, data_format)
+    return _adaptive_pool("MAX", inputs, output_size, data_format)
 
 
-def _adapted(kind: str, inputs: Any, output_size: Any, data_format: str | None) -> Any:
+def _adaptive_pool(kind: str, inputs: Any, output_size: Any, data_format: str | None) -> Any:
     inputs = tensor(inputs)
     axes = dimensions(inputs, "adaptive_pool")
     first = 2 if standardize_data_format(data_format) == "channels_first" else 1
     for axis, count in enumerate(per_axis(output_size, axes), first):
-        inputs = _adapted_along(kind, inputs, axis, count)
+        inputs = _adaptive_pool_axis(kind, inputs, axis, count)
     return inputs
 
 
-def _adapted_along(kind: str, x: Any, axis: int, count: int) -> Any:
+def _adaptive_pool_axis(kind: str, x: Any, axis: int, count: int) -> Any:
     """Adaptive pooling along one axis: ``count`` windows, whose sizes differ by at most one."""
     size = x.shape[axis]
     if size is None:

@@ -64,16 +64,16 @@ def unique(
     outputs = list(result) if any(options.values()) else [result]
     if size is not None:
         along = 0 if axis is None else canonicalize_axis(axis, len(x.shape))
-        outputs[0] = _of_size(outputs[0], size, along, 0 if fill_value is None else fill_value)
+        outputs[0] = _cut_or_pad(outputs[0], size, along, 0 if fill_value is None else fill_value)
         if return_index:
-            outputs[1] = _of_size(outputs[1], size, 0, 1)
+            outputs[1] = _cut_or_pad(outputs[1], size, 0, 1)
         if return_counts:
-            outputs[-1] = _of_size(outputs[-1], size, 0, 0)
+            outputs[-1] = _cut_or_pad(outputs[-1], size, 0, 0)
     outputs[1:] = [cast(output, "int32") for output in outputs[1:]]
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _of_size(x: Any, size: int, axis: int, fill: Any) -> Any:
+def _cut_or_pad(x: Any, size: int, axis: int, fill: Any) -> Any:
     """``x`` with ``size`` elements along ``axis``: truncated or padded."""
     widths = [(0, size if i == axis else 0) for i in builtins.range(len(x.shape))]
     places = tuple(slice(size) if i == axis else slice(None) for i in builtins.range(len(x.shape)))

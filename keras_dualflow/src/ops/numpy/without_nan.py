@@ -13,27 +13,27 @@ from keras_dualflow.src.ops.numpy.reductions import argmax, argmin, cumprod, cum
 from keras_dualflow.src.ops.promotion import floats, result_type, sum_dtype, tensor
 
 
-def _filled(x: Any, value: float) -> Any:
+def _replace_nan(x: Any, value: float) -> Any:
     """``x`` with NaN replaced by ``value``."""
     return df.where(df.isnan(x), value, x) if x.dtype.is_inexact else x
 
 
 def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     x = tensor(x)
-    return df.reduce_sum(cast(_filled(x, 0.0), sum_dtype(x.dtype)), axis, keepdims)
+    return df.reduce_sum(cast(_replace_nan(x, 0.0), sum_dtype(x.dtype)), axis, keepdims)
 
 
 def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     x = tensor(x)
-    return df.reduce_prod(cast(_filled(x, 1.0), sum_dtype(result_type(x.dtype))), axis, keepdims)
+    return df.reduce_prod(cast(_replace_nan(x, 1.0), sum_dtype(result_type(x.dtype))), axis, keepdims)
 
 
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    return cumsum(_filled(tensor(x), 0.0), axis, dtype)
+    return cumsum(_replace_nan(tensor(x), 0.0), axis, dtype)
 
 
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    return cumprod(_filled(tensor(x), 1.0), axis, dtype)
+    return cumprod(_replace_nan(tensor(x), 1.0), axis, dtype)
 
 
 def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -47,16 +47,16 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index of the largest element; -1 if all are NaN."""
     x = tensor(x)
-    return _or_none(x, argmax(_filled(x, float("-inf")), axis, keepdims), axis, keepdims)
+    return _minus_one_if_all_nan(x, argmax(_replace_nan(x, float("-inf")), axis, keepdims), axis, keepdims)
 
 
 def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index of the smallest element; -1 if all are NaN."""
     x = tensor(x)
-    return _or_none(x, argmin(_filled(x, float("inf")), axis, keepdims), axis, keepdims)
+    return _minus_one_if_all_nan(x, argmin(_replace_nan(x, float("inf")), axis, keepdims), axis, keepdims)
 
 
-def _or_none(x: Any, places: Any, axis: int | None, keepdims: bool) -> Any:
+def _minus_one_if_all_nan(x: Any, places: Any, axis: int | None, keepdims: bool) -> Any:
     if not x.dtype.is_inexact:
         return places
     return df.where(df.reduce_all(df.isnan(x), axis, keepdims), -1, places)

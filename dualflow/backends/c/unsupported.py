@@ -25,24 +25,26 @@ def require_exportable(graph: Graph, plan: Plan) -> None:
         _require_call(call)
     if plan.sized:
         sized = next((c.node for c in plan.walk() if c.kind is CallKind.MEASURE), None)
-        raise refuse(sized or plan.calls[0].node, "the size of a tensor depends on data")
+        raise unsupported_error(sized or plan.calls[0].node, "the size of a tensor depends on data")
     for value in (*graph.inputs, *graph.outputs):
         if not _has_c_type(value) and plan.calls:
-            raise refuse(plan.calls[0].node, f"C has no type for {value.spec.dtype.name}")
+            raise unsupported_error(plan.calls[0].node, f"C has no type for {value.spec.dtype.name}")
 
 
 def _require_call(call: PlannedCall) -> None:
     node = call.node
     if call.kind in _ABSENT or (call.kind is CallKind.HOST and op_routine(node) is None):
         report = host_report(node)
-        raise refuse(node, report.reason)
+        raise unsupported_error(node, report.reason)
     if call.iterations is not None and any(row.grows for row in call.iterations.memory.rows):
-        raise refuse(node, "it stores a row for each iteration, and the number of iterations depends on data")
+        raise unsupported_error(
+            node, "it stores a row for each iteration, and the number of iterations depends on data"
+        )
     body = body_of(node)
     inner = body.nodes if body is not None else ()
     for value in (*node.inputs, *node.outputs, *(v for n in inner for v in n.outputs)):
         if not _has_c_type(value):
-            raise refuse(node, f"C has no type for {value.spec.dtype.name}")
+            raise unsupported_error(node, f"C has no type for {value.spec.dtype.name}")
 
 
 def _has_c_type(value: Value) -> bool:
@@ -50,7 +52,7 @@ def _has_c_type(value: Value) -> bool:
     return dtype.char in CAPABILITIES.dtypes and not dtype.narrow
 
 
-def refuse(node: Node, reason: str) -> InvalidArgumentError:
+def unsupported_error(node: Node, reason: str) -> InvalidArgumentError:
     """The error for a node without a C form."""
     name = ops_of(node) or node.op.name
     return InvalidArgumentError(

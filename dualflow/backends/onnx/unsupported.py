@@ -8,7 +8,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.schedule.call_reports import ops_of, user_line
 
 
-def refuse(node: Node, reason: str) -> InvalidArgumentError:
+def unsupported_error(node: Node, reason: str) -> InvalidArgumentError:
     """The error for a node without an ONNX form."""
     name = ops_of(node) or node.op.name
     return InvalidArgumentError(
@@ -24,4 +24,4 @@ def require_order(node: Node, value: Value) -> None:
         InvalidArgumentError: the dtype is uint64.
     """
     if value.spec.dtype is uint64:
-        raise refuse(node, "ONNX Runtime compares uint64 as int64")
+        raise unsupported_error(node, "ONNX Runtime compares uint64 as int64")
