@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core.convert import Array
+from dualflow.core.locks import imported
+from dualflow.core.status_errors import AbortedError
+from dualflow.distribute.progress import Progress
 
 MAX_COUNT: Final = 1 << 28
 """The number of elements of one MPI call; MPI counts with 31 bits."""
@@ -45,6 +49,7 @@ class WorkerGroup:
     def __init__(self, communicator: Any) -> None:
         self._communicator = communicator
         self._lock = threading.Lock()
+        self.progress: Final = Progress()
         self.size: Final[int] = communicator.size
         self.rank: Final[int] = communicator.rank
 
@@ -52,14 +57,14 @@ class WorkerGroup:
         """The sum of the workers' arrays, of one shape; the same bits for the same number of workers."""
         source = np.ascontiguousarray(array).reshape(array.shape)
         result = np.empty_like(source)
-        with self._lock:
+        with self._exchange("all_reduce", array):
             for part in _parts(source.size):
                 self._communicator.Allreduce(source.reshape(-1)[part], result.reshape(-1)[part])
         return result
 
     def all_gather(self, array: Array) -> Array:
         """The workers' arrays, concatenated along the first axis; only its sizes may differ."""
-        with self._lock:
+        with self._exchange("all_gather", array, any_length=True):
             lengths = self._communicator.allgather(len(array))
             source = np.ascontiguousarray(array)
             result = np.empty((sum(lengths), *array.shape[1:]), array.dtype)
@@ -71,14 +76,14 @@ class WorkerGroup:
     def reduce_scatter(self, array: Array, length: int) -> Array:
         """This worker's ``length`` slices of the sum of the workers' arrays."""
         total = self.all_reduce(array)
-        with self._lock:
+        with self._exchange("lengths", array[:0], any_length=True):
             lengths = self._communicator.allgather(length)
         begin = sum(lengths[: self.rank])
         return total[begin : begin + length].copy()
 
     def broadcast(self, array: Array) -> Array:
         """The first worker's array; the others' have its shape and dtype."""
-        with self._lock:
+        with self._exchange("broadcast", array):
             if array.dtype.hasobject:
                 shared: Array = self._communicator.bcast(array)
                 return shared
@@ -86,6 +91,21 @@ class WorkerGroup:
             for part in _parts(result.nbytes):
                 self._communicator.Bcast(_bytes(result)[part])
         return result
+
+    @contextmanager
+    def _exchange(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:
+        """A block that exchanges arrays; its progress is noted for the monitor."""
+        with self._lock:
+            self.progress.begin(kind, array, any_length=any_length)
+            try:
+                yield
+            except imported("mpi4py.MPI").Exception as error:
+                raise AbortedError(
+                    f"Worker {self.rank} failed in exchange {self.progress.begun}, {kind} of "
+                    f"{array.dtype}{list(array.shape)}: {error}. All workers must run the same functions on "
+                    "tensors of the same shapes."
+                ) from None
+            self.progress.finish()
 
     def __repr__(self) -> str:
         return f"<group of {self.size} workers>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,14 +13,21 @@ from dualflow.core.locks import SharedLock, imported
 from dualflow.core.tracebacks import entry
 from dualflow.distribute.cluster import ClusterResolver
 from dualflow.distribute.group import OneWorker, WorkerGroup
+from dualflow.distribute.monitor import Monitor, end_process
 from dualflow.distribute.options import CommunicationOptions, CrossDeviceOps
 from dualflow.distribute.strategy import Group, Strategy
-from dualflow.distribute.world import World, join
+from dualflow.distribute.world import World, check_versions, join
 from dualflow.ops.random_numbers.streams import STREAMS
 
 _groups: Final[dict[str, Group]] = {}
 """The groups of this process: all workers, and those of its machine. Each has one communicator."""
+_monitors: Final[dict[str, Monitor]] = {}
+"""The monitor of the job, if it has several workers."""
 _lock: Final = SharedLock()
+TIMEOUT: Final = 600.0
+"""The seconds for which a worker waits for others by default."""
+JOINING: Final = 60.0
+"""The least number of seconds in which all workers must have created their strategy."""
 
 
 class OneDeviceStrategy(Strategy):
@@ -110,11 +118,12 @@ class MultiWorkerMirroredStrategy(Strategy):
         cluster_resolver: object = None,
         communication_options: CommunicationOptions | None = None,
         *,
-        timeout: float = 600.0,
+        timeout: float = TIMEOUT,
     ) -> None:
         super().__init__()
         options = communication_options or CommunicationOptions()
-        self._group = _group_of_job()
+        timeout = options.timeout_seconds or timeout
+        self._group = _group_of_job(timeout)
         self._bucket_bytes = options.bytes_per_pack or self._bucket_bytes
         self._hosts = _hosts(join())
 
@@ -131,33 +140,49 @@ def _check_device(name: Any) -> None:
         raise InvalidArgumentError(f"{name} unknown device: there are only CPUs; leave out the devices.")
 
 
-def _group_of_job() -> Group:
-    world = join()
+def _group_of_job(timeout: float = TIMEOUT) -> Group:
+    """The group of all workers of the job, which a monitor watches from its first use on."""
     with _lock.lock:
         if "job" not in _groups:
-            _groups["job"] = OneWorker() if world.size == 1 else WorkerGroup(world.communicator)
-            _share_random_stream(world)
+            _groups["job"] = _joined(timeout)
+        if "job" in _monitors:
+            _monitors["job"].timeout = timeout
         return _groups["job"]
 
 
-def _group_of_machine() -> Group:
+def _joined(timeout: float) -> Group:
+    limit = max(timeout, JOINING)
+    waiting = threading.Timer(limit, end_process, [f"Not all workers have joined the job in {limit:g} s."])
+    waiting.daemon = True
+    waiting.start()
     world = join()
+    if world.size == 1:
+        waiting.cancel()
+        return OneWorker()
+    check_versions(world)
+    group = WorkerGroup(world.communicator)
+    _monitors["job"] = Monitor(world.communicator, group.progress)
+    _share_random_stream(world)
+    waiting.cancel()
+    return group
+
+
+def _group_of_machine() -> Group:
+    """The group of the workers of this machine."""
+    of_job, world = _group_of_job(), join()
     with _lock.lock:
         if "machine" not in _groups:
-            local = None
-            if world.size > 1:
+            _groups["machine"] = of_job
+            if len(set(_hosts(world))) > 1:
                 local = world.communicator.Split_type(imported("mpi4py.MPI").COMM_TYPE_SHARED)
-            alone = local is None or local.size == 1
-            _groups["machine"] = OneWorker() if alone else WorkerGroup(local)
-            _share_random_stream(world)
+                _groups["machine"] = OneWorker() if local.size == 1 else WorkerGroup(local)
         return _groups["machine"]
 
 
 def _share_random_stream(world: World) -> None:
     """Let all workers draw the first worker's numbers, so that they shuffle data alike."""
-    if world.size > 1:
-        bits = STREAMS.shared.philox.bit_generator
-        bits.state = world.communicator.bcast(bits.state)
+    bits = STREAMS.shared.philox.bit_generator
+    bits.state = world.communicator.bcast(bits.state)
 
 
 def _hosts(world: World) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any, Final
 
+from dualflow import version
 from dualflow.core.errors import FailedPreconditionError, NotFoundError
 from dualflow.core.locks import SharedLock, imported
 from dualflow.core.records import dataclass
@@ -86,3 +87,18 @@ def _joined() -> World:
     if communicator.size == 1:
         return ALONE
     return World(communicator.rank, communicator.size, communicator.Dup())
+
+
+def check_versions(world: World) -> None:
+    """Compare the workers' versions of dualflow.
+
+    Raises:
+        FailedPreconditionError: they differ.
+    """
+    versions = world.communicator.allgather(version.DUALFLOW)
+    for rank, other in enumerate(versions):
+        if other != versions[0]:
+            raise FailedPreconditionError(
+                f"Worker {rank} runs dualflow {other}, and worker 0 runs {versions[0]}; install the same "
+                "version for all."
+            )

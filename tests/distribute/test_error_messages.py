@@ -107,4 +107,5 @@ class TestErrors(ErrorCases):
     raised_in = ("distribute/*.py", "ops/collectives/*.py")
     tested_elsewhere: ClassVar[dict[str, str]] = {
         "distribute/world.py": "tests/distribute/test_strategies.py, test_faults.py",
+        "distribute/group.py": "tests/distribute/test_faults.py",
     }

@@ -1,0 +1,235 @@
+"""The monitor of a job: ends all workers, with an error that names the cause, when the job can't go on.
+
+A thread of each worker reports to the first one through a socket, several times a second: which exchanges it
+has begun and finished, where its program is, whether it has ended. The first worker compares the reports. A
+worker that waits in an exchange can't raise an error, so the threads print it and end their processes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import platform
+import secrets
+import selectors
+import socket
+import sys
+import threading
+import time
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from dualflow.distribute.progress import Progress, user_line
+from dualflow.distribute.verdicts import Job, WorkerReport, lost
+
+INTERVAL: Final = 0.2
+"""The seconds between reports of a job of few workers; each hundred workers add as much."""
+STATUS: Final = 1
+"""The exit status of workers that the monitor ends."""
+DONE: Final = "done"
+"""The message to all workers when the programs of all have ended."""
+
+
+class Monitor:
+    """A worker's connection to the first worker, and the thread that reports through it.
+
+    Args:
+        communicator: of all workers; used by the constructor only.
+        progress: the exchanges of this worker.
+
+    Attributes:
+        timeout: the seconds for which a worker may wait in an exchange; the first worker's counts.
+    """
+
+    def __init__(self, communicator: Any, progress: Progress) -> None:
+        self.timeout = 600.0
+        self._progress = progress
+        self._rank: int = communicator.rank
+        self._pid = os.getpid()
+        self._interval = INTERVAL * (1 + communicator.size / 100)
+        self._error = ""
+        self._ended = False
+        self._done = threading.Event()
+        hosts, server = communicator.allgather(platform.node()), None
+        if self._rank == 0:
+            server = _Server(communicator.size, local=len(set(hosts)) == 1, monitor=self)
+        address, token = communicator.bcast(server and (server.address, server.token))
+        self._socket = socket.create_connection(address, timeout=60)
+        hello = {"token": token, "rank": self._rank, "host": platform.node(), "pid": self._pid}
+        self._socket.sendall(_message(hello))
+        os.register_at_fork(after_in_child=self._socket.close)
+        threading.Thread(target=self._run, name="dualflow-monitor", daemon=True).start()
+        atexit.register(self._end)
+        _report_errors(self)
+
+    def failed(self, error: str) -> None:
+        """Report the error that ends this worker's program."""
+        self._error = error
+
+    def _end(self) -> None:
+        """Wait until the programs of all workers have ended, before MPI does so without a monitor."""
+        if os.getpid() == self._pid:  # not in a forked child
+            self._ended = True
+            self._done.wait()
+
+    def _run(self) -> None:
+        """Report, and read messages, until the job is done."""
+        reported, described, began = 0, 0, (0, 0.0)
+        self._socket.settimeout(self._interval)
+        inbox = _Inbox(self._socket)
+        while True:
+            ended, begun, finished = self._ended, self._progress.begun, self._progress.finished
+            if began[0] != begun:
+                began = begun, time.monotonic()
+            texts = list(self._progress.descriptions.items())
+            report = WorkerReport(
+                self._rank,
+                begun,
+                finished,
+                self._progress.signatures(reported, begun),
+                {str(signature): text for signature, text in texts[described:]},
+                time.monotonic() - began[1] if begun > finished else 0.0,
+                user_line(),
+                ended,
+                self._error,
+            )
+            reported, described = begun, len(texts)
+            messages = self._answers(inbox, report)
+            if DONE in messages:
+                self._done.set()
+                return
+            if messages:
+                end_process(messages[0])
+
+    def _answers(self, inbox: _Inbox, report: WorkerReport) -> list[str]:
+        """Send a report; returns the messages that have arrived meanwhile."""
+        try:
+            self._socket.sendall(_message(asdict(report)))
+            messages = inbox.read()
+        except OSError:
+            messages = inbox.read()
+        return [lost(0, "the first machine")] if messages is None else messages
+
+
+class _Server:
+    """The first worker's end of all connections.
+
+    Attributes:
+        address: where workers connect.
+        token: what they send first, so that no other program of the network joins.
+    """
+
+    def __init__(self, size: int, *, local: bool, monitor: Monitor) -> None:
+        self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=size)
+        self.address = ("127.0.0.1" if local else platform.node(), self._listener.getsockname()[1])
+        self.token = secrets.token_hex(16)
+        self._size, self._monitor = size, monitor
+        os.register_at_fork(after_in_child=self._listener.close)
+        threading.Thread(target=self._run, name="dualflow-monitor-server", daemon=True).start()
+
+    def _run(self) -> None:
+        """Read the reports until a verdict; send it to all workers, to this one last, which then ends."""
+        peers = sorted([self._accepted() for _ in range(self._size)], key=lambda peer: -peer.rank)
+        job = Job(self._size)
+        with selectors.DefaultSelector() as selector:
+            for peer in peers:
+                selector.register(peer.inbox.connection, selectors.EVENT_READ, peer)
+            verdict = ""
+            while not verdict and not job.has_ended:
+                verdict = self._read(selector, job) or job.verdict(self._monitor.timeout)
+            for peer in peers:
+                if peer.rank == 0:
+                    _drain(selector)
+                with contextlib.suppress(OSError):  # it has ended
+                    peer.inbox.connection.sendall(_message(verdict or DONE))
+
+    def _read(self, selector: selectors.BaseSelector, job: Job) -> str:
+        """Read the reports that have arrived; returns the verdict on a worker that has died."""
+        verdict = ""
+        for key, _ in selector.select(INTERVAL):
+            peer: _Peer = key.data
+            reports = peer.inbox.read()
+            if reports is None:
+                selector.unregister(key.fileobj)
+                verdict = verdict or lost(peer.rank, f"process {peer.pid} on {peer.host}")
+            for report in reports or ():
+                job.add(WorkerReport(**report))
+        return verdict
+
+    def _accepted(self) -> _Peer:
+        """The next worker that connects."""
+        while True:
+            connection, _ = self._listener.accept()
+            connection.settimeout(60)
+            inbox = _Inbox(connection)
+            messages = inbox.read()
+            hello = messages[0] if messages else {}
+            if isinstance(hello, dict) and secrets.compare_digest(str(hello.get("token")), self.token):
+                os.register_at_fork(after_in_child=connection.close)
+                return _Peer(inbox, hello["rank"], hello["host"], hello["pid"])
+            connection.close()
+
+
+class _Inbox:
+    """The messages that arrive through a connection, a line of JSON each."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._pending = b""
+
+    def read(self) -> list[Any] | None:
+        """The messages that have arrived; none after the connection's timeout; None if it has ended."""
+        try:
+            received = self.connection.recv(1 << 16)
+        except TimeoutError:
+            return []
+        except OSError:
+            return None
+        if not received:
+            return None
+        *lines, self._pending = (self._pending + received).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+class _Peer(NamedTuple):
+    """A worker that has connected."""
+
+    inbox: _Inbox
+    rank: int
+    host: str
+    pid: int
+
+
+def _drain(selector: selectors.BaseSelector) -> None:
+    """Read what still arrives for a moment: a closed socket with unread data would drop what was sent."""
+    end = time.monotonic() + 2 * INTERVAL
+    while time.monotonic() < end:
+        for key, _ in selector.select(INTERVAL):
+            if key.data.inbox.read() is None:
+                selector.unregister(key.fileobj)
+
+
+def _message(content: Any) -> bytes:
+    return (json.dumps(content) + "\n").encode()
+
+
+def end_process(verdict: str) -> None:
+    """Print what is wrong, and end this process, whose main thread may wait in an exchange."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    print(f"dualflow ends this worker. {verdict}", file=sys.stderr, flush=True)
+    os._exit(STATUS)
+
+
+def _report_errors(monitor: Monitor) -> None:
+    """Report an error that ends the program, after it is printed."""
+    show = sys.excepthook
+
+    def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        show(kind, error, trace)
+        monitor.failed(f"{kind.__name__}: {str(error).partition(chr(10))[0]}")
+
+    sys.excepthook = report

@@ -1,0 +1,128 @@
+"""What is wrong with a job, from the reports of its workers: pure functions of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """What a worker's monitor reports, several times a second.
+
+    Attributes:
+        rank: the worker.
+        begun: the number of exchanges that it has begun.
+        finished: the number of those that it has finished.
+        signatures: of the latest exchanges that it has begun, which it has not reported before.
+        descriptions: texts of signatures that it has not reported before.
+        waiting: the seconds for which it has been in the exchange that it has begun; 0 outside of exchanges.
+        line: the user's line.
+        ended: whether its program has ended.
+        error: the error that has ended its program; "" for none.
+    """
+
+    rank: int
+    begun: int = 0
+    finished: int = 0
+    signatures: Sequence[int] = ()
+    descriptions: dict[str, str] = field(default_factory=dict)
+    waiting: float = 0.0
+    line: str = ""
+    ended: bool = False
+    error: str = ""
+
+
+MAX_EXCHANGES: Final = 1 << 16
+"""The number of exchanges that are compared at a time."""
+
+
+class Job:
+    """The reports of the workers of a job.
+
+    Args:
+        size: the number of workers.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._latest = {rank: WorkerReport(rank) for rank in range(size)}
+        self._exchanges: dict[int, dict[int, int]] = {}
+        self._texts: dict[int, str] = {}
+        self._mismatch = ""
+
+    def add(self, report: WorkerReport) -> None:
+        """Take a report into account."""
+        self._latest[report.rank] = report
+        self._texts |= {int(signature): text for signature, text in report.descriptions.items()}
+        first = report.begun - len(report.signatures)
+        for number, signature in enumerate(report.signatures, first):
+            self._compare(number, report.rank, signature)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the programs of all workers have ended."""
+        return all(report.ended for report in self._latest.values())
+
+    def verdict(self, timeout: float) -> str:
+        """What is wrong, so that the job can't go on; "" if nothing is.
+
+        Args:
+            timeout: the seconds for which a worker may wait in an exchange.
+        """
+        if self._mismatch:
+            return self._mismatch
+        for report in self._latest.values():
+            if report.error:
+                return f"Worker {report.rank} has failed: {report.error}"
+        waiting = [r for r in self._latest.values() if r.begun > r.finished and not r.ended]
+        for report in waiting:
+            absent = [r for r in self._latest.values() if r.begun < report.begun]
+            for other in absent:
+                if other.ended:
+                    return (
+                        f"Worker {other.rank} has ended after {_count(other.begun)}, and worker "
+                        f"{report.rank} waits in {self._exchange(report)}: the workers run unequal numbers "
+                        "of steps. Give all of them as many batches."
+                    )
+            if report.waiting > timeout:
+                return self._late(report, absent, timeout)
+        return ""
+
+    def _compare(self, number: int, rank: int, signature: int) -> None:
+        """Compare an exchange of one worker with that of the others."""
+        by_rank = self._exchanges.setdefault(number, {})
+        by_rank[rank] = signature
+        for other, theirs in by_rank.items():
+            if theirs != signature and not self._mismatch:
+                low, high = sorted([(rank, signature), (other, theirs)])
+                self._mismatch = (
+                    f"Exchange {number + 1} is {self._text(low[1])} on worker {low[0]} and "
+                    f"{self._text(high[1])} on worker {high[0]}: all workers must run the same functions on "
+                    "tensors of the same shapes, in the same order."
+                )
+        if len(by_rank) == self._size or len(self._exchanges) > MAX_EXCHANGES:
+            del self._exchanges[min(self._exchanges) if len(by_rank) < self._size else number]
+
+    def _late(self, report: WorkerReport, absent: Iterable[WorkerReport], timeout: float) -> str:
+        text = f"Worker {report.rank} has waited {timeout:g} s (timeout=) in {self._exchange(report)}"
+        others = [f"worker {r.rank}, {r.line or 'of which there is no news'}" for r in absent]
+        return f"{text} for {'; '.join(others) or 'the network'}."
+
+    def _exchange(self, report: WorkerReport) -> str:
+        signature = self._exchanges.get(report.begun - 1, {}).get(report.rank, 0)
+        line = f", {report.line}" if report.line else ""
+        return f"exchange {report.begun}, {self._text(signature)}{line}"
+
+    def _text(self, signature: int) -> str:
+        return self._texts.get(signature, "an exchange")
+
+
+def lost(rank: int, where: str) -> str:
+    """The verdict on a worker whose connection has ended."""
+    return f"Worker {rank} ({where}) has died: it was killed, or has crashed."
+
+
+def _count(exchanges: int) -> str:
+    return f"{exchanges} exchange{'s' * (exchanges != 1)}"

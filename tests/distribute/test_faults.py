@@ -1,0 +1,91 @@
+"""What a job does when something goes wrong on one of its workers: all end, with an error that names it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from workers import launch
+
+from dualflow.distribute.verdicts import Job, WorkerReport
+
+PROGRAM = Path(__file__).with_name("programs") / "faults.py"
+DIFFERENT = r"Exchange 4 is all_reduce of float32\[4\] on worker 0 and "
+FAULTS = {
+    "kill": r"Worker 1 \(process \d+ on \S+\) has died|rank 1 .* signal 9",
+    "raise": r"Worker 1 has failed: ZeroDivisionError: a fault of the test",
+    "steps": r"Worker 1 has ended after 3 exchanges, and worker 0 waits in exchange 4, all_reduce of float32",
+    "shape": DIFFERENT + r"all_reduce of float32\[5\] on worker 1",
+    "dtype": DIFFERENT + r"all_reduce of float64\[4\] on worker 1",
+    "function": DIFFERENT + r"all_gather of float32\[any\] on worker 1",
+    "hang": r"Worker 0 has waited 8 s \(timeout=\) in exchange 4.* for worker 1, File .*faults.py\", line",
+    "version": r"Worker 1 runs dualflow 9.9, and worker 0 runs",
+}
+IN_EACH_RUN = ("kill", "steps", "shape")
+"""The faults of which each run of the suite starts a job; the exhaustive one starts all."""
+
+
+@pytest.mark.parametrize(
+    "fault", [f if f in IN_EACH_RUN else pytest.param(f, marks=pytest.mark.exhaustive) for f in FAULTS]
+)
+def test_a_fault_of_one_worker_ends_all_and_is_named(fault: str) -> None:
+    ended: subprocess.CompletedProcess[str] = launch([str(PROGRAM), fault], 2, timeout=100)
+    assert ended.returncode != 0
+    assert_matches(FAULTS[fault], ended.stderr)
+
+
+def assert_matches(pattern: str, text: str) -> None:
+    with pytest.raises(ValueError, match=pattern):  # shows the text
+        raise ValueError(" ".join(text.split()))
+
+
+# The verdicts, which are functions of reports
+
+
+def report(
+    rank: int, begun: int, finished: int, signatures: tuple[int, ...] = (), **state: object
+) -> WorkerReport:
+    texts = {"7": "all_reduce of float32[4]", "8": "broadcast of int32[]"}
+    return WorkerReport(rank, begun, finished, signatures, texts, **state)  # type: ignore[arg-type]
+
+
+def verdict(*reports: WorkerReport, timeout: float = 60.0) -> str:
+    job = Job(2)
+    for one in reports:
+        job.add(one)
+    return job.verdict(timeout)
+
+
+def test_a_job_that_runs_has_no_verdict() -> None:
+    assert verdict() == ""
+    assert verdict(report(0, 2, 1, (7, 8), waiting=59.0), report(1, 1, 1, (7,))) == ""
+    assert verdict(report(0, 1, 1, (7,)), report(0, 2, 2, (8,)), report(1, 2, 2, (7, 8))) == ""
+
+
+def test_a_worker_that_has_ended_is_no_fault_while_no_other_waits_for_it() -> None:
+    assert verdict(report(0, 2, 2, (7, 7)), report(1, 2, 2, (7, 7), ended=True)) == ""
+    assert verdict(report(0, 2, 1, (7, 7)), report(1, 2, 2, (7, 7), ended=True)) == ""
+
+
+def test_exchanges_that_differ_are_named_whichever_worker_reports_first() -> None:
+    expected = "Exchange 2 is all_reduce of float32[4] on worker 0 and broadcast of int32[] on worker 1"
+    first, second = report(0, 2, 1, (7, 7)), report(1, 2, 1, (7, 8))
+    assert verdict(first, second).startswith(expected)
+    assert verdict(second, first).startswith(expected)
+
+
+def test_a_late_worker_is_named_with_its_line() -> None:
+    late = report(1, 1, 1, (7,), line='File "a.py", line 3, in f')
+    text = verdict(report(0, 2, 1, (7, 7), waiting=61.0), late)
+    assert (
+        'has waited 60 s (timeout=) in exchange 2, all_reduce of float32[4] for worker 1, File "a.py"' in text
+    )
+
+
+def test_a_job_ends_when_all_have_ended() -> None:
+    job = Job(2)
+    job.add(report(0, 1, 1, (7,), ended=True))
+    assert not job.has_ended
+    job.add(report(1, 1, 1, (7,), ended=True))
+    assert job.has_ended
