@@ -25,7 +25,7 @@ MAX_LINES = 500
 
 ORDER = [
     ["core"],
-    ["scalar", "sizes"],
+    ["scalar", "sizes", "version"],
     ["ops"],
     ["gradient"],
     ["eager", "graph"],
