@@ -236,6 +236,7 @@ if TYPE_CHECKING:
     from dualflow import test as test
     from dualflow import train as train
     from dualflow import types as types
+    from dualflow.config.bug_report import bug_report as bug_report
     from dualflow.config.report import show_config as show_config
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
     from dualflow.core.registered_conversions import (
@@ -352,6 +353,7 @@ _publish(
             "graph_util image initializers io keras linalg math nest nn numpy onnx profiler quantization "
             "ragged random rewrite saved_model sets signal sparse strings summary sysconfig test train types"
         ),
+        "dualflow.config.bug_report": "bug_report",
         "dualflow.config.report": "show_config",
         "dualflow.core.narrow_floats": "bfloat16",
         "dualflow.core.registered_conversions": "register_tensor_conversion_function",

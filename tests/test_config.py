@@ -61,6 +61,17 @@ class TestErrorMessages(ErrorCases):
             ValueError,
             r"run_functions_eagerly\(True\)",
         ),
+        "a bug report of another kind": (
+            lambda: df.bug_report("report.txt"),
+            ValueError,
+            "'report.txt' doesn't end with .zip",
+        ),
+        "a bug report of no function": (
+            lambda: df.bug_report("report.zip", 3),  # type: ignore[arg-type]  # refused
+            TypeError,
+            "3 can't be called",
+            "takes a function and its arguments",
+        ),
         "a mode": (lambda: df.show_config("yaml"), ValueError, "no mode 'yaml'; it is 'stdout' or 'dicts'"),
     }
     raised_in = ("config/*.py",)
