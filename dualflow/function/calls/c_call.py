@@ -7,11 +7,13 @@ another memory layout than expected, have checked calls (``checked_call.py``).
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dualflow.backends.llvm.check_values import CheckValues
+import numpy as np
+
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.program import Program
 from dualflow.backends.llvm.runtime.fastcall import (
@@ -80,13 +82,8 @@ def _is_callable_from_c(executable: Executable) -> bool:
 
 
 def _fits_on_stack(program: Program) -> bool:
-    """Whether a call can allocate its parameter table on the stack.
-
-    It can't if the table is large, or if the error of a check is made from values that the table holds after
-    the call.
-    """
-    checks = any(isinstance(message, CheckValues) for message, _ in program.messages)
-    return len(program.params) <= MAX_PARAMS and not checks
+    """Whether a call can allocate its parameter table on the stack."""
+    return len(program.params) <= MAX_PARAMS
 
 
 def _descriptor(
@@ -103,11 +100,9 @@ def _descriptor(
             if value in written:
                 borrowable(variable)
 
-    def on_error(number: int, *values: Any) -> None:
+    def on_error(number: int, table: int, *values: Any) -> None:
         inputs = values if form is None else [values[i] for i in form.places]
-        params = None
-        if plan.argument_sizes:
-            params, _ = executable.bound_params([x.shape for x in inputs])
+        params = np.array((ctypes.c_int64 * len(program.params)).from_address(table), np.int64)
         make = partial(executable.failure, number, params) if number > 0 else None
         fail(executable.failing(number), make, inputs)
 

@@ -23,12 +23,13 @@ class OpenTrace(Protocol):
     Attributes:
         graph: its graph.
         has_served: whether it is specialised for all sizes, and has served a call.
-        call_sizes: if it is specialised for all sizes, the sizes of the call that it was created for.
     """
 
     graph: Graph
     has_served: bool
-    call_sizes: CallSizes | None
+
+    def decides_alike(self, inputs: Sequence[Any]) -> bool:
+        """Whether its ops decide alike for the shapes of ``inputs``, if it is specialised for all sizes."""
 
     def with_shapes(self, inputs: Sequence[Any]) -> Self:
         """The trace for the shapes of ``inputs``."""
@@ -47,15 +48,17 @@ class ShapeVariants(Generic[T]):
     """The specialisations of a trace with dynamic sizes.
 
     The latest 64 programs and 256 traces are kept.
-
-    Attributes:
-        latest_shapes: the shapes of the latest inputs that a program for all sizes was requested for.
     """
 
     def __init__(self) -> None:
         self._traces: dict[tuple[Any, ...], T] = {}
         self._programs: dict[EqualAxes, list[T]] = {}
-        self.latest_shapes: tuple[Any, ...] = ()
+        self._latest: tuple[tuple[Any, ...], T | None] = (), None
+
+    @property
+    def latest_shapes(self) -> tuple[Any, ...]:
+        """The shapes of the latest inputs that a program for all sizes was requested for."""
+        return self._latest[0]
 
     def for_shapes(self, trace: T, inputs: Sequence[Any]) -> T:
         """``trace`` for the shapes of ``inputs``, tensors and variables."""
@@ -75,7 +78,14 @@ class ShapeVariants(Generic[T]):
         Its ops decide alike for these sizes. Whether native programs serve them is known when it is compiled.
         None if ops decide in too many ways.
         """
-        self.latest_shapes = tuple([x.shape for x in inputs])
+        shapes = tuple([x.shape for x in inputs])
+        latest_shapes, program = self._latest
+        if shapes != latest_shapes or program is None or not program.decides_alike(inputs):
+            program = self._program_for(trace, inputs)
+            self._latest = shapes, program
+        return program
+
+    def _program_for(self, trace: T, inputs: Sequence[Any]) -> T | None:
         equal = equal_axes(trace.graph, inputs)
         programs = self._programs.get(equal)
         if programs is None:
@@ -83,7 +93,7 @@ class ShapeVariants(Generic[T]):
             for oldest in list(self._programs)[:-MAX_PROGRAMS]:
                 self._programs.pop(oldest, None)
         for program in programs:
-            if program.call_sizes is None or program.call_sizes.decide_alike(inputs):
+            if program.decides_alike(inputs):
                 return program
         if len(programs) >= MAX_DECISIONS:
             return None

@@ -108,6 +108,7 @@ class TracedGraph:
             call_sizes=call_sizes,
         )
         self._by_sources: dict[tuple[tuple[bool, ...], CompileOptions], ForwardBackward] = {}
+        self._serving_pair: ForwardBackward | None = None
         self._undecided: set[tuple[tuple[bool, ...], CompileOptions]] = set()
         self.has_served = False
 
@@ -344,8 +345,12 @@ class TracedGraph:
                     self._by_sources[key] = pair
                 else:
                     self._undecided.add(key)
-        if self._equal_axes and pair is not None and not all(map(self._is_served_by, pair.symbolic_graphs)):
+        if not self._equal_axes or pair is None or pair is self._serving_pair:
+            return pair
+        if not all(map(self._is_served_by, pair.symbolic_graphs)):
             return None
+        if not self.options.interpret_first:  # else a thread may still compile it
+            self._serving_pair = pair
         return pair
 
     def _record(self, engine: Recording, sources: Sequence[Any], pair: ForwardBackward) -> Sequence[Any]:

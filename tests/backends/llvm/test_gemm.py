@@ -11,9 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dualflow.backends.llvm.product.gemm import MAX_KC, MAX_MC, Gemm, MatrixStrides, gemm
+from dualflow.backends.llvm.product.gemm import MAX_KC, MAX_MC, MIN_THREAD_WORK, Gemm, MatrixStrides, gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.runtime import jit, threads
+from dualflow.sizes.symbolic_sizes import evaluate_size, size_variable, size_variables
 
 Array = np.ndarray[Any, Any]
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -29,15 +30,22 @@ def multiply(
     accumulate: bool = False,
     blocks_for: int = 1,
     shared: bool = False,
+    symbolic: bool = False,
     which: Gemm | None = None,
 ) -> list[int]:
     """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; returns its table."""
     product = which or gemm(c.dtype.char)
     lies = [MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
-    sizes = (c.shape[0], c.shape[1], a.shape[1])
+    numbers = sizes = (c.shape[0], c.shape[1], a.shape[1])
+    if symbolic:
+        sizes = (size_variable(least=0), size_variable(least=0), size_variable(least=0))
     table = product.table(
         sizes, (lies[0], lies[1], lies[2]), scale=scale, accumulate=accumulate, threads=blocks_for
     )
+    if symbolic:
+        variables = [variable for size in sizes for variable in size_variables(size)]
+        bound = dict(zip(variables, numbers, strict=True))
+        table = [evaluate_size(entry, bound) for entry in table]
     scratch = np.empty(product.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
     integers = np.array(table, np.int64)
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
@@ -256,3 +264,19 @@ def test_any_thread_of_the_pool_may_compute_a_block_of_few() -> None:
     function(*pointers, memory.ctypes.data + start, None, ctypes.cast(by_the_last_thread, ctypes.c_void_p))
     assert_is_product(c, a, b)
     assert (memory[start + nbytes :] == 7).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 700), st.integers(1, 700), st.integers(1, 300), st.integers(2, 8))
+def test_a_call_with_small_sizes_has_few_blocks_whatever_sizes_are_typical(
+    rows: int, columns: int, inner: int, blocks_for: int
+) -> None:
+    a, b, c = (
+        matrix(rows, inner, np.float32),
+        matrix(inner, columns, np.float32),
+        matrix(rows, columns, np.float32),
+    )
+    table = multiply(a, b, c, blocks_for=blocks_for, symbolic=True)
+    assert_is_product(c, a, b)
+    most = max(rows * columns * inner * 4 // MIN_THREAD_WORK, 1)
+    assert table[Field.BLOCKS] <= max(most, -(-rows // MAX_MC))

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import block_allocator
@@ -139,9 +141,29 @@ def test_the_oldest_blocks_go_first(policy: Policy) -> None:
 
 
 def test_the_number_of_kept_blocks_is_limited(policy: Policy) -> None:
-    for address in [policy.malloc(100 * KIB) for _ in range(PLACES + 4)]:
-        policy.free(address, 100 * KIB)
-    assert policy.kept == PLACES * 100 * KIB
+    for address in [policy.malloc(112 * KIB) for _ in range(PLACES + 4)]:
+        policy.free(address, 112 * KIB)
+    assert policy.kept == PLACES * 112 * KIB
+
+
+@given(st.integers(64 * KIB, 32 * MIB))
+def test_a_block_is_at_most_a_quarter_or_a_huge_page_larger_than_its_array(nbytes: int) -> None:
+    policy = Policy()
+    policy.free(policy.malloc(nbytes), nbytes)
+    (kept,) = policy.sizes
+    assert 0 <= kept - nbytes < max(nbytes // 4 + 1, 2 * MIB if nbytes > 3 * MIB else 0)
+    policy.clear()
+
+
+def test_arrays_of_similar_sizes_share_a_block(policy: Policy) -> None:
+    first = policy.malloc(336 * KIB)
+    policy.free(first, 336 * KIB)
+    for kib in (384, 321, 350):
+        assert policy.malloc(kib * KIB) == first
+        policy.free(first, kib * KIB)
+    larger = policy.malloc(385 * KIB)
+    assert larger != first
+    policy.free(larger, 385 * KIB)
 
 
 def test_a_block_above_the_limit_is_not_kept(policy: Policy) -> None:

@@ -173,6 +173,30 @@ def test_a_call_of_a_new_size_runs_no_python() -> None:
 
 
 @pytest.mark.llvm
+@pytest.mark.llvm  # about its C fast call
+@pytest.mark.skipif(bool(switches.checked_side()), reason="calls whose memory is checked are not C calls")
+def test_a_failed_check_reports_the_values_of_its_call() -> None:
+    @df.function(input_signature=[spec(None)])
+    def root(x: Any) -> Any:
+        total = df.reduce_sum(x)
+        if total < 0.0:
+            raise ValueError(f"the sum is {float(total)}")
+        return df.sqrt(total)
+
+    for n in (2, 3, 4):
+        root(df.constant(np.ones(n, np.float32)))
+    x, called = df.constant(np.ones(5, np.float32)), list[str]()
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        root(x)
+    finally:
+        sys.setprofile(None)
+    assert called == ["__call__"]
+    for n in (1, 5, 2):
+        with pytest.raises(ValueError, match=f"the sum is -{n}.0"):
+            root(df.constant(-np.ones(n, np.float32)))
+
+
 def test_axes_of_equal_and_of_different_sizes_have_programs_of_their_own() -> None:
     add = df.function(lambda x, y: x + y, input_signature=[spec(None), spec(None)])
     for n, m in ((3, 3), (1, 3), (4, 4), (3, 1), (1, 1), (5, 1), (6, 6), (0, 0), (0, 1)):

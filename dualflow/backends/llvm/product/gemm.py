@@ -37,8 +37,8 @@ from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, I32, LlvmModule, Type
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.sliding import SlidingWindows
-from dualflow.sizes.size_functions import largest
-from dualflow.sizes.symbolic_sizes import typical
+from dualflow.sizes.size_functions import largest, smallest
+from dualflow.sizes.symbolic_sizes import is_static, typical
 
 ELEMENTS = {"f": F32, "d": F64, "i": I32}
 """Element types by the character of the result's dtype; an integer is a group of four bytes of A and of B."""
@@ -174,6 +174,8 @@ class Gemm(NamedTuple):
         thread_scratch = blocking.kc * (self.nr + copy_stride)
         if n == a.column == b.row == 1:
             blocking, thread_scratch = GemmBlocking(blocking.mc, blocking.nc, largest(k, 1)), 0
+        if threads > 1 and not copies and not is_static(sizes):
+            blocking = self._least_blocks((m, n, k), blocking)
         m_blocks, n_blocks = -(-m // blocking.mc), -(-n // blocking.nc)
         parameters = [m, n, k, a.row, a.column, b.row, b.column, c.row, int(accumulate)]
         parameters += [
@@ -258,6 +260,18 @@ class Gemm(NamedTuple):
         mc += -mc % NARROW.rows
         merged = max(1, -(-m // mc) * panels // most)
         return GemmBlocking(mc, nr * merged, -(-k // -(-k // MAX_KC)))
+
+    def _least_blocks(self, sizes: tuple[int, int, int], assumed: GemmBlocking) -> GemmBlocking:
+        """``assumed``, the blocking for typical sizes, with larger blocks in a call with smaller sizes.
+
+        A product without enough work for several threads is one block. The order of sums stays.
+        """
+        m, n, k = sizes
+        panels, max_blocks = -(-n // self.nr), largest(m * n * k * self.element.nbytes // MIN_THREAD_WORK, 1)
+        mc = largest(assumed.mc, smallest(-(-m // max_blocks), MAX_MC))
+        mc += -mc % NARROW.rows
+        merged = -(-(-(-m // mc) * panels) // max_blocks)
+        return GemmBlocking(mc, largest(assumed.nc, self.nr * merged), assumed.kc)
 
     def scratch_bytes(self, table: Sequence[int], threads: int) -> int:
         """The bytes of scratch memory of a product with the parameters ``table``.

@@ -1,9 +1,10 @@
 ; An allocator that caches large freed blocks: a memory handler of NumPy (NEP 49) for the outputs of compiled graphs.
 ;
 ; The system zeroes each page of new memory, which takes longer than most kernels take to fill it. So freed blocks are
-; cached, up to a limit, and reused for arrays of the same size. Blocks that C would unmap at once (32 MiB and more) are
-; marked as free (MADV_FREE): the system reclaims their pages when it is short of memory. For smaller ones the call
-; would take as long as filling them.
+; cached, up to a limit, and reused for arrays of the same size class. There are four classes from a power of two to the
+; next, so that arrays of similar sizes, as in calls with new sizes, share blocks; pages that nothing writes to take no
+; memory. Blocks that C would unmap at once (32 MiB and more) are marked as free (MADV_FREE): the system reclaims their
+; pages when it is short of memory. For smaller ones the call would take as long as filling them.
 ;
 ; NumPy may call from any thread. A call that can't take the lock allocates and frees without the cache, so no thread
 ; waits, and a child that was forked while the lock was taken continues.
@@ -23,6 +24,7 @@ declare ptr @PyDataMem_GetHandler()
 declare ptr @PyDataMem_SetHandler(ptr)
 declare void @Py_DecRef(ptr)
 
+declare i64 @llvm.ctlz.i64(i64, i1)
 declare i32 @posix_memalign(ptr, i64, i64)
 declare i32 @madvise(ptr, i64, i32)
 declare ptr @malloc(i64)
@@ -30,25 +32,35 @@ declare ptr @calloc(i64, i64)
 declare ptr @realloc(ptr, i64)
 declare void @free(ptr)
 
-; The alignment of a block's address and size: huge pages of 2 MiB for huge blocks, cache lines for others.
-define internal i64 @unit(i64 %bytes) alwaysinline {
-  %huge = call i1 @is_huge(i64 %bytes)
+; The alignment of a block and of its size: huge pages of 2 MiB for huge blocks, cache lines for others.
+define internal i64 @unit(i64 %whole) alwaysinline {
+  %huge = call i1 @is_huge(i64 %whole)
   %unit = select i1 %huge, i64 2097152, i64 64
   ret i64 %unit
 }
 
+; The size of the class of a block: a multiple of a quarter of the largest power of two in its bytes, and of the unit.
 define internal i64 @whole(i64 %bytes) alwaysinline {
-  %unit = call i64 @unit(i64 %bytes)
-  %last = sub i64 %unit, 1
-  %more = add i64 %bytes, %last
-  %mask = sub i64 0, %unit
-  %whole = and i64 %more, %mask
+  %zeros = call i64 @llvm.ctlz.i64(i64 %bytes, i1 false)
+  %place = sub i64 61, %zeros
+  %quarter = shl i64 1, %place
+  %class = call i64 @rounded(i64 %bytes, i64 %quarter)
+  %unit = call i64 @unit(i64 %class)
+  %whole = call i64 @rounded(i64 %class, i64 %unit)
   ret i64 %whole
 }
 
+define internal i64 @rounded(i64 %bytes, i64 %step) alwaysinline {
+  %last = sub i64 %step, 1
+  %more = add i64 %bytes, %last
+  %mask = sub i64 0, %step
+  %rounded = and i64 %more, %mask
+  ret i64 %rounded
+}
+
 ; From 4 MiB on NumPy asks for huge pages, too.
-define internal i1 @is_huge(i64 %bytes) alwaysinline {
-  %huge = icmp uge i64 %bytes, 4194304
+define internal i1 @is_huge(i64 %whole) alwaysinline {
+  %huge = icmp uge i64 %whole, 4194304
   ret i1 %huge
 }
 
@@ -164,7 +176,7 @@ none:
 
 new:
   %at = alloca ptr
-  %unit = call i64 @unit(i64 %bytes)
+  %unit = call i64 @unit(i64 %whole)
   %failed = call i32 @posix_memalign(ptr %at, i64 %unit, i64 %whole)
   %good = icmp eq i32 %failed, 0
   br i1 %good, label %aligned, label %short
@@ -174,7 +186,7 @@ short:
 
 aligned:
   %aligned.block = load ptr, ptr %at
-  %huge = call i1 @is_huge(i64 %bytes)
+  %huge = call i1 @is_huge(i64 %whole)
   br i1 %huge, label %advise, label %give
 
 advise:

@@ -139,7 +139,7 @@ refuse.sizes:                                     ; OTHER_SIZES in run_time_size
   br i1 %other.sizes, label %fallback, label %fail.sizes
 
 fail.sizes:
-  %refused = call ptr @raise(ptr %d, i64 %sizes.status, ptr %args, i64 %count)
+  %refused = call ptr @raise(ptr %d, i64 %sizes.status, ptr %params, ptr %args, i64 %count)
   ret ptr %refused
 
 fallback:
@@ -209,8 +209,11 @@ own.arena:
   store ptr %idle, ptr %arena.at
   br label %run
 
-temporary.arena:
-  %padded = add i64 %arena.bytes, 128
+temporary.arena:                                  ; for larger sizes to come; pages that are not written to are free
+  %spare = lshr i64 %arena.bytes, 2
+  %kept.spare = select i1 %static, i64 0, i64 %spare
+  %capacity = add i64 %arena.bytes, %kept.spare
+  %padded = add i64 %capacity, 128
   %raw = call ptr @PyMem_RawMalloc(i64 %padded)
   %none = icmp eq ptr %raw, null
   br i1 %none, label %no.memory, label %align.arena
@@ -225,7 +228,7 @@ align.arena:
   %aligned = and i64 %beyond, -64
   %start = inttoptr i64 %aligned to ptr
   %start.bytes = getelementptr i64, ptr %start, i64 -1
-  store i64 %arena.bytes, ptr %start.bytes
+  store i64 %capacity, ptr %start.bytes
   %start.raw = getelementptr i64, ptr %start, i64 -2
   store ptr %raw, ptr %start.raw
   store ptr %start, ptr %arena.at
@@ -278,7 +281,7 @@ finish:
 
 report:
   call void @drop(ptr %output.arrays, i64 0, i64 %outputs)
-  %raised = call ptr @raise(ptr %d, i64 %status, ptr %args, i64 %count)
+  %raised = call ptr @raise(ptr %d, i64 %status, ptr %params, ptr %args, i64 %count)
   ret ptr %raised
 
 deliver:
@@ -601,9 +604,10 @@ no:
   ret ptr null
 }
 
-; Call on_error(status, *args), which raises; if it returns, its value is the result. A negative status means that a
-; signal handler has raised: Python's error is set. It is saved during the call, and restored unless that raises.
-define internal ptr @raise(ptr %d, i64 %status, ptr %args, i64 %count) nounwind noinline cold {
+; Call on_error(status, address of the parameter table, *args), which raises; if it returns, its value is the result. A
+; negative status means that a signal handler has raised: Python's error is set. It is saved during the call, and
+; restored unless that raises.
+define internal ptr @raise(ptr %d, i64 %status, ptr %params, ptr %args, i64 %count) nounwind noinline cold {
 entry:
   %not.run = icmp eq i64 %status, -9223372036854775808
   br i1 %not.run, label %none, label %begin
@@ -615,22 +619,29 @@ begin:
   %type.at = alloca ptr
   %value.at = alloca ptr
   %trace.at = alloca ptr
-  %all = add i64 %count, 1
+  %all = add i64 %count, 2
   %given = alloca ptr, i64 %all
-  %rest = getelementptr ptr, ptr %given, i64 1
+  %table.at = getelementptr ptr, ptr %given, i64 1
+  %rest = getelementptr ptr, ptr %given, i64 2
   %bytes = mul i64 %count, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %args, i64 %bytes, i1 false)
   call void @PyErr_Fetch(ptr %type.at, ptr %value.at, ptr %trace.at)
   %number = call ptr @PyLong_FromLongLong(i64 %status)
-  %failed = icmp eq ptr %number, null
+  %table.address = ptrtoint ptr %params to i64
+  %table = call ptr @PyLong_FromLongLong(i64 %table.address)
+  store ptr %number, ptr %given
+  store ptr %table, ptr %table.at
+  %no.number = icmp eq ptr %number, null
+  %no.table = icmp eq ptr %table, null
+  %failed = or i1 %no.number, %no.table
   br i1 %failed, label %no, label %ask
 
 ask:
-  store ptr %number, ptr %given
   %function.at = getelementptr %descriptor, ptr %d, i64 0, i32 18
   %function = load ptr, ptr %function.at
   %answer = call ptr @PyObject_Vectorcall(ptr %function, ptr %given, i64 %all, ptr null)
   call void @Py_DecRef(ptr %number)
+  call void @Py_DecRef(ptr %table)
   %raised = icmp eq ptr %answer, null
   %interrupted = icmp slt i64 %status, 0
   %again = xor i1 %raised, true
@@ -650,6 +661,8 @@ yes:
   ret ptr %answer
 
 no:
+  call void @Py_DecRef(ptr %number)
+  call void @Py_DecRef(ptr %table)
   call void @drop.error(ptr %type.at, ptr %value.at, ptr %trace.at)
   ret ptr null
 }

@@ -107,8 +107,9 @@ class Descriptor:
         arena: the memory of intermediates, aligned to 64 bytes.
         heavy: whether the GIL is released while the kernel runs.
         result: "none", "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``.
-        on_error: ``on_error(number, *args)`` is called if the kernel stores a ``number`` other than 0 in the
-            status, after the outputs are freed; it must raise. A negative number means that Python's error is
+        on_error: ``on_error(number, params, *args)`` is called if the kernel stores a ``number`` other than 0
+            in the status, after the outputs are freed; it must raise. ``params`` is the address of the call's
+            parameter table, which is valid until it returns. A negative number means that Python's error is
             set: then it may return, and that error is raised.
         pack: builds the result of a "packed" call.
         slots: the offsets of the slots of variables.

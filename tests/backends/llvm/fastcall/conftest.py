@@ -41,7 +41,7 @@ class KernelFailed(Exception):
     """What on_error raises in these tests."""
 
 
-def raise_failed(status: int, *args: object) -> object:
+def raise_failed(status: int, params: int, *args: object) -> object:
     raise KernelFailed(status, *args)
 
 

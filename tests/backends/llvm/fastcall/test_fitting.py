@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
 from collections.abc import Callable, Sequence
@@ -218,6 +219,13 @@ def test_a_status_is_handed_to_on_error_with_the_arguments(fast: Any, heavy: boo
     with pytest.raises(fast.KernelFailed) as caught:
         call(x)
     assert caught.value.args == (17, x)
+
+
+def test_on_error_reads_the_parameters_of_the_call(fast: Any) -> None:
+    def table(status: int, params: int, x: object) -> list[int]:
+        return list((ctypes.c_int64 * 3).from_address(params))
+
+    assert fast.function("fail", params=[fast.n, 17, 4], on_error=table)(fast.tensor()) == [fast.n, 17, 4]
 
 
 @pytest.mark.parametrize("shape", [(1 << 40, 1 << 10), (1 << 44,)])

@@ -76,7 +76,7 @@ def test_no_references_leak_over_many_calls(fast: Any, heavy: bool) -> None:
         fast.function("multiply", variables=[fast.reads(variable)], arena_bytes=1 << 15, **two),
         fast.function("descend", variables=[fast.updates(variable)], **none),
         fast.function("plus_one", result="packed", pack=lambda tensors: tensors, heavy=heavy),
-        fast.function("fail", params=[fast.n, 1], on_error=lambda status, x: None, heavy=heavy),
+        fast.function("fail", params=[fast.n, 1], on_error=lambda status, params, x: None, heavy=heavy),
     ]
     assert [call(3) for call in calls] == [("fallback", (3,))] * len(calls)
     assert ("fallback", (x,)) not in [call(x) for call in calls]
@@ -158,7 +158,7 @@ def test_no_memory_leaks_over_many_calls(fast: Any) -> None:
 def test_a_call_within_a_call_has_an_arena_of_its_own(fast: Any) -> None:
     depth: list[int] = []
 
-    def on_error(status: int, x: object) -> object:
+    def on_error(status: int, params: int, x: object) -> object:
         depth.append(status)
         return call(fast.tensor()) if len(depth) < 5 else "deep"
 
@@ -171,7 +171,7 @@ def test_functions_that_share_an_arena_may_call_each_other(fast: Any) -> None:
     arena = CallMemory(1 << 16)
     inner = fast.function("through_arena", params=[fast.n, arena.nbytes], arena=arena)
 
-    def on_error(status: int, x: Any) -> object:
+    def on_error(status: int, params: int, x: Any) -> object:
         return inner(x)
 
     outer = fast.function("fail", params=[fast.n, 3], arena=arena, on_error=on_error)
