@@ -84,8 +84,12 @@ class BatchIterator(StatelessIterator):
             items = self._upstream.next(self._stage.size)
             if len(items) < self._least:
                 break
-            batches.append(tuple(stack_rows(items, self._stage.where)))
+            batches.append(self.batch(items))
         return batches
+
+    def batch(self, items: Sequence[Item]) -> Item:
+        """The batch of some elements."""
+        return tuple(stack_rows(items, self._stage.where))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -217,13 +221,21 @@ class UnbatchIterator(StageIterator):
                     break
                 self._open(items[0])
             end = min(self._length, self._at + count - len(rows))
-            rows += [tuple([x[i, ...] for x in self._item]) for i in range(self._at, end)]
+            rows += [self.row(self._item, i) for i in range(self._at, end)]
             self._at = end
         return rows
 
     def _open(self, item: Item) -> None:
         self._item, self._at = item, 0
-        self._length = row_count(item, "unbatch", self._stage.where)
+        self._length = self.count(item)
+
+    def count(self, item: Item) -> int:
+        """The number of rows of an element."""
+        return row_count(item, "unbatch", self._stage.where)
+
+    def row(self, item: Item, index: int) -> Item:
+        """A row of an element."""
+        return tuple([x[index, ...] for x in item])
 
     def get_state(self) -> State:
         if self._at == self._length:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dualflow.data.csv_datasets import make_csv_dataset as make_csv_dataset
     from dualflow.data.experimental_functions import assert_cardinality as assert_cardinality
     from dualflow.data.experimental_functions import cardinality as cardinality
+    from dualflow.data.experimental_functions import dense_to_ragged_batch as dense_to_ragged_batch
     from dualflow.data.experimental_functions import enable_debug_mode as enable_debug_mode
     from dualflow.data.experimental_functions import get_single_element as get_single_element
     from dualflow.data.options import AutoShardPolicy as AutoShardPolicy
@@ -22,7 +23,7 @@ _publish(
     lazy={
         "dualflow.data.csv_datasets": "CsvDataset make_csv_dataset",
         "dualflow.data.experimental_functions": (
-            "assert_cardinality cardinality enable_debug_mode get_single_element"
+            "assert_cardinality cardinality dense_to_ragged_batch enable_debug_mode get_single_element"
         ),
         "dualflow.data.options": "AutoShardPolicy DistributeOptions",
         "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",

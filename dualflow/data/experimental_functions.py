@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import whole_number
@@ -17,7 +18,7 @@ from dualflow.data.stage import INFINITE, StageIterator, State, StatelessIterato
 from dualflow.eager.tensor import EagerTensor
 
 if TYPE_CHECKING:
-    from dualflow.core.argument_types import IntLike
+    from dualflow.core.argument_types import DTypeLike, IntLike
 
 
 @entry
@@ -52,6 +53,21 @@ def enable_debug_mode() -> None:
     >>> df.data.experimental.enable_debug_mode()  # doctest: +SKIP
     """
     DebugMode.on = True
+
+
+@entry
+def dense_to_ragged_batch(
+    batch_size: IntLike, drop_remainder: bool = False, row_splits_dtype: DTypeLike = int64
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for ``apply``: ``dataset.ragged_batch(...)``.
+
+    >>> import dualflow as df
+    >>> rows = df.data.Dataset.range(3).map(lambda n: df.range(n))
+    >>> batches = rows.apply(df.data.experimental.dense_to_ragged_batch(3))
+    >>> [batch.to_list() for batch in batches]
+    [[[], [0], [0, 1]]]
+    """
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 @entry

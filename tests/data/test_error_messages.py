@@ -184,7 +184,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: len(r(2).filter(lambda x: x > 1)), TypeError, "The dataset length is unknown"),
     (lambda: r(3).with_options(3), KIND, "takes a df.data.Options"),  # type: ignore[arg-type]  # what is refused
     (lambda: r(3).snapshot("x"), AttributeError, "use cache with the name of a file"),
-    (lambda: Dataset.ragged_batch, AttributeError, "use padded_batch"),
+    (lambda: Dataset.sparse_batch, AttributeError, "use padded_batch"),
     (lambda: r(3).bacth(2), AttributeError, "Did you mean 'batch'"),
     (lambda: r(0).get_single_element(), INVALID, "Dataset was empty"),
     (lambda: r(2).get_single_element(), INVALID, "more than one element"),

@@ -25,6 +25,7 @@ from dualflow.data.element import (
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.numpy_files import mapped_arrays
 from dualflow.data.python_elements import declared_layout, stage_of_generator, stage_of_source
+from dualflow.data.ragged_batching import holds_ragged
 from dualflow.data.rows import ArrayRows, ProgressionRows
 from dualflow.data.sources import RowsStage
 from dualflow.data.stage import INFINITE
@@ -47,9 +48,9 @@ class CreationMethods(DatasetBase):
         """A dataset whose elements are the rows of tensors.
 
         Args:
-            tensors: a structure of tensors of the same first size. Arrays, lists of numbers, and columns of
-                pandas are copied; the rows of a memory-mapped array (``np.load(file, mmap_mode="r")``) are
-                read on demand.
+            tensors: a structure of tensors and ragged tensors of the same first size. Arrays, lists of
+                numbers, and columns of pandas are copied; the rows of a memory-mapped array
+                (``np.load(file, mmap_mode="r")``) are read on demand.
             name: ignored; as in TensorFlow.
 
         Raises:
@@ -61,6 +62,8 @@ class CreationMethods(DatasetBase):
         [(1, 3), (2, 4)]
         """
         leaves, structure = flatten_element(tensors)
+        if holds_ragged(structure):
+            return cls.from_tensors(tensors).unbatch()
         if not leaves:
             raise InvalidArgumentError(f"Invalid `tensors`: there is no tensor to take slices of.{here()}")
         arrays = tuple(map(leaf_array, leaves))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dualflow.core.convert import as_array
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
@@ -15,10 +16,12 @@ from dualflow.data.arguments import check_batches, leaves_up_to, positive
 from dualflow.data.batching import BatchStage, PaddedBatchStage, UnbatchStage
 from dualflow.data.element import leaf_array
 from dualflow.data.methods.base import DatasetBase
+from dualflow.data.ragged_batching import RaggedBatchStage, RaggedUnbatchStage, holds_ragged
 from dualflow.function.errors import here
+from dualflow.ops.ragged.ragged_spec import splits_dtype
 
 if TYPE_CHECKING:
-    from dualflow.core.argument_types import IntLike
+    from dualflow.core.argument_types import DTypeLike, IntLike
 
 
 @entry
@@ -51,8 +54,47 @@ class GroupingMethods(DatasetBase):
         >>> [x.numpy().tolist() for x in df.data.Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
         """
-        size = positive(batch_size, "Batch size")
-        return self.then(BatchStage(source=self.stage, size=size, drop_remainder=bool(drop_remainder)))
+        size, drop = positive(batch_size, "Batch size"), bool(drop_remainder)
+        if holds_ragged(self.stage.layout.structure):
+            ragged = RaggedBatchStage(source=self.stage, size=size, drop_remainder=drop, of_tensors=False)
+            return self.then(ragged)
+        return self.then(BatchStage(source=self.stage, size=size, drop_remainder=drop))
+
+    def ragged_batch(
+        self,
+        batch_size: IntLike,
+        drop_remainder: bool = False,
+        row_splits_dtype: DTypeLike = int64,
+        name: str | None = None,
+    ) -> Self:
+        """Batches of ``batch_size`` consecutive elements, whose lengths may differ, as ragged tensors.
+
+        Args:
+            batch_size: the number of elements in a batch.
+            drop_remainder: whether the last batch is dropped if it is smaller.
+            row_splits_dtype: int64 or int32.
+            name: ignored; as in TensorFlow.
+
+        Returns:
+            A dataset of ragged tensors; a component without sizes that are unknown is a tensor.
+
+        Raises:
+            InvalidArgumentError: ``batch_size`` is not positive, or the number of axes is unknown.
+            DTypeError: another dtype.
+
+        >>> import dualflow as df
+        >>> rows = df.data.Dataset.range(3).map(lambda n: df.range(n))
+        >>> [batch.to_list() for batch in rows.ragged_batch(2)]
+        [[[], [0]], [[0, 1]]]
+        """
+        stage = RaggedBatchStage(
+            source=self.stage,
+            size=positive(batch_size, "Batch size"),
+            drop_remainder=bool(drop_remainder),
+            splits_dtype=splits_dtype(row_splits_dtype),
+        )
+        _ = stage.layout  # raises for an unknown number of axes
+        return self.then(stage)
 
     def padded_batch(
         self,
@@ -127,6 +169,8 @@ class GroupingMethods(DatasetBase):
         >>> list(df.data.Dataset.from_tensors([1, 2]).unbatch().as_numpy_iterator())
         [np.int32(1), np.int32(2)]
         """
+        if holds_ragged(self.stage.layout.structure):
+            return self.then(RaggedUnbatchStage(source=self.stage))
         check_batches(self.stage.layout.specs, "unbatch")
         return self.then(UnbatchStage(source=self.stage))
 
