@@ -104,7 +104,7 @@ class ShuffleIterator(ReplayedIterator):
         return taken[::-1]
 
     def _end(self) -> None:
-        """Draw the order of the remaining elements: ranks of random words, equal in all versions of NumPy."""
+        """Draw a permutation of the remaining elements, which is the same in all versions of NumPy."""
         assert self._buffer is not None, "it was filled"
         self._order = np.argsort(self._bits.random_raw(len(self._buffer)), kind="stable")
 

@@ -237,7 +237,7 @@ def shape_family(
 
 
 def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -> AnyLength | None:
-    """The kernel that serves all shapes of a family; None if there is none yet, or no proof that it does."""
+    """The kernel that serves all shapes of a family; None if it isn't built, or its bounds aren't proved."""
     entry = _shared_kernels.get(family)
     if entry is None:
         return None

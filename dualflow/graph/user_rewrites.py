@@ -229,7 +229,7 @@ class Registry:
             self._changed()
 
     def turn_on(self, names: Iterable[str]) -> None:
-        """End one :meth:`turn_off`.
+        """Undo one call of :meth:`turn_off`.
 
         Raises:
             InvalidArgumentError: a name is not disabled.

@@ -67,7 +67,7 @@ def variance(x: Any, axes: Axes, keepdims: bool, correction: Any) -> Tensor:
 
 
 def mean_distance(distances: Any, axes: Axes, keepdims: bool, count: Any, correction: Any) -> Tensor:
-    """The sum of squared distances by their number less ``correction``; by 0 where that is negative."""
+    """The sum of ``distances`` divided by ``max(count - correction, 0)``: a variance of squared distances."""
     total = reduce_sum(distances, axes, keepdims)
     if isinstance(count, int) and not hasattr(correction, "dtype"):
         return divide(total, float(max(count - correction, 0)))

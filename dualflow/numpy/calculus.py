@@ -158,8 +158,8 @@ def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
     spacing = tensor(step)
     if len(spacing.shape) > 1 or (spacing.shape and spacing.shape[0] != size):
         raise InvalidArgumentError(f"Places of shape {spacing.shape} are not those of {size} samples.")
-    places = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype)) if spacing.shape else None
-    h = to(places[1:] - places[:-1], x.dtype) if places is not None else None
+    x_values = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype)) if spacing.shape else None
+    h = to(x_values[1:] - x_values[:-1], x.dtype) if x_values is not None else None
 
     def at(i: int) -> Any:
         return x[(*(slice(None),) * axis, slice(i, i + 1 or None))]
@@ -225,10 +225,10 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, 
     if x is None:
         step: Any = dx if type(dx) in (int, float) else tensor(dx)
     else:
-        places = tensor(x)
-        vector = len(places.shape) == 1
-        step = diff(places, axis=0 if vector else axis)
-        count, samples = places.shape[0 if vector else axis], v.shape[where]
+        x_values = tensor(x)
+        vector = len(x_values.shape) == 1
+        step = diff(x_values, axis=0 if vector else axis)
+        count, samples = x_values.shape[0 if vector else axis], v.shape[where]
         if count != samples and None not in (count, samples):
             raise InvalidArgumentError(
                 "trapezoid takes a coordinate for each sample: along the axis "
@@ -274,38 +274,38 @@ def interp(
     >>> df.numpy.interp([1.5, 9.0], [1.0, 2.0], [10.0, 20.0]).numpy()
     array([15., 20.])
     """
-    at, places = agreed(inexact(x), inexact(xp))
+    at, x_values = agreed(inexact(x), inexact(xp))
     values = inexact(fp)
-    if len(places.shape) != 1 or places.shape != values.shape or places.shape[0] == 0:
+    if len(x_values.shape) != 1 or x_values.shape != values.shape or x_values.shape[0] == 0:
         raise InvalidArgumentError(
-            f"interp takes as many places as values, one at least, not {places.shape} and {values.shape}."
+            f"interp takes as many places as values, one at least, not {x_values.shape} and {values.shape}."
         )
     if period is not None:
-        at, places = (
+        at, x_values = (
             mod(at, magnitude(tensor(period, at.dtype))),
-            mod(places, magnitude(tensor(period, at.dtype))),
+            mod(x_values, magnitude(tensor(period, at.dtype))),
         )
-        order = sorting.argsort(places)
-        places, values = gather(places, order), gather(values, order)
+        order = sorting.argsort(x_values)
+        x_values, values = gather(x_values, order), gather(values, order)
         span = magnitude(tensor(period, at.dtype))
-        places = concat([places[-1:] - span, places, places[:1] + span], 0)
+        x_values = concat([x_values[-1:] - span, x_values, x_values[:1] + span], 0)
         values = concat([values[-1:], values, values[:1]], 0)
     kind = np.result_type(at.dtype.dtype, values.dtype.dtype)
-    last = operands.sizes(places)[0] - 1
+    last = operands.sizes(x_values)[0] - 1
     if isinstance(last, int) and last == 0:
         values_at = broadcast_like(to(values[0], kind), at)
     else:
-        index = sorting.searchsorted(places, at, "right") - 1
+        index = sorting.searchsorted(x_values, at, "right") - 1
         index = choose(index < 0, 0, choose(index > last - 1, last - 1, index))
-        x0, x1 = gather(places, index), gather(places, index + 1)
+        x0, x1 = gather(x_values, index), gather(x_values, index + 1)
         y0, y1 = to(gather(values, index), kind), to(gather(values, index + 1), kind)
         wide = equal(x0, x1)
         share = to((at - x0) / choose(wide, tensor(1, at.dtype), x1 - x0), kind)
         values_at = y0 + (y1 - y0) * share
         values_at = choose(equal(at, x1), y1, values_at)
     first_value, last_value = to(values[0], kind), to(values[-1], kind)
-    values_at = choose(at < places[0], first_value if left is None else tensor(left, kind), values_at)
-    values_at = choose(at > places[-1], last_value if right is None else tensor(right, kind), values_at)
+    values_at = choose(at < x_values[0], first_value if left is None else tensor(left, kind), values_at)
+    values_at = choose(at > x_values[-1], last_value if right is None else tensor(right, kind), values_at)
     return values_at if last == 0 else choose(equal(at, at), values_at, tensor(math.nan, kind))
 
 
@@ -371,9 +371,11 @@ def _convolved(a: Any, v: Any, mode: str) -> Tensor:
     if m > n:
         x, w, n, m = w, x, m, n
     padded = pad(x, [[m - 1, m - 1]])
-    places = np.arange(n + m - 1)[:, None] + np.arange(m)
-    windows = gather(padded, places)
-    inside = (places >= m - 1) & (places < n + m - 1)  # outside of ``x`` there is no product, not even of nan
+    x_values = np.arange(n + m - 1)[:, None] + np.arange(m)
+    windows = gather(padded, x_values)
+    inside = (x_values >= m - 1) & (
+        x_values < n + m - 1
+    )  # outside of ``x`` there is no product, not even of nan
     full = reduce_sum(choose(tensor(inside), windows * w[::-1], tensor(0, x.dtype)), 1)
     if mode == "full":
         return full

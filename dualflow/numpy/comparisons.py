@@ -191,8 +191,8 @@ def _bitwise_count(x: Any) -> Any:
     def constant(value: int) -> Any:
         return np.array(value, f"uint{size}")
 
-    def down(v: Any, places: int) -> Any:
-        return bitwise.right_shift(v, constant(places))
+    def down(v: Any, indices: int) -> Any:
+        return bitwise.right_shift(v, constant(indices))
 
     v = unsigned - (down(unsigned, 1) & constant(mask(0x55)))
     v = (v & constant(mask(0x33))) + (down(v, 2) & constant(mask(0x33)))

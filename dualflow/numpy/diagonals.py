@@ -98,8 +98,8 @@ def diag(v: TensorLike, k: int = 0) -> Tensor:
         return filled_with_zeros([side, side], x.dtype)
     rows = np.arange(side)[:, None]
     columns = np.arange(side)[None, :]
-    places = np.clip(rows + builtins.min(k, 0), 0, count - 1)[:, 0]
-    return picked(convert_to_tensor(columns - rows == k), gather(x, places)[:, None], zeros_like(x)[:1])
+    indices = np.clip(rows + builtins.min(k, 0), 0, count - 1)[:, 0]
+    return picked(convert_to_tensor(columns - rows == k), gather(x, indices)[:, None], zeros_like(x)[:1])
 
 
 def diagflat(v: TensorLike, k: int = 0) -> Tensor:

@@ -260,8 +260,8 @@ def isin(
         is_member = zeros_like(x, bool)
     else:
         ordered = sort(members)
-        place = searchsorted(ordered, x)
-        is_member = equal(gather(ordered, choose(place < members.shape[0], place, 0)), x)
+        index = searchsorted(ordered, x)
+        is_member = equal(gather(ordered, choose(index < members.shape[0], index, 0)), x)
     return logical_not(is_member) if invert else is_member
 
 

@@ -86,22 +86,22 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
     x = flat(tensor(arr)) if axis is None else tensor(arr)
     where = 0 if axis is None else normalize_axis(axis, len(x.shape))
     size = x.shape[where]
-    places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(static_positions(obj))
-    if places.dtype.kind == "b":
-        places = np.flatnonzero(places)
+    indices = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(static_positions(obj))
+    if indices.dtype.kind == "b":
+        indices = np.flatnonzero(indices)
     new_values = tensor(values, x.dtype)
-    if places.ndim == 0 and new_values.shape:
+    if indices.ndim == 0 and new_values.shape:
         new_values = moveaxis(at_least(new_values, len(x.shape)), 0, where)
     count = (
-        places.size
-        if places.ndim
+        indices.size
+        if indices.ndim
         else (new_values.shape[where] if len(new_values.shape) == len(x.shape) else 1)
     )
     target = [count if a == where else d for a, d in enumerate(x.shape)]
     new = broadcasting.broadcast_to(new_values, target)
-    if places.ndim == 0:
-        places = np.repeat(places, count)
-    positions = np.where(places < 0, places + size, places)
+    if indices.ndim == 0:
+        indices = np.repeat(indices, count)
+    positions = np.where(indices < 0, indices + size, indices)
     if positions.size and (positions.min() < 0 or positions.max() > size):
         raise InvalidArgumentError(f"A place of {obj!r} is outside of an axis of size {size}.")
     # the rows of both, in the order in which they stand
@@ -130,9 +130,9 @@ def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
     x = flat(tensor(arr)) if axis is None else tensor(arr)
     where = 0 if axis is None else normalize_axis(axis, len(x.shape))
     size = x.shape[where]
-    places = obj if isinstance(obj, slice) else np.asarray(static_positions(obj))
+    indices = obj if isinstance(obj, slice) else np.asarray(static_positions(obj))
     try:
-        remaining = np.delete(np.arange(size), places)
+        remaining = np.delete(np.arange(size), indices)
     except (IndexError, ValueError) as error:
         raise InvalidArgumentError(f"delete: {error}; the places are those of axis {where}.") from None
     return gather(x, remaining, axis=where)

@@ -173,7 +173,7 @@ def histogram(
 def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
     """The total weight of the points in each cell of a grid of bins."""
     inside: Any = None
-    place: Any = 0
+    position: Any = 0
     shape = []
     for x, row in zip(columns, edges, strict=True):
         count = row.shape[0] - 1
@@ -183,13 +183,13 @@ def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
         index = choose(last, count - 1, index)
         within = logical_and(index >= 0, index < count)
         inside = within if inside is None else logical_and(inside, within)
-        place = place * count + choose(within, index, 0)
+        position = position * count + choose(within, index, 0)
         shape.append(count)
     total = int(np.prod(shape))
     w = None if weights is None else flat(tensor(weights))
-    counts = ones_like(place, np.int64) if w is None else w if w.dtype.kind not in "b" else to(w, np.int64)
+    counts = ones_like(position, np.int64) if w is None else w if w.dtype.kind not in "b" else to(w, np.int64)
     counts = choose(inside, counts, tensor(0, counts.dtype))
-    return reshape(scatter_nd(place[:, None], counts, [total]), shape)
+    return reshape(scatter_nd(position[:, None], counts, [total]), shape)
 
 
 def histogramdd(

@@ -49,8 +49,8 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
         x = tensor(vector)
         if len(x.shape) != 1:
             raise InvalidArgumentError(f"ix_ takes vectors, not shape {x.shape}.")
-        places = flatnonzero(x) if x.dtype.is_bool else to(x, np.int64) if not x.shape[0] else x
-        grid.append(reshape(places, [-1 if axis == i else 1 for axis in range(len(args))]))
+        indices = flatnonzero(x) if x.dtype.is_bool else to(x, np.int64) if not x.shape[0] else x
+        grid.append(reshape(indices, [-1 if axis == i else 1 for axis in range(len(args))]))
     return tuple(grid)
 
 
@@ -74,14 +74,14 @@ def unravel_index(indices: TensorLike, shape: ShapeLike, order: str = "C") -> tu
     [[0, 1], [1, 2]]
     """
     sizes = ints(shape, "shape")
-    places = integer_indices(indices)
+    positions = integer_indices(indices)
     total = int(np.prod(sizes))
-    ok = reduce_all(logical_and(places >= 0, places < total))
-    places = required(places, ok, f"An index is outside of shape {sizes}.")
+    ok = reduce_all(logical_and(positions >= 0, positions < total))
+    positions = required(positions, ok, f"An index is outside of shape {sizes}.")
     along_axes = []
     for size in reversed(sizes) if _order(order) == "C" else sizes:
-        along_axes.append(mod(places, builtins.max(size, 1)))
-        places = floordiv(places, builtins.max(size, 1))
+        along_axes.append(mod(positions, builtins.max(size, 1)))
+        positions = floordiv(positions, builtins.max(size, 1))
     return tuple(reversed(along_axes)) if order == "C" else tuple(along_axes)
 
 
@@ -123,11 +123,11 @@ def ravel_multi_index(
     for part, size, how, step in zip(
         parts, sizes, modes, steps[::-1] if order == "C" else steps, strict=True
     ):
-        places = integer_indices(part)
+        indices = integer_indices(part)
         if how == "raise":
-            ok = reduce_all(logical_and(places >= 0, places < size))
-            places = required(places, ok, f"An index is outside of an axis of size {size}.")
-        flat_index = flat_index + (places if how == "raise" else indices_by_mode(places, size, how)) * int(
+            ok = reduce_all(logical_and(indices >= 0, indices < size))
+            indices = required(indices, ok, f"An index is outside of an axis of size {size}.")
+        flat_index = flat_index + (indices if how == "raise" else indices_by_mode(indices, size, how)) * int(
             step
         )
     return tensor(flat_index)

@@ -53,8 +53,8 @@ def indices_by_mode(indices: Any, size: Any, mode: str) -> Any:
 
 def integer_indices(indices: Any) -> Any:
     """Indices as int64: those of an empty list are floats otherwise."""
-    places = tensor(indices)
-    return to(places, np.int64) if places.dtype.kind != "i" or places.dtype.size < 4 else places
+    positions = tensor(indices)
+    return to(positions, np.int64) if positions.dtype.kind != "i" or positions.dtype.size < 4 else positions
 
 
 def take(
@@ -104,24 +104,24 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int = -1) -> Ten
     >>> df.numpy.take_along_axis([[3, 1], [5, 9]], [[1], [0]], axis=1).numpy().tolist()
     [[1], [5]]
     """
-    x, places = tensor(arr), integer_indices(indices)
+    x, positions = tensor(arr), integer_indices(indices)
     if axis is None:
         x, axis = flat(x), 0
     where = normalize_axis(axis, len(x.shape))
-    if len(places.shape) != len(x.shape):
+    if len(positions.shape) != len(x.shape):
         raise InvalidArgumentError(
             "take_along_axis takes indices of as many axes as the elements have, not of shape "
-            f"{places.shape} for {x.shape}."
+            f"{positions.shape} for {x.shape}."
         )
-    places = indices_by_mode(places, operands.sizes(x)[where], "raise")
-    sizes, index_sizes = list(x.shape), list(places.shape)
+    positions = indices_by_mode(positions, operands.sizes(x)[where], "raise")
+    sizes, index_sizes = list(x.shape), list(positions.shape)
     if builtins.any(
         m != n and 1 in (m, n) for i, (m, n) in enumerate(zip(sizes, index_sizes, strict=True)) if i != where
     ):
         target = [builtins.max(m, n) for m, n in zip(sizes, index_sizes, strict=True)]
         x = broadcast_to(x, [*target[:where], sizes[where], *target[where + 1 :]])
-        places = broadcast_to(places, [*target[:where], index_sizes[where], *target[where + 1 :]])
-    return sorting.take_along_axis(x, places, where)
+        positions = broadcast_to(positions, [*target[:where], index_sizes[where], *target[where + 1 :]])
+    return sorting.take_along_axis(x, positions, where)
 
 
 def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "raise") -> Tensor:
@@ -255,8 +255,8 @@ def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
         raise InvalidArgumentError(
             "nonzero takes a tensor of one axis or more; use atleast_1d, or reshape it to (1,)."
         )
-    places = argwhere(x)
-    return tuple(places[:, i] for i in range(len(x.shape)))
+    indices = argwhere(x)
+    return tuple(indices[:, i] for i in range(len(x.shape)))
 
 
 def argwhere(a: TensorLike) -> Tensor:
@@ -388,19 +388,19 @@ def put_along_axis(arr: TensorLike, indices: TensorLike, values: TensorLike, axi
     if axis is None:
         x, axis = flat(x), 0
     where = normalize_axis(axis, len(x.shape))
-    places = indices_by_mode(integer_indices(indices), operands.sizes(x)[where], "raise")
+    positions = indices_by_mode(integer_indices(indices), operands.sizes(x)[where], "raise")
     size = static_int(x.shape[where], "the size of the axis")
     # for each place of the row, which of the values is put there last
     hits = equal(
-        expand_dims(places, where + 1),
+        expand_dims(positions, where + 1),
         reshape(tensor(np.arange(size)), [size, *[1] * (len(x.shape) - where - 1)]),
     )
     new = (
-        broadcast_to(tensor(values, x.dtype), tuple(places.shape))
-        if places.shape.is_static
+        broadcast_to(tensor(values, x.dtype), tuple(positions.shape))
+        if positions.shape.is_static
         else tensor(values, x.dtype)
     )
-    for i in range(static_int(places.shape[where], "the number of indices")):
+    for i in range(static_int(positions.shape[where], "the number of indices")):
         front = (slice(None),) * where
         x = picked(hits[(*front, i)], new[(*front, slice(i, i + 1))], x)
     return reshape(x, shape)

@@ -40,8 +40,8 @@ _THEIR_SPACES: Final = {
 def overrides() -> dict[Any, Callable[..., Any]]:
     """For each of NumPy's functions, the one of ``df.numpy`` that replaces it."""
     functions: dict[Any, Callable[..., Any]] = {}
-    for place, theirs in _THEIR_SPACES.values():
-        space: Any = getattr(ours, place) if place else ours
+    for index, theirs in _THEIR_SPACES.values():
+        space: Any = getattr(ours, index) if index else ours
         for name in space.__all__:
             function = getattr(theirs, name, None)
             if callable(function) and not isinstance(function, type):

@@ -147,9 +147,9 @@ def linspace(
     first, last = operands.broadcast_together(first, last)
     pieces = count - 1 if endpoint else count
     shape = (-1, *[1] * len(first.shape))
-    place = reshape(tensor(np.arange(count), first.dtype), shape)
+    index = reshape(tensor(np.arange(count), first.dtype), shape)
     step = (last - first) / pieces if pieces > 0 else last * math.nan
-    numbers = first + (place * step if pieces > 0 else place * (last - first))
+    numbers = first + (index * step if pieces > 0 else index * (last - first))
     if endpoint and count > 1:
         numbers = concat([numbers[:-1], last[None]], 0)
     if dtype is not None:

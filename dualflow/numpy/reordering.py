@@ -148,8 +148,8 @@ def roll(a: TensorLike, shift: IntsLike, axis: AxisLike | None = None) -> Tensor
         moved = repetition.roll(flat(x), builtins.sum(ints(shift, "shift")), 0)
         return arrangement.reshape(moved, operands.sizes(x))
     shifts, axes = np.broadcast_arrays(ints(shift, "shift"), ints(axis, "axis"))
-    for places, where in zip(shifts.tolist(), axes.tolist(), strict=True):
-        x = repetition.roll(x, places, normalize_axis(where, len(x.shape)))
+    for indices, where in zip(shifts.tolist(), axes.tolist(), strict=True):
+        x = repetition.roll(x, indices, normalize_axis(where, len(x.shape)))
     return x
 
 

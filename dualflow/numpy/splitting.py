@@ -40,14 +40,14 @@ def array_split(ary: TensorLike, indices_or_sections: TensorLike, axis: int = 0)
     where = normalize_axis(axis, len(x.shape))
     (size,) = known_sizes(x.shape, "array_split", [where])
     if isinstance(indices_or_sections, list | tuple) or has_axes(indices_or_sections):
-        places = list(ints(indices_or_sections, "indices"))
+        indices = list(ints(indices_or_sections, "indices"))
     else:
         parts = static_int(indices_or_sections, "sections")
         if parts < 1:
             raise InvalidArgumentError(f"There are 1 or more parts, not {parts}.")
-        places = [i * (size // parts) + builtins.min(i, size % parts) for i in range(1, parts)]
+        indices = [i * (size // parts) + builtins.min(i, size % parts) for i in range(1, parts)]
     front = (slice(None),) * where
-    ends = [None, *places, None]
+    ends = [None, *indices, None]
     return [x[(*front, slice(a, b))] for a, b in itertools.pairwise(ends)]
 
 

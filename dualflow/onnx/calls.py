@@ -32,17 +32,17 @@ class NodeCall(NamedTuple):
     outputs: int
     run: Callable[[Graph, Sequence[Any]], list[Any]]
 
-    def optional(self, place: int) -> Any:
+    def optional(self, index: int) -> Any:
         """An input, or None."""
-        return self.inputs[place] if place < len(self.inputs) else None
+        return self.inputs[index] if index < len(self.inputs) else None
 
-    def ints(self, place: int, attribute: str = "", default: Sequence[int] | None = None) -> list[int] | None:
+    def ints(self, index: int, attribute: str = "", default: Sequence[int] | None = None) -> list[int] | None:
         """The constant integers of an input, or of an attribute in earlier opsets.
 
         Raises:
             InvalidArgumentError: they are computed by the graph.
         """
-        value = self.optional(place)
+        value = self.optional(index)
         if value is None:
             value = self.attrs.get(attribute, default)
             return None if value is None else [int(n) for n in value]

@@ -31,9 +31,9 @@ def _loop(call: NodeCall) -> Any:
 
     def step(number: Any, ok: Any, *others: Any) -> Any:
         ok, *results = call.run(body, [number, ok, *others[:count]])
-        place = df.cast(number, df.int32)
+        index = df.cast(number, df.int32)
         rows = zip(others[count:], results[count:], strict=True)
-        stacks = [stack.write(place, row) for stack, row in rows]
+        stacks = [stack.write(index, row) for stack, row in rows]
         states = map(df.convert_to_tensor, results[:count])
         return number + 1, df.reshape(ok, []), *states, *stacks
 
@@ -72,9 +72,9 @@ def _scan(call: NodeCall) -> Any:
     return (*states, *[_move_axis(x, 0, axis) for x, axis in zip(stacks, axes, strict=True)])
 
 
-def _move_axis(x: Any, axis: int, place: int) -> Any:
+def _move_axis(x: Any, axis: int, index: int) -> Any:
     x = df.convert_to_tensor(x)
-    return x if axis == place else df.experimental.numpy.moveaxis(x, axis, place)
+    return x if axis == index else df.experimental.numpy.moveaxis(x, axis, index)
 
 
 RULES: Final[Rules] = {"If": _if, "Loop": _loop, "Scan": _scan}

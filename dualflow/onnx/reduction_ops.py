@@ -40,8 +40,8 @@ def _position(function: Callable[..., Any]) -> Rule:
         if call.attrs.get("select_last_index", 0):
             raise call.unsupported("it selects the last position of equal elements")
         axis = call.attrs.get("axis", 0)
-        places = function(call.inputs[0], axis, output_type=df.int64)
-        return df.expand_dims(places, axis) if call.attrs.get("keepdims", 1) else places
+        indices = function(call.inputs[0], axis, output_type=df.int64)
+        return df.expand_dims(indices, axis) if call.attrs.get("keepdims", 1) else indices
 
     return rule
 

@@ -114,28 +114,28 @@ def _python_slice(start: Any, stop: Any, step: int, size: int | None) -> slice:
 
 
 def _gather(call: NodeCall) -> Any:
-    x, places = call.inputs
+    x, indices = call.inputs
     axis = normalized(call.attrs.get("axis", 0), rank_of(x))
-    return df.gather(x, _nonnegative(places, x, axis), axis=axis)
+    return df.gather(x, _nonnegative(indices, x, axis), axis=axis)
 
 
-def _nonnegative(places: Any, x: Any, axis: int) -> Any:
+def _nonnegative(indices: Any, x: Any, axis: int) -> Any:
     """Indices counted from the front of an axis."""
-    if is_constant(places) and (places >= 0).all():
-        return places
-    size = df.cast(size_of(x, axis), dtype_of(places))
-    return df.where(df.less(places, 0), df.add(places, size), places)
+    if is_constant(indices) and (indices >= 0).all():
+        return indices
+    size = df.cast(size_of(x, axis), dtype_of(indices))
+    return df.where(df.less(indices, 0), df.add(indices, size), indices)
 
 
 def _gather_elements(call: NodeCall) -> Any:
-    x, places = call.inputs
+    x, indices = call.inputs
     axis = normalized(call.attrs.get("axis", 0), rank_of(x))
-    return take_along_axis(df.convert_to_tensor(x), _nonnegative(places, x, axis), axis)
+    return take_along_axis(df.convert_to_tensor(x), _nonnegative(indices, x, axis), axis)
 
 
 def _gather_nd(call: NodeCall) -> Any:
-    x, places = call.inputs
-    return df.gather_nd(x, places, batch_dims=call.attrs.get("batch_dims", 0))
+    x, indices = call.inputs
+    return df.gather_nd(x, indices, batch_dims=call.attrs.get("batch_dims", 0))
 
 
 _SCATTERS: Final = {
@@ -159,12 +159,12 @@ def _scatter_nd(call: NodeCall) -> Any:
 
 
 def _scatter_elements(call: NodeCall) -> Any:
-    x, places, updates = map(df.convert_to_tensor, call.inputs)
+    x, indices, updates = map(df.convert_to_tensor, call.inputs)
     axis, rank = normalized(call.attrs.get("axis", 0), rank_of(x)), rank_of(x)
-    shape = df.shape(places, out_type=df.int64)
+    shape = df.shape(indices, out_type=df.int64)
     along = [df.range(shape[i]) for i in range(rank)]
     grid = [
-        df.cast(_nonnegative(places, x, axis), df.int64)
+        df.cast(_nonnegative(indices, x, axis), df.int64)
         if i == axis
         else df.broadcast_to(df.reshape(numbers, [-1 if j == i else 1 for j in range(rank)]), shape)
         for i, numbers in enumerate(along)
@@ -219,10 +219,10 @@ def _tile(call: NodeCall) -> Any:
 
 
 def _one_hot(call: NodeCall) -> Any:
-    places, depth, values = call.inputs
+    indices, depth, values = call.inputs
     count = int(constant_value(depth, call.name).reshape(()))
-    places = df.where(df.less(places, 0), df.add(places, df.cast(count, dtype_of(places))), places)
-    return df.one_hot(places, count, values[1], values[0], axis=call.attrs.get("axis", -1))
+    indices = df.where(df.less(indices, 0), df.add(indices, df.cast(count, dtype_of(indices))), indices)
+    return df.one_hot(indices, count, values[1], values[0], axis=call.attrs.get("axis", -1))
 
 
 def _trilu(call: NodeCall) -> Any:
@@ -236,9 +236,9 @@ def _top_k(call: NodeCall) -> Any:
     x, axis = call.inputs[0], normalized(call.attrs.get("axis", -1), rank_of(call.inputs[0]))
     (count,) = call.ints(1) or [1]
     direction = "DESCENDING" if call.attrs.get("largest", 1) else "ASCENDING"
-    places = df.argsort(x, axis, direction, stable=True)
-    places = places[(*[slice(None)] * axis, slice(0, count))]
-    return take_along_axis(df.convert_to_tensor(x), places, axis), df.cast(places, df.int64)
+    indices = df.argsort(x, axis, direction, stable=True)
+    indices = indices[(*[slice(None)] * axis, slice(0, count))]
+    return take_along_axis(df.convert_to_tensor(x), indices, axis), df.cast(indices, df.int64)
 
 
 RULES: Final[Rules] = {

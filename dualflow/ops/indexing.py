@@ -145,17 +145,17 @@ def part_shape(x: TensorSpec, key: Key) -> Shape:
 
 
 def _replace_infer(x: TensorSpec, part: TensorSpec, key: Key) -> TensorSpec:
-    place = part_shape(x, key)
-    if not broadcast([place, part.shape]).is_compatible_with(place):
+    shape = part_shape(x, key)
+    if not broadcast([shape, part.shape]).is_compatible_with(shape):
         raise InvalidArgumentError(
-            f"a value of shape {part.shape} does not broadcast to the part's shape {place}; reshape it first."
+            f"a value of shape {part.shape} does not broadcast to the part's shape {shape}; reshape it first."
         )
     return x
 
 
 def _replace_pieces(out: Any, x: Any, part: Any, key: Key) -> list[tuple[Any, Any]]:
-    place = out[_as_index(key)]
-    return [(out, x), (place, np.broadcast_to(part, place.shape))]
+    target = out[_as_index(key)]
+    return [(out, x), (target, np.broadcast_to(part, target.shape))]
 
 
 REPLACE = register(

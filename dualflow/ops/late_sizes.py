@@ -69,6 +69,6 @@ class FixedSpec:
         return self.spec
 
 
-def like(place: int = 0) -> Result:
-    """A function of the input specs that returns the spec of input ``place``."""
-    return lambda *specs: TensorSpec.of(specs[place].shape, specs[place].dtype)
+def like(index: int = 0) -> Result:
+    """A function of the input specs that returns the spec of input ``index``."""
+    return lambda *specs: TensorSpec.of(specs[index].shape, specs[index].dtype)

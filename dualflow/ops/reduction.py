@@ -113,14 +113,14 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool
 
 def _first_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The cotangent of an extreme, all of it for the first element that attains it or is nan."""
-    count, place = 1, convert_to_tensor(0)
+    count, index = 1, convert_to_tensor(0)
     for a in reversed(axis):
         size = x.shape[a]
         along = [size if b == a else 1 for b in range(len(x.shape))]
-        place, count = place + iota(along, a) * count, count * size
+        index, count = index + iota(along, a) * count, count * size
     extreme = logical_or(equal(x, spread(out, x, axis, keepdims)), not_equal(x, x))
-    first = reduce_min(where(extreme, place, count), axis, keepdims=True)
-    return masked(equal(place, first), spread(g, x, axis, keepdims))
+    first = reduce_min(where(extreme, index, count), axis, keepdims=True)
+    return masked(equal(index, first), spread(g, x, axis, keepdims))
 
 
 def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -132,8 +132,8 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     rows = reshape(flat, (*moved[: len(kept)], count))
     other_products = _before(rows, count, 1) * _before(rows, count, -1)
     order = (*kept, *axis)
-    places = sorted(range(len(order)), key=order.__getitem__)
-    restored = transpose(reshape(other_products, moved), tuple(places))
+    indices = sorted(range(len(order)), key=order.__getitem__)
+    restored = transpose(reshape(other_products, moved), tuple(indices))
     return restored * spread(g, x, axis, keepdims)
 
 

@@ -319,20 +319,20 @@ def roll(input: TensorLike, shift: IntsLike, axis: AxisLike, name: str | None = 
     shifts = ints_or_symbols(shift, "shift")
     if len(shifts) != len(axes):
         raise InvalidArgumentError(f"roll takes a shift for each axis, not {len(shifts)} for {len(axes)}.")
-    for places, at in zip(shifts, axes, strict=True):
+    for indices, at in zip(shifts, axes, strict=True):
         size = input.shape[at]
-        if size is None or not isinstance(places, int):
-            input = _rolled(input, places, at)
-        elif size and places % size:
-            cut = -places % size
+        if size is None or not isinstance(indices, int):
+            input = _rolled(input, indices, at)
+        elif size and indices % size:
+            cut = -indices % size
             input = concat([part(input, at, cut, size), part(input, at, 0, cut)], at)
     return input
 
 
-def _rolled(x: Any, places: Any, axis: int) -> Tensor:
+def _rolled(x: Any, indices: Any, axis: int) -> Tensor:
     """:func:`roll` by a number of places, or along a size, that is known at run time only."""
     size = sizes_of(x, int64)[axis]
-    return gather(x, mod(count_up(size) - cast(places, int64), maximum(size, 1)), axis=axis)
+    return gather(x, mod(count_up(size) - cast(indices, int64), maximum(size, 1)), axis=axis)
 
 
 def repeat(

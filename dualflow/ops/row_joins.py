@@ -11,13 +11,13 @@ Array = np.ndarray[Any, Any]
 _JOINED_BLOCK: Final = 1 << 16  # elements joined at a time, so that their positions stay in the cache
 
 
-def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
+def join_rows(ufunc: np.ufunc, out: Array, indices: Array, rows: Array) -> None:
     """``out[t, place] = ufunc(out[t, place], row)`` for each ``t`` and each place with its row, in order.
 
     Args:
         ufunc: the function of two elements, such as ``np.add``.
         out: a matrix for each iteration ``t``, without gaps, which is changed.
-        places: which row of the matrix, each inside of it; the same in each iteration.
+        indices: which row of the matrix, each inside of it; the same in each iteration.
         rows: for each iteration a matrix with a row for each place.
 
     >>> out = np.zeros((1, 2, 2))
@@ -26,7 +26,7 @@ def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
     [[[0.0, 0.0], [4.0, 6.0]]]
     """
     iterations, size, length = out.shape
-    count = len(places)
+    count = len(indices)
     if not iterations * count * length:
         return
     flat, along = out.reshape(-1), np.arange(length)
@@ -35,7 +35,7 @@ def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
     for iteration in range(0, iterations, some_iterations):
         begins = np.arange(iteration, min(iteration + some_iterations, iterations))[:, None] * size
         for start in range(0, count, block):  # all of them, where there is more than one iteration
-            positions = (begins + places[start : start + block]).reshape(-1)
+            positions = (begins + indices[start : start + block]).reshape(-1)
             if length > 1:
                 positions = (positions[:, None] * length + along).reshape(-1)
             ufunc.at(

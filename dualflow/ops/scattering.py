@@ -53,11 +53,11 @@ def _join(ufunc: np.ufunc, out: Any, indices: Any, updates: Any) -> None:
     """Combine ``updates`` with the elements of ``out`` at ``indices`` by ``ufunc``, in place."""
     depth = indices.shape[-1]
     _check_fit(out, indices, updates)
-    places = np.zeros(indices.shape[:-1], np.intp)
+    positions = np.zeros(indices.shape[:-1], np.intp)
     for size, along in zip(out.shape, _position(indices, out.shape), strict=False):
-        places = places * size + along
+        positions = positions * size + along
     shape = (math.prod(out.shape[:depth]), math.prod(out.shape[depth:]))
-    join_rows(ufunc, out.reshape(1, *shape), places.reshape(-1), updates)
+    join_rows(ufunc, out.reshape(1, *shape), positions.reshape(-1), updates)
 
 
 def _put(out: Any, indices: Any, updates: Any) -> None:

@@ -44,11 +44,11 @@ class SizeFormula:
 
     def of(self, shapes: Sequence[Sequence[Any]]) -> int:
         """The number, or the expression of symbolic sizes, for inputs of these shapes."""
-        return substitute(self.size, {v: shapes[place][axis] for v, (place, axis) in self.axes})
+        return substitute(self.size, {v: shapes[index][axis] for v, (index, axis) in self.axes})
 
     def __repr__(self) -> str:
         """The expression, with ``in0.shape[1]`` for the size of axis 1 of input 0."""
-        return _text(self.size, {v: f"in{place}.shape[{axis}]" for v, (place, axis) in self.axes})
+        return _text(self.size, {v: f"in{index}.shape[{axis}]" for v, (index, axis) in self.axes})
 
 
 _OPERATORS: Final = {"quotient": "//", "remainder": "%"}

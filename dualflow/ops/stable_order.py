@@ -65,8 +65,8 @@ def _ascending_wide(x: Any, axis: int) -> Any:
     ``[1, 0, 2]``.
     """
     positions = x.argsort(axis)
-    rows, places = np.moveaxis(x, axis, -1), np.moveaxis(positions, axis, -1)
-    ordered = np.take_along_axis(rows, places, -1)
+    rows, indices = np.moveaxis(x, axis, -1), np.moveaxis(positions, axis, -1)
+    ordered = np.take_along_axis(rows, indices, -1)
     if np.isnan(ordered[..., -1]).any():  # nans are not distinguished from their neighbours
         return x.argsort(axis, kind="stable")
     differs = ordered[..., 1:] != ordered[..., :-1]
@@ -75,7 +75,7 @@ def _ascending_wide(x: Any, axis: int) -> Any:
     both = np.zeros(rows.shape, np.uint64)
     np.cumsum(differs, -1, out=both[..., 1:])
     both <<= np.uint64(32)
-    both |= places.astype(np.uint64)
+    both |= indices.astype(np.uint64)
     both.sort(-1)
     both &= np.uint64((1 << 32) - 1)
     return np.moveaxis(both, -1, axis)
@@ -118,15 +118,15 @@ def pairs(x: Any, axis: int) -> Pairs | None:
     if key_range is None:
         return None
     least, reach = key_range
-    places = np.arange(size, dtype=np.uint32).reshape((size,) + (1,) * (x.ndim - 1 - axis))
+    indices = np.arange(size, dtype=np.uint32).reshape((size,) + (1,) * (x.ndim - 1 - axis))
     shift = (size - 1).bit_length()
     if reach.bit_length() + shift <= 32:
         both = _keys(x, least)
         both <<= np.uint32(shift)
-        both |= places
+        both |= indices
         return Pairs(both, shift)
     halves = np.empty((*x.shape, 2), np.uint32)
-    halves[..., 1 - _KEY] = places
+    halves[..., 1 - _KEY] = indices
     # Temporary arrays are small and stay in a cache where a vector is taken in blocks.
     step = _BLOCK if x.ndim == 1 else len(x)
     for start in range(0, len(x), step):

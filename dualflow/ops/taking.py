@@ -63,8 +63,8 @@ def _gather(params: Any, indices: Any, axis: int, batch_dims: int = 0) -> Any:
     if params.shape[:batch_dims] != batch:
         raise ValueError("sizes of the batch differ")
     check_indices(indices, params.shape[axis], axis)
-    places = [place.reshape(*place.shape, *(1,) * rank) for place in np.indices(batch, sparse=True)]
-    slices = np.moveaxis(params, axis, batch_dims)[(*places, indices)]
+    positions = [index.reshape(*index.shape, *(1,) * rank) for index in np.indices(batch, sparse=True)]
+    slices = np.moveaxis(params, axis, batch_dims)[(*positions, indices)]
     between = range(axis - batch_dims)
     return np.moveaxis(slices, [batch_dims + rank + i for i in between], [batch_dims + i for i in between])
 
@@ -79,11 +79,11 @@ def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_di
     rank = len(indices.shape) - batch_dims
     attrs = {"shape": (members,), "axis": 0, "dtype": int64}
     element = reshape(dispatch.current().apply(REGISTRY["iota"], (), attrs), [*batch, *(1,) * rank])
-    places = cast(indices, int64) + element * size_as_tensor(size)
+    positions = cast(indices, int64) + element * size_as_tensor(size)
     rows = transpose(
         g, [*axes[:batch_dims], *axes[axis : axis + rank], *axes[batch_dims:axis], *axes[axis + rank :]]
     )
-    added = dispatch.current().apply(SCATTER_ADD, (places, rows), {"axis": 0, "size": members * size})
+    added = dispatch.current().apply(SCATTER_ADD, (positions, rows), {"axis": 0, "size": members * size})
     per_batch = reshape(added, [*batch, size, *added.shape[1:]])
     axes = range(len(params.shape))
     return transpose(

@@ -114,7 +114,7 @@ def disable(name: str) -> None:
 
 @entry
 def enable(name: str) -> None:
-    """End one :func:`disable`.
+    """Undo one call of :func:`disable`.
 
     Args:
         name: the name of the rewrite.

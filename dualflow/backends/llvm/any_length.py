@@ -74,7 +74,7 @@ class AnyLength:
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
 
     def run(self, arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
-        """The result of ``shape``, for row-major arrays of that shape; scalars stay scalars.
+        """Run the kernel on row-major arrays of ``shape``, or scalars; returns the result, of that shape.
 
         Raises:
             InternalError: an array has fewer elements than ``shape``.

@@ -429,7 +429,7 @@ def _unflagged(plan: _Carried) -> tuple[bool, ...]:
 def _packed(
     before: Values, plans: Sequence[_Carried | None], carried: Iterator[Any], ran: Any = None
 ) -> Values:
-    """The values of all variables, of which some are carried tensors.
+    """The values of all variables of a loop; those that it carries come from ``carried``.
 
     ``ran`` is a bool tensor: whether an iteration has run, and so assigned the variables.
     """

@@ -335,7 +335,7 @@ class TracedGraph:
         return results[:count]
 
     def _pair(self, watched: tuple[bool, ...]) -> ForwardBackward | None:
-        """The forward and backward graphs for a tape that watches these inputs; None if they don't serve."""
+        """The forward and backward graphs for a tape that watches these inputs; None if they don't apply."""
         key = watched, self.active_options
         pair = self._by_sources.get(key)
         if pair is None and key not in self._undecided:

@@ -31,7 +31,7 @@ def groups_of(graph: Graph) -> list[Group]:
 
 
 def _with_repeated(graph: Graph, nodes: Sequence[Node]) -> list[Group]:
-    """Single nodes, and repeated ops at the place of the first."""
+    """The nodes in groups: repeated ops in one group, at the position of the first; others alone."""
     users, results = graph.users(), set(graph.results)
     repeated: dict[Any, list[Node]] = defaultdict(list)
     for node in nodes:
@@ -45,7 +45,7 @@ def _with_repeated(graph: Graph, nodes: Sequence[Node]) -> list[Group]:
 
 
 def _folded(nodes: Sequence[Node]) -> list[Group]:
-    """Runs of nodes of one function; of one line if that gives more than one box, but not too many."""
+    """Groups of consecutive nodes of one function, or of one line if that gives few boxes."""
     by_function = _runs(nodes, lambda n: None if n.origin is None else (n.origin.file, n.origin.function))
     if len(by_function) > 1:
         return by_function

@@ -189,9 +189,9 @@ def with_rewrites(
     """``passes`` with the rewrites of users at their place; ``report`` is called with each change."""
     if not rewrites:
         return tuple(passes)
-    place = [step.name for step in passes].index(_AFTER) + 1
+    index = [step.name for step in passes].index(_AFTER) + 1
     steps = [_pass_of(rewrite, report) for rewrite in rewrites]
-    return (*passes[:place], *steps, _SIMPLIFY_AGAIN, *passes[place:])
+    return (*passes[:index], *steps, _SIMPLIFY_AGAIN, *passes[index:])
 
 
 def _pass_of(rewrite: Rewrite, report: Report) -> Pass:

@@ -115,10 +115,10 @@ class Batchable:
         """Find the products, first those that need no new stacks."""
         uses = Counter(v for n in self.body.nodes for v in n.inputs)
         uses.update(self.body.outputs)
-        for place, value in enumerate(self.body.outputs[self.carried :], self.carried):
+        for index, value in enumerate(self.body.outputs[self.carried :], self.carried):
             product = self._product(_only_view(value, uses).node) if uses[value] == 1 else None
             if product is not None and self._stack(product.row):
-                self.after[place] = product
+                self.after[index] = product
         taken = {p.node for p in self.after.values()}
         for node in self.body.nodes:
             product = self._product(node) if node not in taken else None
@@ -154,8 +154,8 @@ class Batchable:
         return True
 
     def _is_stacked(self, value: Value) -> bool:
-        places = (i for i, v in enumerate(self.body.outputs) if v is value and i >= self.carried)
-        return value in self.rows or value in self.stacked or any(i not in self.after for i in places)
+        indices = (i for i, v in enumerate(self.body.outputs) if v is value and i >= self.carried)
+        return value in self.rows or value in self.stacked or any(i not in self.after for i in indices)
 
     def _reserve(self, *values: Value) -> bool:
         """Reserve memory for stacks of ``values``; returns whether the budget has enough."""
@@ -164,15 +164,15 @@ class Batchable:
         self.budget -= nbytes if enough else 0
         return enough
 
-    def _sum(self, place: int, uses: Counter[Value]) -> Sum | None:
-        """The carried value with index ``place`` as a sum; None if it is no sum, or an iteration reads it."""
-        initial, output = self.body.inputs[place], self.body.outputs[place]
+    def _sum(self, index: int, uses: Counter[Value]) -> Sum | None:
+        """The carried value with index ``index`` as a sum; None if it is no sum, or an iteration reads it."""
+        initial, output = self.body.inputs[index], self.body.outputs[index]
         if uses[initial] != 1 or uses[output] != 1 or output.spec.dtype.char not in _DTYPES:
             return None
         terms = _addends(output, uses)
         if initial not in terms or len(terms) < 2:
             return None
-        carried_sum = Sum(place, [], [], [])
+        carried_sum = Sum(index, [], [], [])
         for term in terms:
             node = term.node if uses[term] == 1 else None
             factors = _rows_multiplied(node, self.costs) if node is not None else None

@@ -111,15 +111,15 @@ def _is_no_larger(node: Node) -> bool:
     return typical(node.output.spec.size) <= max(typical(v.spec.size) for v in bases)
 
 
-def _with_hoisted_as_inputs(place: int, parts: Sequence[_HoistableNodes]) -> Graph:
+def _with_hoisted_as_inputs(index: int, parts: Sequence[_HoistableNodes]) -> Graph:
     """A graph of a loop (condition or body) with all hoisted values as further inputs."""
-    graph = parts[place].graph
+    graph = parts[index].graph
     inputs = list(graph.inputs)
     replaced: dict[Value, Value] = {}
     for i, part in enumerate(parts):
         for value in part.values:
             inputs.append(Value(value.spec))
-            if i == place:
+            if i == index:
                 replaced[value] = inputs[-1]
     removed = {v.node for v in replaced}
     lighter = rebuild(graph, lambda node, _: removal(node) if node in removed else None, replaced)

@@ -101,8 +101,8 @@ class _LoopRewriter:
         for s in batchable.sums:
             outputs[s.place], more = _sum([replaced.get(v, v) for v in s.kept], outputs[s.place].node)
             nodes += more
-        places = [i for i in range(len(outputs)) if i not in batchable.after]
-        results = [replaced.get(v, v) for v in [*[outputs[i] for i in places], *batchable.stacked]]
+        indices = [i for i in range(len(outputs)) if i not in batchable.after]
+        results = [replaced.get(v, v) for v in [*[outputs[i] for i in indices], *batchable.stacked]]
         needed, _ = ancestors(results, ())
         iteration = Graph(
             body.name,

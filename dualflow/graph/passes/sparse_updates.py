@@ -102,11 +102,11 @@ def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> 
     count = math.prod(sizes(indices))
     flat = indices.spec.rank == 1
     at = indices if flat else append(RESHAPE, indices, shape=Shape((count,)))
-    places = append(RESHAPE, indices, shape=Shape((count, 1)))
+    positions = append(RESHAPE, indices, shape=Shape((count, 1)))
     zero = append(CONSTANT, value=np.zeros((), np.int32))
     table = append(BROADCAST_TO, zero, shape=Shape((size,)))
     numbers = append(CONSTANT, value=np.arange(count, dtype=np.int32))
-    table = append(UPDATE_ND, table, places, numbers)
+    table = append(UPDATE_ND, table, positions, numbers)
     number = append(GATHER, table, at, axis=0)
     rows = rows if flat else append(RESHAPE, rows, shape=Shape((count, *row)))
     sums = append(SCATTER_ADD, number, rows, axis=0, size=count)
@@ -114,4 +114,4 @@ def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> 
     if step.factor is not None:
         change = append(multiply.op, change, step.factor)
     new = append(subtract.op, append(GATHER, old, at, axis=0), change)
-    return Expansion(new_nodes, [append(UPDATE_ND, old, places, new)])
+    return Expansion(new_nodes, [append(UPDATE_ND, old, positions, new)])

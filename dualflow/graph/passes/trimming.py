@@ -97,9 +97,9 @@ def _cond_needs(node: Node, live: Container[Value]) -> _Needs:
     branches = branches_of(node)
     same: dict[int, int] = {}
     for i in range(len(node.outputs)):
-        places = {b.inputs.index(b.outputs[i]) if b.outputs[i].node is None else -1 for b in branches}
-        if len(places) == 1 and places != {-1}:
-            same[i] = 1 + places.pop()
+        indices = {b.inputs.index(b.outputs[i]) if b.outputs[i].node is None else -1 for b in branches}
+        if len(indices) == 1 and indices != {-1}:
+            same[i] = 1 + indices.pop()
     outputs = [i for i, v in enumerate(node.outputs) if v in live and i not in same]
     read = {i for b in branches for i in _read(b, [b.outputs[o] for o in outputs])}
     return _Needs((0, *[1 + i for i in sorted(read)]), tuple(outputs), same)

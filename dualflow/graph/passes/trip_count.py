@@ -151,12 +151,12 @@ class _LoopConstants(NamedTuple):
 
     def _counter(self, graph: Graph, value: Value) -> tuple[int, int, int] | None:
         """If ``value`` is ``counter + offset``: the first value of the counter, the offset and the step."""
-        place, offset = self._sum(graph, value)
-        if place is None or value.spec.dtype.name not in ("int32", "int64"):
+        index, offset = self._sum(graph, value)
+        if index is None or value.spec.dtype.name not in ("int32", "int64"):
             return None
-        start = self.initial[place]
-        next_place, step = self._sum(self.body, self.body.outputs[place])
-        return (int(start.item()), offset, step) if next_place == place and start is not None else None
+        start = self.initial[index]
+        next_place, step = self._sum(self.body, self.body.outputs[index])
+        return (int(start.item()), offset, step) if next_place == index and start is not None else None
 
     def _sum(self, graph: Graph, value: Value) -> tuple[int | None, int]:
         """If ``value`` is ``carried scalar + constant``: the index of the carried value, and the constant."""
@@ -170,8 +170,8 @@ class _LoopConstants(NamedTuple):
             if constant is None or constant.size != 1:
                 return None, 0
             value, offset = x, int(constant.item()) * (1 if op is ScalarOp.ADD else -1)
-        places = [i for i in range(self.carried) if graph.inputs[i] is value]
-        return (places[0], offset) if places and value.spec.shape.num_elements() == 1 else (None, 0)
+        indices = [i for i in range(self.carried) if graph.inputs[i] is value]
+        return (indices[0], offset) if indices and value.spec.shape.num_elements() == 1 else (None, 0)
 
 
 def _uncast(value: Value) -> Value:

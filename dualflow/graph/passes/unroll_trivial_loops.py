@@ -54,9 +54,9 @@ def _with_static_length(node: Node, iterations: int | None) -> Expansion | None:
         return None
     loop = loop_of(node)
     specs = list(node.specs)
-    for place in range(loop.carried, len(specs)):
-        shape = Shape((iterations, *tuple(specs[place].shape)[1:]))
-        specs[place] = TensorSpec.of(shape, specs[place].dtype)
+    for index in range(loop.carried, len(specs)):
+        shape = Shape((iterations, *tuple(specs[index].shape)[1:]))
+        specs[index] = TensorSpec.of(shape, specs[index].dtype)
     attrs = {"loop": loop.as_new_loop(length=iterations)}
     return replaced_by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.merged_origins))
 

@@ -108,14 +108,14 @@ def sums_over(tensors: Iterable[Any], group: ReplicaGroup, bucket_bytes: int) ->
     """
     values: list[Any] = [convert_to_tensor(x) for x in tensors]
     sums: list[Any] = [None] * len(values)
-    for places in _buckets(values, bucket_bytes):
-        parts = [values[i] for i in places]
+    for indices in _buckets(values, bucket_bytes):
+        parts = [values[i] for i in indices]
         if len(parts) == 1:
-            sums[places[0]] = sum_over(parts[0], group)
+            sums[indices[0]] = sum_over(parts[0], group)
             continue
         bucket = sum_over(concat([reshape(x, [-1]) for x in parts], 0), group)
         pieces = split(bucket, [x.shape.num_elements() for x in parts], 0)
-        for i, x, piece in zip(places, parts, pieces, strict=True):
+        for i, x, piece in zip(indices, parts, pieces, strict=True):
             sums[i] = reshape(piece, x.shape)
     return sums
 

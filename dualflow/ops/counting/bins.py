@@ -84,21 +84,23 @@ def bincount(
             f"weights of shape {counted.shape} are not one for each of the integers of shape "
             f"{integers.shape}."
         )
-    places = required(integers, reduce_all(integers >= 0), "the integers that bincount counts are 0 or more.")
-    size = _length(places, minlength, maxlength)
+    indices = required(
+        integers, reduce_all(integers >= 0), "the integers that bincount counts are 0 or more."
+    )
+    size = _length(indices, minlength, maxlength)
     rows = size
     if maxlength is not None:  # integers that are left out are counted in an additional place
-        places, rows = minimum(places, cast(size, places.dtype)), size + 1
-    totals = (_counts_by_row if axis == -1 and len(places.shape) > 1 else _total_counts)(
-        places, counted, rows
+        indices, rows = minimum(indices, cast(size, indices.dtype)), size + 1
+    totals = (_counts_by_row if axis == -1 and len(indices.shape) > 1 else _total_counts)(
+        indices, counted, rows
     )
     totals = totals if maxlength is None else totals[..., :-1]
     return minimum(totals, 1) if binary_output else totals
 
 
-def _length(places: Any, minlength: Any, maxlength: Any) -> Count:
+def _length(indices: Any, minlength: Any, maxlength: Any) -> Count:
     """The size of the result: the largest place and 1, within ``minlength`` and ``maxlength``."""
-    size = count_up_to(places)
+    size = count_up_to(indices)
     if minlength is not None:
         size = _combined(max, maximum, size, as_count(minlength, "minlength"))
     if maxlength is not None:
@@ -111,19 +113,19 @@ def _combined(of_ints: Any, symbolic: Any, x: Count, y: Count) -> Count:
     return of_ints(x, y) if type(x) is int and type(y) is int else symbolic(cast(x, int64), cast(y, int64))
 
 
-def _total_counts(places: Any, counted: Any, size: Count) -> Any:
+def _total_counts(indices: Any, counted: Any, size: Count) -> Any:
     """The sums of ``counted`` for each of ``size`` places, over all axes."""
-    return summed_rows(expand_dims(reshape(places, [-1]), -1), reshape(counted, [-1]), size, 1)
+    return summed_rows(expand_dims(reshape(indices, [-1]), -1), reshape(counted, [-1]), size, 1)
 
 
-def _counts_by_row(places: Any, counted: Any, size: Count) -> Any:
+def _counts_by_row(positions: Any, counted: Any, size: Count) -> Any:
     """The sums of ``counted`` for each of ``size`` places, by rows; the scatter adds along its first axis."""
-    if len(places.shape) != 2:
+    if len(positions.shape) != 2:
         raise InvalidArgumentError(
-            f"bincount along axis -1 counts the rows of a matrix, not of shape {places.shape}; reshape it."
+            f"bincount along axis -1 counts the rows of a matrix, not of shape {positions.shape}; reshape it."
         )
-    numbers = cast(counting(shape(places)[0]), places.dtype)
-    indices = stack([places, broadcast_like(expand_dims(numbers, 1), places)], -1)
+    numbers = cast(counting(shape(positions)[0]), positions.dtype)
+    indices = stack([positions, broadcast_like(expand_dims(numbers, 1), positions)], -1)
     zeros = filled_rows(size, transpose(counted), 1, 0)
     return transpose(tensor_scatter_nd_add(zeros, indices, counted))
 
@@ -158,9 +160,9 @@ def histogram_fixed_width(
     ok = logical_and(reduce_all(equal(x, x)), less(low, high))
     x = required(x, ok, "values are not nan, and value_range is two numbers, the lower one first.")
     step = cast(high - low, float64) / cast(count, float64)
-    place = cast(cast(maximum(x, low) - low, float64) / step, int32)
-    place = expand_dims(reshape(minimum(place, cast(count, int32) - 1), [-1]), -1)
-    return counted_rows(place, count, as_dtype(dtype))
+    index = cast(cast(maximum(x, low) - low, float64) / step, int32)
+    index = expand_dims(reshape(minimum(index, cast(count, int32) - 1), [-1]), -1)
+    return counted_rows(index, count, as_dtype(dtype))
 
 
 def histogram_fixed_width_bins(
@@ -192,9 +194,9 @@ def histogram_fixed_width_bins(
     array([0, 0, 1, 2, 4, 4], dtype=int32)
     """
     x, low, high, count = _interval(values, value_range, nbins)
-    place = floor(cast(count, x.dtype) * ((x - low) / (high - low)))
+    index = floor(cast(count, x.dtype) * ((x - low) / (high - low)))
     last = cast(count, x.dtype) - 1
-    return cast(minimum(maximum(where(equal(place, place), place, 0), 0), last), dtype)
+    return cast(minimum(maximum(where(equal(index, index), index, 0), 0), last), dtype)
 
 
 def _interval(values: Any, value_range: Any, nbins: Any) -> tuple[Any, Any, Any, Count]:

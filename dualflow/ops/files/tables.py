@@ -88,11 +88,12 @@ def _selected_columns(fields: list[bytes], columns: tuple[int, ...] | None, coun
     return fields
 
 
-def _value(field: bytes, dtype: DType, default: Any, missing: bytes, place: tuple[int, int]) -> Any:
+def _value(field: bytes, dtype: DType, default: Any, missing: bytes, position: tuple[int, int]) -> Any:
     if not field or field == missing:
         if default is None:
             raise InvalidArgumentError(
-                f"decode_csv: Field {place[0]} is required but missing in record {place[1]}; give a default."
+                f"decode_csv: Field {position[0]} is required but missing in record {position[1]}; "
+                "give a default."
             )
         return default
     if dtype.is_string:
@@ -100,7 +101,7 @@ def _value(field: bytes, dtype: DType, default: Any, missing: bytes, place: tupl
     number = number_in(field, dtype)
     if number is None:
         raise InvalidArgumentError(
-            f"decode_csv: Field {place[0]} in record {place[1]} is not a valid {dtype.name}: {field!r}."
+            f"decode_csv: Field {position[0]} in record {position[1]} is not a valid {dtype.name}: {field!r}."
         )
     return number
 
@@ -184,15 +185,15 @@ def decode_csv(
     return list(dispatch.current().apply(_DECODE, (of_strings(records, "decode_csv"),), attrs))
 
 
-def _default(value: Any, place: int) -> tuple[Any, DType]:
+def _default(value: Any, column_index: int) -> tuple[Any, DType]:
     """The default of a column, None where it has none, and the column's dtype."""
     array = known_value(value) if isinstance(value, TENSORS) else as_array(value)
     if array is None or array.size > 1 or array.ndim > 1:
         raise InvalidArgumentError(
-            f"The default of column {place} is one value, known while tracing, not {value!r}."
+            f"The default of column {column_index} is one value, known while tracing, not {value!r}."
         )
     dtype = as_dtype(array.dtype)
     if dtype not in _KINDS:
         names = ", ".join(t.name for t in _KINDS)
-        raise DTypeError(f"Columns are of {names}; the default of column {place} is of {dtype.name}.")
+        raise DTypeError(f"Columns are of {names}; the default of column {column_index} is of {dtype.name}.")
     return (array.item() if array.size else None), dtype

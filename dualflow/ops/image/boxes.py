@@ -155,11 +155,11 @@ def _suppressed(
         else:
             current[candidates[shared > overlap]] = -np.inf
         alive[candidates] = current[candidates] > least
-    places = np.zeros(most, np.int32)
-    places[: len(chosen)] = chosen
+    indices = np.zeros(most, np.int32)
+    indices[: len(chosen)] = chosen
     best_scores = np.zeros(most, scores.dtype)
     best_scores[: len(selected)] = selected
-    return places, best_scores, np.array(len(chosen), np.int32)
+    return indices, best_scores, np.array(len(chosen), np.int32)
 
 
 def _suppressed_infer(
@@ -261,8 +261,8 @@ def non_max_suppression(
     >>> df.image.non_max_suppression(boxes, [0.6, 0.9, 0.3], 3).numpy()
     array([1, 2], dtype=int32)
     """
-    places, _, count = _select_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold)
-    return _first(places, count)
+    indices, _, count = _select_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold)
+    return _first(indices, count)
 
 
 def non_max_suppression_with_scores(
@@ -300,10 +300,10 @@ def non_max_suppression_with_scores(
     >>> indices.numpy().tolist(), scores.numpy().tolist()
     ([1, 2], [1.0, 0.25])
     """
-    places, best_scores, count = _select_boxes(
+    indices, best_scores, count = _select_boxes(
         boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
     )
-    return _first(places, count), _first(best_scores, count)
+    return _first(indices, count), _first(best_scores, count)
 
 
 def non_max_suppression_overlaps(
@@ -334,10 +334,10 @@ def non_max_suppression_overlaps(
     >>> df.image.non_max_suppression_overlaps([[1.0, 0.9], [0.9, 1.0]], [0.1, 0.2], 2).numpy()
     array([1], dtype=int32)
     """
-    places, _, count = _select_boxes(
+    indices, _, count = _select_boxes(
         overlaps, scores, max_output_size, overlap_threshold, score_threshold, matrix=True
     )
-    return _first(places, count)
+    return _first(indices, count)
 
 
 def non_max_suppression_padded(
@@ -381,8 +381,8 @@ def non_max_suppression_padded(
     boxes = convert_to_tensor(boxes, dtype_hint=float32)
     scores = convert_to_tensor(scores, dtype_hint=float32)
     if len(boxes.shape) == 2:
-        places, _, count = _select_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold)
-        return (places if pad_to_max_output_size else _first(places, count)), count
+        indices, _, count = _select_boxes(boxes, scores, max_output_size, iou_threshold, score_threshold)
+        return (indices if pad_to_max_output_size else _first(indices, count)), count
     if not pad_to_max_output_size:
         raise InvalidArgumentError(
             f"boxes of shape {boxes.shape} need pad_to_max_output_size=True, to have as many places each."
@@ -397,5 +397,5 @@ def non_max_suppression_padded(
         for i in range(math.prod(batch_sizes))
     ]
     limit = static_int(max_output_size, "max_output_size")
-    places = reshape(stack([selection[0] for selection in selections]), [*batch_sizes, limit])
-    return places, reshape(stack([selection[2] for selection in selections]), batch_sizes)
+    indices = reshape(stack([selection[0] for selection in selections]), [*batch_sizes, limit])
+    return indices, reshape(stack([selection[2] for selection in selections]), batch_sizes)

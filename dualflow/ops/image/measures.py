@@ -95,8 +95,8 @@ def _similarity(a: Any, b: Any, most: Any, size: Any, sigma: Any, k1: Any, k2: A
             f"images of {height} x {wide} pixels don't hold a filter of {width} x {width}; take a smaller "
             "filter_size."
         )
-    places = np.arange(width) - (width - 1) / 2
-    weights = np.exp(-0.5 * (places / float(sigma)) ** 2)
+    distances = np.arange(width) - (width - 1) / 2
+    weights = np.exp(-0.5 * (distances / float(sigma)) ** 2)
     if a.shape != b.shape:  # one of them is compared with all of a batch
         a, b = a + zeros_like(b), b + zeros_like(a)
     maps = stack([a, b, a * b, square(a) + square(b)])

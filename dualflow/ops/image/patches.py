@@ -165,5 +165,5 @@ def _coordinates(start: Any, end: Any, have: int, size: int) -> Any:
     return start * last + iota([1, size], 1, float32) * step
 
 
-def _is_inside(places: Any, have: int) -> Any:
-    return logical_and(places >= 0.0, places <= operand(have - 1, float32))
+def _is_inside(coordinates: Any, have: int) -> Any:
+    return logical_and(coordinates >= 0.0, coordinates <= operand(have - 1, float32))

@@ -125,8 +125,8 @@ def _columns_resized(images: Any, of: Taps, method: str) -> Any:
     new, taps_of_each = of.places.shape
     if not isinstance(of.places, np.ndarray) or taps_of_each > _MAX_PICKED:
         return _summed(images, 2, of, method)
-    places = (of.places[:, None, :] * channels + np.arange(channels)[:, None]).reshape(-1, taps_of_each)
-    wide = Taps(places, np.repeat(of.weights, channels, axis=0))
+    indices = (of.places[:, None, :] * channels + np.arange(channels)[:, None]).reshape(-1, taps_of_each)
+    wide = Taps(indices, np.repeat(of.weights, channels, axis=0))
     flat = reshape(images, [batch, height, width * channels])
     return reshape(_summed(flat, 2, wide, method), [batch, height, new, channels])
 

@@ -161,14 +161,14 @@ def _centres(xp: Any, old: int, new: int) -> Any:
     return (xp.numbers(new) + np.float32(0.5)) * (xp.size(old) / xp.size(max(new, 1)))
 
 
-def _indices(xp: Any, places: Any, old: int) -> Any:
-    """``places`` as indices of the pixels that are nearest to them."""
-    return xp.minimum(xp.maximum(xp.to(places, int64), 0), xp.integer(old - 1))
+def _indices(xp: Any, indices: Any, old: int) -> Any:
+    """``indices`` as indices of the pixels that are nearest to them."""
+    return xp.minimum(xp.maximum(xp.to(indices, int64), 0), xp.integer(old - 1))
 
 
 def _nearest(xp: Any, old: int, new: int) -> Taps:
-    places = _indices(xp, xp.floor(_centres(xp, old, new)), old)[:, None]
-    return Taps(places, xp.to(places * 0 + 1, float64))
+    indices = _indices(xp, xp.floor(_centres(xp, old, new)), old)[:, None]
+    return Taps(indices, xp.to(indices * 0 + 1, float64))
 
 
 def _area(xp: Any, old: int, new: int) -> Taps:
@@ -178,10 +178,10 @@ def _area(xp: Any, old: int, new: int) -> Taps:
     low, high = edges[:-1, None], edges[1:, None]
     first = xp.floor(low)
     count = int((np.ceil(high) - first).max(initial=1)) if xp is _Arrays else old // new + 2
-    places = xp.to(first, float64) + xp.to(xp.numbers(count)[None, :], float64)
+    indices = xp.to(first, float64) + xp.to(xp.numbers(count)[None, :], float64)
     low, high = xp.to(low, float64), xp.to(high, float64)
-    shares = xp.maximum(xp.minimum(places + 1, high) - xp.maximum(places, low), 0) / xp.to(scale, float64)
-    return Taps(_indices(xp, places, old), shares)
+    shares = xp.maximum(xp.minimum(indices + 1, high) - xp.maximum(indices, low), 0) / xp.to(scale, float64)
+    return Taps(_indices(xp, indices, old), shares)
 
 
 def _interpolated(xp: Any, kernel: ResamplingKernel, old: int, new: int) -> Taps:
@@ -190,12 +190,12 @@ def _interpolated(xp: Any, kernel: ResamplingKernel, old: int, new: int) -> Taps
     first = xp.floor(centres)
     part = centres - first
     if kernel.radius == 1:
-        places = xp.stack([first, xp.ceil(centres)], 1)
-        return Taps(_indices(xp, places, old), xp.stack([1 - part, part], 1))
+        indices = xp.stack([first, xp.ceil(centres)], 1)
+        return Taps(_indices(xp, indices, old), xp.stack([1 - part, part], 1))
     steps = xp.to(xp.rint(part * np.float32(_STEPS)) / np.float32(_STEPS), float64)[:, None]
     around = np.arange(-1.0, 3.0)
-    places = xp.to(first, float64)[:, None] + around
-    return _normalised(xp, places, kernel.weight(xp, abs(around - steps)), old)
+    indices = xp.to(first, float64)[:, None] + around
+    return _normalised(xp, indices, kernel.weight(xp, abs(around - steps)), old)
 
 
 def _sampled(xp: Any, kernel: ResamplingKernel, old: int, new: int, antialias: bool) -> Taps:
@@ -210,13 +210,13 @@ def _sampled(xp: Any, kernel: ResamplingKernel, old: int, new: int, antialias: b
     else:
         count = smallest(2 * math.ceil(kernel.radius) * largest(-(-old // new), 1) + 1, old)
     first = xp.minimum(xp.maximum(xp.ceil(centres - reach - half), 0), xp.size(largest(0, old - count)))
-    places = first + xp.numbers(count)[None, :]
-    return _normalised(xp, places, kernel.weight(xp, abs(places + half - centres) / wide), old)
+    indices = first + xp.numbers(count)[None, :]
+    return _normalised(xp, indices, kernel.weight(xp, abs(indices + half - centres) / wide), old)
 
 
-def _normalised(xp: Any, places: Any, weights: Any, old: int) -> Taps:
+def _normalised(xp: Any, indices: Any, weights: Any, old: int) -> Taps:
     """``weights`` set to 0 for pixels outside of the image, and divided by their sum."""
-    index = xp.to(places, int64)
+    index = xp.to(indices, int64)
     weights = xp.where((index >= 0) & (index < xp.integer(old)), weights, 0)
     total = xp.total(weights)
-    return Taps(_indices(xp, places, old), weights / xp.where(abs(total) > 1e-30, total, 1))
+    return Taps(_indices(xp, indices, old), weights / xp.where(abs(total) > 1e-30, total, 1))

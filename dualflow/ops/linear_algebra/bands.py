@@ -53,9 +53,9 @@ def extract(x: Any, rows: int, columns: int, band: Band, padding: Any, align: st
             f"{columns - 1}."
         )
     d, offset, width = _rows_of(band, rows, columns, align)
-    place = np.arange(width)
-    row = place + (np.maximum(-d, 0) - offset)[:, None]
-    column = place + (np.maximum(d, 0) - offset)[:, None]
+    index = np.arange(width)
+    row = index + (np.maximum(-d, 0) - offset)[:, None]
+    column = index + (np.maximum(d, 0) - offset)[:, None]
     inside = (row >= 0) & (column >= 0) & (row < rows) & (column < columns)
     diagonals = _picked(x, row * columns + column, inside, padding)
     return diagonals if low < high else reshape(diagonals, (*x.shape[:-2], width))
@@ -80,8 +80,8 @@ def construct(x: Any, band: Band, num_rows: int, num_columns: int, padding: Any,
     d = np.arange(columns) - np.arange(rows)[:, None]
     inside = (d >= low) & (d <= high)
     line = np.where(inside, high - d, 0)
-    place = np.minimum(np.arange(columns), np.arange(columns) - d) + offset[line]
-    return _picked(x, line * width + place, inside, padding)
+    index = np.minimum(np.arange(columns), np.arange(columns) - d) + offset[line]
+    return _picked(x, line * width + index, inside, padding)
 
 
 def _rows_of(band: Band, rows: int, columns: int, align: str) -> tuple[Places, Places, int]:

@@ -37,14 +37,14 @@ def _kernel(x: Any) -> Any:
 
 def not_positive(x: Any) -> InvalidArgumentError:
     """The error for matrices that are not all positive definite; it names the first of a batch."""
-    place = ""
+    where_text = ""
     if x.ndim > 2:
         smallest = np.linalg.eigvalsh(np.where(np.isfinite(x), x, -1)).min(-1)
         first = np.unravel_index(np.argmax(smallest <= max(smallest.min(), 0)), smallest.shape)
-        place = f" (matrix {[int(i) for i in first]} of the batch)"
+        where_text = f" (matrix {[int(i) for i in first]} of the batch)"
     return InvalidArgumentError(
         "Cholesky decomposition was not successful. The input might not be valid: it is not positive "
-        f"definite{place}. Add a small multiple of the identity matrix, or use df.linalg.eigh, or for "
+        f"definite{where_text}. Add a small multiple of the identity matrix, or use df.linalg.eigh, or for "
         "df.linalg.lstsq fast=False."
     )
 

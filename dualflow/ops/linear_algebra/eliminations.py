@@ -129,11 +129,11 @@ def lapack_solve(a: Any, b: Any) -> Any:
     with for_matrices(size * max(size, width)):
         for at in np.ndindex(*batch):
             of_a = at[len(batch) - a.ndim + 2 :]
-            place = tuple(i if d > 1 else 0 for i, d in zip(of_a, a.shape, strict=False))
-            if place not in factored:
+            index = tuple(i if d > 1 else 0 for i, d in zip(of_a, a.shape, strict=False))
+            if index not in factored:
                 # Rows are the columns of the transpose, whose factors are no less good.
-                factored = {place: _eliminated(np.array(a[place], order="C").T)}
-            factors, exchanged, info = factored[place]
+                factored = {index: _eliminated(np.array(a[index], order="C").T)}
+            factors, exchanged, info = factored[index]
             if info:
                 raise np.linalg.LinAlgError
             call("getrs", a.dtype, "T", size, width, factors, size, exchanged, out[at], size)

@@ -125,13 +125,13 @@ def require_squares(x: Any) -> None:
 
 def first_singular(x: Any) -> list[int]:
     """The position in the batch of the first matrix that is not invertible."""
-    places: list[list[int]] = np.argwhere(np.linalg.slogdet(x)[0] == 0).tolist()
-    return places[0] if places else []
+    indices: list[list[int]] = np.argwhere(np.linalg.slogdet(x)[0] == 0).tolist()
+    return indices[0] if indices else []
 
 
-def not_invertible(place: Sequence[int]) -> InvalidArgumentError:
+def not_invertible(index: Sequence[int]) -> InvalidArgumentError:
     """The error for a matrix that is not invertible, at a place in a batch."""
-    of_batch = f" (matrix {list(place)} of the batch)" if place else ""
+    of_batch = f" (matrix {list(index)} of the batch)" if index else ""
     return InvalidArgumentError(
         f"Input matrix is not invertible{of_batch}: its columns depend on each other. Use df.linalg.pinv or "
         "df.linalg.lstsq(..., fast=False), or add a small multiple of the identity matrix."

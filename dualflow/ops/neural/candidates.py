@@ -189,8 +189,8 @@ def _draw_candidates(
     if unique:
         while len(first := np.unique(drawn, return_index=True)[1]) < count:
             drawn = np.append(drawn, distribution.draw(philox, 2 * count))
-        places = np.sort(first)[:count]
-        sampled, tries = drawn[places], int(places[-1]) + 1
+        indices = np.sort(first)[:count]
+        sampled, tries = drawn[indices], int(indices[-1]) + 1
     else:
         sampled = drawn[:count]
 
@@ -448,6 +448,6 @@ def compute_accidental_hits(
     """
     true = reshape(cast(true_classes, int64), [-1, num_true])
     hit = equal(expand_dims(true, 2), cast(convert_to_tensor(sampled_candidates), int64))
-    places = dispatch.current().apply(WHERE_TRUE, (hit,), {})
-    weights = fill(shape_tensor(places)[:1], float32.min)
-    return AccidentalHits(cast(places[:, 0], int32), places[:, 2], weights)
+    indices = dispatch.current().apply(WHERE_TRUE, (hit,), {})
+    weights = fill(shape_tensor(indices)[:1], float32.min)
+    return AccidentalHits(cast(indices[:, 0], int32), indices[:, 2], weights)

@@ -52,11 +52,11 @@ def _scores(inputs: Any, what: str) -> Any:
 def _sparse(kept: Any, values: Any) -> SparseTensor:
     """The kept values of each row one after another."""
     rank = cumsum(cast(kept, int64), 1) - 1
-    places = dispatch.current().apply(WHERE_TRUE, (kept,), {})
-    indices = stack([places[:, 0], gather_nd(rank, places)], 1)
+    positions = dispatch.current().apply(WHERE_TRUE, (kept,), {})
+    indices = stack([positions[:, 0], gather_nd(rank, positions)], 1)
     longest = reduce_max(concat([reduce_sum(cast(kept, int64), 1), convert_to_tensor([0], int64)], 0))
     sizes = stack([cast(shape_tensor(kept)[0], int64), longest])
-    return SparseTensor(indices, gather_nd(values, places), sizes)
+    return SparseTensor(indices, gather_nd(values, positions), sizes)
 
 
 def ctc_greedy_decoder(

@@ -128,10 +128,10 @@ def _along(
     """``x`` pooled along one axis: ``reduce`` of each window of ``sequence``."""
     size, count = x.shape[axis], sequence.shape[0] - 1
     longest = -(-size // count) + bool(overlapping)
-    places = expand_dims(sequence[:-1], 1) + np.arange(longest)
+    indices = expand_dims(sequence[:-1], 1) + np.arange(longest)
     last = minimum(expand_dims(sequence[1:], 1) - (0 if overlapping else 1), size - 1)
-    patches = gather(x, minimum(places, size - 1), axis=axis)
-    inside = reshape(less_equal(places, last), [count, longest, *[1] * (3 - axis)])
+    patches = gather(x, minimum(indices, size - 1), axis=axis)
+    inside = reshape(less_equal(indices, last), [count, longest, *[1] * (3 - axis)])
     return reduce(patches, inside, axis + 1)
 
 

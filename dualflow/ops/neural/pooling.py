@@ -402,9 +402,9 @@ def max_pool_with_argmax(
     row = choice // layout.size[1] + rows[:, None, None]
     column = choice % layout.size[1] + columns[:, None]
     pixel = row * operand(width, int64) + column
-    place = pixel * operand(channels, int64) + cast(numbers_below(channels), int64)
+    flat_index = pixel * operand(channels, int64) + cast(numbers_below(channels), int64)
     if include_batch_in_index:
         (batch,) = static_shape([x.shape[0]])
         image = cast(numbers_below(batch), int64)[:, None, None, None]
-        place = place + image * operand(height * width * channels, int64)
-    return maximum, cast(place, target)
+        flat_index = flat_index + image * operand(height * width * channels, int64)
+    return maximum, cast(flat_index, target)

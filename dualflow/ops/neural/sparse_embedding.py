@@ -43,15 +43,15 @@ def _check_lookup(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str
     return str(kind)
 
 
-def _combined_rows(rows: Any, weights: Any, places: Any, count: int, combiner: str) -> Any:
+def _combined_rows(rows: Any, weights: Any, indices: Any, count: int, combiner: str) -> Any:
     """Rows summed at their positions, and divided as the combiner requires."""
     wide = reshape(weights, [-1, *[1] * (len(rows.shape) - 1)])
     shape = [count, *rows.shape[1:]]
-    total = scatter_nd(places, rows * wide, shape)
+    total = scatter_nd(indices, rows * wide, shape)
     if combiner == "sum":
         return total
     powers = weights if combiner == "mean" else weights * weights
-    norm = scatter_nd(places, powers, [count])
+    norm = scatter_nd(indices, powers, [count])
     norm = norm if combiner == "mean" else sqrt(maximum(norm, 0))
     return divide_no_nan(total, reshape(norm, [count, *[1] * (len(rows.shape) - 1)]))
 
@@ -99,9 +99,9 @@ def embedding_lookup_sparse(
     """
     kind = _check_lookup(sp_ids, sp_weights, combiner, "embedding_lookup_sparse")
     rows = embedding_lookup(params, sp_ids.values, max_norm)
-    places = sp_ids.indices[:, :1]
+    indices = sp_ids.indices[:, :1]
     combined = _combined_rows(
-        rows, _weights(sp_weights, sp_ids.values, rows.dtype), places, sp_ids.shape[0], kind
+        rows, _weights(sp_weights, sp_ids.values, rows.dtype), indices, sp_ids.shape[0], kind
     )
     if sp_ids.values.shape[0] == 0:
         return combined[:0]
@@ -155,9 +155,9 @@ def safe_embedding_lookup_sparse(
     weights = where(valid, _weights(sparse_weights, ids, rows.dtype), 0)
     steps: list[Any] = [Shape(outer[i + 1 :]).num_elements() for i in range(len(outer))]
     at = reduce_sum(sparse_ids.indices[:, :-1] * convert_to_tensor(steps, sparse_ids.indices.dtype), 1)
-    places = reshape(at, [-1, 1])
-    combined = _combined_rows(rows, weights, places, count or 0, kind)
-    number = scatter_nd(places, cast(valid, float32), [count])
+    indices = reshape(at, [-1, 1])
+    combined = _combined_rows(rows, weights, indices, count or 0, kind)
+    number = scatter_nd(indices, cast(valid, float32), [count])
     if default_id is not None:
         row = embedding_lookup(embedding_weights, static_int(default_id, "default_id"), max_norm)
         has_ids = reshape(number > 0, [count or 0, *[1] * (len(rows.shape) - 1)])

@@ -37,16 +37,16 @@ def distinct_places(x: Any, results: int) -> Places:
 
 def _by_table(x: Any, least: int, size: int, results: int) -> Places:
     """:func:`distinct_places` for integers from ``least`` to ``least + size - 1``, by a table."""
-    place, is_known = np.empty(size, np.int32), np.zeros(size, bool)
+    index, is_known = np.empty(size, np.int32), np.zeros(size, bool)
     new_positions, count = [], 0
     for block in _blocks(x):
         keys = _from(least, x[block])
         fresh = np.flatnonzero(~is_known[keys])
         new = keys[fresh]
-        place[new[::-1]] = fresh[::-1]  # of equal ones the first is put last, and stays
-        first = fresh[place[new] == fresh]
+        index[new[::-1]] = fresh[::-1]  # of equal ones the first is put last, and stays
+        first = fresh[index[new] == fresh]
         is_known[new] = True
-        place[keys[first]] = np.arange(count, count + len(first))
+        index[keys[first]] = np.arange(count, count + len(first))
         new_positions.append(first + block.start)
         count += len(first)
         if count == size:
@@ -54,12 +54,12 @@ def _by_table(x: Any, least: int, size: int, results: int) -> Places:
     firsts = np.concatenate(new_positions).astype(np.int32)
     if results == 1:
         return (firsts,)
-    places = np.empty(len(x), np.int32)
+    indices = np.empty(len(x), np.int32)
     for block in _blocks(x):
-        places[block] = place[_from(least, x[block])]
+        indices[block] = index[_from(least, x[block])]
     if results == 2:
-        return firsts, places
-    return firsts, places, np.bincount(places, minlength=count).astype(np.int32)
+        return firsts, indices
+    return firsts, indices, np.bincount(indices, minlength=count).astype(np.int32)
 
 
 def _from(least: int, x: Any) -> Any:
@@ -88,16 +88,16 @@ def _by_sorting(x: Any, results: int) -> Places:
     at = _true(starts, len(first))
     np.subtract(at[1:], at[:-1], out=counts[:-1])
     counts[-1:] = len(x) - at[-1:]
-    place = np.cumsum(is_first, dtype=np.int32)[first]
-    place -= 1
-    places, of_sorted = np.empty(len(x), np.int32), place.repeat(counts)
-    for block in _blocks(places):
-        places[ascending[block]] = of_sorted[block]
+    index = np.cumsum(is_first, dtype=np.int32)[first]
+    index -= 1
+    indices, of_sorted = np.empty(len(x), np.int32), index.repeat(counts)
+    for block in _blocks(indices):
+        indices[ascending[block]] = of_sorted[block]
     if results == 2:
-        return firsts, places
+        return firsts, indices
     of_place = np.empty(len(at), np.int32)
-    of_place[place] = counts
-    return firsts, places, of_place
+    of_place[index] = counts
+    return firsts, indices, of_place
 
 
 def _sorted(x: Any) -> tuple[Any, Any]:
@@ -126,7 +126,7 @@ def _blocks(x: Any) -> Iterator[slice]:
 
 def _by_hash(x: Any) -> Places:
     """:func:`distinct_places` for strings, by a dict."""
-    place: dict[bytes, int] = {}
-    places = np.array([place.setdefault(s, len(place)) for s in x.tolist()], np.int32)
-    _, first, counts = np.unique(places, return_index=True, return_counts=True)
-    return first.astype(np.int32), places, counts.astype(np.int32)
+    index: dict[bytes, int] = {}
+    indices = np.array([index.setdefault(s, len(index)) for s in x.tolist()], np.int32)
+    _, first, counts = np.unique(indices, return_index=True, return_counts=True)
+    return first.astype(np.int32), indices, counts.astype(np.int32)

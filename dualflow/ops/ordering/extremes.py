@@ -92,8 +92,8 @@ def extremes(x: Any, count: int, *, descending: bool) -> tuple[Any, Tensor]:
 
     Elements that are equally good stay in their order.
     """
-    places = dispatch.current().apply(TOP_PLACES, (x,), {"count": count, "descending": descending})
-    return (gather(x, places) if len(x.shape) == 1 else take_along_axis(x, places, -1)), places
+    indices = dispatch.current().apply(TOP_PLACES, (x,), {"count": count, "descending": descending})
+    return (gather(x, indices) if len(x.shape) == 1 else take_along_axis(x, indices, -1)), indices
 
 
 class TopK(NamedTuple):

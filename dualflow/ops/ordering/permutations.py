@@ -78,14 +78,14 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.invert_permutation([2, 0, 1]).numpy()
     array([1, 2, 0], dtype=int32)
     """
-    places = as_places(x, "the numbers of a permutation")
-    if len(places.shape) != 1:
-        raise InvalidArgumentError(f"a permutation is a vector, not of shape {places.shape}.")
-    count = size(places)
-    inside = reduce_all(logical_and(places >= 0, less(places, cast(count, places.dtype))))
+    positions = as_places(x, "the numbers of a permutation")
+    if len(positions.shape) != 1:
+        raise InvalidArgumentError(f"a permutation is a vector, not of shape {positions.shape}.")
+    count = size(positions)
+    inside = reduce_all(logical_and(positions >= 0, less(positions, cast(count, positions.dtype))))
     message = "a permutation has each of 0, 1, ... up to its size once."
-    indices = expand_dims(required(places, inside, message), -1)
-    zeros = zeros_like(places)
-    once = reduce_all(equal(tensor_scatter_nd_add(zeros, indices, ones_like(places)), 1))
-    numbers = cast(counting(count), places.dtype)
+    indices = expand_dims(required(positions, inside, message), -1)
+    zeros = zeros_like(positions)
+    once = reduce_all(equal(tensor_scatter_nd_add(zeros, indices, ones_like(positions)), 1))
+    numbers = cast(counting(count), positions.dtype)
     return tensor_scatter_nd_update(zeros, required(indices, once, message), numbers)

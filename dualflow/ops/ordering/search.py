@@ -75,9 +75,9 @@ def _search_by_merging(row: Any, values: Any, side: str, out: Any) -> bool:
     which = value_pairs.positions().astype(np.intp)
     both.both.sort(kind="stable")
     positions = both.positions()
-    places = np.flatnonzero(positions < count if left else positions >= len(row))
-    places -= np.arange(count)
-    out[which if left else which - len(row)] = places
+    indices = np.flatnonzero(positions < count if left else positions >= len(row))
+    indices -= np.arange(count)
+    out[which if left else which - len(row)] = indices
     return True
 
 

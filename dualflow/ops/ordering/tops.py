@@ -161,5 +161,5 @@ def _along(operand: Any, k: Any, axis: int, *, descending: bool) -> TopK:
         raise InvalidArgumentError(f"{count} of the {size} elements of axis {where_axis}; k is 0..{size}.")
     perm = list(range(len(x.shape)))
     perm[where_axis], perm[-1] = perm[-1], perm[where_axis]
-    values, places = extremes(transpose(x, perm), count, descending=descending)
-    return TopK(transpose(values, perm), transpose(places, perm))
+    values, indices = extremes(transpose(x, perm), count, descending=descending)
+    return TopK(transpose(values, perm), transpose(indices, perm))

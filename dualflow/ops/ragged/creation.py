@@ -175,9 +175,9 @@ def ragged_range(
     first, last, step = (broadcast_to(x, [rows]) for x in numbers)
     splits = cast(_splits_of_ranges(first, last, step), splits_dtype(row_splits_dtype))
     ids = row_ids(splits)
-    places = cast(places_in_rows(splits, ids), first.dtype)
+    indices = cast(places_in_rows(splits, ids), first.dtype)
     return RaggedTensor.from_row_splits(
-        gather(first, ids) + places * gather(step, ids), splits, validate=False
+        gather(first, ids) + indices * gather(step, ids), splits, validate=False
     )
 
 

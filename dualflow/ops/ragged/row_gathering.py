@@ -103,8 +103,8 @@ def row(x: RaggedRows, index: Any) -> Any:
     at = cast(convert_to_tensor(index), x.row_splits.dtype)
     at = where(at < 0, add(at, number_of_rows(x.row_splits)), at)
     static = x.row_splits.static_value()
-    place = known_value(at)
-    if static is not None and place is not None and not 0 <= int(place) < len(static) - 1:
+    position = known_value(at)
+    if static is not None and position is not None and not 0 <= int(position) < len(static) - 1:
         raise InvalidArgumentError(
             f"index {index} is out of range for a ragged tensor of shape {x.shape}; check x.nrows()."
         )

@@ -34,13 +34,13 @@ _GROUP_BLOCK: Final = 4096
 """The number of groups computed at a time, whose words fit into a processor's caches."""
 
 
-def _group(m: Any, place: Any, low: Any, high: Any, key: Any) -> tuple[Any, Any, Any, Any]:
+def _group(m: Any, index: Any, low: Any, high: Any, key: Any) -> tuple[Any, Any, Any, Any]:
     """The four words of the group at counter ``(low, high) + place``, each in a 64-bit integer."""
     word, half = m.cast(_WORD, uint64), m.cast(32, uint64)
     factors, steps = [[m.cast(x, uint64) for x in pair] for pair in (_FACTORS, _STEPS)]
     low, high, key = m.cast(low, uint64), m.cast(high, uint64), m.cast(key, uint64)
-    at = (low + place) & m.cast(_FULL, uint64)
-    above = high + m.cast(at < place, uint64)
+    at = (low + index) & m.cast(_FULL, uint64)
+    above = high + m.cast(at < index, uint64)
     a, b, c, d = at & word, at >> half, above & word, (above >> half) & word
     first, second = key & word, key >> half
     for turn in range(_ROUNDS):
@@ -52,16 +52,16 @@ def _group(m: Any, place: Any, low: Any, high: Any, key: Any) -> tuple[Any, Any,
 
 
 def _code(m: Any, low: Any, high: Any, key: Any, count: int) -> Any:
-    place = m.cast(m.index(0), uint64)
-    a, b, c, d = _group(m, place >> m.cast(2, uint64), low, high, key)
-    which = place & m.cast(3, uint64)
+    index = m.cast(m.index(0), uint64)
+    a, b, c, d = _group(m, index >> m.cast(2, uint64), low, high, key)
+    which = index & m.cast(3, uint64)
     return m.cast(m.where(which < 2, m.where(which < 1, a, b), m.where(which < 3, c, d)), uint32)
 
 
 def _long_code(m: Any, low: Any, high: Any, key: Any, count: int) -> Any:
-    place, half = m.cast(m.index(0), uint64), m.cast(32, uint64)
-    a, b, c, d = _group(m, place >> m.cast(1, uint64), low, high, key)
-    first = m.cast(place & m.cast(1, uint64), uint64) < 1
+    index, half = m.cast(m.index(0), uint64), m.cast(32, uint64)
+    a, b, c, d = _group(m, index >> m.cast(1, uint64), low, high, key)
+    first = m.cast(index & m.cast(1, uint64), uint64) < 1
     return m.where(first, a, c) | (m.where(first, b, d) << half)
 
 
@@ -75,18 +75,18 @@ class _Integers:
 
 def few_words(low: int, high: int, key: int, groups: int) -> list[int]:
     """The words of ``groups`` groups, from the counter on."""
-    return [word for place in range(groups) for word in _group(_Integers, place, low, high, key)]
+    return [word for index in range(groups) for word in _group(_Integers, index, low, high, key)]
 
 
-def words_at(places: Array, low: Any, high: Any, key: Any) -> Array:
-    """The words ``[groups, 4]`` of the groups at ``places``, of uint64, after the counter, in NumPy."""
+def words_at(indices: Array, low: Any, high: Any, key: Any) -> Array:
+    """The words ``[groups, 4]`` of the groups at ``indices``, of uint64, after the counter, in NumPy."""
     low, high, key = (np.asarray(x).astype(np.uint64) for x in (low, high, key))
-    out = np.empty((len(places), 4), np.uint32)
+    out = np.empty((len(indices), 4), np.uint32)
     keys = _ROUND_KEYS + key.reshape(1).view(np.uint32)[_PARTS].reshape(2, 1)
-    for start in range(0, len(places), _GROUP_BLOCK):
+    for start in range(0, len(indices), _GROUP_BLOCK):
         block = slice(start, start + _GROUP_BLOCK)
-        counters = np.empty((len(places[block]), 2), np.uint64)
-        np.add(places[block], low, out=counters[:, 0])
+        counters = np.empty((len(indices[block]), 2), np.uint64)
+        np.add(indices[block], low, out=counters[:, 0])
         np.add(high, counters[:, 0] < low, out=counters[:, 1], dtype=np.uint64, casting="unsafe")
         words = counters.view(np.uint32).reshape(-1, 2, 2)[..., _PARTS].transpose(2, 1, 0)
         even, odd = np.ascontiguousarray(words)

@@ -59,8 +59,8 @@ def _truncated(low: Any, high: Any, key: Any, count: int, dtype: DType) -> Array
     out = np.empty((groups, size), dtype.dtype)
     pending, tries = np.arange(groups), 2 * size
     while pending.size:
-        places = pending[:, None].astype(np.uint64) * np.uint64(reserved) + np.arange(tries, dtype=np.uint64)
-        words = words_at(places.reshape(-1), low, high, key).reshape(len(pending), -1)
+        indices = pending[:, None].astype(np.uint64) * np.uint64(reserved) + np.arange(tries, dtype=np.uint64)
+        words = words_at(indices.reshape(-1), low, high, key).reshape(len(pending), -1)
         drawn = _normal_pairs(words, dtype)
         near = np.abs(drawn) < 2
         done = np.count_nonzero(near, axis=1) >= size

@@ -64,8 +64,8 @@ def reverse_sequence(
     size = cast(shape(x)[along], lengths.dtype)
     inside = reduce_all(logical_and(lengths >= 0, less_equal(lengths, size)))
     lengths = required(lengths, inside, "seq_lengths are 0 or more and up to the size of the axis.")
-    ends, places = expand_dims(lengths, 1), expand_dims(cast(counting(size), lengths.dtype), 0)
-    picked = where(less(places, ends), ends - 1 - places, places)
+    ends, indices = expand_dims(lengths, 1), expand_dims(cast(counting(size), lengths.dtype), 0)
+    picked = where(less(indices, ends), ends - 1 - indices, indices)
     others = [axis for axis in range(len(x.shape)) if axis not in (batch, along)]
     order = [batch, along, *others]
     reversed_rows = gather(transpose(x, order), picked, axis=1, batch_dims=1)

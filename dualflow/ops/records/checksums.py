@@ -80,17 +80,17 @@ def _linear(strings: Sequence[bytes]) -> Array:
     data = np.frombuffer(bytearray().join(parts), np.uint8)
     counts = -(-sizes // _BLOCK)
     starts = np.cumsum(counts) * _BLOCK - sizes
-    for place in range(4):
-        data[starts + place] ^= 0xFF
+    for index in range(4):
+        data[starts + index] ^= 0xFF
     return _combined(_block_checksums(data.reshape(-1, _BLOCK)), counts)
 
 
 def _block_checksums(blocks: Array) -> Array:
-    table, places = _place_tables(), np.arange(_BLOCK) * 256
+    table, indices = _place_tables(), np.arange(_BLOCK) * 256
     results = np.empty(len(blocks), np.uint32)
     for start in range(0, len(blocks), _BLOCKS_AT_A_TIME):
         part = blocks[start : start + _BLOCKS_AT_A_TIME]
-        results[start : start + _BLOCKS_AT_A_TIME] = np.bitwise_xor.reduce(table.take(part + places), axis=1)
+        results[start : start + _BLOCKS_AT_A_TIME] = np.bitwise_xor.reduce(table.take(part + indices), axis=1)
     return results
 
 
@@ -101,8 +101,8 @@ def _combined(crcs: Array, counts: Array) -> Array:
         odd = counts % 2
         width = counts + odd
         padded = np.zeros(int(width.sum()), np.uint32)
-        places = np.arange(len(crcs)) + np.repeat(np.cumsum(odd), counts)
-        padded[places] = crcs
+        indices = np.arange(len(crcs)) + np.repeat(np.cumsum(odd), counts)
+        padded[indices] = crcs
         crcs = _shifted(padded[::2], level) ^ padded[1::2]
         counts = width // 2
         level += 1

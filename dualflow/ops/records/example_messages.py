@@ -61,9 +61,9 @@ class MapMessage(Message, Generic[M]):
             )
 
     def _read(self, data: bytes, span: tuple[int, int]) -> None:
-        for key, place in entries(data, span).items():
+        for key, span_of_field in entries(data, span).items():
             message = type(self)._item()
-            message._read(data, place)
+            message._read(data, span_of_field)
             self._map[key.decode()] = message  # type: ignore[assignment]  # M is this class
 
     def _lines(self) -> Iterator[str]:
@@ -139,8 +139,8 @@ class FeatureList(Message):
         return (delimited(1, feature.SerializeToString()) for feature in self.feature)
 
     def _read(self, data: bytes, span: tuple[int, int]) -> None:
-        for place in message_field(data, span, 1):
-            self.feature.add()._read(data, place)
+        for span_of_field in message_field(data, span, 1):
+            self.feature.add()._read(data, span_of_field)
 
     def _lines(self) -> Iterator[str]:
         for feature in self.feature:
@@ -199,8 +199,8 @@ class _Parts(Message):
 
     def _read(self, data: bytes, span: tuple[int, int]) -> None:
         for number, (name, _) in enumerate(self._fields, 1):
-            for place in message_field(data, span, number):
-                getattr(self, name)._read(data, place)
+            for span_of_field in message_field(data, span, number):
+                getattr(self, name)._read(data, span_of_field)
 
     def _lines(self) -> Iterator[str]:
         for name, _ in self._fields:

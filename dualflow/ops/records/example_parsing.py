@@ -156,9 +156,9 @@ def sparse(values: Column) -> tuple[Array, Array, Array]:
     counts = values.counts
     rows = np.repeat(np.arange(len(counts)), counts)
     starts = np.cumsum(counts) - counts
-    places = np.arange(len(rows)) - np.repeat(starts, counts)
+    indices = np.arange(len(rows)) - np.repeat(starts, counts)
     shape = np.array([len(counts), counts.max(initial=0)], np.int64)
-    return np.stack([rows, places], axis=1).astype(np.int64), values.values, shape
+    return np.stack([rows, indices], axis=1).astype(np.int64), values.values, shape
 
 
 # ops
@@ -241,7 +241,7 @@ def _parse_sequence(
     try:
         spans = features_of(data, _keys(steps), number=2)
         rows = {
-            key: [feature_values(data, place) for place in message_field(data, span, 1)]
+            key: [feature_values(data, span_of_field) for span_of_field in message_field(data, span, 1)]
             for key, span in spans.items()
         }
     except ValueError as error:

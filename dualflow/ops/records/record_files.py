@@ -126,15 +126,15 @@ def _whole_records(buffer: bytes, offset: int) -> tuple[list[bytes], int, tuple[
         stored.append((of_length, _CHECKSUM.unpack_from(buffer, end)[0]))
         at = end + _CHECKSUM.size
     computed = checksums([*lengths, *records]).tolist()
-    place = 0
+    index = 0
     for i, (of_length, of_data) in enumerate(stored):
         what = (
             "length" if masked(computed[i]) != of_length
             else "data" if masked(computed[len(records) + i]) != of_data else None
         )  # fmt: skip
         if what is not None:
-            return records[:i], place, (offset + place, f"the checksum of its {what} is wrong")
-        place += _FRAME + len(records[i])
+            return records[:i], index, (offset + index, f"the checksum of its {what} is wrong")
+        index += _FRAME + len(records[i])
     return records, at, None
 
 

@@ -118,8 +118,8 @@ def varints(data: bytes) -> Array:
     sizes = ends - starts + 1
     if sizes.max() > _MAX_VARINT_BYTES:
         raise ValueError(f"a varint has more than {_MAX_VARINT_BYTES} bytes")
-    places = np.arange(array.size) - np.repeat(starts, sizes)
-    parts = (array & 127).astype(np.uint64) << (7 * places).astype(np.uint64)
+    indices = np.arange(array.size) - np.repeat(starts, sizes)
+    parts = (array & 127).astype(np.uint64) << (7 * indices).astype(np.uint64)
     return np.bitwise_or.reduceat(parts, starts).view(np.int64)
 
 

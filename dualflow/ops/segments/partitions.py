@@ -46,19 +46,19 @@ def dynamic_partition(
     >>> [part.numpy().tolist() for part in df.dynamic_partition([10, 20, 30], [0, 1, 0], 3)]
     [[10, 30], [20], []]
     """
-    data, places = convert_to_tensor(data), as_places(partitions, "partitions")
+    data, indices = convert_to_tensor(data), as_places(partitions, "partitions")
     count = static_int(num_partitions, "num_partitions")
     if count < 1:
         raise InvalidArgumentError(f"dynamic_partition makes 1 partition or more, not {count}.")
-    check_leading(data, places.shape, "partitions")
-    if not len(places.shape):
-        data, places = expand_dims(data, 0), expand_dims(places, 0)
-    places = required(
-        places,
-        reduce_all(logical_and(places >= 0, less(places, count))),
+    check_leading(data, indices.shape, "partitions")
+    if not len(indices.shape):
+        data, indices = expand_dims(data, 0), expand_dims(indices, 0)
+    indices = required(
+        indices,
+        reduce_all(logical_and(indices >= 0, less(indices, count))),
         f"partitions are in 0..{count - 1}, below num_partitions.",
     )
-    return [boolean_mask(data, equal(places, number)) for number in range(count)]
+    return [boolean_mask(data, equal(indices, number)) for number in range(count)]
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
@@ -88,32 +88,32 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
         raise InvalidArgumentError(
             f"dynamic_stitch takes indices for each of its data, not {len(indices)} for {len(data)}."
         )
-    places = [as_places(x, "indices") for x in indices]
+    positions = [as_places(x, "indices") for x in indices]
     tensors = list(agreed(*data))
-    for at, rows in zip(places, tensors, strict=True):
+    for at, rows in zip(positions, tensors, strict=True):
         check_leading(rows, at.shape, "indices")
-    ends = {rows.shape[len(at.shape) :] for at, rows in zip(places, tensors, strict=True)}
+    ends = {rows.shape[len(at.shape) :] for at, rows in zip(positions, tensors, strict=True)}
     if len(ends) > 1:
         raise InvalidArgumentError(
             f"dynamic_stitch takes rows of one shape, not of {' and '.join(map(str, ends))}."
         )
     (row,) = ends
-    flat = concat(list(agreed(*[reshape(at, [-1]) for at in places])), 0)
-    rows = concat([_as_rows(x, at, row) for x, at in zip(tensors, places, strict=True)], 0)
+    flat = concat(list(agreed(*[reshape(at, [-1]) for at in positions])), 0)
+    rows = concat([_as_rows(x, at, row) for x, at in zip(tensors, positions, strict=True)], 0)
     start = filled_rows(count_up_to(flat), rows, 1, 0)
     return tensor_scatter_nd_update(start, expand_dims(flat, -1), rows)
 
 
-def _as_rows(x: Any, places: Any, row: Any) -> Any:
+def _as_rows(x: Any, indices: Any, row: Any) -> Any:
     """``x`` with the axes of its indices merged into one."""
-    rank, count = len(places.shape), places.shape.num_elements()
+    rank, count = len(indices.shape), indices.shape.num_elements()
     if rank == 1:
         return x
     if rank == 0:
         return expand_dims(x, 0)
     if row.is_static and (count is not None or row.num_elements()):
         return reshape(x, [-1 if count is None else count, *row])
-    return reshape(x, concat([reshape(size(places), [1]), shape(x)[rank:]], 0))
+    return reshape(x, concat([reshape(size(indices), [1]), shape(x)[rank:]], 0))
 
 
 def parallel_stack(values: Sequence[Any], name: str | None = None) -> Tensor:

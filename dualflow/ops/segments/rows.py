@@ -62,25 +62,25 @@ def filled_rows(count: Count, like: Any, axes: int, value: Any) -> Any:
     return fill([count, *sizes], dispatch.current().constant(np.array(value, like.dtype.dtype)))
 
 
-def summed_rows(places: Any, rows: Any, count: Count, axes: int) -> Any:
-    """``count`` rows: the sums of ``rows``, which have ``axes`` leading axes, by ``places``."""
+def summed_rows(indices: Any, rows: Any, count: Count, axes: int) -> Any:
+    """``count`` rows: the sums of ``rows``, which have ``axes`` leading axes, by ``indices``."""
     row = rows.shape[axes:]
     if type(count) is int and row.is_static:
-        return scatter_nd(places, rows, [count, *row])
-    return tensor_scatter_nd_add(filled_rows(count, rows, axes, 0), places, rows)
+        return scatter_nd(indices, rows, [count, *row])
+    return tensor_scatter_nd_add(filled_rows(count, rows, axes, 0), indices, rows)
 
 
-def counted_rows(places: Any, count: Count, dtype: DType = int32) -> Any:
-    """How often each of ``count`` rows occurs in ``places``, whose last axis has size 1."""
-    ones = fill_like(places, dtype)
-    return summed_rows(places, ones, count, len(ones.shape))
+def counted_rows(indices: Any, count: Count, dtype: DType = int32) -> Any:
+    """How often each of ``count`` rows occurs in ``indices``, whose last axis has size 1."""
+    ones = fill_like(indices, dtype)
+    return summed_rows(indices, ones, count, len(ones.shape))
 
 
-def fill_like(places: Any, dtype: DType) -> Any:
+def fill_like(indices: Any, dtype: DType) -> Any:
     """Ones, one for each place."""
-    shape = places.shape[:-1]
+    shape = indices.shape[:-1]
     one = dispatch.current().constant(np.array(1, dtype.dtype))
-    return fill(shape, one) if shape.is_static else broadcast_like(one, places[..., 0])
+    return fill(shape, one) if shape.is_static else broadcast_like(one, indices[..., 0])
 
 
 def as_places(x: Any, what: str) -> Any:

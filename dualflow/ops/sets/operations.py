@@ -121,9 +121,9 @@ def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
             "axis."
         )
     operands = (one.sets, other.sets, one.elements, other.elements)
-    sets, places, elements = dispatch.current().apply(SET_OPERATION, operands, {"operation": operation})
-    indices = concat([places_of(sets, one.shape), reshape(places, [-1, 1])], 1)
-    longest = reshape(reduce_max(concat([places, [-1]], 0)) + 1, [1])
+    sets, positions, elements = dispatch.current().apply(SET_OPERATION, operands, {"operation": operation})
+    indices = concat([places_of(sets, one.shape), reshape(positions, [-1, 1])], 1)
+    longest = reshape(reduce_max(concat([positions, [-1]], 0)) + 1, [1])
     result = SparseTensor(indices, elements, concat([np.array(one.shape, np.int64), longest], 0))
     result.set_shape([*one.shape, None])
     return result

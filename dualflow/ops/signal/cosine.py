@@ -53,10 +53,10 @@ def _vjp(g: Any, out: Any, x: Any, kind: int, norm: str | None) -> Any:
     if norm == "ortho" or kind == 4:
         return _transform(g, _INVERSE[kind], norm)
     size = static_int(x.shape[-1], "the length of a cosine transform with a gradient")
-    place = numbers_below(size)
-    first = selected(place == 0, 0.5, 1.0)
+    index = numbers_below(size)
+    first = selected(index == 0, 0.5, 1.0)
     if kind == 1:
-        ends = selected((place == 0) | (place == operand(size) - 1), 0.5, 1.0)
+        ends = selected((index == 0) | (index == operand(size) - 1), 0.5, 1.0)
         return _multiply_last_axis(_transform(_multiply_last_axis(g, 1 / ends), 1, None), ends)
     if kind == 2:
         return _transform(_multiply_last_axis(g, 1 / first), 3, None)

@@ -108,8 +108,8 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
 
 def _mirrored(length: int, weight: float, count: int) -> Any:
     """The weights of a real signal's ``count`` coefficients: 1 for self-conjugate ones, else ``weight``."""
-    place = numbers_below(count)
-    return selected((place == 0) | (place * 2 == operand(length)), 1.0, weight)
+    index = numbers_below(count)
+    return selected((index == 0) | (index * 2 == operand(length)), 1.0, weight)
 
 
 def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:

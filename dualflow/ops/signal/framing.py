@@ -53,13 +53,13 @@ def frame(
     length, step = static_int(frame_length, "frame_length"), static_int(frame_step, "frame_step")
     if length < 1 or step < 1:
         raise InvalidArgumentError(f"frame_length and frame_step are at least 1, not {length} and {step}.")
-    place = normalize_axis(static_int(axis, "axis"), len(signal.shape))
-    outer, inner = signal.shape[:place], signal.shape[place + 1 :]
+    index = normalize_axis(static_int(axis, "axis"), len(signal.shape))
+    outer, inner = signal.shape[:index], signal.shape[index + 1 :]
     beyond = 0
     if pad_end:
-        samples = static_int(signal.shape[place], "the length of a signal that is padded")
+        samples = static_int(signal.shape[index], "the length of a signal that is padded")
         beyond = max(0, length + step * (-(-samples // step) - 1) - samples)
-    rows = _joined(signal, outer, [signal.shape[place]], inner)
+    rows = _joined(signal, outer, [signal.shape[index]], inner)
     frames = windows(rows, Geometry((length,), (step,), (1,), ((0, beyond),)), pad_value)
     return _split_axes(frames, outer, list(frames.shape[1:3]), inner)
 

@@ -205,9 +205,9 @@ def linear_to_mel_weight_matrix(
     if not kind.is_floating:
         raise DTypeError(f"mel weights are floats, not {kind.name}; choose another dtype.")
     edges = np.linspace(_mels(low), _mels(high), bands + 2)
-    places = _mels(np.linspace(0.0, rate / 2, bins))[:, None]
-    rising = (places - edges[:-2]) / (edges[1:-1] - edges[:-2])
-    falling = (edges[2:] - places) / (edges[2:] - edges[1:-1])
+    bin_mels = _mels(np.linspace(0.0, rate / 2, bins))[:, None]
+    rising = (bin_mels - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - bin_mels) / (edges[2:] - edges[1:-1])
     weights = np.maximum(0, np.minimum(rising, falling))
     weights[0] = 0  # the mean of a signal is in no band
     return constant(weights.astype(kind.dtype))

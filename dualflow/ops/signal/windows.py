@@ -52,16 +52,16 @@ def _window(values: Array, dtype: Any) -> Tensor:
 
 
 def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, base: float) -> Tensor:
-    places, is_periodic = _sample_indices(window_length), known_value(periodic)
+    samples, is_periodic = _sample_indices(window_length), known_value(periodic)
     if is_periodic is None:
         raise DTypeError("periodic must be known while tracing, but it is symbolic; pass a Python bool.")
     if is_periodic.size != 1:
         raise DTypeError(f"periodic is a bool, not {periodic!r}.")
-    even = len(places) % 2 == 0
-    span = len(places) - (0 if bool(is_periodic) and even else 1)
-    if len(places) == 1:
+    even = len(samples) % 2 == 0
+    span = len(samples) - (0 if bool(is_periodic) and even else 1)
+    if len(samples) == 1:
         return _window(np.ones(1), dtype)
-    return _window(base - (1 - base) * np.cos(2 * np.pi * places / span), dtype)
+    return _window(base - (1 - base) * np.cos(2 * np.pi * samples / span), dtype)
 
 
 @documented(_SECTIONS, more=_PERIODIC)
@@ -98,8 +98,8 @@ def vorbis_window(window_length: IntLike, dtype: DTypeLike = float32, name: str 
     >>> df.signal.vorbis_window(4).numpy().round(3)
     array([0.228, 0.974, 0.974, 0.228], dtype=float32)
     """
-    places = _sample_indices(window_length)
-    return _window(np.sin(np.pi / 2 * np.sin(np.pi / max(1, len(places)) * (places + 0.5)) ** 2), dtype)
+    samples = _sample_indices(window_length)
+    return _window(np.sin(np.pi / 2 * np.sin(np.pi / max(1, len(samples)) * (samples + 0.5)) ** 2), dtype)
 
 
 def _kaiser(length: int, beta: Any) -> Array:

@@ -93,9 +93,9 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     x = convert_to_tensor(tensor)
     if not len(x.shape):
         raise InvalidArgumentError("A tensor without axes has no places; df.reshape(x, [1]) has one.")
-    places = where(x)
+    indices = where(x)
     sizes = x.shape if x.shape.is_static else shape_tensor(x, int64)
-    return SparseTensor(places, gather_nd(x, places), sizes)
+    return SparseTensor(indices, gather_nd(x, indices), sizes)
 
 
 def eye(

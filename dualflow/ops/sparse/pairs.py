@@ -113,10 +113,10 @@ def _combined(a: SparseTensor, b: SparseTensor, function: Callable[[Any, Any], A
     if not a.shape.is_compatible_with(b.shape):
         raise InvalidArgumentError(_other_shapes(a.shape, b.shape))
     indices = concat([a.indices, b.indices], 0)
-    places = joined(place_numbers(indices, a.sizes()))
-    x = places.sums(concat([a.values, zeros_like(b.values)], 0))
-    y = places.sums(concat([zeros_like(a.values), b.values], 0))
-    return SparseTensor(places.at_first(indices), function(x, y), a.sizes())
+    joined_indices = joined(place_numbers(indices, a.sizes()))
+    x = joined_indices.sums(concat([a.values, zeros_like(b.values)], 0))
+    y = joined_indices.sums(concat([zeros_like(a.values), b.values], 0))
+    return SparseTensor(joined_indices.at_first(indices), function(x, y), a.sizes())
 
 
 def _other_shapes(a: Any, b: Any) -> str:
@@ -223,7 +223,7 @@ def sampled_addmm(
     array([5.], dtype=float32)
     """
     dtype = as_dtype(output_type)
-    places = convert_to_tensor(indices)
+    joined_indices = convert_to_tensor(indices)
     left, right, old = (cast(x, dtype) for x in (mat1, mat2, values))
-    products = gather(left, places[:, 0]) * gather(matrix_transpose(right), places[:, 1])
-    return places, beta * old + alpha * reduce_sum(products, 1), convert_to_tensor(dense_shape)
+    products = gather(left, joined_indices[:, 0]) * gather(matrix_transpose(right), joined_indices[:, 1])
+    return joined_indices, beta * old + alpha * reduce_sum(products, 1), convert_to_tensor(dense_shape)

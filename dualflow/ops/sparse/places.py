@@ -239,5 +239,5 @@ def expand_dims(
     x = sparse(sp_input)
     at = normalize_axis(static_int(-1 if axis is None else axis, "axis"), len(x.shape) + 1)
     shape, column = x.sizes(), zeros_like(reduce_sum(x.indices, 1, keepdims=True))
-    places = concat([x.indices[:, :at], column, x.indices[:, at:]], 1)
-    return SparseTensor(places, x.values, [*shape[:at], 1, *shape[at:]])
+    indices = concat([x.indices[:, :at], column, x.indices[:, at:]], 1)
+    return SparseTensor(indices, x.values, [*shape[:at], 1, *shape[at:]])

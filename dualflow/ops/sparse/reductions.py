@@ -137,9 +137,9 @@ def to_indicator(sp_input: SparseTensor, vocab_size: IntLike, name: str | None =
     [[True, False, True]]
     """
     x = sparse(sp_input)
-    places = concat([x.indices[:, :-1], expand_dims(cast(x.values, int64), 1)], 1)
+    indices = concat([x.indices[:, :-1], expand_dims(cast(x.values, int64), 1)], 1)
     shape = [*x.sizes()[:-1], static_int(vocab_size, "vocab_size")]
-    return scatter_nd(places, ones_like(x.values, int32), shape) > 0
+    return scatter_nd(indices, ones_like(x.values, int32), shape) > 0
 
 
 def _reduced(
@@ -163,12 +163,14 @@ def _reduced(
         total = segments(x.values, numbers, count)
         stored = unsorted_segment_sum(ones_like(x.values, int32), numbers, count) > 0
         return reshape(where(stored, total, zeros_like(total)), whole)
-    places = joined(numbers)
-    positions = places.at_first(indices)
+    index_list = joined(numbers)
+    positions = index_list.at_first(indices)
     if keepdims:
-        none = zeros_like(positions[:, :1]) if remaining else zeros_like(places.at_first(x.indices[:, :1]))
+        none = (
+            zeros_like(positions[:, :1]) if remaining else zeros_like(index_list.at_first(x.indices[:, :1]))
+        )
         positions = concat(
             [none if a in gone else positions[:, remaining.index(a), None] for a in range(rank)], 1
         )
-    ordered = segments(gather(x.values, places.order), places.segment, size(places.segment))
-    return SparseTensor(positions, boolean_mask(gather(ordered, places.segment), places.first), whole)
+    ordered = segments(gather(x.values, index_list.order), index_list.segment, size(index_list.segment))
+    return SparseTensor(positions, boolean_mask(gather(ordered, index_list.segment), index_list.first), whole)

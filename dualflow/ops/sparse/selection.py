@@ -85,9 +85,9 @@ def slice(sp_input: SparseTensor, start: IntsLike, size: ShapeLike, name: str | 
             f"{len(sizes)}."
         )
     shape = [_within(n, a, b) for n, a, b in zip(x.sizes(), first, sizes, strict=True)]
-    places = x.indices - np.array(first, np.int64)
-    inside = reduce_all((places >= 0) & (places < np.array(sizes, np.int64)), 1)
-    return SparseTensor(boolean_mask(places, inside), boolean_mask(x.values, inside), shape)
+    indices = x.indices - np.array(first, np.int64)
+    inside = reduce_all((indices >= 0) & (indices < np.array(sizes, np.int64)), 1)
+    return SparseTensor(boolean_mask(indices, inside), boolean_mask(x.values, inside), shape)
 
 
 def _within(axis_size: Any, start: int, length: int) -> Any:
@@ -170,13 +170,13 @@ def concat(
     shape = [
         _joint(a, [x.sizes()[a] for x in tensors], expand_nonconcat_dims or a == at) for a in range(rank)
     ]
-    places, offset = [], 0
+    indices, offset = [], 0
     for x in tensors:
         step = [offset if a == at else 0 for a in range(rank)]
-        places.append(x.indices + (np.array(step) if isinstance(offset, int) else stack(step)))
+        indices.append(x.indices + (np.array(step) if isinstance(offset, int) else stack(step)))
         offset = offset + x.sizes()[at]
     shape[at] = offset
-    return reorder(SparseTensor(join(places, 0), join([x.values for x in tensors], 0), shape))
+    return reorder(SparseTensor(join(indices, 0), join([x.values for x in tensors], 0), shape))
 
 
 def _joint(axis: int, all_sizes: list[Any], expand: bool) -> Any:
@@ -244,7 +244,7 @@ def fill_empty_rows(
     ones = zeros_like(x.indices[:, 0]) + 1
     empty = scatter_nd(x.indices[:, :1], ones, x.sizes()[:1]) == 0
     rows = where(empty)
-    places = join([x.indices, join([rows, zeros_like(join([rows] * (len(x.shape) - 1), 1))], 1)], 0)
+    indices = join([x.indices, join([rows, zeros_like(join([rows] * (len(x.shape) - 1), 1))], 1)], 0)
     number = cast(convert_to_tensor(default_value, dtype_hint=x.dtype), x.dtype)
     values = join([x.values, zeros_like(rows[:, 0], x.dtype) + number], 0)
-    return reorder(SparseTensor(places, values, x.sizes())), empty
+    return reorder(SparseTensor(indices, values, x.sizes())), empty

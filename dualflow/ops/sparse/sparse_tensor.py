@@ -243,8 +243,8 @@ class SparseTensorSpec:
                 f"An input_signature needs every size of a SparseTensor's shape, not {self.shape}: its shape "
                 "is part of a trace. Leave the signature out, and each shape has a trace of its own."
             )
-        places = TensorSpec([None, len(self.shape)], int64)
-        return SparseStructure(self.shape), ("indices", "values"), [places, TensorSpec([None], self.dtype)]
+        indices = TensorSpec([None, len(self.shape)], int64)
+        return SparseStructure(self.shape), ("indices", "values"), [indices, TensorSpec([None], self.dtype)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SparseTensorSpec) and self.shape == other.shape and self.dtype is other.dtype

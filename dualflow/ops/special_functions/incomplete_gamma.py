@@ -19,7 +19,7 @@ _HUGE: Final = 2.0**200
 
 
 def derivative_by_order(special: Any, a: Array, x: Array, times: int) -> Array:
-    """The lower regularized incomplete gamma function, ``times`` times differentiated by ``a``; or nan."""
+    """The ``times``-th derivative of the lower regularized incomplete gamma function by ``a``, or nan."""
     order, at = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     out = np.full(order.shape, np.nan)
     inside = (order > 0) & (at >= 0)

@@ -86,9 +86,9 @@ def substr(
     >>> df.strings.substr(["hello", "world"], [1, -2], [3, 9]).numpy()
     array([b'ell', b'ld'], dtype=object)
     """
-    places = [convert_to_tensor(p) for p in (pos, len)]
-    if any(p.dtype not in (int32, int64) for p in places):
-        shown = " and ".join(p.dtype.name for p in places)
+    bounds = [convert_to_tensor(p) for p in (pos, len)]
+    if any(p.dtype not in (int32, int64) for p in bounds):
+        shown = " and ".join(p.dtype.name for p in bounds)
         raise DTypeError(f"substr counts in int32 or int64, not in {shown}; cast them with df.cast.")
-    inputs = (of_strings(input, "substr"), *places)
+    inputs = (of_strings(input, "substr"), *bounds)
     return dispatch.current().apply(_SUBSTR, inputs, {"characters": in_characters(unit)})

@@ -32,8 +32,8 @@ def gaussian_blur(
 
 def _gaussian_kernel(size: int, sigma: Any, dtype: str) -> Any:
     """The weights of a Gaussian kernel, with sum 1."""
-    places = (cast(df.range(int(size)), sigma.dtype.name) - (int(size) - 1) / 2.0) / sigma
-    weights = df.exp(-0.5 * df.square(places))
+    distances = (cast(df.range(int(size)), sigma.dtype.name) - (int(size) - 1) / 2.0) / sigma
+    weights = df.exp(-0.5 * df.square(distances))
     return cast(weights / df.reduce_sum(weights), dtype)
 
 

@@ -138,11 +138,11 @@ def _weights(old: int, new: int, scale: Any, translation: Any, kernel: Any, anti
     """The weight of each of ``old`` elements (rows) in each of ``new`` ones (columns)."""
     step = 1.0 / scale
     spread = df.maximum(step, 1.0) if antialias else 1.0
-    places = (cast(df.range(new), scale.dtype.name) + 0.5 - translation) * step - 0.5
-    apart = df.abs(places - df.expand_dims(cast(df.range(old), scale.dtype.name), 1)) / spread
+    coordinates = (cast(df.range(new), scale.dtype.name) + 0.5 - translation) * step - 0.5
+    apart = df.abs(coordinates - df.expand_dims(cast(df.range(old), scale.dtype.name), 1)) / spread
     weights = kernel(apart)
     total = df.reduce_sum(weights, 0, keepdims=True)
     counts = df.abs(total) > 1000.0 * float(np.finfo(np.float32).eps)
     weights = df.where(counts, weights / df.where(counts, total, 1.0), 0.0)
-    inside = df.logical_and(places >= -0.5, places <= old - 0.5)
+    inside = df.logical_and(coordinates >= -0.5, coordinates <= old - 0.5)
     return df.where(inside, weights, 0.0)

@@ -38,14 +38,17 @@ def map_coordinates(
 
 
 def _interpolated(
-    x: Any, places: Sequence[Any], order: int, fill_mode: str, fill_value: float, batched: bool
+    x: Any, coordinates: Sequence[Any], order: int, fill_mode: str, fill_value: float, batched: bool
 ) -> Any:
     """``x`` interpolated at coordinates along its first axes, or along those after a batch axis."""
     if order not in (0, 1):
         raise NotImplementedError("map_coordinates currently requires order<=1")
     first = 1 if batched else 0
-    trailing = len(x.shape) - len(places) - first
-    nodes = [_neighbours(place, x.shape[first + i], order, fill_mode) for i, place in enumerate(places)]
+    trailing = len(x.shape) - len(coordinates) - first
+    nodes = [
+        _neighbours(coordinate, x.shape[first + i], order, fill_mode)
+        for i, coordinate in enumerate(coordinates)
+    ]
     parts = []
     for chosen in itertools.product(*nodes):
         at, weights, inside = zip(*chosen, strict=True)
@@ -67,15 +70,15 @@ def _append_axes(x: Any, axes: int) -> Any:
     return x
 
 
-def _neighbours(place: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
+def _neighbours(coordinate: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
     """The elements around a coordinate: their indices, their weights, and whether they are in range."""
     if order == 0:
-        near = df.round(place) if place.dtype.is_floating else place
-        neighbours = [(cast(near, "int32"), df.ones_like(floats(place)))]
+        near = df.round(coordinate) if coordinate.dtype.is_floating else coordinate
+        neighbours = [(cast(near, "int32"), df.ones_like(floats(coordinate)))]
     else:
-        place = floats(place)
-        below = df.floor(place)
-        part = place - below
+        coordinate = floats(coordinate)
+        below = df.floor(coordinate)
+        part = coordinate - below
         start = cast(below, "int32")
         neighbours = [(start, 1.0 - part), (start + 1, part)]
     return [
@@ -189,8 +192,8 @@ def _transformed(
         across = (a[0] * columns + a[1] * rows + a[2]) / depth
         down = (a[3] * columns + a[4] * rows + a[5]) / depth
         sizes = (shape(x)[0], height, width)
-        places = [df.broadcast_to(down, sizes), df.broadcast_to(across, sizes)]
-        return _interpolated(x, places, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
+        coordinates = [df.broadcast_to(down, sizes), df.broadcast_to(across, sizes)]
+        return _interpolated(x, coordinates, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
 
     return with_channels_last(images, data_format, lambda x: on_batch(x, warped))
 

@@ -76,8 +76,8 @@ def unique(
 def _cut_or_pad(x: Any, size: int, axis: int, fill: Any) -> Any:
     """``x`` with ``size`` elements along ``axis``: truncated or padded."""
     widths = [(0, size if i == axis else 0) for i in builtins.range(len(x.shape))]
-    places = tuple(slice(size) if i == axis else slice(None) for i in builtins.range(len(x.shape)))
-    return dnp.pad(x, widths, constant_values=convert_to_tensor(fill, x.dtype.name))[places]
+    slices = tuple(slice(size) if i == axis else slice(None) for i in builtins.range(len(x.shape)))
+    return dnp.pad(x, widths, constant_values=convert_to_tensor(fill, x.dtype.name))[slices]
 
 
 def corrcoef(x: Any) -> Any:

@@ -19,7 +19,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
 
 
 def nonzero(x: Any) -> tuple[Any, ...]:
-    return tuple(cast(places, "int32") for places in dnp.nonzero(tensor(x)))
+    return tuple(cast(indices, "int32") for indices in dnp.nonzero(tensor(x)))
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -69,7 +69,7 @@ def triu(x: Any, k: int = 0) -> Any:
 def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
     indices = tensor(indices)
     dtype = result_type(indices.dtype)
-    return tuple(cast(places, dtype) for places in dnp.unravel_index(indices, shape))
+    return tuple(cast(positions, dtype) for positions in dnp.unravel_index(indices, shape))
 
 
 def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Any:

@@ -56,10 +56,10 @@ def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     return _minus_one_if_all_nan(x, argmin(_replace_nan(x, float("inf")), axis, keepdims), axis, keepdims)
 
 
-def _minus_one_if_all_nan(x: Any, places: Any, axis: int | None, keepdims: bool) -> Any:
+def _minus_one_if_all_nan(x: Any, indices: Any, axis: int | None, keepdims: bool) -> Any:
     if not x.dtype.is_inexact:
-        return places
-    return df.where(df.reduce_all(df.isnan(x), axis, keepdims), -1, places)
+        return indices
+    return df.where(df.reduce_all(df.isnan(x), axis, keepdims), -1, indices)
 
 
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
