@@ -168,6 +168,7 @@ def trees() -> dict[str, ast.Module]:
 def imports_of(name: str) -> Iterator[Import]:
     """Every import in a module, also those in functions and in ``if TYPE_CHECKING`` blocks."""
     pending: list[tuple[ast.AST, bool, bool]] = [(trees()[name], False, False)]
+    nodes = ast.AST if computes_imports(name) else (ast.stmt, ast.ExceptHandler, ast.match_case)
     while pending:
         node, typing_only, late = pending.pop()
         if isinstance(node, ast.Import):
@@ -181,11 +182,21 @@ def imports_of(name: str) -> Iterator[Import]:
                 yield Import(name, inner if inner in FILES else node.module, node.lineno, typing_only, late)
         elif (module := computed_import(node)) is not None:
             yield Import(name, module, node.lineno, typing_only, late=True)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        elif isinstance(node, ast.If) and is_type_checking(node.test):
             pending += [(child, True, late) for child in node.body]
         else:
             inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            pending += [(child, typing_only, inside) for child in ast.iter_child_nodes(node)]
+            children = (child for child in ast.iter_child_nodes(node) if isinstance(child, nodes))
+            pending += [(child, typing_only, inside) for child in children]
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "TYPE_CHECKING" for node in ast.walk(test))
+
+
+def computes_imports(name: str) -> bool:
+    """Whether an expression of a module may import: most have none, and aren't searched."""
+    return re.search(r"\b(?:import_module|imported)\(", FILES[name].read_text(encoding="utf-8")) is not None
 
 
 def computed_import(node: ast.AST) -> str | None:
