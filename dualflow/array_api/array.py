@@ -152,7 +152,7 @@ class Array(AbstractComposite):
         """The transpose of a matrix.
 
         Raises:
-            InvalidArgumentError: not a matrix.
+            InvalidArgumentError: an input is not a matrix.
         """
         return Array(self.tensor.T)
 

@@ -59,7 +59,7 @@ def ints_of(value: Any, count: int, what: str) -> tuple[int, ...]:
     """``count`` integers; a single one is repeated.
 
     Raises:
-        InvalidArgumentError: another number of integers.
+        InvalidArgumentError: the number of integers is wrong.
     """
     integers = tuple(operator.index(i) for i in (value if isinstance(value, Iterable) else (value,) * count))
     if len(integers) != count:

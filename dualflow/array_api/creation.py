@@ -114,7 +114,7 @@ def from_dlpack(x: SupportsDLPack, /, *, device: str | None = None, copy: bool |
 
     Raises:
         BufferError: ``copy=False`` where ``x`` has to be copied.
-        InvalidArgumentError: another device.
+        InvalidArgumentError: the device is not the CPU.
 
     >>> import dualflow.array_api as xp, numpy as np
     >>> xp.from_dlpack(np.arange(3.0))
@@ -171,7 +171,7 @@ def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: str | Non
         An array of the shape and dtype.
 
     Raises:
-        InvalidArgumentError: a negative size.
+        InvalidArgumentError: a size is negative.
 
     >>> import dualflow.array_api as xp
     >>> xp.zeros((2, 2), dtype=xp.int8).tolist()
@@ -192,7 +192,7 @@ def ones(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: str | None
         An array of the shape and dtype.
 
     Raises:
-        InvalidArgumentError: a negative size.
+        InvalidArgumentError: a size is negative.
 
     >>> import dualflow.array_api as xp
     >>> xp.ones(3).tolist()
@@ -213,7 +213,7 @@ def empty(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: str | Non
         An array of the shape and dtype.
 
     Raises:
-        InvalidArgumentError: a negative size.
+        InvalidArgumentError: a size is negative.
 
     >>> import dualflow.array_api as xp
     >>> xp.empty((2, 3)).shape
@@ -241,7 +241,7 @@ def full(
         An array of the shape and dtype.
 
     Raises:
-        InvalidArgumentError: a negative size, a value with axes, or another device.
+        InvalidArgumentError: a size is negative, the value has axes, or the device is not the CPU.
         DTypeError: a value that ``dtype`` can't hold.
 
     >>> import dualflow.array_api as xp
@@ -261,7 +261,7 @@ def zeros_like(x: AnyArray, /, *, dtype: DTypeLike | None = None, device: str | 
         An array of the shape and dtype.
 
     Raises:
-        InvalidArgumentError: another device than the CPU.
+        InvalidArgumentError: the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.zeros_like(xp.asarray([1, 2])).tolist()
@@ -280,7 +280,7 @@ def ones_like(x: AnyArray, /, *, dtype: DTypeLike | None = None, device: str | N
         An array of the shape and dtype.
 
     Raises:
-        InvalidArgumentError: another device than the CPU.
+        InvalidArgumentError: the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.ones_like(xp.asarray([5, 6]), dtype=xp.float32).tolist()
@@ -299,7 +299,7 @@ def empty_like(x: AnyArray, /, *, dtype: DTypeLike | None = None, device: str | 
         An array of the shape and dtype.
 
     Raises:
-        InvalidArgumentError: another device than the CPU.
+        InvalidArgumentError: the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.empty_like(xp.ones((2, 3))).shape
@@ -327,7 +327,7 @@ def full_like(
 
     Raises:
         DTypeError: the dtype can't hold the number.
-        InvalidArgumentError: another device than the CPU, or a value with axes.
+        InvalidArgumentError: the device is not the CPU, or a value with axes.
 
     >>> import dualflow.array_api as xp
     >>> xp.full_like(xp.asarray([1, 2]), 9).tolist()
@@ -364,7 +364,7 @@ def arange(
         A vector of ``ceil((stop - start) / step)`` elements, of the dtype.
 
     Raises:
-        InvalidArgumentError: ``step`` is 0, or another device.
+        InvalidArgumentError: ``step`` is 0, or the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.arange(1, 10, 3).tolist()
@@ -415,7 +415,7 @@ def linspace(
         A vector of ``num`` elements, of the dtype.
 
     Raises:
-        InvalidArgumentError: ``num`` is negative, or another device.
+        InvalidArgumentError: ``num`` is negative, or the device is not the CPU.
         DTypeError: a dtype of integers.
 
     >>> import dualflow.array_api as xp

@@ -90,7 +90,7 @@ def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: str |
 
     Raises:
         DTypeError: complex numbers that would lose their imaginary part; take :func:`real` first.
-        InvalidArgumentError: another device.
+        InvalidArgumentError: the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.astype(xp.asarray([1.7, -1.7]), xp.int32).tolist()
@@ -193,7 +193,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
         A Python bool.
 
     Raises:
-        InvalidArgumentError: another name.
+        InvalidArgumentError: the name is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.isdtype(xp.int8, "integral"), xp.isdtype(xp.int8, (xp.bool, "real floating"))

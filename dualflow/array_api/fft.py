@@ -43,7 +43,7 @@ def _real(x: Any) -> Any:
     """``x`` as a tensor of real floats.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
     """
     tensor = in_floats(x)
     if tensor.dtype.is_complex:
@@ -78,7 +78,7 @@ def fft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
         complex64.
 
     Raises:
-        InvalidArgumentError: a size below 1, or another norm.
+        InvalidArgumentError: a size is below 1, or ``norm`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.fft(xp.asarray([1.0, 0.0])).tolist()
@@ -94,7 +94,7 @@ def ifft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
         A complex array with the shape of ``x``, but ``n`` along ``axis``; complex64 for complex64.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.ifft(xp.asarray([2.0, 0.0])).tolist()
@@ -117,7 +117,7 @@ def fftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "b
         complex64.
 
     Raises:
-        InvalidArgumentError: another number of sizes than of axes, a size below 1, or another norm.
+        InvalidArgumentError: another number of sizes than of axes, a size is below 1, or ``norm`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.fftn(xp.ones((2, 2))).tolist()
@@ -150,7 +150,7 @@ def rfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
         A complex array with the shape of ``x``, but ``n // 2 + 1`` along ``axis``; complex64 for float32.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.rfft(xp.asarray([1.0, 0.0, 0.0])).tolist()
@@ -169,7 +169,7 @@ def irfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = 
         A real array with the shape of ``x``, but ``n`` along ``axis``; float32 for complex64.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.irfft(xp.asarray([1.0, 1.0])).tolist()
@@ -186,7 +186,7 @@ def rfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "
         + 1``.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.rfftn(xp.ones((2, 2))).tolist()
@@ -227,7 +227,7 @@ def hfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
         A real array with the shape of ``x``, but ``n`` along ``axis``; float32 for complex64.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.hfft(xp.asarray([1.0, 0.0])).tolist()
@@ -243,7 +243,7 @@ def ihfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = 
         A complex array with the shape of ``x``, but ``n // 2 + 1`` along ``axis``; complex64 for float32.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.ihfft(xp.asarray([1.0, 1.0])).tolist()
@@ -266,7 +266,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device
 
     Raises:
         DTypeError: a dtype that is not real and floating.
-        InvalidArgumentError: no elements, or another device.
+        InvalidArgumentError: there are no elements, or the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.fftfreq(4).tolist()
@@ -289,7 +289,7 @@ def rfftfreq(
         A vector of ``n // 2 + 1`` elements, of the dtype.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or another device than the CPU.
+        InvalidArgumentError: ``n`` is not positive, or the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.rfftfreq(4).tolist()

@@ -39,7 +39,7 @@ class Inspection:
         """The default dtypes by kind: of real and complex floats, of integers, and of indices.
 
         Raises:
-            InvalidArgumentError: another device than the CPU.
+            InvalidArgumentError: the device is not the CPU.
 
         >>> import dualflow.array_api as xp
         >>> xp.__array_namespace_info__().default_dtypes()["real floating"]
@@ -57,7 +57,7 @@ class Inspection:
         """The standard's dtypes by name; only those of a kind, as :func:`isdtype` takes it.
 
         Raises:
-            InvalidArgumentError: another device than the CPU, or another kind.
+            InvalidArgumentError: the device is not the CPU, or another kind.
 
         >>> import dualflow.array_api as xp
         >>> list(xp.__array_namespace_info__().dtypes(kind="real floating"))

@@ -31,7 +31,7 @@ def read_item(x: Tensor, key: Any) -> Tensor:
     """``x[key]``, where ``key`` may hold arrays.
 
     Raises:
-        OutOfRangeError: an index outside its axis, or a mask of other sizes than the axes that it stands for.
+        OutOfRangeError: an index is outside its axis, or a mask has other sizes than its axes.
     """
     inner = _of_tensors(key)
     if not _is_mask(inner):
@@ -47,7 +47,7 @@ def assign_item(x: Tensor, key: Any, value: Any) -> Any:
     """A tensor like ``x``, but with ``value``, broadcast to the shape of ``x[key]``, at ``key``.
 
     Raises:
-        OutOfRangeError: an index outside its axis, or a mask of other sizes than the axes that it stands for.
+        OutOfRangeError: an index is outside its axis, or a mask has other sizes than its axes.
         InvalidArgumentError: ``value`` does not broadcast to ``x[key]``.
         DTypeError: ``value`` is of a kind of numbers that the array can't hold, or an index of no integers.
     """

@@ -66,7 +66,7 @@ def cholesky(x: AnyArray, /, *, upper: bool = False) -> Array:
         An array with the shape of ``x``, and its dtype, float64 for integers.
 
     Raises:
-        InvalidArgumentError: not square, or not positive definite.
+        InvalidArgumentError: a matrix is not square, or not positive definite.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.cholesky(xp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
@@ -82,7 +82,7 @@ def eigh(x: AnyArray, /) -> EigenPairs[Array]:
         A named tuple of ``eigenvalues``, in the real dtype of ``x``, and ``eigenvectors``, in its dtype.
 
     Raises:
-        InvalidArgumentError: not square matrices.
+        InvalidArgumentError: a matrix is not square.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.eigh(xp.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
@@ -98,7 +98,7 @@ def eigvalsh(x: AnyArray, /) -> Array:
         An array with the shape of ``x`` without the last axis, and its real dtype.
 
     Raises:
-        InvalidArgumentError: not square matrices.
+        InvalidArgumentError: a matrix is not square.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.eigvalsh(xp.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
@@ -118,7 +118,7 @@ def qr(x: AnyArray, /, *, mode: Literal["reduced", "complete"] = "reduced") -> O
         A named tuple of ``Q`` and ``R``, in the dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: fewer than two axes, or another mode.
+        InvalidArgumentError: there are fewer than two axes, or ``mode`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> q, r = xp.linalg.qr(xp.asarray([[3.0, 1.0], [4.0, 2.0]]))
@@ -178,7 +178,7 @@ def det(x: AnyArray, /) -> Array:
         An array with the shape of ``x`` without the last two axes, and its dtype.
 
     Raises:
-        InvalidArgumentError: not square matrices.
+        InvalidArgumentError: a matrix is not square.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.det(xp.asarray([[2.0, 0.0], [0.0, 3.0]])).tolist()
@@ -194,7 +194,7 @@ def slogdet(x: AnyArray, /) -> SignAndLogarithm[Array]:
         A named tuple of ``sign``, in the dtype of ``x``, and ``logabsdet``, in its real dtype.
 
     Raises:
-        InvalidArgumentError: not square matrices.
+        InvalidArgumentError: a matrix is not square.
 
     >>> import dualflow.array_api as xp
     >>> [part.tolist() for part in xp.linalg.slogdet(xp.asarray([[-1.0, 0.0], [0.0, 1.0]]))]
@@ -210,7 +210,7 @@ def inv(x: AnyArray, /) -> Array:
         An array with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: not square, or not invertible.
+        InvalidArgumentError: a matrix is not square, or not invertible.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.inv(xp.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
@@ -293,7 +293,7 @@ def matrix_power(x: AnyArray, n: int, /) -> Array:
         An array with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: not square, or not invertible where ``n`` is negative.
+        InvalidArgumentError: a matrix is not square, or not invertible where ``n`` is negative.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.matrix_power(xp.asarray([[1.0, 1.0], [0.0, 1.0]]), 3).tolist()
@@ -344,7 +344,7 @@ def matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: float | str = "f
         A real array with the shape of ``x`` without the last two axes.
 
     Raises:
-        InvalidArgumentError: fewer than two axes, or another order.
+        InvalidArgumentError: there are fewer than two axes, or ``order`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.matrix_norm(xp.asarray([[1.0, -2.0], [3.0, 4.0]]), ord=1).tolist()
@@ -365,7 +365,7 @@ def outer(x1: AnyArray, x2: AnyArray, /) -> Array:
         A matrix of shape (x1.size, x2.size), and the common dtype.
 
     Raises:
-        InvalidArgumentError: arrays of other than one axis.
+        InvalidArgumentError: an array doesn't have one axis.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.outer(xp.asarray([1, 2]), xp.asarray([3, 4])).tolist()
@@ -381,7 +381,7 @@ def cross(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> Array:
         An array with the shape to which the inputs broadcast, and the common dtype.
 
     Raises:
-        InvalidArgumentError: another number of elements, or sizes that do not broadcast.
+        InvalidArgumentError: the number of elements differs, or sizes that do not broadcast.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0])).tolist()

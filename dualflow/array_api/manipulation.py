@@ -67,7 +67,7 @@ def concat(arrays: Sequence[AnyArray], /, *, axis: int | None = 0) -> Array:
         An array whose size along ``axis`` is the sum of the sizes, and the common dtype.
 
     Raises:
-        InvalidArgumentError: no arrays, or sizes that differ on another axis.
+        InvalidArgumentError: there are no arrays, or sizes differ on another axis.
 
     >>> import dualflow.array_api as xp
     >>> xp.concat([xp.asarray([1, 2]), xp.asarray([3])]).tolist()
@@ -146,7 +146,7 @@ def squeeze(x: AnyArray, /, axis: int | tuple[int, ...]) -> Array:
         An array with the shape of ``x`` without these axes, and its dtype.
 
     Raises:
-        InvalidArgumentError: an axis of another size, or one named twice.
+        InvalidArgumentError: an axis has another size, or is named twice.
 
     >>> import dualflow.array_api as xp
     >>> xp.squeeze(xp.ones((1, 3)), 0).shape
@@ -170,7 +170,7 @@ def reshape(x: AnyArray, /, shape: Sequence[int], *, copy: bool | None = None) -
         An array with the shape, and the dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: another number of elements.
+        InvalidArgumentError: the number of elements differs.
 
     >>> import dualflow.array_api as xp
     >>> xp.reshape(xp.arange(4), (2, -1)).tolist()
@@ -251,7 +251,7 @@ def roll(x: AnyArray, /, shift: IntsLike, *, axis: AxisLike | None = None) -> Ar
         An array with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: another number of shifts than axes.
+        InvalidArgumentError: the numbers of shifts and axes differ.
 
     >>> import dualflow.array_api as xp
     >>> xp.roll(xp.asarray([1, 2, 3, 4]), 1).tolist()
@@ -276,7 +276,7 @@ def repeat(x: AnyArray, repeats: AnyArray | int, /, *, axis: int | None = None) 
         An array with the shape of ``x``, but the sum of ``repeats`` along ``axis``, and its dtype.
 
     Raises:
-        InvalidArgumentError: a negative number, or another number of them than slices.
+        InvalidArgumentError: a number is negative, or the numbers of these and of slices differ.
 
     >>> import dualflow.array_api as xp
     >>> xp.repeat(xp.asarray([1, 2]), xp.asarray([3, 1])).tolist()

@@ -41,7 +41,7 @@ def eye(
         A matrix of shape (n_rows, n_cols), and the dtype.
 
     Raises:
-        InvalidArgumentError: another device.
+        InvalidArgumentError: the device is not the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.eye(2, 3, k=1).tolist()
@@ -62,7 +62,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
         A list of as many arrays as vectors, each with an axis for each vector.
 
     Raises:
-        InvalidArgumentError: another word for ``indexing``.
+        InvalidArgumentError: ``indexing`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> [x.tolist() for x in xp.meshgrid(xp.asarray([1, 2]), xp.asarray([3, 4]))]

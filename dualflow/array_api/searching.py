@@ -61,7 +61,7 @@ def take_along_axis(x: AnyArray, indices: AnyArray, /, *, axis: int = -1) -> Arr
 
     Raises:
         OutOfRangeError: a position is outside the axis.
-        InvalidArgumentError: another number of axes, or sizes that do not broadcast.
+        InvalidArgumentError: the ranks differ, or sizes don't broadcast.
 
     >>> import dualflow.array_api as xp
     >>> xp.take_along_axis(xp.asarray([[3, 1, 2]]), xp.asarray([[1, 2, 0]])).tolist()
@@ -170,8 +170,8 @@ def searchsorted(
         An int64 array with the shape of ``x2``.
 
     Raises:
-        InvalidArgumentError: ``x1`` is not a vector, or ``side`` is another word.
-        DTypeError: complex numbers.
+        InvalidArgumentError: ``x1`` is not a vector, or ``side`` is unknown.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow.array_api as xp
     >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 6])).tolist()
@@ -219,7 +219,7 @@ def argsort(x: AnyArray, /, *, axis: int = -1, descending: bool = False, stable:
         An int64 array with the shape of ``x``.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow.array_api as xp
     >>> xp.argsort(xp.asarray([3, 1, 2])).tolist()
@@ -241,7 +241,7 @@ def sort(x: AnyArray, /, *, axis: int = -1, descending: bool = False, stable: bo
         An array with the shape and dtype of ``x``.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow.array_api as xp
     >>> xp.sort(xp.asarray([3, 1, 2]), descending=True).tolist()

@@ -37,7 +37,7 @@ def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") ->
         The bytes.
 
     Raises:
-        DTypeError: an object of another type.
+        DTypeError: an object has an unsupported type.
 
     >>> import dualflow as df
     >>> df.compat.as_bytes("é")
@@ -60,7 +60,7 @@ def as_text(bytes_or_text: bytes | str, encoding: str = "utf-8") -> str:
         The str.
 
     Raises:
-        DTypeError: an object of another type.
+        DTypeError: an object has an unsupported type.
 
     >>> import dualflow as df
     >>> df.compat.as_text(b"abc"), df.compat.as_str("abc")

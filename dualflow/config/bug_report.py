@@ -63,7 +63,7 @@ def bug_report(
         the function calls Python, for example.
 
     Raises:
-        InvalidArgumentError: another extension.
+        InvalidArgumentError: the file extension is unknown.
         DTypeError: ``f`` is not callable.
         OSError: the file can't be written.
 

@@ -130,7 +130,7 @@ class FileRows:
     Raises:
         NotFoundError: the file does not exist.
         DataLossError: it is not a file of elements, or damaged; also when an element is read.
-        InvalidArgumentError: another version of the format.
+        InvalidArgumentError: the file has another version of the format.
     """
 
     def __init__(self, path: str) -> None:

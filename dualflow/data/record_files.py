@@ -29,7 +29,7 @@ class TFRecordDataset(Dataset[Tensor]):
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: the compression is another one, or a number is not positive.
+        InvalidArgumentError: ``compression_type`` is unknown, or a number is not positive.
         NotFoundError: during iteration, a file does not exist.
         DataLossError: during iteration, a record is damaged or cut off; with the file's name and the offset.
             Records before it are returned.

@@ -43,7 +43,7 @@ class TextLineDataset(Dataset[Tensor]):
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: the compression is another one, or a number is not positive.
+        InvalidArgumentError: ``compression_type`` is unknown, or a number is not positive.
         NotFoundError: during iteration, a file does not exist.
         DataLossError: during iteration, a compressed file is damaged.
 

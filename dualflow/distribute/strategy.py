@@ -144,7 +144,7 @@ class Strategy:
             A tensor, or a structure of them, as ``value``.
 
         Raises:
-            InvalidArgumentError: a tensor without axes.
+            InvalidArgumentError: a tensor has no axes.
 
         >>> import dualflow as df
         >>> df.distribute.get_strategy().gather(df.constant([1, 2]), axis=0).numpy()
@@ -325,7 +325,7 @@ class ReplicaContext:
             A tensor, or a structure of them, as ``value``: the same on all replicas.
 
         Raises:
-            InvalidArgumentError: a tensor without axes.
+            InvalidArgumentError: a tensor has no axes.
 
         >>> import dualflow as df
         >>> df.distribute.get_replica_context().all_gather(df.constant([2.0]), axis=0).numpy()

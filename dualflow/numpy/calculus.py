@@ -397,7 +397,7 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
         the common dtype.
 
     Raises:
-        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is another word
+        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is unknown
 
     >>> import dualflow as df
     >>> df.numpy.convolve([1, 2, 3], [0, 1, 0.5]).numpy()
@@ -418,7 +418,7 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
         A vector with the size that :func:`convolve` returns, in the common dtype.
 
     Raises:
-        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is another word.
+        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.correlate([1, 2, 3], [0, 1, 0.5]).numpy()

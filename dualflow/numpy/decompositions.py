@@ -94,7 +94,7 @@ def qr(a: TensorLike, mode: str = "reduced") -> Any:
         A named tuple of Q and R, in the dtype of ``a``, float64 for integers.
 
     Raises:
-        InvalidArgumentError: ``mode`` is another word, or ``a`` has fewer than two axes.
+        InvalidArgumentError: ``mode`` is unknown, or ``a`` has fewer than two axes.
         DTypeError: ``a`` is of float16.
 
     >>> import dualflow as df

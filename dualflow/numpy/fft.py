@@ -113,7 +113,7 @@ def ifft(
         A complex tensor with the shape of ``a``, but ``n`` along ``axis``; the dtype is as for :func:`fft`.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.ifft([0, 2, 0, 2]).numpy()
@@ -137,7 +137,7 @@ def rfft(
         :func:`fft`.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.rfft([1.0, 0.0, -1.0, 0.0]).numpy()
@@ -158,7 +158,7 @@ def irfft(
         A real tensor with the shape of ``a``, but ``n`` along ``axis``; float32 for complex64, else float64.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.irfft([0, 2, 0]).numpy()
@@ -179,7 +179,7 @@ def hfft(
         A real tensor with the shape of ``a``, but ``n`` along ``axis``; float32 for complex64, else float64.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.hfft([1, 2, 3]).numpy()
@@ -203,7 +203,7 @@ def ihfft(
         :func:`fft`.
 
     Raises:
-        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.fft.ihfft([10.0, -2.0, -2.0, -2.0]).numpy()

@@ -73,7 +73,7 @@ def take(
 
     Raises:
         OutOfRangeError: an index is out of range, and ``mode`` is "raise".
-        InvalidArgumentError: ``mode`` is another word.
+        InvalidArgumentError: ``mode`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.take([10, 20, 30], [-1, 4], mode="wrap").numpy()
@@ -136,7 +136,7 @@ def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "ra
         A tensor with the shape to which all broadcast, and the common dtype of the choices.
 
     Raises:
-        InvalidArgumentError: an index is out of range and ``mode`` is "raise", ``mode`` is another word,
+        InvalidArgumentError: an index is out of range and ``mode`` is "raise", ``mode`` is unknown,
             there are no choices, or the shapes do not broadcast.
 
     >>> import dualflow as df

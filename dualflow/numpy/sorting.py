@@ -236,7 +236,7 @@ def searchsorted(
         An int64 tensor with the shape of ``v``.
 
     Raises:
-        InvalidArgumentError: ``a`` is not a vector, or ``side`` is another word.
+        InvalidArgumentError: ``a`` is not a vector, or ``side`` is unknown.
         DTypeError: a number is complex.
 
     >>> import dualflow as df

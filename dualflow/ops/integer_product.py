@@ -95,7 +95,7 @@ def integer_product(x: TensorLike, w: TensorLike, name: str | None = None) -> Te
         beyond 32 bits, which takes 65,000 products of the largest integers.
 
     Raises:
-        InvalidArgumentError: other shapes.
+        InvalidArgumentError: the shapes don't match.
         DTypeError: other dtypes.
 
     >>> import dualflow as df

@@ -194,7 +194,7 @@ def int_or_symbol(x: Any, what: str) -> Any:
     """``x`` as a Python int, or as it is where it is a symbolic size or a symbolic integer of one element.
 
     Raises:
-        DTypeError: not an integer.
+        DTypeError: the value is not an integer.
     """
     if isinstance(x, SymInt):
         return x

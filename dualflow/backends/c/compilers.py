@@ -37,7 +37,7 @@ def compile_library(program: ExportedProgram, folder: str, cpu: str) -> str:
         cpu: ``"native"``, ``"x86-64-v3"``, ``"generic"`` or ``"aarch64"``.
 
     Raises:
-        InvalidArgumentError: another processor.
+        InvalidArgumentError: the processor is not supported.
         FailedPreconditionError: there is no C compiler, or it fails.
     """
     if cpu not in _PROCESSORS:

@@ -80,7 +80,7 @@ class GroupingMethods(DatasetBase):
 
         Raises:
             InvalidArgumentError: ``batch_size`` is not positive, or the number of axes is unknown.
-            DTypeError: another dtype.
+            DTypeError: the dtype is not supported.
 
         >>> import dualflow as df
         >>> rows = df.data.Dataset.range(3).map(lambda n: df.range(n))

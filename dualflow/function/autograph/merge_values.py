@@ -44,7 +44,7 @@ def truth(x: Any, what: str) -> Any:
     """The scalar ``x`` as a bool tensor; ``what`` names the statement in the error.
 
     Raises:
-        InvalidArgumentError: not a scalar.
+        InvalidArgumentError: an input is not a scalar.
     """
     if isinstance(x, AbstractTensor) and x.shape:
         raise InvalidArgumentError(

@@ -213,7 +213,7 @@ class Comparison:
             others: measurements of other functions or sizes, shown on the same page.
 
         Raises:
-            InvalidArgumentError: another extension.
+            InvalidArgumentError: the file extension is unknown.
             OSError: the file can't be written.
 
         >>> import os, tempfile

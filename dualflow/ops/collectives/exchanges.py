@@ -124,7 +124,7 @@ def gather_over(x: Any, group: ReplicaGroup) -> Tensor:
     """The tensors ``x`` of all workers of ``group``, concatenated along their first axis.
 
     Raises:
-        InvalidArgumentError: a tensor without axes.
+        InvalidArgumentError: a tensor has no axes.
     """
     x = convert_to_tensor(x)
     if not len(x.shape):

@@ -115,7 +115,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 
     Raises:
         InvalidArgumentError: another shape, or another compression.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.io.encode_png(df.zeros([2, 3, 1], df.uint8)).numpy()[:4]

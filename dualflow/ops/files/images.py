@@ -205,7 +205,7 @@ def decode_image(
 
     Raises:
         InvalidArgumentError: bytes that are no image, or a damaged one; another number of channels.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
         MissingNameError: Pillow is not installed.
 
     >>> import dualflow as df

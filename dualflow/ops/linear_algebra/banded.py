@@ -180,7 +180,7 @@ def banded_triangular_solve(
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or shapes that do not fit.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.banded_triangular_solve([[2.0, 4.0], [0.0, 1.0]], [[2.0], [5.0]]).numpy().tolist()

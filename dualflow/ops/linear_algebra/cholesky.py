@@ -97,7 +97,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not positive definite, or not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.cholesky([[4.0, 2.0], [2.0, 10.0]]).numpy().tolist()

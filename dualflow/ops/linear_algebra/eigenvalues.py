@@ -117,7 +117,7 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Raises:
         InvalidArgumentError: a matrix is not square, or has inf or nan.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> values, vectors = df.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
@@ -236,7 +236,7 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Raises:
         InvalidArgumentError: a matrix is not square, or has inf or nan.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> values, vectors = df.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])
@@ -258,7 +258,7 @@ def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not square, or has inf or nan.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy().tolist()

@@ -80,7 +80,7 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
@@ -158,7 +158,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
 
     Raises:
         InvalidArgumentError: a matrix is not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> [float(x) for x in df.linalg.slogdet([[0.0, 1.0], [1.0, 0.0]])]
@@ -180,7 +180,7 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> float(df.linalg.det([[0.0, 1.0], [1.0, 0.0]]))

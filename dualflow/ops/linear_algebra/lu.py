@@ -139,7 +139,7 @@ def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None =
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> factors, order = df.linalg.lu([[0.0, 2.0], [4.0, 8.0]])

@@ -23,7 +23,7 @@ def matrices(x: TensorSpec) -> tuple[Shape, Dim, Dim]:
     """The batch, rows and columns of matrices.
 
     Raises:
-        DTypeError: another dtype than LAPACK's four.
+        DTypeError: the dtype is none of LAPACK's four.
         InvalidArgumentError: fewer than two axes.
     """
     if x.dtype.name not in _DTYPES:
@@ -40,7 +40,7 @@ def squares(x: TensorSpec) -> tuple[Shape, Dim]:
     """The batch and the size of square matrices.
 
     Raises:
-        DTypeError: another dtype than LAPACK's four.
+        DTypeError: the dtype is none of LAPACK's four.
         InvalidArgumentError: fewer than two axes, or not as many rows as columns.
     """
     batch, rows, columns = matrices(x)
@@ -53,7 +53,7 @@ def same_squares(x: TensorSpec) -> TensorSpec:
     """The spec of square matrices, which is that of the result.
 
     Raises:
-        DTypeError: another dtype than LAPACK's four.
+        DTypeError: the dtype is none of LAPACK's four.
         InvalidArgumentError: fewer than two axes, or not as many rows as columns.
     """
     squares(x)
@@ -83,7 +83,7 @@ def solution(a: TensorSpec, b: TensorSpec) -> TensorSpec:
     """The spec of ``x`` in ``a @ x = b``, of square matrices.
 
     Raises:
-        DTypeError: another dtype than LAPACK's four.
+        DTypeError: the dtype is none of LAPACK's four.
         InvalidArgumentError: no matrices, ``a`` not square, or not as many rows in ``b``.
     """
     (first, size), (second, rows, columns) = squares(a), matrices(b)
@@ -101,7 +101,7 @@ def require_matrices(*arrays: Any) -> None:
     """Fail on arrays that :func:`matrices` refuses.
 
     Raises:
-        TypeError: another dtype than LAPACK's four.
+        TypeError: the dtype is none of LAPACK's four.
         ValueError: fewer than two axes.
     """
     for x in arrays:
@@ -115,7 +115,7 @@ def require_squares(x: Any) -> None:
     """Fail on arrays that :func:`squares` refuses.
 
     Raises:
-        TypeError: another dtype than LAPACK's four.
+        TypeError: the dtype is none of LAPACK's four.
         ValueError: fewer than two axes, or not as many rows as columns.
     """
     require_matrices(x)

@@ -115,7 +115,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy().tolist()
@@ -138,7 +138,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> x = df.constant([[1.0, 1.0], [0.0, 1.0]], df.complex64)
@@ -163,7 +163,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not square.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).numpy().round(5).tolist()

@@ -45,7 +45,7 @@ def norm(
         complex numbers.
 
     Raises:
-        InvalidArgumentError: an unknown ``ord``, or more than two axes.
+        InvalidArgumentError: ``ord`` is unknown, or there are more than two axes.
         DTypeError: the 2-norm of float16 matrices.
 
     >>> import dualflow as df

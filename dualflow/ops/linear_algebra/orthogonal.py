@@ -117,7 +117,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     Raises:
         InvalidArgumentError: fewer than two axes; where a gradient is taken, more rows than columns with
             ``full_matrices``.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> q, r = df.linalg.qr([[0.0, 2.0], [3.0, 0.0]])

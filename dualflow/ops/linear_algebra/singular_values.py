@@ -181,7 +181,7 @@ def svd(
 
     Raises:
         InvalidArgumentError: fewer than two axes.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> s, u, v = df.linalg.svd([[0.0, 2.0], [3.0, 0.0]])
@@ -217,7 +217,7 @@ def pinv(
 
     Raises:
         InvalidArgumentError: fewer than two axes.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).numpy().tolist()
@@ -254,7 +254,7 @@ def matrix_rank(
 
     Raises:
         InvalidArgumentError: fewer than two axes.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> int(df.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]))

@@ -75,7 +75,7 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or shapes that do not fit.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()

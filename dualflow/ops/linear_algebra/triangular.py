@@ -108,7 +108,7 @@ def triangular_solve(
 
     Raises:
         InvalidArgumentError: shapes that do not fit.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [[2.0], [5.0]]).numpy().tolist()

@@ -83,7 +83,7 @@ def tridiagonal_solve(
 
     Raises:
         InvalidArgumentError: shapes that do not fit, an unknown format, or ``perturb_singular``.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.tridiagonal_solve([[1.0, 0.0], [1.0, 2.0], [0.0, 0.0]], [3.0, 4.0]).numpy().tolist()
@@ -189,7 +189,7 @@ def eigh_tridiagonal(
 
     Raises:
         InvalidArgumentError: shapes that do not fit, an unknown ``select``, or an empty range.
-        DTypeError: another dtype.
+        DTypeError: the dtype is not supported.
 
     >>> import dualflow as df
     >>> df.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy().round(5).tolist()

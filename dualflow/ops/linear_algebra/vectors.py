@@ -80,7 +80,7 @@ def normalize(
         kept as size 1.
 
     Raises:
-        InvalidArgumentError: an unknown ``ord``, or more than two axes.
+        InvalidArgumentError: ``ord`` is unknown, or there are more than two axes.
 
     >>> import dualflow as df
     >>> unit, length = df.linalg.normalize([3.0, 4.0])

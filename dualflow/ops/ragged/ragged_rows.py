@@ -132,7 +132,7 @@ class RaggedRows(AbstractComposite):
             dtype: int32 or int64.
 
         Raises:
-            DTypeError: another dtype.
+            DTypeError: the dtype is not supported.
         """
         target = splits_dtype(dtype)
         values = self._values

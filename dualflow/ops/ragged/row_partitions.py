@@ -35,7 +35,7 @@ def as_partition(x: Any, what: str, dtype: DType | None = None) -> Any:
 
     Raises:
         DTypeError: other numbers.
-        InvalidArgumentError: not a vector.
+        InvalidArgumentError: an input is not a vector.
     """
     tensor = convert_to_tensor(x, dtype_hint=int64)
     if tensor.dtype.is_integer and not hasattr(x, "dtype"):

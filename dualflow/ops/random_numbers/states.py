@@ -72,7 +72,7 @@ def state_of(seed: Any, alg: AlgorithmLike = "auto_select") -> DrawState:
 
     Raises:
         InvalidArgumentError: not two numbers, or an algorithm that is not here.
-        DTypeError: not integers.
+        DTypeError: an input does not hold integers.
     """
     check_algorithm(alg)
     static = known_value(seed)

@@ -29,7 +29,7 @@ def as_count(x: Any, what: str) -> Count:
     """A number of rows or columns; ``what`` names it in errors.
 
     Raises:
-        DTypeError: not an integer.
+        DTypeError: the value is not an integer.
         InvalidArgumentError: not one number, or a negative one.
     """
     if type(x) is not int:
@@ -87,7 +87,7 @@ def as_places(x: Any, what: str) -> Any:
     """Row indices as signed integers of at least 32 bits.
 
     Raises:
-        DTypeError: not integers.
+        DTypeError: an input does not hold integers.
     """
     indices = convert_to_tensor(x)
     if not indices.dtype.is_integer:

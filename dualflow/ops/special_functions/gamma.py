@@ -296,7 +296,7 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: ``x`` has no axis.
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
     >>> df.math.lbeta([[1.0, 2.0], [3.0, 4.0]]).numpy().round(4)

@@ -42,7 +42,7 @@ def of_floats(function: str, *specs: TensorSpec) -> TensorSpec:
     """The spec of a function of real numbers, which broadcast.
 
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: an input holds complex numbers.
     """
     dtype = specs[0].dtype
     if not dtype.is_floating:

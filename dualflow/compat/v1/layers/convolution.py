@@ -34,7 +34,7 @@ class ConvolutionLayer(Layer):
     :class:`Conv2D`.
 
     Raises:
-        InvalidArgumentError: an invalid size, padding or format.
+        InvalidArgumentError: the size, padding or format is invalid.
     """
 
     axes: ClassVar[int] = 2

@@ -110,7 +110,7 @@ class Dense(Layer):
             A tensor ``[..., units]``.
 
         Raises:
-            InvalidArgumentError: another width than the first call's.
+            InvalidArgumentError: the width differs from that of the first call.
         """
         if inputs.shape[-1] not in (None, self.kernel.shape[0]):
             raise InvalidArgumentError(

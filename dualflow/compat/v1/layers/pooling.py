@@ -23,7 +23,7 @@ class PoolingLayer(Layer):
     """The base of layers that compute the maximum or the mean of each window.
 
     Raises:
-        InvalidArgumentError: an invalid size, padding or format.
+        InvalidArgumentError: the size, padding or format is invalid.
     """
 
     axes: ClassVar[int] = 2
@@ -51,7 +51,7 @@ class PoolingLayer(Layer):
         """The pooled inputs, whose layout is ``data_format``, such as ``[batch, *axes, channels]``.
 
         Raises:
-            InvalidArgumentError: inputs of another rank.
+            InvalidArgumentError: the inputs have another rank.
         """
         if len(inputs.shape) != self.axes + 2:
             self._refuse_rank(f"ndim={self.axes + 2}", inputs.shape)

@@ -22,7 +22,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
     outputs is ``size * stride``, or ``size * stride + max(kernel - stride, 0)`` with "valid" padding.
 
     Raises:
-        InvalidArgumentError: an invalid size, padding or format.
+        InvalidArgumentError: the size, padding or format is invalid.
     """
 
     def __init__(

@@ -176,7 +176,7 @@ def auc(
     See :func:`mean` for the other arguments and the result.
 
     Raises:
-        InvalidArgumentError: another curve or method, or fewer than two thresholds.
+        InvalidArgumentError: the curve or method is unknown, or there are fewer than two thresholds.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
