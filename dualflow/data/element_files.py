@@ -28,6 +28,7 @@ from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from dualflow.core.progress import progress
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import DataLossError
@@ -114,9 +115,11 @@ def write_elements(path: str, layout: ElementLayout, next_items: Callable[[int],
     """Write all elements that ``next_items(count)`` returns to a file."""
     writer = ElementWriter(path, layout)
     try:
-        while len(items := next_items(1)):
-            writer.write(items[0])
-        writer.finish()
+        with progress(f"write {os.path.basename(path)}") as written:
+            while len(items := next_items(1)):
+                writer.write(items[0])
+                written.step()
+            writer.finish()
     finally:
         writer.drop()
 

@@ -22,6 +22,7 @@ from safetensors.numpy import save_file
 from dualflow.core.atomic_files import sync_folder
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import DTypeError
+from dualflow.core.progress import progress
 from dualflow.core.status_errors import DataLossError
 from dualflow.train.durable import sync_file
 from dualflow.train.encoding import Array, bytes_of, decoded, encoded
@@ -47,7 +48,8 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
     """
     parts = {name: encoded(name, array) for name, array in arrays.items()}
     try:
-        save_file({key: part for stored in parts.values() for key, part in stored.items()}, path)
+        with progress(f"write {path.name}"):
+            save_file({key: part for stored in parts.values() for key, part in stored.items()}, path)
     except SafetensorError as error:
         raise _as_system_error(error, path) from error
     sync_file(path)

@@ -12,6 +12,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.garbage_collection import collection_paused
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
+from dualflow.core.progress import progress
 from dualflow.core.records import NamedTuple, replace
 from dualflow.core.spans import WATCHED, logger, span
 from dualflow.function.calls.array_ownership import array_of
@@ -312,7 +313,8 @@ class CompiledGraph:
             NotNativeError: the options are strict, and a part of the graph would not run natively.
         """
         began = time.perf_counter()
-        with span("compile", self.graph.name), collection_paused():
+        name = self.graph.name
+        with span("compile", name), progress(f"compile {name}"), collection_paused():
             backend, graph = self.backend, self.optimised
             if self._sizes_vary and self._symbolic_program is not None:
                 executable = self._symbolic_program.executable

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from dualflow.core import dispatch
+from dualflow.core.progress import progress
 from dualflow.core.tracebacks import entry
 from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
@@ -48,7 +49,7 @@ def compare(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Comparison:
     >>> report.kernels, report.eager_ops, report.difference.agrees
     (1, {'exp': 1, 'multiply': 1, 'reduce_sum': 1}, True)
     """
-    with inspected("compare", f, args, kwargs) as call:
+    with inspected("compare", f, args, kwargs) as call, progress(f"compare {call.concrete.name}"):
         return _Comparing(call).report()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.progress import progress
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.function.calls.array_ownership import array_of
@@ -71,7 +72,7 @@ def verify(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:
     >>> report.agrees, report.culprit.op, report.culprit.stage
     (False, 'multiply', 'trace')
     """
-    with inspected("verify", f, args, kwargs) as call:
+    with inspected("verify", f, args, kwargs) as call, progress(f"verify {call.concrete.name}"):
         return _Verifying(call).report()
 
 
