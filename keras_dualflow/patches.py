@@ -77,8 +77,20 @@ def model_summary(name: str, data: Any, step: Any = None) -> bool:
     return written
 
 
-def _load_all_or_none(names: dict[str, Any]) -> None:
+def _change_saving(names: dict[str, Any]) -> None:
+    """Let loads be complete or without effect, and the workers of a job write a file once."""
     names["load_weights"] = loading_all_or_none(names["load_weights"])
+    for name in ("save_model", "save_weights"):
+        names[name] = _written_once(names[name])
+
+
+def _written_once(save: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(save)
+    def once(model: Any, filepath: Any, *args: Any, **kwargs: Any) -> None:
+        write_once = import_module("dualflow.train.shared_files").WRITE_ONCE.value
+        write_once(str(filepath), lambda: save(model, filepath, *args, **kwargs))
+
+    return once
 
 
 def _add_dynamic_backend(names: dict[str, Any]) -> None:
@@ -187,7 +199,7 @@ PATCHES: Final = {
     "keras.src.optimizers.loss_scale_optimizer": Patch(
         ("LossScaleOptimizer.apply",), _sum_gradients("LossScaleOptimizer")
     ),
-    "keras.src.saving.saving_api": Patch(("load_weights",), _load_all_or_none),
+    "keras.src.saving.saving_api": Patch(("load_weights", "save_model", "save_weights"), _change_saving),
     "keras.src.utils.backend_utils": Patch(
         (
             "DynamicBackend.__getattr__",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ from dualflow.distribute.progress import Progress
 
 MAX_COUNT: Final = 1 << 28
 """The number of elements of one MPI call; MPI counts with 31 bits."""
+
+
+_NOTHING: Final = np.empty(0, np.uint8)
 
 
 class OneWorker:
@@ -91,6 +95,25 @@ class WorkerGroup:
             for part in _parts(result.nbytes):
                 self._communicator.Bcast(_bytes(result)[part])
         return result
+
+    def write_once(self, path: str, write: Callable[[], None]) -> None:
+        """Call ``write`` in the first worker, and in those that write another path than it.
+
+        It returns when the first worker has written, or raises its error in all workers.
+        """
+        path, error = os.path.abspath(path), None
+        with self._exchange("a write to files", _NOTHING):
+            own = self.rank == 0 or self._communicator.bcast(None) != path
+            if self.rank == 0:
+                self._communicator.bcast(path)
+            try:
+                if own:
+                    write()
+            except Exception as caught:
+                error = caught
+            first = self._communicator.bcast(error)
+        if error is not None or first is not None:
+            raise error or first
 
     @contextmanager
     def _exchange(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:

@@ -18,6 +18,7 @@ from dualflow.distribute.options import CommunicationOptions, CrossDeviceOps
 from dualflow.distribute.strategy import Group, Strategy
 from dualflow.distribute.world import World, check_versions, join
 from dualflow.ops.random_numbers.streams import STREAMS
+from dualflow.train.shared_files import WRITE_ONCE
 
 _groups: Final[dict[str, Group]] = {}
 """The groups of this process: all workers, and those of its machine. Each has one communicator."""
@@ -163,6 +164,7 @@ def _joined(timeout: float) -> Group:
     group = WorkerGroup(world.communicator)
     _monitors["job"] = Monitor(world.communicator, group.progress)
     _share_random_stream(world)
+    WRITE_ONCE.fill(group.write_once)
     waiting.cancel()
     return group
 

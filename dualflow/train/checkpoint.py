@@ -24,6 +24,7 @@ from dualflow.train.folder import open_folder, write_folder
 from dualflow.train.object_graph import LiveNode, live_graph, refuse_graph_variables
 from dualflow.train.restoration import Restoration, restore_deferred
 from dualflow.train.saved_graph import to_json, variables_in
+from dualflow.train.shared_files import WRITE_ONCE
 from dualflow.train.state_file import update_checkpoint_state
 from dualflow.train.status import CheckpointLoadStatus
 from dualflow.train.trackable import can_hold_state, children_of, slots_of
@@ -138,7 +139,7 @@ class Checkpoint:
             )
         with counted_save(self) as number:
             path = self.write(f"{prefix}-{number}")
-            update_checkpoint_state(os.path.dirname(path) or ".", path)
+            WRITE_ONCE.value(path, lambda: update_checkpoint_state(os.path.dirname(path) or ".", path))
         return path
 
     def write(self, file_prefix: str | os.PathLike[str], options: object = None) -> str:
@@ -229,7 +230,7 @@ def counted_save(checkpoint: Checkpoint) -> Iterator[int]:
 
 
 def _write(path: str, nodes: list[LiveNode], arrays: dict[str, Array]) -> None:
-    write_folder(Path(path), arrays, to_json(nodes))
+    WRITE_ONCE.value(path, lambda: write_folder(Path(path), arrays, to_json(nodes)))
 
 
 def _check_holder(name: str, obj: Any) -> None:

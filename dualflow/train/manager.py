@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.train.checkpoint import Checkpoint, counted_save
 from dualflow.train.folder import is_checkpoint, remove_folder
 from dualflow.train.retention import Retention
+from dualflow.train.shared_files import WRITE_ONCE
 from dualflow.train.state_file import get_checkpoint_state, update_checkpoint_state
 
 if TYPE_CHECKING:
@@ -130,14 +131,10 @@ class CheckpointManager:
             path = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"))
             self._kept.add(path, time.time())
             self._latest, self._last_step = path, step
-            self._record()
+            WRITE_ONCE.value(path, self._record)
         surplus = self._kept.surplus()
-        for (
-            old
-        ) in surplus:  # while the state file still names them: after a crash, the next manager removes them
-            remove_folder(Path(old))
         if surplus:
-            self._record()
+            WRITE_ONCE.value(path, lambda: self._remove(surplus))
         return path
 
     def restore_or_initialize(self) -> str | None:
@@ -179,6 +176,11 @@ class CheckpointManager:
             self._latest = state.model_checkpoint_path
         if state.last_preserved_timestamp is not None:
             self._kept.preserved = state.last_preserved_timestamp
+
+    def _remove(self, surplus: Iterable[str]) -> None:
+        for old in surplus:  # the state file still names them: after a crash, the next manager removes them
+            remove_folder(Path(old))
+        self._record()
 
     def _record(self) -> None:
         assert self._latest is not None, "a checkpoint was saved"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dualflow as df
 
 sys.path.append(str(Path(__file__).parents[2] / "harness"))
-from workers import run_checks
+from workers import RESULTS, run_checks
 
 strategy = df.distribute.MultiWorkerMirroredStrategy()
 COUNT, RANK = strategy.num_replicas_in_sync, strategy.cluster_resolver.task_id
+SHARED = Path(os.environ[RESULTS])
 TOTAL = sum(range(1, COUNT + 1))
 DTYPES = [df.float16, df.bfloat16, df.float32, df.float64, df.int8, df.int32, df.uint64, df.complex64]
 
@@ -186,6 +189,30 @@ def check_a_dataset_that_is_not_sharded_is_whole() -> None:
     options.experimental_distribute.auto_shard_policy = df.data.experimental.AutoShardPolicy.OFF
     dataset = df.data.Dataset.range(4).batch(2).with_options(options)
     assert [x.numpy().tolist() for x in strategy.experimental_distribute_dataset(dataset)] == [[0, 1], [2, 3]]
+
+
+def check_checkpoints_are_written_by_the_first_worker() -> None:
+    v = df.Variable([float(RANK + 1)])
+    manager = df.train.CheckpointManager(df.train.Checkpoint(v=v), SHARED / "checkpoints", max_to_keep=2)
+    paths = [manager.save() for _ in range(3)]
+    assert manager.checkpoints == paths[1:]
+    v.assign([0.0])
+    assert manager.restore_or_initialize() == paths[-1]
+    assert v.numpy() == [1.0]
+
+
+def check_another_path_of_a_worker_is_written_by_it() -> None:
+    v = df.Variable([float(RANK + 1)])
+    path = df.train.Checkpoint(v=v).write(SHARED / f"own{RANK}" / "c")
+    v.assign([0.0])
+    df.train.Checkpoint(v=v).restore(path).assert_consumed()
+    assert v.numpy() == [RANK + 1]
+
+
+def check_an_error_of_the_first_worker_is_raised_by_all() -> None:
+    (SHARED / "file").touch()
+    with pytest.raises(df.errors.OpError, match="file"):
+        df.train.Checkpoint(v=df.Variable(1.0)).write(SHARED / "file" / "c")
 
 
 def check_training_is_that_of_one_worker() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import numpy as np
 import dualflow as df
 
 sys.path.append(str(Path(__file__).parents[2] / "harness"))
-from workers import run_checks
+from workers import RESULTS, run_checks
 
 keras = df.keras
 strategy = df.distribute.MultiWorkerMirroredStrategy()
 COUNT, RANK = strategy.num_replicas_in_sync, strategy.cluster_resolver.task_id
+SHARED = Path(os.environ[RESULTS])
 ALONE = df.distribute.OneDeviceStrategy("/cpu:0")
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 6)).astype(np.float32)
@@ -170,6 +172,16 @@ def check_a_loop_of_ones_own_with_an_optimizer_and_a_metric() -> None:
     alone, together = losses(ALONE, dataset), losses(strategy, dataset)
     assert np.allclose(alone[0], together[0], rtol=0, atol=1e-5)
     assert np.isclose(alone[1], together[1])
+
+
+def check_models_are_saved_by_the_first_worker() -> None:
+    trained = model(strategy)
+    if RANK:
+        trained.set_weights([0 * w for w in trained.get_weights()])
+    trained.save(SHARED / "model.keras")
+    loaded = keras.models.load_model(SHARED / "model.keras")
+    expected = model(ALONE).get_weights()
+    assert all(np.array_equal(a, b) for a, b in zip(loaded.get_weights(), expected, strict=True))
 
 
 def check_a_metric_is_reset_and_sums_over_replicas() -> None:

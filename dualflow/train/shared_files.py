@@ -1,0 +1,19 @@
+"""The slot by which files that several workers share are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from dualflow.core.slot import Slot
+
+
+def _write(path: str, write: Callable[[], None]) -> None:
+    write()
+
+
+WRITE_ONCE: Final[Slot[Callable[[str, Callable[[], None]], None]]] = Slot("files of several workers", _write)
+"""``WRITE_ONCE.value(path, write)`` calls ``write`` in the first of the workers that write ``path``.
+
+It returns, or raises the error of ``write``, in all of them. Without workers it calls ``write``.
+"""
