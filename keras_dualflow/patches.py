@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from dualflow.eager.replicas import INITIAL_VALUE
+from dualflow.train.shared_files import WRITE_ONCE
 from keras_dualflow.all_or_none import loading_all_or_none
 from keras_dualflow.branches import structure_error
 from keras_dualflow.choice import NAME
@@ -87,8 +88,7 @@ def _change_saving(names: dict[str, Any]) -> None:
 def _written_once(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     def once(model: Any, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        write_once = import_module("dualflow.train.shared_files").WRITE_ONCE.value
-        write_once(str(filepath), lambda: save(model, filepath, *args, **kwargs))
+        WRITE_ONCE.value(str(filepath), lambda: save(model, filepath, *args, **kwargs))
 
     return once
 
