@@ -131,6 +131,17 @@ def created_in_passing():
         df.Variable(1.0)
 
 
+def gradient_of_an_assigned_variable():
+    variable = df.Variable(1.0)
+
+    @df.function
+    def f():
+        variable.assign_add(1.0)
+        return df.compat.v1.gradients(variable * variable, variable)
+
+    return f()
+
+
 def same(x):
     return x
 
@@ -152,6 +163,14 @@ def called(function):
 
 
 CASES = {
+    # gradients by name
+    "a gradient for a variable that has been assigned": (
+        gradient_of_an_assigned_variable,
+        Invalid,
+        "Variable.* has been assigned in 'f', and has several values",
+        r"x = v.value\(\)",
+        HERE,
+    ),
     # signatures
     "an argument without a hash": (
         lambda: run(lambda x: x, {1}),
