@@ -96,7 +96,7 @@ class AbstractSource:
         raise NotImplementedError
 
     def enumerate(self, start: int = 0) -> Any:
-        """A source of pairs of a number and an element."""
+        """A source of pairs: the index of an element, and the element."""
         raise NotImplementedError
 
     @classmethod

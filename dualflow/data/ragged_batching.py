@@ -45,7 +45,7 @@ def components(layout: ElementLayout) -> tuple[list[Any], Structure]:
 
 
 def _number_of_arrays(spec: Any) -> int:
-    """The number of arrays of a component: more than one of a ragged one."""
+    """The number of arrays that hold a component: values and row splits if it is ragged, else one."""
     return 1 + spec.ragged_rank if isinstance(spec, RaggedTensorSpec) else 1
 
 

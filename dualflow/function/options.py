@@ -247,7 +247,7 @@ def bytes_of(size: int | str) -> int:
 
 
 def checked_backend(name: str, where: str = "") -> str:
-    """``name``, the name of a backend.
+    """``name``, checked to be the name of a backend.
 
     Raises:
         InvalidArgumentError: there is no such backend.

@@ -432,7 +432,7 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
 
 
 def _same_of_shorter(x: Any, turned: Any) -> Tensor:
-    """The middle of a correlation whose second vector is longer, where NumPy has it."""
+    """The ``mode="same"`` part of a correlation whose second vector is longer, as NumPy selects it."""
     n, m = turned.shape[0], x.shape[0]
     start = m // 2
     return _convolved(x, turned, "full")[start : start + n]

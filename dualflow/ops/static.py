@@ -70,7 +70,7 @@ def static_int(x: Any, what: str) -> int:
 
 
 def several(x: Any, what: str) -> Iterable[Any]:
-    """``x``, a list of tensors; ``what`` names it in errors.
+    """``x``, checked to be a list of tensors; ``what`` names it in errors.
 
     Raises:
         DTypeError: a single number, None, or another object that isn't iterable.

@@ -25,7 +25,7 @@ class _CurrentOp(threading.local):
 
 
 class _Target:
-    """The recorder of ops."""
+    """The active recorder of ops, if any."""
 
     recorder: Recorder | None = None
 

@@ -178,7 +178,7 @@ class _Control:
                 self._write(statement)
 
     def _write_in_bounds(self, statement: Statement) -> None:
-        """Emit a statement of a program whose sizes follow from those of its arguments.
+        """Emit a statement and the checks of its memory bounds, which depend on symbolic sizes.
 
         What it accesses is compared with its buffers before the program runs; in a body, before it runs.
         """

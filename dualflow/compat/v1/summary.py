@@ -228,7 +228,7 @@ def _recorded(
 
 
 def _named(base: str, collections: Sequence[str], summary: Callable[[str], Tensor]) -> Tensor:
-    """``summary(name)``, in a graph that is being built with a unique name and in these collections."""
+    """The result of ``summary(name)``; in a graph the name is unique, and collections get the result."""
     graph = graph_recording()
     if graph is None:
         return summary(f"{prefix()}{base}")

@@ -100,7 +100,7 @@ _BUILT_IN: Final = type(len)
 def _in_scope(
     function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """Call a function of ``_SCOPED`` with the variables ``names``."""
+    """Call a built-in that reads the caller's variables, such as ``eval``, with those of ``names``."""
     if len(args) + len(kwargs) > (function in (eval, exec)):
         return function(*args, **kwargs)
     if function in (eval, exec):

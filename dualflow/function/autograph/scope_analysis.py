@@ -34,7 +34,7 @@ class ScopeNames(ast.NodeVisitor):
 
     @classmethod
     def of(cls, *parts: ast.AST | Iterable[ast.AST] | None) -> ScopeNames:
-        """The names of several parts, in the order of their evaluation."""
+        """The names that ``parts`` of a function read and bind, analysed in the order of evaluation."""
         names = cls()
         for part in parts:
             for node in [part] if isinstance(part, ast.AST) else part or ():

@@ -176,7 +176,7 @@ def _repeated(x: Any, times: int) -> Any:
 
 
 def _by_channel(w: Any, groups: int) -> Any:
-    """A filter as ``(*size, groups * channels of a group * outputs of a group)``."""
+    """A filter reshaped to ``(*size, groups * channels of a group * outputs of a group)``."""
     size, (inner, outer) = w.shape[:-2], w.shape[-2:]
     if inner > 1:
         axes = len(size)

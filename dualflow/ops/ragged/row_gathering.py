@@ -163,7 +163,7 @@ def _rows_at(x: Any, items: tuple[Any, ...]) -> Any:
 
 
 def _columns_at(x: Any, items: tuple[Any, ...]) -> Any:
-    """The part of ``x`` at ``items``, of which the first is for the axis of its columns."""
+    """``x`` indexed by ``items`` from axis 1, the columns, on."""
     if not items:
         return x
     if not isinstance(x, RaggedRows):
