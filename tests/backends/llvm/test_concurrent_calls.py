@@ -415,8 +415,8 @@ def test_reports_count_the_tasks() -> None:
     assert compile_stats(built(lambda x: x @ x, SPEC)).tasks == 0
 
 
-@settings(max_examples=20)
-@given(st.integers(1, 6), st.integers(1, 40))
+@settings(max_examples=8)
+@given(st.integers(1, 3), st.integers(1, 24))
 def test_tasks_of_a_wide_graph_all_run(depth: int, width: int) -> None:
     def wide(x: Any) -> Any:
         values = [x + float(i) for i in range(width)]
