@@ -29,6 +29,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import masked, where
+from dualflow.ops.size_values import operand
 from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def _first_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) 
     for a in reversed(axis):
         size = x.shape[a]
         along = [size if b == a else 1 for b in range(len(x.shape))]
-        index, count = index + iota(along, a) * count, count * size
+        index, count = index + iota(along, a) * operand(count), count * size
     extreme = logical_or(equal(x, spread(out, x, axis, keepdims)), not_equal(x, x))
-    first = reduce_min(where(extreme, index, count), axis, keepdims=True)
+    first = reduce_min(where(extreme, index, operand(count)), axis, keepdims=True)
     return masked(equal(index, first), spread(g, x, axis, keepdims))
 
 

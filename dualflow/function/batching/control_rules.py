@@ -80,6 +80,8 @@ def _masked_branch(
 
 def _with_valid(mask: Any, tensor: Any) -> Any:
     """``tensor`` with the batch elements outside of ``mask`` replaced by the first one inside it."""
+    if mask.shape[0] == 0:
+        return tensor
     return _select(mask, tensor, gather(tensor, argmax(mask, 0), axis=0))
 
 

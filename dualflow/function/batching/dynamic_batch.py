@@ -32,6 +32,7 @@ from dualflow.graph.interpret import replay
 from dualflow.graph.ir import BodySpec, Graph, Node
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.respecialise_bodies import resized
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, computes_sizes
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.op_kinds import Decompose
@@ -118,15 +119,30 @@ def _resolved(read: SizeInference, *inputs: Any, batch: BatchSpec) -> tuple[Any,
     sources = [None if x.is_batched else x.tensor._value for x in values]
     body = read.of_body(batch.body, [x.element_spec for x in values], sources)
     try:
-        with read.deciding():
-            results = evaluate_batched(body, values, count)
-            return tuple([y.with_batch_axis(count) for y in results])
+        _check_sizes(body)
+        results = evaluate_batched(body, values, count)
+        return tuple([y.with_batch_axis(count) for y in results])
     except UnbatchableError:
         if not batch.sequential:
             raise
     operands = [x._value for x in batch.in_loop_order(equal)]
     node = Node(LOOP, operands, {"loop": batch.as_loop()}, (), origin.caller())
     return tuple(map(read.tracer.tensor_of, read.record_node(node, operands)))
+
+
+def _check_sizes(body: Graph) -> None:
+    """Raise an error if a size in ``body``, the graph of one element, depends on the element's values."""
+    node = next((n for n in body.nodes if _computes_size(n)), None)
+    if node is not None:
+        where = f"\n  {node.origin}" if node.origin else ""
+        raise UnbatchableError(
+            "the sizes of results depend on values, and may differ between batch elements; use df.map_fn, or "
+            f"mask entries instead of removing them.{where}"
+        )
+
+
+def _computes_size(node: Node) -> bool:
+    return (node.op is BIND_SIZE and bool(node.inputs)) or any(computes_sizes(b) for _, b in node.bodies)
 
 
 def _kernel(*arrays: Array, batch: BatchSpec) -> tuple[Array, ...]:

@@ -174,7 +174,7 @@ def _suppressed_infer(
     if not boxes.dtype.is_floating or not scores.dtype.is_floating:
         raise DTypeError(f"takes boxes and scores in floats, not {boxes} and {scores}; use df.cast.")
     count = scores.shape[0] if len(scores.shape) == 1 else None
-    if len(scores.shape) != 1 or not boxes.shape.is_compatible_with([count, count if matrix else 4]):
+    if len(scores.shape) != 1 or not boxes.shape.is_compatible_with(Shape([count, count if matrix else 4])):
         kind = "overlaps [boxes, boxes]" if matrix else "boxes [boxes, 4]"
         raise InvalidArgumentError(f"takes {kind} and scores [boxes], not {boxes.shape} and {scores.shape}.")
     shape = Shape([most])

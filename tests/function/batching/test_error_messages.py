@@ -77,6 +77,11 @@ CASES = {
         "depend on values",
         "map_fn",
     ),
+    "sizes that depend on values of a dynamic count": (
+        lambda: mapped_dynamically(lambda row: df.reduce_sum(row[row > 1.5]), X),
+        "depend on values",
+        "map_fn",
+    ),
     "sizes in a branch": (lambda: vmap(of_data_size)(X), "depend on values", "map_fn"),
     "a branch of dynamic size": (
         lambda: vmap(lambda row: df.cond(row[0] > 2.0, lambda: df.unique(row).y, lambda: row))(X),
