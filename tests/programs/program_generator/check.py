@@ -40,8 +40,13 @@ class Outcome:
 
 
 def loop_over_rows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``vmap`` as a Python loop."""
-    return lambda *arguments: df.stack([function(*rows) for rows in zip(*arguments, strict=True)])
+    """``vmap`` as a Python loop, unless there are no rows, whose results have sizes all the same."""
+
+    def mapped(*arguments: Any) -> Any:
+        results = [function(*rows) for rows in zip(*arguments, strict=True)]
+        return df.stack(results) if results else df.autodiff.vmap(function)(*arguments)
+
+    return mapped
 
 
 def load(path: str, source: str, **replaced: Any) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def branched(w: Writer, s: Step) -> Value | None:
 def mapped(w: Writer, s: Step) -> Value | None:
     """``vmap`` over rows; the checks replace it by a Python loop over rows."""
     a = w.pick(s.i, has_axes, is_number)
-    if a is None or w.depth > 2 or most_of(a.sizes[0]) > 40 or not s.body or isinstance(a.sizes[0], Open):
+    if a is None or w.depth > 2 or most_of(a.sizes[0]) > 40 or not s.body:
         return None
     before, w.rows_alike = w.rows_alike, True
     w.in_vmap += 1

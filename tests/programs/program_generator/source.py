@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from . import control, effects, sized
+from . import control, effects, sized, windows
 from .elementary import PRODUCTIONS
 from .records import Call, Input, Program
 from .values import Open, Size, Value
 from .writer import Writer
 
-__all__ = ["control", "effects", "sized", "source"]
+__all__ = ["control", "effects", "sized", "source", "windows"]
 
 LARGE = 600_000
 SMALL = 6_000
