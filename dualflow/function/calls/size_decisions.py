@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from dualflow.core.errors import InternalError
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.sizes.symbolic_sizes import (
@@ -53,13 +52,17 @@ class GuardedDecisions:
 
     Args:
         numbers: the number of each size variable in the call.
-        record: called with each new guard.
+        record: called with each new guard; not needed without numbers, as nothing is decided then.
 
     Attributes:
         guards: the decisions so far.
     """
 
-    def __init__(self, numbers: Mapping[SizeVariable, int], record: Callable[[SizeGuard], object]) -> None:
+    def __init__(
+        self,
+        numbers: Mapping[SizeVariable, int],
+        record: Callable[[SizeGuard], object] = lambda guard: None,
+    ) -> None:
         self._numbers = numbers
         self._record = record
         self.guards: dict[tuple[bool, str, str], SizeGuard] = {}
@@ -101,11 +104,7 @@ class GuardedDecisions:
         return outcome
 
 
-def _unexpected(guard: SizeGuard) -> None:
-    raise InternalError(f"{guard} was decided without the sizes of a call")
-
-
-WITHOUT_CALL: Final = GuardedDecisions({}, _unexpected)
+WITHOUT_CALL: Final = GuardedDecisions({})
 """Refuses each comparison that depends on the sizes of a call."""
 
 
