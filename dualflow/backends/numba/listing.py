@@ -58,6 +58,12 @@ def listing(graph: Graph) -> str:
     )
 
 
+def listed_kernels(graph: Graph) -> dict[Node, str]:
+    """The name that the kernel of each node has in the listing; equal kernels have one name."""
+    calls = program(graph, CompileOptions()).context.kernel_calls
+    return {node: name for name, nodes in calls for node in nodes}
+
+
 def joined(pieces: Sequence[str]) -> str:
     """The text of a file from pieces, with at most two empty lines between them."""
     return re.sub(r"\n{3,}", "\n\n\n", "\n".join(pieces)).rstrip("\n") + "\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.capabilities import Capabilities
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, Node
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.any_length import AnyLength
@@ -111,6 +111,12 @@ def kernel_listing(graph: Graph) -> str:
     """See :func:`dualflow.backends.numba.listing.listing`."""
     result: str = imported("dualflow.backends.numba.listing").listing(graph)
     return result
+
+
+def listed_kernels(graph: Graph) -> dict[Node, str]:
+    """See :func:`dualflow.backends.numba.listing.listed_kernels`."""
+    names: dict[Node, str] = imported("dualflow.backends.numba.listing").listed_kernels(graph)
+    return names
 
 
 def numba_function(executable: Any, captured: Sequence[Any]) -> Any:

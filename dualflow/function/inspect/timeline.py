@@ -18,6 +18,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
+from dualflow.function.calls.lazy_backends import listed_kernels
 from dualflow.function.inspect.inspected import Inspected
 from dualflow.graph.compiled import Footprint, StepTime
 from dualflow.graph.fused import body_of
@@ -45,7 +46,7 @@ class TimelineStep:
         origins: the user's lines.
         operations: its work in additions; see :class:`dualflow.graph.analysis.Workload`.
         nbytes: the bytes that it reads and writes.
-        kernel: the name of the kernel; "" for none.
+        kernel: the name of the kernel in the listing; "" for none.
     """
 
     kind: str
@@ -187,9 +188,8 @@ def eager_memory(call: Inspected) -> tuple[int, ...]:
 
 def graph_steps(call: Inspected, compiled: CompiledGraph) -> tuple[TimelineStep, ...]:
     """The steps of the fastest of several calls of a compiled graph."""
-    backend, executable = compiled.backend, compiled.executable
-    timer = backend.step_timer(executable)
-    kernels = {node: k.name for k in backend.compile_stats(executable).kernels for node in k.nodes}
+    timer = compiled.backend.step_timer(compiled.executable)
+    kernels = listed_kernels(compiled.without_symbolic_sizes)
 
     def run() -> _Run:
         call.state.reset()

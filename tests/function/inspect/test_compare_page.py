@@ -61,6 +61,18 @@ def test_the_compiled_steps_are_the_kernels_and_products_of_the_program(report: 
     assert {step.kernel for step in report.timelines.graph} >= {"k0"}
 
 
+def test_each_kernel_has_its_name_in_the_listing_and_equal_ones_share_it() -> None:
+    def layers(x: Any, w: Any) -> Any:
+        for _ in range(3):
+            x = df.tanh(x @ w) + 1.0
+        return df.reduce_sum(x)
+
+    report = comparison_of(layers, df.ones([4, 4]), df.ones([4, 4]), backend="llvm")
+    names = [step.kernel for step in report.timelines.graph if step.kind == TimedKind.KERNEL]
+    assert len(set(names)) < len(names)
+    assert all(f"def {name}(" in report.listing for name in names)
+
+
 def test_a_host_call_is_a_step_between_those_of_machine_code() -> None:
     def sorted_exp(x: Any) -> Any:
         return df.exp(df.sort(df.exp(x)))

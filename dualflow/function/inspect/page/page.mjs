@@ -426,8 +426,20 @@ function graphs(view) {
     const after = slider.value === "0" ? "The trace" : `After the pass "${stage.name}"`;
     name.textContent = `${after}, ${Number(slider.value) + 1} of ${stages.length}: ${counted(stage.nodes, "node")}. ${stage.reason}`;
     picture.innerHTML = stage.picture || "<p class='hint'>The picture of this pass is left out, to keep the page small.</p>";
+    showFirstBox();
     view.mark();
   }
+  /** Scroll a wide picture so that its first box is in the middle. */
+  function showFirstBox() {
+    const box = picture.querySelector(".box")?.getBoundingClientRect();
+    if (box) picture.scrollLeft += box.left + box.width / 2 - picture.getBoundingClientRect().left - picture.clientWidth / 2;
+  }
+  new ResizeObserver(showFirstBox).observe(picture);
+  const fit = button("fit", "fit the picture to the width", () => {
+    fit.setAttribute("aria-pressed", picture.classList.toggle("fit"));
+    showFirstBox();
+  });
+  fit.setAttribute("aria-pressed", false);
   slider.addEventListener("input", show);
   slider.setAttribute("aria-valuetext", "pass");
   const step = (offset) => () => { slider.value = Number(slider.value) + offset; show(); };
@@ -439,7 +451,7 @@ function graphs(view) {
     })]));
   const section = card("wide", "Graph", "Select a line or a box to see what belongs to it. The slider goes through the passes that changed the graph.",
     element("div", { class: "row" }, button("trace", "before all passes", () => { slider.value = 0; show(); }), button("‹", "previous pass", step(-1)), slider,
-      button("›", "next pass", step(1)), button("runs", "after all passes", () => { slider.value = stages.length - 1; show(); })),
+      button("›", "next pass", step(1)), button("runs", "after all passes", () => { slider.value = stages.length - 1; show(); }), fit),
     name, element("div", { class: "beside" }, picture, source));
   show();
   return section;
