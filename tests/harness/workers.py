@@ -53,20 +53,21 @@ def checks_of(program: Path) -> list[str]:
     return [name for name in names if name.startswith("check_")]
 
 
-def run_program(program: Path, workers: int, folder: Path) -> dict[str, list[str]]:
-    """For each check of a program, what it raised on each worker: "" for nothing."""
-    ended = launch([str(program)], workers, env={RESULTS: str(folder)})
+def run_program(program: Path, workers: int, folder: Path, names: Sequence[str] = ()) -> dict[str, list[str]]:
+    """What each check of a program, or of ``names``, raised on each worker: "" for nothing."""
+    names = names or checks_of(program)
+    ended = launch([str(program), *names], workers, env={RESULTS: str(folder)})
     files = [folder / f"{rank}.json" for rank in range(workers)]
     if ended.returncode or not all(file.exists() for file in files):
         raise AssertionError(f"exit status {ended.returncode}\n{ended.stdout}\n{ended.stderr}")
     by_worker = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    return {name: [raised[name] for raised in by_worker] for name in checks_of(program)}
+    return {name: [raised[name] for raised in by_worker] for name in names}
 
 
 def run_checks(names: Mapping[str, Any], rank: int) -> None:
-    """Run the checks of a program, in order, in a worker; called by the program with its ``globals()``."""
+    """Run the checks that the arguments name in a worker; called by the program with its ``globals()``."""
     raised: dict[str, str] = {}
-    checks: dict[str, Callable[[], None]] = {n: f for n, f in names.items() if n.startswith("check_")}
+    checks: dict[str, Callable[[], None]] = {name: names[name] for name in sys.argv[1:]}
     for name, check in checks.items():
         try:
             check()

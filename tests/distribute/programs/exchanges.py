@@ -13,6 +13,7 @@ import pytest
 import dualflow as df
 
 sys.path.append(str(Path(__file__).parents[2] / "harness"))
+from digits_model import digits
 from workers import RESULTS, run_checks
 
 strategy = df.distribute.MultiWorkerMirroredStrategy()
@@ -213,6 +214,34 @@ def check_an_error_of_the_first_worker_is_raised_by_all() -> None:
     (SHARED / "file").touch()
     with pytest.raises(df.errors.OpError, match="file"):
         df.train.Checkpoint(v=df.Variable(1.0)).write(SHARED / "file" / "c")
+
+
+def check_the_digits_have_the_losses_of_one_worker() -> None:
+    """500 steps of a classifier, with each batch divided among the workers, in compiled code."""
+    images, labels = digits()
+    rows = df.data.Dataset.from_tensor_slices((images.reshape(-1, 64) / 16, labels.astype(np.int32)))
+    initial = np.random.default_rng(0).normal(size=(64, 32)).astype(np.float32) / 8
+
+    def losses(scope: Any) -> list[float]:
+        dataset = rows.shuffle(1797, seed=1).repeat().batch(64).take(500)
+        weights = [df.Variable(initial), df.Variable(df.zeros([32, 10]))]
+
+        def step(x: Any, y: Any) -> Any:
+            with df.GradientTape() as tape:
+                logits = df.tanh(x @ weights[0]) @ weights[1]
+                errors = df.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
+                loss = df.nn.compute_average_loss(errors, global_batch_size=64)
+            for w, g in zip(weights, all_reduce("SUM", tape.gradient(loss, weights)), strict=True):
+                w.assign_sub(0.5 * g)
+            return loss
+
+        train = df.function(lambda x, y: scope.reduce("SUM", scope.run(step, args=(x, y)), axis=None))
+        return [float(train(x, y)) for x, y in scope.experimental_distribute_dataset(dataset)]
+
+    together, alone = losses(strategy), losses(df.distribute.OneDeviceStrategy("/cpu:0"))
+    assert len(together) == 500
+    assert together[-1] < 0.1
+    assert np.abs(np.subtract(together, alone)).max() < 1e-5
 
 
 def check_training_is_that_of_one_worker() -> None:
