@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from dualflow.ops.files.raw import decode_raw as decode_raw
     from dualflow.ops.files.raw import encode_base64 as encode_base64
     from dualflow.ops.files.tables import decode_csv as decode_csv
-    from dualflow.ops.records.example_features import FixedLenFeature as FixedLenFeature
-    from dualflow.ops.records.example_features import FixedLenSequenceFeature as FixedLenSequenceFeature
-    from dualflow.ops.records.example_features import VarLenFeature as VarLenFeature
     from dualflow.ops.records.example_features import parse_example as parse_example
+    from dualflow.ops.records.example_features import parse_sequence_example as parse_sequence_example
     from dualflow.ops.records.example_features import parse_single_example as parse_single_example
     from dualflow.ops.records.example_features import (
         parse_single_sequence_example as parse_single_sequence_example,
     )
+    from dualflow.ops.records.feature_specs import FixedLenFeature as FixedLenFeature
+    from dualflow.ops.records.feature_specs import FixedLenSequenceFeature as FixedLenSequenceFeature
+    from dualflow.ops.records.feature_specs import RaggedFeature as RaggedFeature
+    from dualflow.ops.records.feature_specs import VarLenFeature as VarLenFeature
     from dualflow.ops.records.record_files import TFRecordOptions as TFRecordOptions
     from dualflow.ops.records.record_files import TFRecordWriter as TFRecordWriter
     from dualflow.ops.records.tensor_messages import parse_tensor as parse_tensor
@@ -45,8 +47,10 @@ _publish(
         "dualflow.io": "gfile",
         "dualflow.ops.files.contents": "matching_files read_file write_file",
         "dualflow.ops.records.example_features": (
-            "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example "
-            "parse_single_sequence_example"
+            "parse_example parse_sequence_example parse_single_example parse_single_sequence_example"
+        ),
+        "dualflow.ops.records.feature_specs": (
+            "FixedLenFeature FixedLenSequenceFeature RaggedFeature VarLenFeature"
         ),
         "dualflow.ops.files.image_writing": "encode_jpeg encode_png",
         "dualflow.ops.files.images": (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
@@ -12,75 +11,35 @@ from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.string_arrays import string
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.records.example_parsing import FIXED, PARSE, PARSE_SEQUENCE, SEQUENCE, VARIABLE, Entry
+from dualflow.ops.ragged.ragged_spec import splits_dtype
+from dualflow.ops.ragged.ragged_tensor import RaggedTensor
+from dualflow.ops.records.example_parsing import (
+    FIXED,
+    PARSE,
+    PARSE_SEQUENCE,
+    PARSE_SEQUENCES,
+    RAGGED,
+    SEQUENCE,
+    VARIABLE,
+    Entry,
+)
+from dualflow.ops.records.feature_partitions import ROW_LENGTHS, UNIFORM
+from dualflow.ops.records.feature_specs import (
+    FeatureSpec,
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    VarLenFeature,
+)
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.text.mapping import of_strings
 
 if TYPE_CHECKING:
-    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+    from dualflow.core.argument_types import TensorLike
 
 _DTYPES: Final = (string, float32, int64)
-
-
-@dataclass(frozen=True, slots=True)
-class FixedLenFeature:
-    """A feature with the same number of values in each example; it is parsed to a dense tensor.
-
-    Args:
-        shape: the shape of the values of an example; ``[]`` for one value.
-        dtype: float32, int64 or string.
-        default_value: the values of an example without the feature; by default that is an error.
-
-    >>> import dualflow as df
-    >>> df.io.FixedLenFeature([2], df.float32).default_value is None
-    True
-    """
-
-    shape: ShapeLike
-    dtype: DTypeLike
-    default_value: TensorLike | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VarLenFeature:
-    """A feature with any number of values; it is parsed to a SparseTensor.
-
-    Args:
-        dtype: float32, int64 or string.
-
-    >>> import dualflow as df
-    >>> df.io.parse_single_example(b"", {"words": df.io.VarLenFeature(df.string)})["words"].shape
-    (0,)
-    """
-
-    dtype: DTypeLike
-
-
-@dataclass(frozen=True, slots=True)
-class FixedLenSequenceFeature:
-    """A feature with any number of steps of one shape; it is parsed to a dense tensor, padded in a batch.
-
-    Args:
-        shape: the shape of the values of a step.
-        dtype: float32, int64 or string.
-        allow_missing: whether an example may lack the feature; ``parse_example`` needs True.
-        default_value: the padding, 0 or the empty string by default.
-
-    >>> import dualflow as df
-    >>> steps = df.io.FixedLenSequenceFeature([2], df.float32, allow_missing=True)
-    >>> df.io.parse_single_example(b"", {"steps": steps})["steps"].shape
-    (0, 2)
-    """
-
-    shape: ShapeLike
-    dtype: DTypeLike
-    allow_missing: bool = False
-    default_value: TensorLike | None = None
-
-
-FeatureSpec = FixedLenFeature | VarLenFeature | FixedLenSequenceFeature
-"""How a feature is parsed."""
 
 
 def parse_example(
@@ -98,7 +57,8 @@ def parse_example(
 
     Returns:
         For each feature a tensor ``[batch, *shape]``; ``[batch, longest, *shape]`` for a
-        FixedLenSequenceFeature; a SparseTensor of shape ``[batch, longest]`` for a VarLenFeature.
+        FixedLenSequenceFeature; a SparseTensor of shape ``[batch, longest]`` for a VarLenFeature; a
+        RaggedTensor of shape ``[batch, (values)]``, with more axes for partitions, for a RaggedFeature.
 
     Raises:
         InvalidArgumentError: a string is no Example; it lacks a feature, or has values of another dtype or
@@ -169,12 +129,13 @@ def parse_single_sequence_example(
     Args:
         serialized: a scalar string.
         context_features: how the features of the sequence are parsed, as in :func:`parse_single_example`.
-        sequence_features: how those of its steps are parsed: FixedLenSequenceFeature or VarLenFeature.
+        sequence_features: how those of its steps are parsed: FixedLenSequenceFeature, VarLenFeature or
+            RaggedFeature.
         example_name, name: ignored; as in TensorFlow.
 
     Returns:
-        The features of the sequence, and those of its steps: tensors ``[steps, *shape]`` and SparseTensors
-        ``[steps, longest]``.
+        The features of the sequence, and those of its steps: tensors ``[steps, *shape]``, SparseTensors
+        ``[steps, longest]`` and RaggedTensors ``[steps, (values)]``.
 
     Raises:
         InvalidArgumentError: as :func:`parse_example`.
@@ -191,18 +152,96 @@ def parse_single_sequence_example(
     """
     data = of_strings(serialized, "parse_single_sequence_example")
     if len(data.shape):
-        raise InvalidArgumentError(f"A sequence example is one string, not the shape {data.shape}.")
+        raise InvalidArgumentError(
+            f"A sequence example is one string, not the shape {data.shape}; parse_sequence_example takes "
+            "a vector."
+        )
+    context, steps, defaults = _plans(context_features, sequence_features)
+    attrs = {"context": context, "steps": steps}
+    outputs = iter(dispatch.current().run(PARSE_SEQUENCE, (data, *defaults), attrs))
+    return (
+        _by_name(context_features, context, outputs, 0),
+        _by_name(sequence_features, steps, outputs, 1),
+    )
+
+
+def parse_sequence_example(
+    serialized: TensorLike,
+    context_features: Mapping[str, FeatureSpec] | None = None,
+    sequence_features: Mapping[str, FeatureSpec] | None = None,
+    example_names: object = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The features of a batch of serialised ``SequenceExample`` messages, and those of their steps.
+
+    Args:
+        serialized: a vector of strings.
+        context_features: how the features of the sequences are parsed, as in :func:`parse_example`.
+        sequence_features: how those of their steps are parsed: FixedLenSequenceFeature, VarLenFeature or
+            RaggedFeature.
+        example_names, name: ignored; as in TensorFlow.
+
+    Returns:
+        The features of the sequences; those of the steps: tensors ``[batch, longest, *shape]``, SparseTensors
+        ``[batch, longest, values]`` and RaggedTensors ``[batch, (steps), (values)]``; and the number of steps
+        of each sequence, for each FixedLenSequenceFeature.
+
+    Raises:
+        InvalidArgumentError: as :func:`parse_example`.
+        DTypeError: as :func:`parse_example`.
+
+    >>> import dualflow as df
+    >>> def sequence(numbers):
+    ...     example = df.train.SequenceExample()
+    ...     for n in numbers:
+    ...         example.feature_lists.feature_list["n"].feature.add().int64_list.value.append(n)
+    ...     return example.SerializeToString()
+    >>> features = {"n": df.io.FixedLenSequenceFeature([], df.int64)}
+    >>> _, steps, lengths = df.io.parse_sequence_example([sequence([3, 4]), sequence([5])], {}, features)
+    >>> steps["n"].numpy().tolist(), lengths["n"].numpy().tolist()
+    ([[3, 4], [5, 0]], [2, 1])
+    """
+    data = of_strings(serialized, "parse_sequence_example")
+    if len(data.shape) != 1:
+        raise InvalidArgumentError(
+            f"parse_sequence_example takes a vector of strings, not the shape {data.shape}; "
+            "parse_single_sequence_example takes one."
+        )
+    context, steps, defaults = _plans(context_features, sequence_features)
+    attrs = {"context": context, "steps": steps}
+    outputs = iter(dispatch.current().run(PARSE_SEQUENCES, (data, *defaults), attrs))
+    of_context = _by_name(context_features, context, outputs, 1)
+    of_steps: dict[str, Any] = {}
+    lengths: dict[str, Any] = {}
+    for key, entry in zip(sorted(sequence_features or {}), steps, strict=True):
+        feature: Any = (sequence_features or {})[key]
+        if entry[1] == RAGGED:
+            of_steps[key] = _ragged_steps(feature, entry, outputs)
+            continue
+        of_steps |= _by_name({key: feature}, [entry], outputs, 1)
+        if entry[1] == SEQUENCE:
+            lengths[key] = next(outputs)
+    return of_context, of_steps, lengths
+
+
+def _ragged_steps(feature: RaggedFeature, entry: Entry, outputs: Any) -> Any:
+    """The ragged values of the steps of several sequences."""
+    rows = _ragged(feature, entry, outputs, 1)
+    counts = cast(next(outputs), rows.row_splits.dtype)
+    return RaggedTensor.from_row_lengths(rows, counts, validate=False)
+
+
+def _plans(context_features: Any, sequence_features: Any) -> tuple[Any, Any, list[Any]]:
+    """The features of sequences and of steps to parse, and the tensors of their defaults and paddings."""
     context, defaults = _plan(context_features or {})
     steps, paddings = _plan(sequence_features or {})
     if any(kind == FIXED for _, kind, *_ in steps):
-        raise DTypeError("Features of steps are FixedLenSequenceFeatures or VarLenFeatures.")
+        raise DTypeError("Features of steps are FixedLenSequenceFeatures, VarLenFeatures or RaggedFeatures.")
     if not context and not steps:
         raise InvalidArgumentError(
             "Missing features: neither context_features nor sequence_features has one."
         )
-    attrs = {"context": context, "steps": steps}
-    outputs = iter(dispatch.current().run(PARSE_SEQUENCE, (data, *defaults, *paddings), attrs))
-    return _by_name(context, outputs), _by_name(steps, outputs)
+    return context, steps, [*defaults, *paddings]
 
 
 def _parsed(strings: Any, features: Any) -> dict[str, Any]:
@@ -214,15 +253,32 @@ def _parsed(strings: Any, features: Any) -> dict[str, Any]:
             "Unsupported: FixedLenSequenceFeature requires allow_missing to be True, outside of sequence "
             "examples."
         )
-    return _by_name(plan, iter(dispatch.current().run(PARSE, (strings, *defaults), {"plan": plan})))
+    outputs = iter(dispatch.current().run(PARSE, (strings, *defaults), {"plan": plan}))
+    return _by_name(features, plan, outputs, len(strings.shape))
 
 
-def _by_name(plan: Sequence[Entry], outputs: Any) -> dict[str, Any]:
+def _by_name(features: Any, plan: Sequence[Entry], outputs: Any, batch_axes: int) -> dict[str, Any]:
+    """The parsed features by their names; ``batch_axes`` is 1 for those of several examples or steps."""
     results: dict[str, Any] = {}
-    for key, kind, *_ in plan:
+    for name, entry in zip(sorted(features or {}), plan, strict=True):
+        if entry[1] == RAGGED:
+            results[name] = _ragged(features[name], entry, outputs, batch_axes)
+            continue
         first = next(outputs)
-        results[key] = SparseTensor(first, next(outputs), next(outputs)) if kind == VARIABLE else first
+        results[name] = SparseTensor(first, next(outputs), next(outputs)) if entry[1] == VARIABLE else first
     return results
+
+
+def _ragged(feature: RaggedFeature, entry: Entry, outputs: Any, batch_axes: int) -> Any:
+    """The ragged tensor of a feature; of one example without partitions a tensor."""
+    values, dtype = next(outputs), splits_dtype(feature.row_splits_dtype)
+    for kind, where in [*reversed(entry[3]), *[(ROW_LENGTHS, "")] * batch_axes]:
+        lengths = cast(next(outputs), dtype)
+        if kind == UNIFORM:
+            values = RaggedTensor.from_uniform_row_length(values, where).with_row_splits_dtype(dtype)
+        else:
+            values = RaggedTensor.from_row_lengths(values, lengths, validate=False)
+    return values
 
 
 def _plan(features: Any) -> tuple[tuple[Entry, ...], list[Any]]:
@@ -235,14 +291,18 @@ def _plan(features: Any) -> tuple[tuple[Entry, ...], list[Any]]:
         feature = features[key]
         if not isinstance(feature, FeatureSpec):
             raise DTypeError(
-                f"The feature {key!r} is described by a FixedLenFeature, a VarLenFeature or a "
-                f"FixedLenSequenceFeature, not by {feature!r}."
+                f"The feature {key!r} is described by a FixedLenFeature, a VarLenFeature, a "
+                f"FixedLenSequenceFeature or a RaggedFeature, not by {feature!r}."
             )
         dtype = as_dtype(feature.dtype)
         if dtype not in _DTYPES:
             raise InvalidArgumentError(
                 f"The feature {key!r} is float32, int64 or string, not {dtype.name}; cast it afterwards."
             )
+        if isinstance(feature, RaggedFeature):
+            partitions = feature.described_partitions()
+            plan.append((feature.value_key or key, RAGGED, dtype, partitions, False))
+            continue
         if isinstance(feature, VarLenFeature):
             plan.append((key, VARIABLE, dtype, (), False))
             continue

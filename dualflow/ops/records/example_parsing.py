@@ -25,6 +25,7 @@ from dualflow.ops.records.example_format import (
     features_of,
     message_field,
 )
+from dualflow.ops.records.feature_partitions import keys_of, ragged
 from dualflow.ops.records.wire_format import delimited, varints
 from dualflow.ops.samples import Sample
 from dualflow.ops.text.mapping import filled, one_word, text_op, words
@@ -32,11 +33,13 @@ from dualflow.ops.text.mapping import filled, one_word, text_op, words
 FIXED: Final = "fixed"
 VARIABLE: Final = "variable"
 SEQUENCE: Final = "sequence"
+RAGGED: Final = "ragged"
 _KINDS: Final = {string: STRING, float32: FLOAT, int64: INT64}
 _TYPES: Final = {STRING: "string", FLOAT: "float", INT64: "int64"}
-Entry = tuple[str, str, DType, tuple[int, ...], bool]
-"""A feature to parse: its key, ``FIXED``, ``VARIABLE`` or ``SEQUENCE``, dtype, shape, and whether it may be
-missing. A fixed or sequence feature that may be missing has a default or padding, an input of the op."""
+Entry = tuple[str, str, DType, tuple[Any, ...], bool]
+"""A feature to parse: its key, ``FIXED``, ``VARIABLE``, ``SEQUENCE`` or ``RAGGED``, dtype, shape, and whether
+it may be missing. A fixed or sequence feature that may be missing has a default or padding, an input of the
+op. A ragged feature has its partitions in place of a shape."""
 
 
 class Column(NamedTuple):
@@ -179,11 +182,18 @@ def _parsed(data: bytes, index: int, keys: dict[bytes, int], context: bool = Fal
 def _results(lists: Sequence[Sequence[FeatureValues]], plan: Sequence[Entry], defaults: Any) -> list[Any]:
     """The outputs for each feature of ``plan``; ``lists`` has those of each example."""
     outputs: list[Any] = []
-    for i, entry in enumerate(plan):
-        key, kind, dtype, _, optional = entry
-        values = column([row[i] for row in lists], key, dtype)
+    places = _keys(plan)
+
+    def values_of(key: str, dtype: DType) -> Column:
+        return column([row[places[key.encode()]] for row in lists], key, dtype)
+
+    for entry in plan:
+        key, kind, dtype, shape, optional = entry
+        values = values_of(key, dtype)
         if kind == VARIABLE:
             outputs += sparse(values)
+        elif kind == RAGGED:
+            outputs += ragged(values, key, shape, lambda key: values_of(key, int64))
         else:
             assemble = dense if kind == FIXED else padded
             outputs.append(assemble(values, entry, next(defaults) if optional else None))
@@ -194,16 +204,20 @@ def _without_batch(outputs: Sequence[Any], plan: Sequence[Entry]) -> list[Any]:
     """The outputs for a batch of one example, as those of the example alone."""
     unbatched: list[Any] = []
     results = iter(outputs)
-    for _, kind, *_ in plan:
+    for _, kind, _, shape, _ in plan:
         if kind == VARIABLE:
             unbatched += [next(results)[:, 1:], next(results), next(results)[1:]]
+        elif kind == RAGGED:  # without the last, the lengths of rows that are examples
+            unbatched += [next(results) for _ in range(len(shape) + 1)]
+            next(results)
         else:
             unbatched.append(next(results)[0])
     return unbatched
 
 
 def _keys(plan: Sequence[Entry]) -> dict[bytes, int]:
-    return {key.encode(): i for i, (key, *_) in enumerate(plan)}
+    keys = [key for entry in plan for key in keys_of(entry)]
+    return {key.encode(): i for i, key in enumerate(dict.fromkeys(keys))}
 
 
 def _parse(serialized: Array, *defaults: Array, plan: tuple[Entry, ...]) -> tuple[Array, ...]:
@@ -220,6 +234,9 @@ def _specs(plan: Sequence[Entry], batch: Sequence[Any]) -> list[TensorSpec]:
             rank = len(batch) + 1
             specs += [TensorSpec.of(Shape([None, rank]), int64), TensorSpec.of(Shape([None]), dtype)]
             specs.append(TensorSpec.of(Shape([rank]), int64))
+        elif kind == RAGGED:
+            levels = len(shape) + len(batch)
+            specs += [TensorSpec.of(Shape([None]), t) for t in (dtype, *[int64] * levels)]
         else:
             steps = [None] if kind == SEQUENCE else []
             specs.append(TensorSpec.of(Shape([*batch, *steps, *shape]), dtype))
@@ -238,6 +255,25 @@ def _parse_sequence(
     data, remaining = serialized.item(), iter(defaults)
     lists = _parsed(data, 0, _keys(context), context=True)
     outputs = _without_batch(_results([lists], context, remaining), context)
+    rows = _rows_of_steps(data, steps)
+    for entry in steps:
+        key, kind, dtype, shape, _ = entry
+        values = column(rows.get(key.encode(), []), key, dtype)
+        if kind == VARIABLE:
+            outputs += sparse(values)
+        elif kind == RAGGED:
+            outputs += ragged(values, key, shape, lambda key: column(rows.get(key.encode(), []), key, int64))
+        else:
+            outputs.append(dense(values, entry, None))
+    return tuple(outputs)
+
+
+def _rows_of_steps(data: bytes, steps: Sequence[Entry]) -> dict[bytes, list[FeatureValues]]:
+    """The values of each step of each feature list that a sequence example has.
+
+    Raises:
+        InvalidArgumentError: the data are damaged, or lack a list that may not be missing.
+    """
     try:
         spans = features_of(data, _keys(steps), number=2)
         rows = {
@@ -246,16 +282,76 @@ def _parse_sequence(
         }
     except ValueError as error:
         raise InvalidArgumentError(f"Could not parse sequence example input: {error}.") from None
-    for entry in steps:
-        key, kind, dtype, _, optional = entry
-        row = rows.get(key.encode())
-        if row is None and kind != VARIABLE and not optional:
+    for key, kind, _, _, optional in steps:
+        if kind == SEQUENCE and not optional and key.encode() not in rows:
             raise InvalidArgumentError(
                 f"Feature list: {key} is required but could not be found; it needs allow_missing."
             )
-        values = column(row or [], key, dtype)
-        outputs += sparse(values) if kind == VARIABLE else [dense(values, entry, None)]
+    return rows
+
+
+def _parse_sequences(
+    serialized: Array, *defaults: Array, context: tuple[Entry, ...], steps: tuple[Entry, ...]
+) -> tuple[Array, ...]:
+    texts = serialized.tolist()
+    lists = [_parsed(data, i, _keys(context), context=True) for i, data in enumerate(texts)]
+    outputs = _results(lists, context, iter(defaults))
+    examples = [_rows_of_steps(data, steps) for data in texts]
+
+    def rows_of(key: str) -> list[list[FeatureValues]]:
+        return [rows.get(key.encode(), []) for rows in examples]
+
+    def values_of(key: str, dtype: DType) -> Column:
+        return column([row for rows in rows_of(key) for row in rows], key, dtype)
+
+    for entry in steps:
+        key, kind, dtype, shape, _ = entry
+        values = values_of(key, dtype)
+        lengths = np.array([len(rows) for rows in rows_of(key)], np.int64)
+        if kind == VARIABLE:
+            outputs += _sparse_steps(values, lengths)
+        elif kind == RAGGED:
+            outputs += [*ragged(values, key, shape, lambda key: values_of(key, int64)), lengths]
+        else:
+            outputs += [_padded_steps(dense(values, entry, None), lengths), lengths]
     return tuple(outputs)
+
+
+def _padded_steps(rows: Array, lengths: Array) -> Array:
+    """Steps of several sequences, one after the other, in rows padded to the longest."""
+    longest = int(lengths.max(initial=0))
+    fill = filled([b""], ()) if rows.dtype.kind == "O" else np.zeros((), rows.dtype)
+    result = np.empty((len(lengths), longest, *rows.shape[1:]), rows.dtype)
+    result[...] = fill
+    result[np.arange(longest) < lengths[:, None]] = rows
+    return result
+
+
+def _sparse_steps(values: Column, lengths: Array) -> tuple[Array, Array, Array]:
+    """The values of steps of several sequences: indices, values and shape ``[sequences, steps, longest]``."""
+    indices, flat, shape = sparse(values)
+    sequence = np.repeat(np.arange(len(lengths)), lengths)
+    step = np.arange(len(sequence)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    places = np.stack([sequence[indices[:, 0]], step[indices[:, 0]], indices[:, 1]], axis=1)
+    return places, flat, np.array([len(lengths), lengths.max(initial=0), shape[1]], np.int64)
+
+
+def _infer_sequences(
+    serialized: TensorSpec, *defaults: TensorSpec, context: tuple[Entry, ...], steps: tuple[Entry, ...]
+) -> tuple[TensorSpec, ...]:
+    if not serialized.dtype.is_string or len(serialized.shape) != 1:
+        raise InvalidArgumentError(f"Serialised sequence examples are a vector of strings, not {serialized}.")
+    count = serialized.shape[0]
+    specs: list[TensorSpec] = []
+    for entry in steps:
+        _, kind, dtype, shape, _ = entry
+        if kind == SEQUENCE:
+            specs.append(TensorSpec.of(Shape([count, None, *shape]), dtype))
+        else:
+            specs += _specs([entry], [count, None] if kind == VARIABLE else [None])
+        if kind != VARIABLE:
+            specs.append(TensorSpec.of(Shape([count]), int64))
+    return (*_specs(context, [count]), *specs)
 
 
 def _infer_sequence(
@@ -290,6 +386,19 @@ PARSE_SEQUENCE: Final = text_op(
     samples=[
         Sample(
             (one_word(_SEQUENCE_SAMPLE),),
+            {"context": (), "steps": (("a", SEQUENCE, int64, (), False), ("b", VARIABLE, string, (), False))},
+        )
+    ],
+    outputs=None,
+)
+PARSE_SEQUENCES: Final = text_op(
+    "parse_sequence_examples",
+    "The features of several serialised sequence examples, and those of their steps.",
+    infer=_infer_sequences,
+    kernel=_parse_sequences,
+    samples=[
+        Sample(
+            (words(_SEQUENCE_SAMPLE, _SEQUENCE_SAMPLE),),
             {"context": (), "steps": (("a", SEQUENCE, int64, (), False), ("b", VARIABLE, string, (), False))},
         )
     ],

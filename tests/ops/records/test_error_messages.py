@@ -12,7 +12,7 @@ from error_cases import ErrorCases
 
 import dualflow as df
 from dualflow.core.status_errors import DataLossError
-from dualflow.ops.records.example_parsing import PARSE, PARSE_SEQUENCE
+from dualflow.ops.records.example_parsing import PARSE, PARSE_SEQUENCE, PARSE_SEQUENCES
 from dualflow.ops.records.wire_format import delimited, encoded_varint, float_values, varint_field, varints
 
 E = df.errors
@@ -28,6 +28,10 @@ def one(*values: int, name: str = "a") -> bytes:
     feature = {name: T.Feature(int64_list=T.Int64List(value=values))}
     data: bytes = T.Example(features=T.Features(feature=feature)).SerializeToString()
     return data
+
+
+def ragged(*partitions: Any) -> Any:
+    return io.RaggedFeature(df.int64, "a", partitions)
 
 
 def steps(**lists: Any) -> bytes:
@@ -150,6 +154,35 @@ CASES = {
     "several sequences": (lambda: getattr(io, SEQUENCE)([b""], {"a": INT}), Invalid, "one string"),
     "no features": (lambda: io.parse_example([one(1)], {}), Invalid, "features was {}"),
     "no sequence features": (lambda: getattr(io, SEQUENCE)(b""), Invalid, "neither"),
+    "other rows": (
+        lambda: io.parse_example([one(1, 5)], {"f": ragged(io.RaggedFeature.RowLengths("a"))}),
+        Invalid,
+        "Its row_lengths are for",
+        "describe other rows",
+    ),
+    "no partition": (
+        lambda: io.parse_example([b""], {"f": ragged("row_splits")}),
+        Wrong,
+        "not 'row_splits'",
+        "name a feature",
+    ),
+    "rows without values": (
+        lambda: io.parse_example([b""], {"f": ragged(io.RaggedFeature.UniformRowLength(0))}),
+        Invalid,
+        "1 or more, not 0",
+        "change it",
+    ),
+    "one sequence": (
+        lambda: io.parse_sequence_example(b"", {}, {"a": io.VarLenFeature(df.int64)}),
+        Invalid,
+        "takes a vector of strings",
+        "parse_single_sequence_example",
+    ),
+    "one sequence in a graph": (
+        lambda: PARSE_SEQUENCES.specs([df.TensorSpec([], df.string)], {"context": (), "steps": ()}),
+        Invalid,
+        "a vector of strings, not",
+    ),
     "fixed steps": (lambda: getattr(io, SEQUENCE)(b"", {}, {"a": INT}), Wrong, "Features of steps"),
     "a list of features": (lambda: io.parse_example([one(1)], ["a"]), Wrong, "a dict of names"),
     "a dtype as a feature": (lambda: io.parse_example([b""], {"a": df.int64}), Wrong, "FixedLenFeature"),
@@ -300,6 +333,7 @@ class TestErrorMessages(ErrorCases):
     internal = (
         "a matrix in a graph",
         "a vector of sequences in a graph",
+        "one sequence in a graph",
         "a cut last varint",
         "a long varint of many",
         "five bytes of floats",
