@@ -115,7 +115,7 @@ def _print_commands(workers: int, worker: Sequence[str]) -> None:
     """Print the commands that start the same workers on a cluster."""
     text = shlex.join(["python", *worker[1:]])
     print(
-        f"{workers} workers. On a cluster:\n"
+        f"{workers} worker{'s' * (workers > 1)}. On a cluster:\n"
         f"  mpiexec -n {workers} --hostfile HOSTS {text}\n"
         f"  srun --ntasks {workers} --mpi=pmix {text}",
         file=sys.stderr,

@@ -87,6 +87,21 @@ def check_batches(specs: Sequence[Any], method: str) -> None:
         )
 
 
+def check_stackable(structure: Structure, method: str) -> None:
+    """Check that stacks of elements, or their rows, are elements: those of a SparseTensor's tensors are not.
+
+    Raises:
+        InvalidArgumentError: a component is a SparseTensor.
+    """
+    if not getattr(structure.kind, "can_be_stacked", True):
+        raise InvalidArgumentError(
+            f"`{method}()` does not support sparse components. Make them dense before, with "
+            f"map(df.sparse.to_dense), or make SparseTensors of batches.{here()}"
+        )
+    for child in structure.children:
+        check_stackable(child, method)
+
+
 def positive(value: Any, what: str) -> int:
     """``value`` as a positive integer."""
     number = whole_number(value, what)

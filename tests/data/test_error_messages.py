@@ -32,6 +32,13 @@ def unequal() -> Any:
     return yielding(([1.0], [1.0, 2.0]), spec=(df.TensorSpec([None]), df.TensorSpec([None])))
 
 
+SPARSE = df.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
+
+
+def sparse() -> Any:
+    return Dataset.from_tensors({"x": SPARSE})
+
+
 def run(dataset: Any) -> None:
     for _ in dataset:
         pass
@@ -142,6 +149,15 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         lambda: Dataset.from_generator(lambda: iter([1]), df.int32).padded_batch(2),
         INVALID,
         "needs padded_shapes",
+    ),
+    (lambda: sparse().batch(2), INVALID, "`batch.*` does not support sparse components"),
+    (lambda: sparse().ragged_batch(2), INVALID, "`ragged_batch.*` does not support sparse"),
+    (lambda: sparse().padded_batch(2), INVALID, "`padded_batch.*` does not support sparse"),
+    (lambda: sparse().unbatch(), INVALID, "`unbatch.*` does not support sparse .* map.df.sparse.to_dense"),
+    (
+        lambda: Dataset.from_tensor_slices({"x": SPARSE}),
+        INVALID,
+        "`from_tensor_slices.*` does not sup",
     ),
     (lambda: r(5).unbatch(), INVALID, "Cannot unbatch an input with scalar components"),
     (lambda: Dataset.from_tensors(([1, 2], [1, 2, 3])).unbatch(), INVALID, "Encountered both 2 and 3"),

@@ -10,7 +10,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten
-from dualflow.data.arguments import entries, file_name, whole_number
+from dualflow.data.arguments import check_stackable, entries, file_name, whole_number
 from dualflow.data.combining import ZipStage
 from dualflow.data.element import (
     AbstractDataset,
@@ -54,7 +54,7 @@ class CreationMethods(DatasetBase):
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: there is no tensor, one has no axes, or their first sizes differ.
+            InvalidArgumentError: there is no tensor, one is a scalar or sparse, or their first sizes differ.
 
         >>> import dualflow as df
         >>> dataset = df.data.Dataset.from_tensor_slices({"x": [1.0, 2.0], "y": [3, 4]})
@@ -62,6 +62,7 @@ class CreationMethods(DatasetBase):
         [(1, 3), (2, 4)]
         """
         leaves, structure = flatten_element(tensors)
+        check_stackable(structure, "from_tensor_slices")
         if holds_ragged(structure):
             return cls.from_tensors(tensors).unbatch()
         if not leaves:

@@ -12,7 +12,7 @@ from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
-from dualflow.data.arguments import check_batches, leaves_up_to, positive
+from dualflow.data.arguments import check_batches, check_stackable, leaves_up_to, positive
 from dualflow.data.batching import BatchStage, PaddedBatchStage, UnbatchStage
 from dualflow.data.element import leaf_array
 from dualflow.data.methods.base import DatasetBase
@@ -47,14 +47,15 @@ class GroupingMethods(DatasetBase):
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: ``batch_size`` is not positive; during iteration, elements of a batch differ
-                in shape.
+            InvalidArgumentError: ``batch_size`` is not positive, or a component is a SparseTensor; during
+                iteration, elements of a batch differ in shape.
 
         >>> import dualflow as df
         >>> [x.numpy().tolist() for x in df.data.Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
         """
         size, drop = positive(batch_size, "Batch size"), bool(drop_remainder)
+        check_stackable(self.stage.layout.structure, "batch")
         if holds_ragged(self.stage.layout.structure):
             ragged = RaggedBatchStage(source=self.stage, size=size, drop_remainder=drop, of_tensors=False)
             return self.then(ragged)
@@ -87,6 +88,7 @@ class GroupingMethods(DatasetBase):
         >>> [batch.to_list() for batch in rows.ragged_batch(2)]
         [[[], [0]], [[0, 1]]]
         """
+        check_stackable(self.stage.layout.structure, "ragged_batch")
         stage = RaggedBatchStage(
             source=self.stage,
             size=positive(batch_size, "Batch size"),
@@ -126,6 +128,7 @@ class GroupingMethods(DatasetBase):
         """
         size = positive(batch_size, "Batch size")
         layout = self.stage.layout
+        check_stackable(layout.structure, "padded_batch")
         if padded_shapes is None:
             shapes = [spec.shape for spec in layout.specs]
             if UNKNOWN_RANK in shapes:
@@ -163,12 +166,13 @@ class GroupingMethods(DatasetBase):
         """The rows of each element, as elements.
 
         Raises:
-            InvalidArgumentError: a component has no axes, or their first sizes differ.
+            InvalidArgumentError: a component has no axes or is a SparseTensor, or their first sizes differ.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.from_tensors([1, 2]).unbatch().as_numpy_iterator())
         [np.int32(1), np.int32(2)]
         """
+        check_stackable(self.stage.layout.structure, "unbatch")
         if holds_ragged(self.stage.layout.structure):
             return self.then(RaggedUnbatchStage(source=self.stage))
         check_batches(self.stage.layout.specs, "unbatch")

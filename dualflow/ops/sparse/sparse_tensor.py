@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class SparseStructure:
 
     shape: Shape
     __name__ = "SparseTensor"
+    can_be_stacked: ClassVar = False
+    """Stacks of its tensors, and their rows, are no SparseTensors."""
 
     def __call__(self, indices: Any, values: Any, dense_shape: Any = None) -> SparseTensor:
         """The SparseTensor of these tensors."""
