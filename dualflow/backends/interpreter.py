@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.string_graphs import REASON, holds_strings, with_strings
+from dualflow.graph.symbolic_evaluation import evaluated_with
+from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -41,10 +44,11 @@ class Interpreted:
         graph: what it computes, after all passes.
     """
 
-    __slots__ = ("__weakref__", "_written", "graph")
+    __slots__ = ("__weakref__", "_has_symbolic_sizes", "_written", "graph")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._has_symbolic_sizes = has_symbolic_sizes(graph)
         place = {v: i for i, v in enumerate(graph.inputs)}
         self._written = [place[u.input] for u in graph.updates]
 
@@ -65,11 +69,12 @@ class Interpreted:
             ResourceExhaustedError: a node is out of memory.
         """
         try:
-            results = (
-                evaluate(self.graph, arrays)
-                if effect_log is None
-                else _evaluate_observed(self.graph, arrays, effect_log)
-            )
+            with evaluated_with({}) if self._has_symbolic_sizes else nullcontext():
+                results = (
+                    evaluate(self.graph, arrays)
+                    if effect_log is None
+                    else _evaluate_observed(self.graph, arrays, effect_log)
+                )
         except ResourceExhaustedError:  # of an op, which it names
             raise
         except MemoryError as error:

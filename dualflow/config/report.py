@@ -56,7 +56,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     C fast call     ...
     >>> configured = df.show_config(mode="dicts")
     >>> sorted(configured["parts"])
-    ['blocks', 'c_fast_call', 'cache', 'linker', 'pool', 'product']
+    ['blocks', 'c_fast_call', 'cache', 'concurrency', 'linker', 'pool', 'product']
     >>> configured["processor"]["vector_bits"] in (128, 256, 512)
     True
     """

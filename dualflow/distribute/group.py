@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +14,7 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.locks import imported
 from dualflow.core.status_errors import AbortedError
+from dualflow.distribute.monitor import report_interval
 from dualflow.distribute.progress import Progress
 
 MAX_COUNT: Final = 1 << 28
@@ -99,15 +101,14 @@ class WorkerGroup:
     def write_once(self, path: str, write: Callable[[], None]) -> None:
         """Call ``write`` in the first worker, and in those that write another path than it.
 
-        It returns when the first worker has written, or raises its error in all workers.
+        It returns when the first worker has written, or raises its error in all workers. No worker writes
+        before all have called it, so what they have read from the folder before is the same.
         """
         path, error = os.path.abspath(path), None
         with self._exchange("a write to files", _NOTHING):
-            own = self.rank == 0 or self._communicator.bcast(None) != path
-            if self.rank == 0:
-                self._communicator.bcast(path)
+            paths = self._communicator.allgather(path)
             try:
-                if own:
+                if self.rank == 0 or path != paths[0]:
                     write()
             except Exception as caught:
                 error = caught
@@ -123,6 +124,7 @@ class WorkerGroup:
             try:
                 yield
             except imported("mpi4py.MPI").Exception as error:
+                time.sleep(3 * report_interval(self.size))  # the monitor may end the job, and name the cause
                 raise AbortedError(
                     f"Worker {self.rank} failed in exchange {self.progress.begun}, {kind} of "
                     f"{array.dtype}{list(array.shape)}: {error}. All workers must run the same functions on "

@@ -26,7 +26,7 @@ from dualflow.distribute.progress import Progress, user_line
 from dualflow.distribute.verdicts import Job, WorkerReport, lost
 
 INTERVAL: Final = 0.2
-"""The seconds between reports of a job of few workers; each hundred workers add as much."""
+"""The seconds between reports of a job of few workers."""
 STATUS: Final = 1
 """The exit status of workers that the monitor ends."""
 DONE: Final = "done"
@@ -49,7 +49,7 @@ class Monitor:
         self._progress = progress
         self._rank: int = communicator.rank
         self._pid = os.getpid()
-        self._interval = INTERVAL * (1 + communicator.size / 100)
+        self._interval = report_interval(communicator.size)
         self._error = ""
         self._ended = False
         self._done = threading.Event()
@@ -112,6 +112,11 @@ class Monitor:
         except OSError:
             messages = inbox.read()
         return [lost(0, "the first machine")] if messages is None else messages
+
+
+def report_interval(workers: int) -> float:
+    """The seconds between reports of a worker; each hundred workers add as much as few take."""
+    return INTERVAL * (1 + workers / 100)
 
 
 class _Server:

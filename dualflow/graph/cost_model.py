@@ -28,6 +28,9 @@ class CostModel(NamedTuple):
         product_ns: nanoseconds of one multiplication and addition of a matrix product, on one thread.
         memory_byte_ns: nanoseconds of moving a byte to or from memory, past all caches.
         chunk_ns: nanoseconds of work that is worth handing to another thread.
+        task_ns: nanoseconds of taking a task of a region, and of releasing those that wait for it.
+        region_ns: nanoseconds of waking the threads of a region, and of waiting for the last.
+        split_ns: the same for a call that splits its loops over threads.
         long_call_ns: nanoseconds of work from which on a call releases the GIL.
         load: the cost of loading an element from the nearest cache, in additions.
         store: the cost of storing an element there, in additions.
@@ -60,6 +63,9 @@ class CostModel(NamedTuple):
     product_ns: float = 0.02
     memory_byte_ns: float = 0.1
     chunk_ns: float = 6000.0
+    task_ns: float = 300.0
+    region_ns: float = 2500.0
+    split_ns: float = 2000.0
     long_call_ns: float = 20_000.0
     load: float = 1.0
     store: float = 3.0

@@ -13,7 +13,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import replace
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.symbolic_size_ops import BIND_SIZE
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, is_argument_size
 from dualflow.sizes.symbolic_sizes import SizeVariable, bind_sizes, evaluate_size, size_variables, variable_of
 
 Array = np.ndarray[Any, Any]
@@ -45,12 +45,14 @@ def bind_inputs(sizes: Sizes, graph: Graph, arrays: Sequence[Array]) -> None:
 
 
 def bind_size(sizes: Sizes, node: Node, arrays: Sequence[Array]) -> None:
-    """Bind the variable of a :data:`BIND_SIZE` node.
+    """Bind the variable of a :data:`BIND_SIZE` node; those of arguments' sizes are bound with the inputs.
 
     Raises:
         InvalidArgumentError: the size is below its least value.
     """
     attrs = node.attrs
+    if is_argument_size(node):
+        return
     number = int(arrays[0].reshape(-1)[attrs["index"]]) if arrays else evaluate_size(attrs["value"], sizes)
     if attrs["least"] is not None and number < attrs["least"]:
         raise InvalidArgumentError(f"{attrs['needed_by']}: a size is negative")

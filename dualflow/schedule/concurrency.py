@@ -45,12 +45,6 @@ from dualflow.sizes.symbolic_sizes import SizeFactor, is_static, size_variables,
 
 MAX_STEPS = 256
 """The most calls of a region: planning its memory takes quadratic time."""
-TASK_NS = 300.0
-"""The time of taking a task, and of releasing those that wait for it."""
-REGION_NS = 2500.0
-"""The time of waking the threads of a region, and of waiting for the last."""
-SPLIT_NS = 2000.0
-"""The same for a call that splits its loops."""
 LEAST_GAIN = 0.85
 """The fraction of the time in order that a region may take at most."""
 SMALL_SIZE = 64
@@ -261,7 +255,7 @@ def _split_ns(ns: float, kind: CallKind, costs: CostModel, threads: int) -> floa
     """The time of a call that splits its loops over threads, if it is long enough."""
     chunk_ns = costs.chunk_ns * (2 if kind is CallKind.PRODUCT else 1)
     parts = min(threads, int(ns / chunk_ns))
-    return ns if parts < 2 else min(ns, ns / parts + SPLIT_NS)
+    return ns if parts < 2 else min(ns, ns / parts + costs.split_ns)
 
 
 def dependences(accesses: Sequence[StepAccess]) -> tuple[tuple[int, ...], ...]:
@@ -322,11 +316,11 @@ def _choice(window: _Window, costs: CostModel, threads: int) -> _Choice | None:
     in_order = sum(window.split)
     span = max(chain_costs(window.costs, window.before))
     most = min(LEAST_GAIN * in_order, in_order - costs.chunk_ns / 2)
-    if max(span, sum(window.costs) / threads) + REGION_NS > most:
+    if max(span, sum(window.costs) / threads) + costs.region_ns > most:
         return None
     groups = grouped(window.costs, window.before, costs.chunk_ns / 2)
-    times = [sum(window.costs[i] for i in group) + TASK_NS for group in groups]
-    ns = makespan(times, _between(groups, window.before), threads) + REGION_NS
+    times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
+    ns = makespan(times, _between(groups, window.before), threads) + costs.region_ns
     return _Choice(window, groups, ns) if ns <= most else None
 
 
@@ -334,7 +328,7 @@ def _region(choice: _Choice, costs: CostModel, threads: int) -> tuple[Region, li
     """The region of a choice, and the previous numbers of its steps."""
     window, groups, _ = choice
     before = _between(groups, window.before)
-    times = [sum(window.costs[i] for i in group) + TASK_NS for group in groups]
+    times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
     chains = chain_costs(times, before)
     positions = [window.steps[i] for group in groups for i in group]
     tasks, at = [], window.steps.start

@@ -15,6 +15,8 @@ from dualflow.graph.cost_model import CPU, CostModel
 ROOT = Path(dualflow.__file__).parent
 
 NO_FIGURES = {
+    "graph.analysis.MAX_CORES": "bounds what is reported",
+    "graph.list_schedule.NEGLIGIBLE": "is a ratio of estimates",
     "graph.passes.algebra._MAX_COMPARED": "bounds what a pass compares",
     "graph.passes.constant_folding.SMALL_BYTES": "bounds the memory of constants",
     "graph.passes.unroll_trivial_loops.MAX_PREALLOCATED_STACKS": "bounds the memory of stacks",
@@ -38,6 +40,11 @@ NO_FIGURES = {
     "schedule.blocking.MIN_CHUNKS": "fixes the order of sums",
     "schedule.blocking.MIN_BLOCK_STEPS": "fixes the order of sums",
     "schedule.blocking.CHUNK_ELEMENTS": "fixes the order of sums",
+    "schedule.concurrency.LARGE_CALL": "is a ratio of estimates",
+    "schedule.concurrency.LEAST_GAIN": "is a ratio of estimates",
+    "schedule.concurrency.MAX_STEPS": "bounds the time of planning",
+    "schedule.concurrency.SMALL_SIZE": "is a size that estimates assume",
+    "schedule.concurrency.WORK_UNITS": "is a unit",
     "schedule.lanes.FEWEST_LANES": "fixes the order of sums",
     "schedule.lanes.LIGHT_REDUCTION": "fixes the order of sums",
     "schedule.lanes.LONG_REDUCTION": "fixes the order of sums",

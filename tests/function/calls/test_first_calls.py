@@ -99,6 +99,22 @@ def test_a_function_that_is_compiled_first_has_nothing_to_wait_for_and_nothing_t
     assert "NumPy" not in f.explain()
 
 
+def test_a_taped_call_of_dynamic_sizes_is_interpreted_first() -> None:
+    def program(x: df.Tensor, n: df.Tensor) -> df.Tensor:
+        return df.reduce_sum(x * x) * df.cast(df.range(n), df.float32)
+
+    specs = [df.TensorSpec([None]), df.TensorSpec([], df.int32)]
+    f = df.function(program, first_call="interpret", input_signature=specs)
+    gradients = []
+    for size in (3, 5, 0):
+        x = df.range(size, dtype=df.float32)
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(f(x, 4))
+        gradients.append(tape.gradient(y, x).numpy().tolist())
+    assert gradients == [[0.0, 12.0, 24.0], [0.0, 12.0, 24.0, 36.0, 48.0], []]
+
+
 def test_each_new_shape_is_interpreted_first() -> None:
     f = df.function(gelu, first_call="interpret", sizes="exact")
     with unforkable():

@@ -1,0 +1,3 @@
+"""Settings of the tests of several workers."""
+
+collect_ignore = ["programs"]
