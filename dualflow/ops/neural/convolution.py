@@ -105,9 +105,7 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilation
         None if dilations is None else per_axis(dilations, axes, "dilations", first),
         first,
     )
-    # one dynamic size can be computed with where it is not divided by strides
-    strided = max(per_axis(strides, axes, "strides", first)) > 1
-    late = None in x.shape[-axes - 1 : -1] and (strided or x.shape.count(None) > 1)
+    late = None in x.shape[-axes - 1 : -1]
     result_tensor = once_sized(correlation, OpenWindows(axes), x, w) if late else correlation(x, w)
     return channels_second(result_tensor) if first else result_tensor
 

@@ -367,3 +367,18 @@ def test_values_and_gradients_of_tensorflow():
     w = df.constant([[[[1.0, -1.0]], [[2.0, 0.5]]], [[[0.0, 1.0]], [[-1.0, 3.0]]]])
     result = df.nn.conv2d(x, w, 2, "SAME")
     assert result.numpy().tolist() == [[[[-3.0, 19.5], [1.0, 26.5]], [[13.0, 47.5], [17.0, 54.5]]]]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 7])
+def test_the_gradient_for_a_dynamic_size_below_that_of_the_window(size):
+    w = df.constant([1.0, -2.0, 3.0], shape=[3, 1, 1])
+
+    def gradient(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(df.nn.conv1d(x, w, 1, "VALID") ** 2)
+        return tape.gradient(y, x)
+
+    x = df.range(size, dtype=df.float32)[None, :, None]
+    compiled = df.function(gradient, input_signature=[df.TensorSpec([1, None, 1])])
+    np.testing.assert_array_equal(compiled(x), gradient(x))
