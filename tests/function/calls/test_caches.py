@@ -72,7 +72,7 @@ def nothing_kept() -> Iterator[None]:
             if hasattr(table, "cache_clear"):
                 table.cache_clear()
             else:
-                kept = table.copy() if isinstance(table, set) else dict(table)
+                kept = table.copy() if isinstance(table, set) else dict(table.items())
                 table.clear()
                 stack.callback(table.update, kept)
                 stack.callback(table.clear)
