@@ -17,6 +17,7 @@ from dualflow.eager.replicas import INITIAL_VALUE
 from dualflow.ops.arithmetic import divide_no_nan, multiply
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
+from dualflow.ops.creation import zeros_like
 
 _fraction: Final[ContextVar[Any]] = ContextVar("dualflow_keras_fraction", default=None)
 """The replica's part of the rows of the batch, a scalar tensor; None for an equal part."""
@@ -96,7 +97,7 @@ def split_total(value: Any, strategy: Strategy) -> Any:
     is_first = strategy.extended.should_checkpoint
     if is_first or (context is not None and context.strategy is strategy):
         return value
-    return value - value
+    return zeros_like(value)
 
 
 @contextmanager

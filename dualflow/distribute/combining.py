@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from dualflow.core.dispatch import AbstractComposite
 from dualflow.core.dtypes import int64
+from dualflow.core.shape import normalize_axis
 from dualflow.core.tree import flatten, unflatten
 from dualflow.distribute.reduce_op import ReduceOp
 from dualflow.distribute.values import DistributedValues, own_value
@@ -39,44 +39,34 @@ def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, buc
     tensors = [convert_to_tensor(own_value(x)) for x in leaves]
     sums = sums_over([reduce_sum(x, axis) for x in tensors], group, bucket_bytes)
     if op is ReduceOp.MEAN:
-        counts = sums_over([cast(size_along(x, axis), int64) for x in tensors], group, bucket_bytes)
+        counts = sums_over([cast(shape(x)[axis], int64) for x in tensors], group, bucket_bytes)
         sums = [cast(s / cast(n, s.dtype), s.dtype) for s, n in zip(sums, counts, strict=True)]
     return unflatten(structure, sums)
 
 
 def gathered(value: Any, axis: int, group: ReplicaGroup) -> Any:
     """A structure of tensors, concatenated with those of the other replicas along ``axis``."""
-    return _mapped(lambda x: _gathered(convert_to_tensor(x), axis, group), value)
-
-
-def size_along(x: Any, axis: int) -> Any:
-    """The size of ``x`` along ``axis``, a scalar tensor."""
-    return shape(x)[axis]
+    leaves, structure = flatten(value, _is_value)
+    return unflatten(structure, [_gathered(convert_to_tensor(own_value(x)), axis, group) for x in leaves])
 
 
 def _gathered(x: Any, axis: int, group: ReplicaGroup) -> Any:
     axes = list(range(len(x.shape)))
-    if not axes or axis % len(axes) == 0:
-        return gather_over(x, group)
+    axis = normalize_axis(axis, len(axes)) if axes else 0
+    if axis == 0:
+        return gather_over(x, group)  # which refuses scalars
     axes[0], axes[axis] = axes[axis], axes[0]
     return transpose(gather_over(transpose(x, axes), group), axes)
 
 
 def _slices(x: IndexedSlices, op: ReduceOp, group: ReplicaGroup) -> IndexedSlices:
     values = gather_over(x.values, group)
-    mean = op is ReduceOp.MEAN and group.size > 1
-    return IndexedSlices(
-        _mean(values, group) if mean else values, gather_over(x.indices, group), x.dense_shape
-    )
+    values = _mean(values, group) if op is ReduceOp.MEAN else values
+    return IndexedSlices(values, gather_over(x.indices, group), x.dense_shape)
 
 
 def _mean(total: Any, group: ReplicaGroup) -> Any:
     return total if group.size == 1 else cast(total / cast(group.size, total.dtype), total.dtype)
-
-
-def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    leaves, structure = flatten(value, _is_value)
-    return unflatten(structure, [function(own_value(x)) for x in leaves])
 
 
 def _is_value(x: Any) -> bool:

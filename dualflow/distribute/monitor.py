@@ -78,7 +78,6 @@ class Monitor:
     def _run(self) -> None:
         """Report, and read messages, until the job is done."""
         reported, described, began = 0, 0, (0, 0.0)
-        self._socket.settimeout(self._interval)
         inbox = _Inbox(self._socket)
         while True:
             ended, begun, finished = self._ended, self._progress.begun, self._progress.finished
@@ -106,11 +105,11 @@ class Monitor:
 
     def _answers(self, inbox: _Inbox, report: WorkerReport) -> list[str]:
         """Send a report; returns the messages that have arrived meanwhile."""
-        try:
+        with contextlib.suppress(OSError):  # what has arrived is read nevertheless
+            self._socket.settimeout(None)  # a part of a message would spoil the next one
             self._socket.sendall(_message(asdict(report)))
-            messages = inbox.read()
-        except OSError:
-            messages = inbox.read()
+        self._socket.settimeout(self._interval)
+        messages = inbox.read()
         return [lost(0, "the first machine")] if messages is None else messages
 
 
@@ -139,6 +138,8 @@ class _Server:
         """Read the reports until a verdict; send it to all workers, to this one last, which then ends."""
         peers = sorted([self._accepted() for _ in range(self._size)], key=lambda peer: -peer.rank)
         job = Job(self._size)
+        for report in (report for peer in peers for report in peer.reports):
+            job.add(WorkerReport(**report))
         with selectors.DefaultSelector() as selector:
             for peer in peers:
                 selector.register(peer.inbox.connection, selectors.EVENT_READ, peer)
@@ -170,11 +171,10 @@ class _Server:
             connection, _ = self._listener.accept()
             connection.settimeout(60)
             inbox = _Inbox(connection)
-            messages = inbox.read()
-            hello = messages[0] if messages else {}
+            hello, *reports = inbox.read() or [{}]
             if isinstance(hello, dict) and secrets.compare_digest(str(hello.get("token")), self.token):
                 os.register_at_fork(after_in_child=connection.close)
-                return _Peer(inbox, hello["rank"], hello["host"], hello["pid"])
+                return _Peer(inbox, hello["rank"], hello["host"], hello["pid"], reports)
             connection.close()
 
 
@@ -200,12 +200,13 @@ class _Inbox:
 
 
 class _Peer(NamedTuple):
-    """A worker that has connected."""
+    """A worker that has connected, and the reports that have arrived with its first message."""
 
     inbox: _Inbox
     rank: int
     host: str
     pid: int
+    reports: list[Any]
 
 
 def _drain(selector: selectors.BaseSelector) -> None:

@@ -156,17 +156,18 @@ def _joined(timeout: float) -> Group:
     waiting = threading.Timer(limit, end_process, [f"Not all workers have joined the job in {limit:g} s."])
     waiting.daemon = True
     waiting.start()
-    world = join()
-    if world.size == 1:
+    try:
+        world = join()
+        if world.size == 1:
+            return OneWorker()
+        check_versions(world)
+        group = WorkerGroup(world.communicator)
+        _monitors["job"] = Monitor(world.communicator, group.progress)
+        _share_random_stream(world)
+        WRITE_ONCE.fill(group.write_once)
+        return group
+    finally:
         waiting.cancel()
-        return OneWorker()
-    check_versions(world)
-    group = WorkerGroup(world.communicator)
-    _monitors["job"] = Monitor(world.communicator, group.progress)
-    _share_random_stream(world)
-    WRITE_ONCE.fill(group.write_once)
-    waiting.cancel()
-    return group
 
 
 def _group_of_machine() -> Group:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +132,8 @@ class CheckpointManager:
             self._kept.add(path, time.time())
             self._latest, self._last_step = path, step
             WRITE_ONCE.value(path, self._record)
-        surplus = self._kept.surplus()
-        if surplus:
-            WRITE_ONCE.value(path, lambda: self._remove(surplus))
+        surplus = self._kept.surplus()  # by this worker's clock: other workers may have another
+        WRITE_ONCE.value(path, lambda: self._remove(surplus))
         return path
 
     def restore_or_initialize(self) -> str | None:
@@ -177,7 +176,9 @@ class CheckpointManager:
         if state.last_preserved_timestamp is not None:
             self._kept.preserved = state.last_preserved_timestamp
 
-    def _remove(self, surplus: Iterable[str]) -> None:
+    def _remove(self, surplus: Sequence[str]) -> None:
+        if not surplus:
+            return
         for old in surplus:  # the state file still names them: after a crash, the next manager removes them
             remove_folder(Path(old))
         self._record()

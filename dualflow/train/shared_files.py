@@ -13,7 +13,7 @@ def _write(path: str, write: Callable[[], None]) -> None:
 
 
 WRITE_ONCE: Final[Slot[Callable[[str, Callable[[], None]], None]]] = Slot("files of several workers", _write)
-"""``WRITE_ONCE.value(path, write)`` calls ``write`` in the first of the workers that write ``path``.
+"""``WRITE_ONCE.value(path, write)`` calls ``write`` in the first worker, and in each with another path.
 
-It returns, or raises the error of ``write``, in all of them. Without workers it calls ``write``.
+It returns, or raises the error of ``write``, in all workers. Without workers it calls ``write``.
 """

@@ -97,7 +97,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
     def make_predict_function(self, force: bool = False) -> None:
         """Create ``predict_function``, which returns the concatenated predictions for some batches."""
         if self.predict_function is None or force:
-            step = _compiled(self, self.predict_step)
+            step = _compiled(self, self.predict_step, returns_logs=False)
 
             def predict(batches: Sequence[Batch]) -> Any:
                 outputs = [_predicted(self, step, batch) for batch in batches]
@@ -275,11 +275,14 @@ def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, trainin
     return y_pred, loss
 
 
-def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-    """``step`` as a traced function; its second batch size makes a trace for all batch sizes."""
+def _compiled(model: Any, step: Callable[[Batch], Any], *, returns_logs: bool) -> Callable[[Batch], Any]:
+    """``step`` as a traced function; its second batch size makes a trace for all batch sizes.
+
+    If it ``returns_logs``, these are combined over all replicas; other results are those of this replica.
+    """
     strategy = model.distribute_strategy
     if strategy.num_replicas_in_sync > 1:
-        return _on_replicas(model, strategy, step)
+        return _on_replicas(model, strategy, step, returns_logs=returns_logs)
     if model.run_eagerly:
         return step
 
@@ -290,13 +293,15 @@ def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any
     return df.function(traced, autograph=False, reduce_retracing="batch")
 
 
-def _on_replicas(model: Any, strategy: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
+def _on_replicas(
+    model: Any, strategy: Any, step: Callable[[Batch], Any], *, returns_logs: bool
+) -> Callable[[Batch], Any]:
     """``step`` on this replica's part of a batch, with logs that are those of all replicas."""
 
     def on_replica(data: Batch, fraction: Any) -> Any:
         with replicas.fraction_of_batch(fraction):
-            logs = strategy.run(step, args=(data,))
-        return _read_variables(combined_logs(model, strategy, logs))
+            results = strategy.run(step, args=(data,))
+        return _read_variables(combined_logs(model, strategy, results) if returns_logs else results)
 
     run = on_replica
     if not model.run_eagerly:
@@ -315,7 +320,7 @@ def _predicted(model: Any, step: Callable[[Batch], Any], batch: Batch) -> Any:
     outputs = step(batch)
     if not isinstance(batch, BatchPart):
         return outputs
-    return tree.map_structure(lambda x: model.distribute_strategy.gather(x, axis=0), outputs)
+    return model.distribute_strategy.gather(outputs, axis=0)
 
 
 def _read_variables(logs: Any) -> Any:
@@ -326,7 +331,7 @@ def _read_variables(logs: Any) -> Any:
 
 
 def _batches_function(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
-    compiled = _compiled(model, step)
+    compiled = _compiled(model, step, returns_logs=True)
 
     def repeated(batches: Sequence[Batch]) -> Logs:
         if initial_values.restorations:

@@ -143,6 +143,19 @@ def check_evaluate_and_predict_are_those_of_one_worker() -> None:
         assert np.allclose(predictions, alone.predict(X[:size], batch_size=8, verbose=0), atol=1e-6)
 
 
+def check_predictions_by_name_are_those_of_one_worker() -> None:
+    """The replicas' parts of the batch have unequal sizes."""
+    predictions = []
+    for scope in (ALONE, strategy):
+        keras.utils.set_random_seed(1)
+        with scope.scope():
+            inputs = keras.Input([6])
+            named = keras.Model(inputs, {"double": inputs * 2.0, "class": keras.layers.Dense(2)(inputs)})
+        predictions.append(named.predict(X[:7], batch_size=7, verbose=0))
+    for name in ("double", "class"):
+        assert np.allclose(predictions[1][name], predictions[0][name], atol=1e-6)
+
+
 def check_a_loop_of_ones_own_with_an_optimizer_and_a_metric() -> None:
     def losses(scope: Any, dataset: Any) -> tuple[list[float], float]:
         trained = model(scope)

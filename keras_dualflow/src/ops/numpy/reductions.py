@@ -33,10 +33,10 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) ->
 
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return df.reduce_mean(_inexact(x), axis, keepdims)
+    return df.reduce_mean(_at_least_float32(x), axis, keepdims)
 
 
-def _inexact(x: Any) -> Any:
+def _at_least_float32(x: Any) -> Any:
     """``x`` as floats if it is not inexact already; float64 stays float64."""
     x = tensor(x)
     return x if x.dtype.is_inexact else cast(x, result_type(x.dtype, "float32"))
@@ -109,11 +109,13 @@ def count_nonzero(x: Any, axis: Any = None) -> Any:
 
 
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    return dnp.cumsum(_as_terms(x, dtype), axis, dtype=_as_terms(x, dtype).dtype)
+    terms = _as_terms(x, dtype)
+    return dnp.cumsum(terms, axis, dtype=terms.dtype)
 
 
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    return dnp.cumprod(_as_terms(x, dtype), axis, dtype=_as_terms(x, dtype).dtype)
+    terms = _as_terms(x, dtype)
+    return dnp.cumprod(terms, axis, dtype=terms.dtype)
 
 
 def _as_terms(x: Any, dtype: Any) -> Any:
