@@ -344,7 +344,7 @@ def matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: float | str = "f
         A real array with the shape of ``x`` without the last two axes.
 
     Raises:
-        InvalidArgumentError: there are fewer than two axes, or ``order`` is unknown.
+        InvalidArgumentError: there are fewer than two axes, or ``ord`` is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.matrix_norm(xp.asarray([[1.0, -2.0], [3.0, 4.0]]), ord=1).tolist()

@@ -24,6 +24,7 @@ from dualflow.data.batching import BatchIterator, UnbatchIterator, UnbatchStage,
 from dualflow.data.element import DatasetSpec, ElementLayout, Item, layout_of_spec, with_new_axis
 from dualflow.data.rows import stack_rows
 from dualflow.data.stage import UNKNOWN, StageIterator, UnaryStage
+from dualflow.function.errors import here
 from dualflow.ops.ragged.ragged_spec import RaggedStructure, RaggedTensorSpec
 
 
@@ -37,6 +38,19 @@ class RaggedArrays(NamedTuple):
 def holds_ragged(structure: Structure) -> bool:
     """Whether a component of elements of this structure is ragged."""
     return isinstance(structure.kind, RaggedStructure) or any(map(holds_ragged, structure.children))
+
+
+def refuse_ragged(structure: Structure, method: str) -> None:
+    """Check that no component is ragged, for a ``method`` that pads or cuts arrays.
+
+    Raises:
+        InvalidArgumentError: a component is ragged.
+    """
+    if holds_ragged(structure):
+        raise InvalidArgumentError(
+            f"`{method}()` does not support ragged components. Make them tensors before, with "
+            f"map(lambda x: x.to_tensor()), or use batch, which takes rows of any lengths.{here()}"
+        )
 
 
 def components(layout: ElementLayout) -> tuple[list[Any], Structure]:

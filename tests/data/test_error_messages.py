@@ -35,6 +35,10 @@ def unequal() -> Any:
 SPARSE = df.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
 
 
+def uneven() -> Any:
+    return Dataset.from_tensors(df.ragged.constant([[1, 2], [3]]))
+
+
 def sparse() -> Any:
     return Dataset.from_tensors({"x": SPARSE})
 
@@ -149,6 +153,13 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         lambda: Dataset.from_generator(lambda: iter([1]), df.int32).padded_batch(2),
         INVALID,
         "needs padded_shapes",
+    ),
+    (lambda: sparse().rebatch(2), INVALID, "`rebatch.*` does not support sparse"),
+    (lambda: uneven().rebatch(2), INVALID, "`rebatch.*` does not support ragged components"),
+    (
+        lambda: uneven().padded_batch(2),
+        INVALID,
+        "`padded_batch.*` does not support ragged components.*to_tensor",
     ),
     (lambda: sparse().batch(2), INVALID, "`batch.*` does not support sparse components"),
     (lambda: sparse().ragged_batch(2), INVALID, "`ragged_batch.*` does not support sparse"),

@@ -15,6 +15,7 @@ from dualflow.core.tree import LEAF, Structure, unflatten
 from dualflow.data.arguments import (
     callable_function,
     check_batches,
+    check_stackable,
     leaves_up_to,
     positive,
     whole_numbers,
@@ -26,6 +27,7 @@ from dualflow.data.keyed_groups import GroupByWindowStage, RebatchStage, UniqueS
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.methods.mapping import dataset_layout
 from dualflow.data.nesting import WindowStage
+from dualflow.data.ragged_batching import refuse_ragged
 from dualflow.function.errors import here
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
@@ -228,7 +230,10 @@ class WindowMethods(DatasetBase):
         sizes = tuple([positive(n, "Batch size") for n in batch_sizes])
         if not sizes:
             raise InvalidArgumentError(f"rebatch takes one batch size or more, not {batch_size!r}.{here()}")
-        check_batches(self.stage.layout.specs, "rebatch")
+        layout = self.stage.layout
+        check_stackable(layout.structure, "rebatch")
+        refuse_ragged(layout.structure, "rebatch")
+        check_batches(layout.specs, "rebatch")
         return self.then(RebatchStage(source=self.stage, sizes=sizes, drop_remainder=bool(drop_remainder)))
 
     def unique(self, name: str | None = None) -> Self:

@@ -1,4 +1,4 @@
-"""Parts of quantization: rounding, straight-through gradients, and ranges broadcast_bound an axis."""
+"""Parts of quantization: rounding, straight-through gradients, and ranges along an axis."""
 
 from __future__ import annotations
 

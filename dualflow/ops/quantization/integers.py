@@ -171,7 +171,7 @@ def quantized_concat(
     input_maxes: Sequence[Any],
     name: str | None = None,
 ) -> Quantized:
-    """Quantized tensors joined broadcast_bound an axis, in the union of their ranges.
+    """Quantized tensors joined along an axis, in the union of their ranges.
 
     Args:
         concat_dim: the axis.

@@ -38,6 +38,7 @@ from dualflow.ops.ragged.row_partitions import (
 from dualflow.ops.record import agreed
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.rounding import ceil
+from dualflow.ops.segments.rows import check_leading
 from dualflow.ops.sorting import argsort
 from dualflow.ops.static import shape_of, static_int
 from dualflow.ops.taking import gather
@@ -356,7 +357,7 @@ def stack_dynamic_partitions(
         A RaggedTensor with a row for each partition.
 
     Raises:
-        InvalidArgumentError: a number is negative, or ``num_partitions`` or more.
+        InvalidArgumentError: a number is negative, or ``num_partitions`` or more, or is missing.
         DTypeError: ``partitions`` doesn't hold integers.
 
     >>> import dualflow as df
@@ -365,6 +366,7 @@ def stack_dynamic_partitions(
     """
     x = data if isinstance(data, RaggedRows) else convert_to_tensor(data)
     numbers = as_partition(partitions, "partitions")
+    check_leading(x, numbers.shape, "partitions")
     order = argsort(numbers, stable=True)
     rows = cast(convert_to_tensor(num_partitions), numbers.dtype)
     return RaggedTensor.from_value_rowids(take_rows(x, order), gather(numbers, order), rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import as_shape
-from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.comparison import less, logical_and
 from dualflow.ops.conversion import cast
@@ -18,8 +18,8 @@ from dualflow.ops.joining import concat
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.row_partitions import places_in_rows, row_ids, size_along
-from dualflow.ops.reduction import reduce_max
+from dualflow.ops.ragged.row_partitions import longest, places_in_rows, row_ids, size_along
+from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
 
@@ -67,7 +67,7 @@ def _width(x: RaggedRows, lengths: Any, size: int | None) -> Any:
         return convert_to_tensor(size, lengths.dtype)
     if x._uniform_row_length is not None:
         return convert_to_tensor(x._uniform_row_length, lengths.dtype)
-    return reduce_max(concat([lengths, convert_to_tensor([0], lengths.dtype)], 0))
+    return longest(lengths)
 
 
 def _resized(x: Any, fill: Any, sizes: Sizes) -> Any:
@@ -109,10 +109,9 @@ def lengths_without_padding(x: Any, padding: Any) -> Any:
             f"padding has shape {fill.shape}, but columns have the shape {x.shape[2:]}; give one of these."
         )
     differs = x != broadcast_to(fill, _sizes(x))
-    rows, columns = _sizes(x)[:2]
-    used = reduce_max(cast(reshape(differs, [rows, columns, -1]), np.int64), 2)
+    used = cast(reduce_any(differs, tuple(range(2, len(x.shape)))) if inner else differs, np.int64)
     ends = used * expand_dims(count_up(1, size_along(x, 1) + 1), 0)
-    return reduce_max(concat([ends, ends[:, :1] * 0], 1), 1)
+    return longest(ends, 1)
 
 
 def mask_of_lengths(lengths: Any, width: Any) -> Any:

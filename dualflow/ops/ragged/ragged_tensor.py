@@ -14,8 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
-from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.joining import concat, stack
+from dualflow.ops.joining import stack
 from dualflow.ops.ragged import rules as rules  # which are registered
 from dualflow.ops.ragged.dense_rows import (
     coordinates,
@@ -29,9 +28,9 @@ from dualflow.ops.ragged.ragged_spec import RAGGED_CLASS, from_parts
 from dualflow.ops.ragged.row_constructors import RowConstructors
 from dualflow.ops.ragged.row_gathering import getitem
 from dualflow.ops.ragged.row_partitions import (
+    longest,
     size_along,
 )
-from dualflow.ops.reduction import reduce_max
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import known_value
 from dualflow.ops.taking import gather
@@ -154,11 +153,10 @@ class RaggedTensor(RowConstructors, Operators):  # type: ignore[override]  # sha
             out_type: int32 or int64; None for the dtype of the row splits.
         """
         dtype = self.row_splits.dtype
-        zero = convert_to_tensor([0], dtype)
-        longest = [reduce_max(concat([n, zero], 0), 0) for n in self.nested_row_lengths()]
+        widths = [longest(lengths) for lengths in self.nested_row_lengths()]
         flat = self.flat_values
         inner = [size_along(flat, at, dtype) for at in range(1, len(flat.shape))]
-        bounds = self._in_dtype(stack([self.nrows(), *longest, *inner], 0), out_type)
+        bounds = self._in_dtype(stack([self.nrows(), *widths, *inner], 0), out_type)
         result: Tensor = bounds if axis is None else bounds[axis]
         return result
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.checks import required
+from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat as concat_tensors
@@ -94,13 +96,16 @@ def _side_by_side(tensors: Sequence[RaggedRows]) -> Any:
 
 
 def _equal_numbers_of_rows(tensors: Sequence[RaggedRows]) -> Any:
-    from_shapes = {x.shape[0] for x in tensors} - {None}
-    if len(from_shapes) > 1:
-        shapes = ", ".join(str(x.shape) for x in tensors)
-        raise InvalidArgumentError(
-            f"tensors to join in each row have as many rows, not the shapes {shapes}; slice them."
-        )
-    return number_of_rows(tensors[0].row_splits)
+    shapes = ", ".join(str(x.shape) for x in tensors)
+    message = f"tensors to join in each row have as many rows, not the shapes {shapes}; slice them."
+    from_shapes = {x.shape[0] for x in tensors}
+    if len(from_shapes - {None}) > 1:
+        raise InvalidArgumentError(message)
+    rows = number_of_rows(tensors[0].row_splits)
+    if None in from_shapes:
+        for x in tensors[1:]:
+            rows = required(rows, equal(rows, cast(x.nrows(), rows.dtype)), message)
+    return rows
 
 
 def stack(tensors: Sequence[Any], axis: int, like: RaggedRows) -> Any:

@@ -18,7 +18,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import range as count_up
-from dualflow.ops.reduction import reduce_all
+from dualflow.ops.reduction import reduce_all, reduce_max
 from dualflow.ops.repetition import repeat
 from dualflow.ops.scans import cumsum
 from dualflow.ops.segments.rows import count_up_to, counted_rows
@@ -60,6 +60,11 @@ def splits_of_lengths(lengths: Any) -> Any:
 def lengths_of_splits(splits: Any) -> Any:
     """The length of each row."""
     return splits[1:] - splits[:-1]
+
+
+def longest(lengths: Any, axis: int | None = None) -> Any:
+    """The length of the longest row; 0 if there is none."""
+    return maximum(reduce_max(lengths, axis), 0)
 
 
 def number_of_rows(splits: Any) -> Any:

@@ -8,14 +8,20 @@ from typing import Any, Final
 from dualflow.core.dtypes import int32
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import normalize_axes
-from dualflow.ops.arithmetic import divide
+from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_gathering import expand_rows, range_positions
-from dualflow.ops.ragged.row_partitions import number_of_rows, places_in_rows, row_ids, splits_of_lengths
+from dualflow.ops.ragged.row_partitions import (
+    longest,
+    number_of_rows,
+    places_in_rows,
+    row_ids,
+    splits_of_lengths,
+)
 from dualflow.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min, reduce_prod
 from dualflow.ops.segments import segments
 from dualflow.ops.static import ints
@@ -74,7 +80,7 @@ def _along(x: Any, combining: Combining, axis: int) -> Any:
     splits = x.row_splits
     if axis == 0:
         ids = row_ids(splits)
-        width = reduce_max(x.row_lengths(), 0) if splits.shape[0] != 1 else splits[0]
+        width = longest(x.row_lengths())
         return joined_rows(combining.segments, x.values, places_in_rows(splits, ids), width)
     if axis == 1:
         return joined_rows(combining.segments, x.values, row_ids(splits), number_of_rows(splits))
@@ -86,7 +92,7 @@ def joined_rows(combine: Segments, data: Any, ids: Any, count: Any) -> Any:
     if not isinstance(data, RaggedRows):
         return combine(data, ids, count)
     lengths = segments.unsorted_segment_max(data.row_lengths(), ids, count)
-    splits = splits_of_lengths(lengths * cast(lengths > 0, lengths.dtype))
+    splits = splits_of_lengths(maximum(lengths, 0))
     at = range_positions(gather(splits, ids), data.row_splits, convert_to_tensor(1, splits.dtype))
     return data.like(joined_rows(combine, data.values, at, splits[-1]), splits)
 

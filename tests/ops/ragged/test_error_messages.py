@@ -33,6 +33,16 @@ CASES = {
     "a shape": (lambda: df.shape(X), Invalid, "no shape as a tensor", "bounding_shape"),
     "ranges": (lambda: ragged.range([1, 2], [3, 4, 5]), Invalid, "vectors of one size", "reshape"),
     "an endless range": (lambda: ragged.range([1], [3], [0]), Invalid, "deltas are not 0"),
+    "too few partitions": (
+        lambda: ragged.stack_dynamic_partitions([1, 2, 3], [0, 1], 2),
+        Invalid,
+        "does not start with the shape of the partitions",
+    ),
+    "rows to join in a function": (
+        lambda: df.function(lambda x, y: df.concat([x, y], 1), input_signature=[SPEC, SPEC])(X, X[:2]),
+        Invalid,
+        "as many rows",
+    ),
     "an empty stack": (lambda: ragged.stack([]), Invalid, "list is empty", "give one"),
     "ranks to stack": (lambda: ragged.stack([[1], 2]), Invalid, r"shapes \(1,\), \(\)", "reshape"),
     "a mask of numbers": (lambda: ragged.boolean_mask(M, M), Wrong, "not float32", "x > 0"),

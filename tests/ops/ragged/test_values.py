@@ -339,3 +339,19 @@ def test_a_ragged_tensor_is_created(case: Case) -> None:
     compute, expected = case
     check(compute(), expected)
     check(df.function(compute)(), expected)
+
+
+def test_no_rows_have_the_bounds_and_sums_of_none() -> None:
+    spec = df.RaggedTensorSpec([None, None])
+    functions = (lambda x: df.reduce_sum(x, 0), lambda x: x.bounding_shape(), lambda x: x.to_tensor())
+    for function in functions:
+        compiled = df.function(function, input_signature=[spec])
+        for rows in (df.RaggedTensor.from_row_splits(df.zeros([0]), [0]), X):
+            np.testing.assert_array_equal(compiled(rows), function(rows))
+    assert functions[0](df.RaggedTensor.from_row_splits(df.zeros([0]), [0])).shape == [0]
+
+
+def test_padding_is_removed_from_rows_without_columns() -> None:
+    assert df.RaggedTensor.from_tensor(df.zeros([2, 0]), padding=0.0).to_list() == [[], []]
+    images = df.constant([[[1, 1], [0, 0]], [[0, 0], [0, 0]]])
+    assert df.RaggedTensor.from_tensor(images, padding=0).to_list() == [[[1, 1]], []]
