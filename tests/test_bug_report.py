@@ -65,3 +65,11 @@ def test_an_argument_without_text_is_the_reason_that_there_is_no_program(
 ) -> None:
     path = df.bug_report(tmp_path / "report.zip", lambda x, _: x, df.ones([2]), argument)
     assert type(argument).__name__ in text_in(path, "replay.txt")
+
+
+@pytest.mark.parametrize("dtype", [df.string, df.bfloat16], ids=["string", "bfloat16"])
+def test_an_argument_that_npz_files_cannot_hold_is_the_reason(tmp_path: Path, dtype: Any) -> None:
+    x = df.constant(["a"]) if dtype == df.string else df.ones([2], dtype)
+    path = df.bug_report(tmp_path / "report.zip", lambda x: df.identity(x), x)
+    assert "replay.py" not in names_in(path)
+    assert f"an npz file has no {dtype.name}" in text_in(path, "replay.txt")

@@ -7,7 +7,7 @@ import os
 import tempfile
 import traceback
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +15,10 @@ import numpy as np
 from dualflow.config.report import configuration, table
 from dualflow.core.atomic_files import write_atomically
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, DualflowError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.core.tree import flatten, unflatten
+from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.decorator import function
 from dualflow.function.traced_function import Function
@@ -104,21 +105,29 @@ def _described_call(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     except Exception:  # what a report is about
         yield "error.txt", traceback.format_exc()
         return
-    leaves, _ = flatten((args, kwargs))
-    without_text = [type(leaf).__name__ for leaf in leaves if not isinstance(leaf, (*_ARRAYS, *_PLAIN))]
-    if without_text:
-        yield "replay.txt", f"The call can't be repeated from files: an argument is a {without_text[0]}."
+    leaves, structure = flatten((args, kwargs))
+    reason = next(filter(None, map(_unwritable, leaves)), None)
+    if reason is not None:
+        yield "replay.txt", f"The call can't be repeated from files: {reason}."
         return
     try:
-        yield from _replay(traced, args, kwargs)
+        yield from _replay(traced, leaves, structure)
     except DualflowError as error:
         yield "replay.txt", f"The call can't be repeated from files: {error}"
 
 
-def _replay(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _unwritable(leaf: Any) -> str | None:
+    """Why the program can't contain an argument, or read it from an npz file; None if it can."""
+    if not isinstance(leaf, (*_ARRAYS, *_PLAIN)):
+        return f"an argument is a {type(leaf).__name__}"
+    if isinstance(leaf, _ARRAYS) and np.asarray(leaf).dtype.kind in "OV":  # strings, and floats of few bits
+        return f"an npz file has no {as_dtype(leaf.dtype).name}"
+    return None
+
+
+def _replay(traced: Any, leaves: Sequence[Any], structure: Structure) -> Iterator[tuple[str, Any]]:
     """The saved function, the arguments, and the program that repeats the call."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    leaves, structure = flatten((args, kwargs))
     shown_args, shown_kwargs = unflatten(structure, [_shown(leaf, arrays) for leaf in leaves])
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.join(folder, "model")

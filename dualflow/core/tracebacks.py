@@ -141,10 +141,9 @@ class _SignatureOf(inspect.Signature):
     _function: Callable[..., Any]
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_function" or not hasattr(self, "_function"):
+        if name not in ("_parameters", "_return_annotation"):
             raise AttributeError(name)
-        signature = inspect.signature(self._function)
-        del self._function
+        signature = inspect.signature(self._function)  # several threads may compute it
         super().__init__(list(signature.parameters.values()), return_annotation=signature.return_annotation)
         return getattr(self, name)
 

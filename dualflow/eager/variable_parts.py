@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from dualflow.core.dispatch import AbstractComposite, AbstractVariable
+from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError
 from dualflow.core.locks import imported
 from dualflow.core.tracebacks import entry
-from dualflow.ops.arithmetic import divide, multiply, negative
+from dualflow.ops.arithmetic import divide, negative
 from dualflow.ops.arrangement import expand_dims
-from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.docstrings import documented
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_add, tensor_scatter_nd_update
@@ -163,7 +163,7 @@ class VariableParts(Operators, AbstractVariable):
         >>> df.Variable([1.0, 2.0]).scatter_nd_max([[0], [1]], [5.0, 0.0]).numpy()
         array([5., 2.], dtype=float32)
         """
-        return self._joined("tensor_scatter_nd_max", indices, updates)
+        return self._joined("maximum", indices, updates)
 
     @entry
     @documented(_POINTS)
@@ -174,12 +174,13 @@ class VariableParts(Operators, AbstractVariable):
         >>> df.Variable([1.0, 2.0]).scatter_nd_min([[0], [1]], [5.0, 0.0]).numpy()
         array([1., 0.], dtype=float32)
         """
-        return self._joined("tensor_scatter_nd_min", indices, updates)
+        return self._joined("minimum", indices, updates)
 
-    def _joined(self, function: str, indices: Any, updates: Any) -> Any:
-        join = getattr(imported("dualflow.ops.segments.joins"), function)
+    def _joined(self, join: str, indices: Any, updates: Any) -> Any:
+        """Combine ``updates`` with the elements or slices at ``indices`` by the ufunc that ``join`` names."""
+        join_at = imported("dualflow.ops.segments.joins").join_at
         tensor = self._alike(updates)
-        return self._replaced(lambda present: join(present, indices, tensor))
+        return self._replaced(lambda present: join_at(present, indices, tensor, join))
 
     @entry
     @documented(_SLICES)
@@ -263,7 +264,7 @@ class VariableParts(Operators, AbstractVariable):
         >>> df.Variable([1.0, 6.0]).scatter_mul(rows).numpy()
         array([ 1., 12.], dtype=float32)
         """
-        return self._scaled(multiply, sparse_delta)
+        return self._joined("multiply", *self._points(sparse_delta))
 
     @entry
     @documented(_SLICES)
@@ -281,28 +282,20 @@ class VariableParts(Operators, AbstractVariable):
             raise DTypeError(
                 f"scatter_div divides floats, not {self.dtype.name}; use v[i].assign(v[i] // x) for integers."
             )
-        return self._scaled(divide, sparse_delta)
+        indices, values = self._points(sparse_delta)
+        join_at, tensor = imported("dualflow.ops.segments.joins").join_at, self._alike(values)
+        return self._replaced(
+            lambda present: divide(present, join_at(ones_like(present), indices, tensor, "multiply"))
+        )
 
     def _points(self, slices: Any) -> tuple[Any, Any]:
         """The indices of IndexedSlices as those of ``scatter_nd_update``, and the slices."""
-        if not isinstance(slices, AbstractComposite) or not hasattr(slices, "dense_shape"):
+        if not isinstance(slices, imported("dualflow.ops.sparse.indexed_slices").IndexedSlices):
             raise DTypeError(
                 f"sparse_delta is a df.IndexedSlices(values, indices), not a {type(slices).__name__}; for "
                 "tensors of indices there is scatter_nd_update."
             )
-        delta: Any = slices
-        return expand_dims(delta.indices, -1), delta.values
-
-    def _scaled(self, op: Callable[[Any, Any], Any], slices: Any) -> Any:
-        """The variable with slices multiplied or divided by the products of those of each index."""
-        indices, values = self._points(slices)
-        product = imported("dualflow.ops.segments.segments").unsorted_segment_prod
-        factors = self._alike(values)
-
-        def scaled(present: Any) -> Any:
-            return op(present, product(factors, indices[..., 0], len(present)))
-
-        return self._replaced(scaled)
+        return expand_dims(slices.indices, -1), slices.values
 
     def _alike(self, value: Any) -> Any:
         return convert_to_tensor(value, self.dtype)

@@ -194,6 +194,20 @@ def test_slices_are_scattered_as_by_numpys_ufuncs(method, indices, compiled):
     assert result.numpy().tolist() == v.numpy().tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("index", [-1, 3])
+@pytest.mark.parametrize("method", SPARSE)
+def test_slices_outside_of_the_variable_are_refused(method, index):
+    v = df.Variable([1.0, 2.0, 4.0])
+    with pytest.raises(df.errors.OutOfRangeError):
+        getattr(v, method)(df.IndexedSlices([2.0], [index]))
+    assert v.numpy().tolist() == [1.0, 2.0, 4.0]
+
+
+def test_a_sparse_tensor_holds_no_slices():
+    with pytest.raises(df.errors.DTypeError, match=r"not a SparseTensor"):
+        df.Variable([1.0, 2.0]).scatter_add(df.SparseTensor([[0]], [1.0], [2]))
+
+
 def test_elements_take_the_maximum_or_minimum():
     v = df.Variable([[1, 5], [7, 3]])
     v.scatter_nd_max([[0, 0], [1, 0]], [4, 4])
