@@ -56,7 +56,7 @@ def batches(count: int) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
 
 
 def dualflow_step() -> Train:
-    """A training step with an open length."""
+    """A training step with a dynamic length."""
     import dualflow as df
 
     inputs, states, output = variables = [df.Variable(w) for w in weights()]

@@ -16,7 +16,7 @@ from dualflow.function.concrete import ConcreteFunction
 
 MAX_TRACES: Final = 256
 MAX_GUARDED_TRACES: Final = 8
-"""The number of traces with the same dynamic sizes, which differ in their guards; later ones have none."""
+"""The number of traces with the same dynamic sizes and different guards; later ones have static sizes."""
 
 
 class CacheInfo(NamedTuple):

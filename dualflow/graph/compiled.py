@@ -165,7 +165,7 @@ class TimedKind(StrEnum):
     HOST = "host"
     """An op that runs through NumPy or in Python."""
     NATIVE = "native"
-    """Machine code that is not divided: conditionals and loops with their bodies, or a whole program."""
+    """Machine code that is not divided: a conditional, a loop, concurrent calls, or all calls."""
 
 
 class StepTime(NamedTuple):

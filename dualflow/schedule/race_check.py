@@ -48,8 +48,9 @@ def _check(region: RunTasks, workspace: int) -> None:
         if earlier[j] >> i & 1:
             continue
         for a, b in itertools.product(one, other):
-            meet = at_least(b.last, a.first) and at_least(a.last, b.first)
-            if meet and a.buffer == b.buffer and (a.writes or b.writes):
+            if a.buffer != b.buffer or not (a.writes or b.writes):
+                continue
+            if at_least(b.last, a.first) and at_least(a.last, b.first):
                 raise InternalError(
                     f"{a.node.op.name} and {b.node.op.name} may run at the same time, but both access buffer "
                     f"{a.buffer} from byte {a.first} and {b.first} on. Report this; "

@@ -78,7 +78,9 @@ class TimedExecutable(Executable):
         for step in steps:
             table[head + LINK], table[step + LINK] = step - head, 0
             record, seconds = self._records[step], max(0.0, enter() - overhead)
-            if record.kind not in (StepKind.STOP, StepKind.NOTE):
+            if record.kind is StepKind.TASKS:  # calls of several ops at the same time
+                self._add(TimedKind.NATIVE, None, seconds)
+            elif record.kind not in (StepKind.STOP, StepKind.NOTE):
                 self._add(_kind_of(record.node, record.kind), record.node, seconds)
 
     def _add(self, kind: TimedKind, node: Node | None, seconds: float) -> None:

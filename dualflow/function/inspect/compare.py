@@ -17,7 +17,7 @@ from dualflow.function.inspect.measure import CountingEngine, best_times, peak_b
 from dualflow.function.inspect.pass_graphs import graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
-from dualflow.graph.origin import file_label
+from dualflow.graph.origin import line_label
 from dualflow.graph.passes import optimise
 
 _COST_RUNS = 3
@@ -132,7 +132,7 @@ def _fused(kernel: KernelReport) -> Fused:
     origins = [
         origin for node in nodes for origin in (node.origin, *node.merged_origins) if origin is not None
     ]
-    lines = dict.fromkeys(f"{file_label(o.file)}:{o.line}" for o in sorted(set(origins)))
+    lines = dict.fromkeys(map(line_label, sorted(set(origins))))
     return Fused(kernel.name, tuple(node.op.name for node in nodes), tuple(lines))
 
 

@@ -136,8 +136,14 @@ def timelines(call: Inspected, compiled: CompiledGraph, eager_seconds: float) ->
         eager_steps(call, eager_seconds),
         graph_steps(call, compiled),
         eager_memory(call),
-        graph_memory(compiled.backend.footprint(compiled.optimised)) if planned else (),
+        graph_memory(_footprint(compiled)) if planned else (),
     )
+
+
+def _footprint(compiled: CompiledGraph) -> Footprint:
+    """The memory of a call: with a budget the steps run in order."""
+    in_order = compiled.options.memory_budget is not None
+    return compiled.backend.footprint(compiled.optimised, in_order=in_order)
 
 
 def eager_steps(call: Inspected, unrecorded: float) -> tuple[TimelineStep, ...]:

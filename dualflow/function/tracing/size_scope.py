@@ -1,6 +1,6 @@
 """The guards of a trace: decisions of Python code about dynamic sizes of the trace.
 
-The sizes in which calls differ are dynamic in the trace of a function, and Python code reads them as
+Sizes that differ between calls are dynamic in a trace. Python code reads them as
 :class:`~dualflow.function.tracing.guarded_size.GuardedSize`: numbers that have the value of the call that is
 traced. Where Python compares such a number or needs it as an int, the outcome is part of the trace. So the
 scope of the trace records a guard: the comparison, its outcome, and the line. The trace serves the calls for

@@ -18,9 +18,11 @@ from dualflow.backends.llvm.backend import compile_stats
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import StepKind
+from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.core.errors import InternalError
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.graph.capabilities import Capabilities
+from dualflow.graph.compiled import TimedKind
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
@@ -41,13 +43,18 @@ def normal(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng([seed, *shape]).normal(size=shape).astype(np.float32)
 
 
-def built(function: Callable[..., Any], *specs: df.TensorSpec, concurrent_calls: int = 4) -> Executable:
+def built(
+    function: Callable[..., Any],
+    *specs: df.TensorSpec,
+    concurrent_calls: int = 4,
+    build: type[Executable] = Executable,
+) -> Any:
     """The program of a function in which even small calls run concurrently."""
     options = CompileOptions(
         cost_model=SLOW, capabilities=Capabilities(concurrent_calls=concurrent_calls), checking=True
     )
     graph = df.function(function).get_concrete_function(*specs).graph
-    return Executable(optimise(graph, options), options)
+    return build(optimise(graph, options), options)
 
 
 def regions(executable: Executable) -> list[RunTasks]:
@@ -119,6 +126,12 @@ def test_numpy_calls_and_loops_are_between_regions() -> None:
     executable = built(around, SPEC)
     assert len(regions(executable)) == 2
     assert len(executable.program.parts) == 3
+
+
+def test_the_time_of_a_region_is_that_of_no_single_op() -> None:
+    timed = built(lambda x: (x @ x, df.transpose(x) @ x), SPEC, build=TimedExecutable)
+    timed.run([normal(SIZE, SIZE)])
+    assert [(step.kind, step.node) for step in timed.times] == [(TimedKind.NATIVE, None)]
 
 
 def test_the_body_of_a_loop_has_regions() -> None:
