@@ -132,6 +132,7 @@ LATE = {
     "keras_dualflow.replicas": "only strategies with several replicas need it",
     "keras_dualflow.hook": "only a Keras that runs on this backend needs it",
     "dualflow.ops.segments": "only a variable's scattered products, maxima and minima need it",
+    "dualflow.ops.sparse.indexed_slices": "only a variable's slices need it",
     "dualflow.random": "only keras.utils.set_random_seed needs it",
     "dualflow.summary": "only Keras's callback TensorBoard needs it",
     "dataclasses": "1 ms: only dataclasses of the caller's, and errors about dualflow's own, need it",
