@@ -96,7 +96,7 @@ def _name_results(writer: GraphWriter, graph: Graph, names: Sequence[str]) -> li
     scope, renamed = writer.scope, dict[str, str]()
     scope.label = ("", "")
     for value, name in zip(graph.results, names, strict=True):
-        operand = scope.checked(writer.operand(value))
+        operand = scope.after_checks(writer.operand(value))
         if not scope.computes(operand) or operand.name in renamed:
             operand = scope.add("Identity", operand)
         renamed[operand.name] = name

@@ -99,7 +99,7 @@ class OnnxScope:
         """Whether a node of this scope computes ``operand``."""
         return operand.name in self._computed
 
-    def nodes_of(
+    def add_node(
         self,
         op_type: str,
         inputs: Sequence[Operand | None],
@@ -140,10 +140,10 @@ class OnnxScope:
         """Add a node with one result, of ``dtype`` or by default the dtype of the first input."""
         first = inputs[0] if inputs else None
         result = dtype if dtype is not None else first.dtype if first is not None else INT64
-        (operand,) = self.nodes_of(op_type, inputs, [result], [name] if name else (), **attrs)
+        (operand,) = self.add_node(op_type, inputs, [result], [name] if name else (), **attrs)
         return operand
 
-    def compute(
+    def add_with_casts(
         self,
         op_type: str,
         *inputs: Operand,
@@ -187,11 +187,11 @@ class OnnxScope:
 
     def require(self, ok: Operand, message: str) -> None:
         """Make the graph fail with ``message`` unless all elements of ``ok``, bools, are true."""
-        everywhere = self.compute("ReduceMin", ok, keepdims=0)
+        everywhere = self.add_with_casts("ReduceMin", ok, keepdims=0)
         self.checks.append((everywhere, message))
 
-    def checked(self, x: Operand) -> Operand:
-        """``x``, which the runtime computes only if the checks hold.
+    def after_checks(self, x: Operand) -> Operand:
+        """``x`` after the checks: the runtime computes it only if they hold.
 
         ONNX has no op that raises an error. A Gather raises one for an index outside of its axis, here 1 for
         a check that fails; the node's name, which the runtime's error has, is the message.
