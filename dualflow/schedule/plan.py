@@ -286,7 +286,7 @@ class _Scope:
         self.steps = [self.steps[i] for i in order]
 
     def _access(self, step: StridedNode) -> StepAccess:
-        """What a step accesses: the numbers of inputs, and other values, which have storage of their own."""
+        """The storage that a step reads and writes: the numbers of inputs, or the values themselves."""
         outputs = [self._storage(v) for v in step.node.outputs]
         return StepAccess(
             tuple([self._storage(v) for v in step.inputs]),
@@ -356,7 +356,7 @@ class _Scope:
         return list(reads.items())
 
     def inner(self) -> list[tuple[int, int]]:
-        """The steps with bodies, and the bytes of the memory block that the bodies of each share."""
+        """For each step with bodies its number, and the bytes of the block that its bodies share."""
         return [
             (at, functools.reduce(largest, (b.arena_bytes for b in self.bodies[step]), 0))
             for at, step in enumerate(self.steps)
