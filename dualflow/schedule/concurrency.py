@@ -119,7 +119,7 @@ class Region(NamedTuple):
         return range(self.tasks[0].steps.start, self.tasks[-1].steps.stop)
 
     def predecessor_masks(self) -> list[int]:
-        """For each task a mask of the tasks that end before it begins, and itself: bit ``j`` is task ``j``."""
+        """For each task a mask of itself and the tasks that end before it begins: bit ``j`` is task ``j``."""
         masks: list[int] = []
         for number, task in enumerate(self.tasks):
             mask = 1 << number

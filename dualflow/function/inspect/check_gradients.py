@@ -50,8 +50,8 @@ def check_gradients(
     differentiable at ``args``.
 
     Args:
-        f: a plain function or a ``df.function`` of tensors or structures of them, which returns floats or complex numbers. It runs
-            about ten times, and must return the same values each time.
+        f: a plain function or a ``df.function`` of tensors or structures of them, which returns floats
+            or complex numbers. It runs about ten times, and must return the same values each time.
         args: the arguments; derivatives are checked for the floats and complex numbers among them.
         order: 2 also checks the second derivatives, as derivatives of the first.
         modes: "fwd" (``ForwardAccumulator``), "rev" (``GradientTape``) or both.
