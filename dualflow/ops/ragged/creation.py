@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _like() -> RaggedTensor:
-    """A ragged tensor without rows, whose class and dtype of row splits others take."""
+def _default_template() -> RaggedTensor:
+    """A ragged tensor without rows: it gives others their class, and the dtype of their row splits."""
     return RaggedTensor.from_row_splits(convert_to_tensor([0.0])[:0], [0], validate=False)
 
 
@@ -221,8 +221,8 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
         return stack_tensors(tensors, at)
     rank = len(tensors[0].shape) - 1
     if not rank:  # rows of vectors are no rows of rows yet
-        return stacked(tensors, at, _like())
-    return stacked([as_ragged(x, _like(), rank) for x in tensors], at, _like())
+        return stacked(tensors, at, _default_template())
+    return stacked([as_ragged(x, _default_template(), rank) for x in tensors], at, _default_template())
 
 
 @entry
@@ -256,8 +256,8 @@ def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) ->
         )
     if rank == 1:
         return masked_rows(x, chosen)
-    like = next((t for t in (x, chosen) if isinstance(t, RaggedRows)), _like())
-    return masked_values(as_ragged(x, like, rank - 1), as_ragged(chosen, like, rank - 1))
+    template = next((t for t in (x, chosen) if isinstance(t, RaggedRows)), _default_template())
+    return masked_values(as_ragged(x, template, rank - 1), as_ragged(chosen, template, rank - 1))
 
 
 @entry

@@ -35,8 +35,8 @@ class RaggedRows(AbstractComposite):
     _row_splits: Any
     _uniform_row_length: int | None
 
-    def like(self, values: object, row_splits: object, uniform_row_length: int | None = None) -> Self:
-        """A ragged tensor of other parts, which fit."""
+    def with_parts(self, values: object, row_splits: object, uniform_row_length: int | None = None) -> Self:
+        """A ragged tensor of these parts, with the class of this one; they are not checked."""
         return from_parts(values, row_splits, uniform_row_length)
 
     # Parts
@@ -110,7 +110,7 @@ class RaggedRows(AbstractComposite):
                 f"{self._values.shape[0]} values of rows can't be replaced by values of shape "
                 f"{values.shape}; give as many."
             )
-        return self.like(values, self._row_splits, self._uniform_row_length)
+        return self.with_parts(values, self._row_splits, self._uniform_row_length)
 
     def with_flat_values(self, new_values: TensorLike) -> Self:
         """The ragged tensor with other innermost values in the same rows.
@@ -138,7 +138,7 @@ class RaggedRows(AbstractComposite):
         values = self._values
         if isinstance(values, RaggedRows):
             values = values.with_row_splits_dtype(target)
-        return self.like(values, cast(self._row_splits, target), self._uniform_row_length)
+        return self.with_parts(values, cast(self._row_splits, target), self._uniform_row_length)
 
     # Partitions
 
