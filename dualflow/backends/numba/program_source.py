@@ -87,7 +87,7 @@ class ProgramSource(CallWriter):
         parallel_kernels: the names of those whose range threads share.
         functions: the compiled branches and loops, in the order of their calls.
         checks: the checks, by the number with which the program calls ``fail``, from 1 on.
-        host_calls: the statements that run as their op's NumPy kernel, in the order of ``host0``, ``host1``, ...
+        host_calls: the statements that run as their op's NumPy kernel: ``host0``, ``host1``, ...
         marked_loops: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
         fallbacks: the reasons why branches and loops are not compiled.
     """
@@ -278,7 +278,7 @@ class ProgramSource(CallWriter):
         self._host(statement, becomes_buffer=True)
 
     def _host(self, call: Statement, *, becomes_buffer: bool) -> None:
-        """Write a call of the op's NumPy kernel on views of buffers; with ``becomes_buffer``, results replace buffers."""
+        """Write a call of the op's NumPy kernel; with ``becomes_buffer`` its results replace buffers."""
         number, names = len(self.host_calls), self.context.names
         self.host_calls.append(call)
         arguments = [
