@@ -225,7 +225,7 @@ def register(op: Op) -> Op:
 
 
 def agreed(*values: Any) -> tuple[Tensor, ...]:
-    """The values as tensors of one dtype, to which Python's and NumPy's values adapt."""
+    """The values as tensors of their common dtype; Python's and NumPy's values are weakly typed."""
     return _prepare(Promotion.TOGETHER, values, dispatch.current())
 
 
