@@ -66,29 +66,29 @@ class ColumnWriter(KernelWriter):
         return self._launch_of((*before, chunks), by.number, dtypes, join, by.width)
 
     def _rows_of_columns(
-        self, loop_id: int, ends: tuple[Bound, Bound], by: ColumnChunks
+        self, loop: int, ends: tuple[Bound, Bound], by: ColumnChunks
     ) -> tuple[KernelStatement, ...]:
-        """Reduction loop ``loop_id`` and those inside it, around a loop over the columns."""
+        """Reduction loop ``loop`` and those inside it, around a loop over the columns."""
 
         def inside() -> tuple[KernelStatement, ...]:
-            if loop_id + 1 < by.inner:
-                return self._rows_of_columns(loop_id + 1, (End.ZERO, self._extent(loop_id + 1)), by)
+            if loop + 1 < by.inner:
+                return self._rows_of_columns(loop + 1, (End.ZERO, self._extent(loop + 1)), by)
             return self._each_column(0, lambda: self._column(by, (End.ZERO, self._extent(by.inner))))
 
-        return (self._loop(loop_id, *ends, inside),)
+        return (self._loop(loop, *ends, inside),)
 
     def _each_column(
-        self, loop_id: int, inside: Callable[[], Iterable[KernelStatement]]
+        self, loop: int, inside: Callable[[], Iterable[KernelStatement]]
     ) -> tuple[KernelStatement, ...]:
-        """``inside`` for each iteration of the parallel loops from ``loop_id`` on."""
-        if loop_id == self.nest.num_parallel:
+        """``inside`` for each iteration of the parallel loops from ``loop`` on."""
+        if loop == self.nest.num_parallel:
             return tuple(inside())
         return (
             self._loop(
-                loop_id,
+                loop,
                 End.ZERO,
-                self._extent(loop_id),
-                lambda: (*self._steps_at(loop_id + 1), *self._each_column(loop_id + 1, inside)),
+                self._extent(loop),
+                lambda: (*self._steps_at(loop + 1), *self._each_column(loop + 1, inside)),
             ),
         )
 

@@ -120,37 +120,30 @@ class KernelWriter:
     # Loops
 
     def _parallel(
-        self, loop_id: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
+        self, loop: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
     ) -> tuple[KernelStatement, ...]:
-        """The parallel loops from ``loop_id`` inwards."""
-        if loop_id == self.nest.num_parallel:
+        """The parallel loops from ``loop`` inwards."""
+        if loop == self.nest.num_parallel:
             return tuple((inside or self._stages)())
-        if self._by_vectors and loop_id == self.nest.vector:
-            return self._vectors(loop_id)
-        begin, end = (End.LOW, End.HIGH) if loop_id == 0 else (End.ZERO, self._extent(loop_id))
-        return (
-            self._loop(
-                loop_id,
-                begin,
-                end,
-                lambda: (*self._steps_at(loop_id + 1), *self._parallel(loop_id + 1, inside)),
-            ),
-        )
+        if self._by_vectors and loop == self.nest.vector:
+            return self._vectors(loop)
+        begin, end = (End.LOW, End.HIGH) if loop == 0 else (End.ZERO, self._extent(loop))
+        inner = loop + 1
+        body = self._loop(loop, begin, end, lambda: (*self._steps_at(inner), *self._parallel(inner, inside)))
+        return (body,)
 
     @property
     def _by_vectors(self) -> bool:
         """Whether scratch memory is allocated for each vector of a parallel lane loop."""
         return bool(self.nest.scratch_values) and not self.nest.has_scratch_per_iteration
 
-    def _vectors(self, loop_id: int) -> tuple[KernelStatement, ...]:
+    def _vectors(self, loop: int) -> tuple[KernelStatement, ...]:
         """The parallel lane loop, in blocks of one vector."""
         edges = self._vector_edge(False), self._vector_edge(True)
-        body = (
-            self._loop(loop_id, *edges, lambda: (*self._steps_at(loop_id + 1), *self._parallel(loop_id + 1))),
-        )
-        if loop_id == 0:
-            return (Chunks(loop_id, self._lanes(), self._extent(loop_id), body),)
-        return (Blocks(loop_id, 0, End.ZERO, self._extent(loop_id), self._lanes(), body),)
+        body = (self._loop(loop, *edges, lambda: (*self._steps_at(loop + 1), *self._parallel(loop + 1))),)
+        if loop == 0:
+            return (Chunks(loop, self._lanes(), self._extent(loop), body),)
+        return (Blocks(loop, 0, End.ZERO, self._extent(loop), self._lanes(), body),)
 
     def _vector_edge(self, end: bool) -> Edge:
         vector = self.nest.vector
@@ -160,12 +153,12 @@ class KernelWriter:
     def _lanes(self) -> LaunchParameter:
         return self.arguments.parameter("lanes", self.lanes)
 
-    def _loop(self, loop_id: LoopId, begin: Bound, end: Bound, body: Any) -> For:
+    def _loop(self, loop: LoopId, begin: Bound, end: Bound, body: Any) -> For:
         outer_env = dict(self.env)
-        kind = LoopKind.LANES if loop_id == self.nest.vector else LoopKind.SERIAL
-        loop = For(loop_id, begin, end, kind, tuple(body()))
+        kind = LoopKind.LANES if loop == self.nest.vector else LoopKind.SERIAL
+        statement = For(loop, begin, end, kind, tuple(body()))
         self.env = outer_env
-        return loop
+        return statement
 
     def _extent(self, loop: int) -> LaunchParameter:
         return self.arguments.parameter(("extent", loop), self.nest.loops[loop].extent)
@@ -185,37 +178,35 @@ class KernelWriter:
             yield from self._finalize(stage, accumulators)
 
     def _reduction(
-        self, loop_id: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
+        self, loop: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
     ) -> tuple[KernelStatement, ...]:
-        """Reduction loop ``loop_id``, and those inside it, of one stage."""
+        """Reduction loop ``loop``, and those inside it, of one stage."""
         nest, iteration = self.nest, stage_steps(self.nest, stage)
-        innermost = loop_id + 1 == len(nest.loops)
+        innermost = loop + 1 == len(nest.loops)
 
         def inside(accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
             unused = iter(accumulators)
             for step in iteration:
                 if innermost and step.reduces:
                     yield from self._update(step, next(unused))
-                elif step.depth == loop_id + 1:
+                elif step.depth == loop + 1:
                     yield from self._step(step, stage)
             if innermost:
                 inner = [s for s in nest.stores if s.depth > nest.num_parallel and s.stage == stage]
                 yield from self._stores(inner)
             else:
-                yield from self._reduction(
-                    loop_id + 1, End.ZERO, self._extent(loop_id + 1), stage, accumulators
-                )
+                yield from self._reduction(loop + 1, End.ZERO, self._extent(loop + 1), stage, accumulators)
 
         def one_loop(
             begin: Bound, end: Bound, accumulators: Sequence[Accumulator]
         ) -> tuple[KernelStatement, ...]:
-            return (self._loop(loop_id, begin, end, lambda: inside(accumulators)),)
+            return (self._loop(loop, begin, end, lambda: inside(accumulators)),)
 
-        return self._by_blocks(loop_id, begin, end, stage, accumulators, one_loop)
+        return self._by_blocks(loop, begin, end, stage, accumulators, one_loop)
 
     def _by_blocks(
         self,
-        loop_id: LoopId,
+        loop: LoopId,
         begin: Bound,
         end: Bound,
         stage: int,
@@ -223,7 +214,7 @@ class KernelWriter:
         write_loop: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[KernelStatement, ...]],
         level: int = 0,
     ) -> tuple[KernelStatement, ...]:
-        """Reduction loop ``loop_id`` between two bounds, with an accumulator for each block of a long loop.
+        """Reduction loop ``loop`` between two bounds, with an accumulator for each block of a long loop.
 
         For a loop with two levels of blocks, the statements are::
 
@@ -236,7 +227,7 @@ class KernelWriter:
                 ReduceCombine accumulators, a0
 
         Args:
-            loop_id: the loop.
+            loop: the loop.
             begin: its lower bound.
             end: its upper bound.
             stage: the stage whose reductions run.
@@ -244,22 +235,16 @@ class KernelWriter:
             write_loop: returns the loop between two bounds, which updates the accumulators that it is passed.
             level: the level of blocks to write; the levels before it are around the result.
         """
-        reductions, sizes = self._reductions(stage), self.blocks.get(loop_id, ())
+        reductions, sizes = self._reductions(stage), self.blocks.get(loop, ())
         if level == len(sizes) or not any(map(rounds, reductions)):
             return write_loop(begin, end, accumulators)
         part = [self._accumulator(s) for s in reductions]
         inner = self._by_blocks(
-            loop_id,
-            Edge(loop_id, level, False),
-            Edge(loop_id, level, True),
-            stage,
-            part,
-            write_loop,
-            level + 1,
+            loop, Edge(loop, level, False), Edge(loop, level, True), stage, part, write_loop, level + 1
         )
         combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, part, strict=True)]
-        size = self.arguments.parameter(("block", loop_id, level), sizes[level])
-        return (Blocks(loop_id, level, begin, end, size, (*self._inits(stage, part), *inner, *combined)),)
+        size = self.arguments.parameter(("block", loop, level), sizes[level])
+        return (Blocks(loop, level, begin, end, size, (*self._inits(stage, part), *inner, *combined)),)
 
     # Reductions
 

@@ -171,8 +171,8 @@ class SymInt(_Size):
         return not _decided_less(self, other) if _is_size(other) else NotImplemented
 
     def __bool__(self) -> bool:
-        least, upper = bounds(self)
-        if (least is not None and least > 0) or (upper is not None and upper < 0):
+        lower, upper = bounds(self)
+        if (lower is not None and lower > 0) or (upper is not None and upper < 0):
             return True
         decisions = SIZE_DECISIONS.get()
         return self._undecided() if decisions is None else not decisions.equal(self, 0)
@@ -281,8 +281,8 @@ def may_be_negative(value: int) -> bool:
     """Whether ``value`` may be less than 0 in some run."""
     if type(value) is int:
         return value < 0
-    least, _ = bounds(value)
-    return least is None or least < 0
+    lower, _ = bounds(value)
+    return lower is None or lower < 0
 
 
 def bounds(value: int) -> Bounds:

@@ -195,13 +195,13 @@ def _bind_size(w: GraphWriter, node: Node) -> list[Operand]:
     assert variable is not None, "a bound size is a size variable"
     if node.inputs:
         flat = w.scope.add("Reshape", w.operand(node.inputs[0]), w.scope.ints(-1))
-        number = w.scope.cast(w.scope.add("Gather", flat, w.scope.ints(attrs["index"]), axis=0), INT64)
+        size = w.scope.cast(w.scope.add("Gather", flat, w.scope.ints(attrs["index"]), axis=0), INT64)
     else:
-        number = w.sizes.as_vector(attrs["value"])
-    w.sizes.bind(variable, number)
+        size = w.sizes.as_vector(attrs["value"])
+    w.sizes.bind(variable, size)
     if attrs["least"] is not None:
-        least = w.scope.ints(attrs["least"])
-        ok = w.scope.add("GreaterOrEqual", number, least, dtype=bool_)
+        minimum = w.scope.ints(attrs["least"])
+        ok = w.scope.add("GreaterOrEqual", size, minimum, dtype=bool_)
         w.scope.require(ok, f"{attrs['needed_by']}: a size is negative")
     return []
 

@@ -144,12 +144,14 @@ def _repeated_indices(w: GraphWriter, node: Node) -> Operand:
     (counts,) = w.operands(node)
     flat = w.scope.add("Reshape", counts, w.scope.ints(-1))
     if not counts.dtype.is_bool:
-        numbers = w.scope.cast(flat, INT64)
-        most = w.scope.add("ReduceMax", w.scope.add("Concat", numbers, w.scope.ints(0), axis=0), keepdims=0)
+        counts_int64 = w.scope.cast(flat, INT64)
+        largest = w.scope.add(
+            "ReduceMax", w.scope.add("Concat", counts_int64, w.scope.ints(0), axis=0), keepdims=0
+        )
         zero, one = w.scope.constant(0, INT64), w.scope.constant(1, INT64)
-        repetitions = w.scope.add("Range", zero, most, one)
+        repetitions = w.scope.add("Range", zero, largest, one)
         flat = w.scope.add(
-            "Less", repetitions, w.scope.add("Unsqueeze", numbers, w.scope.ints(1)), dtype=bool_
+            "Less", repetitions, w.scope.add("Unsqueeze", counts_int64, w.scope.ints(1)), dtype=bool_
         )
     true_indices = w.scope.add("NonZero", flat, dtype=INT64)
     return w.scope.add("Gather", true_indices, w.scope.constant(0, INT64), axis=0)

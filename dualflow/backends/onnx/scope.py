@@ -160,11 +160,11 @@ class OnnxScope:
             dtype: the dtype of the result; None for that of ``inputs``.
             attrs: the attributes of the node.
         """
-        own = inputs[0].dtype
-        wide = runtime_dtype(op_type, own)
-        operands = [self.cast(x, wide) for x in inputs]
-        result = self.add(op_type, *operands, *others, dtype=dtype or wide, **attrs)
-        return result if dtype is not None else self.cast(result, own)
+        dtype_of_inputs = inputs[0].dtype
+        computed_dtype = runtime_dtype(op_type, dtype_of_inputs)
+        operands = [self.cast(x, computed_dtype) for x in inputs]
+        result = self.add(op_type, *operands, *others, dtype=dtype or computed_dtype, **attrs)
+        return result if dtype is not None else self.cast(result, dtype_of_inputs)
 
     def cast(self, x: Operand, dtype: DType) -> Operand:
         """``x`` in another dtype."""
@@ -180,10 +180,16 @@ class OnnxScope:
 
     def where(self, condition: Operand, x: Operand, y: Operand) -> Operand:
         """``x`` where the condition holds, ``y`` elsewhere."""
-        own = x.dtype
-        wide = runtime_dtype("Where", own)
-        chosen = self.add("Where", condition, self.cast(x, wide), self.cast(y, wide), dtype=wide)
-        return self.cast(chosen, own)
+        dtype = x.dtype
+        computed_dtype = runtime_dtype("Where", dtype)
+        selected = self.add(
+            "Where",
+            condition,
+            self.cast(x, computed_dtype),
+            self.cast(y, computed_dtype),
+            dtype=computed_dtype,
+        )
+        return self.cast(selected, dtype)
 
     def require(self, ok: Operand, message: str) -> None:
         """Make the graph fail with ``message`` unless all elements of ``ok``, bools, are true."""

@@ -124,8 +124,8 @@ class _Maths:
         return self._emit(op_type, x, y, dtype=bool_)
 
     def _where(self, condition: Operand, x: Any, y: Any) -> _Node:
-        chosen = self.scope.where(condition, _operand(self.scope, x), _operand(self.scope, y))
-        return _Node(self.scope, chosen)
+        selected = self.scope.where(condition, _operand(self.scope, x), _operand(self.scope, y))
+        return _Node(self.scope, selected)
 
     def quotient(self, x: Any, y: Any) -> _Node:
         divisor = self._divisor(y)

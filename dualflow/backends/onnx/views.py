@@ -108,10 +108,12 @@ def _windows(w: GraphWriter, node: Node) -> Operand:
     counts, x = sizes_of(node.output)[1 : 1 + axes], w.operand(node.inputs[0])
     for i in reversed(range(axes)):
         stride, dilation = node.attrs["strides"][i], node.attrs["dilations"][i]
-        first = w.scope.add("Mul", w.arange(counts[i]), w.scope.constant(stride, INT64))
-        inner = w.scope.shared.constant(np.arange(lengths[i]) * dilation)
-        places = w.scope.add("Add", w.scope.add("Unsqueeze", first, w.scope.ints(1)), inner)
-        x = w.scope.add("Gather", x, places, axis=1 + i)
+        window_starts = w.scope.add("Mul", w.arange(counts[i]), w.scope.constant(stride, INT64))
+        element_offsets = w.scope.shared.constant(np.arange(lengths[i]) * dilation)
+        positions = w.scope.add(
+            "Add", w.scope.add("Unsqueeze", window_starts, w.scope.ints(1)), element_offsets
+        )
+        x = w.scope.add("Gather", x, positions, axis=1 + i)
     order = (0, *range(1, 2 * axes, 2), *range(2, 2 * axes + 1, 2), 2 * axes + 1)
     return w.transposed(x, order)
 

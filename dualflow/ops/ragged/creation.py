@@ -245,19 +245,19 @@ def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) ->
     <tf.RaggedTensor [[1, 3], []]>
     """
     x = data if isinstance(data, RaggedRows) else convert_to_tensor(data)
-    chosen = mask if isinstance(mask, RaggedRows) else convert_to_tensor(mask)
-    if not chosen.dtype.is_bool:
-        raise DTypeError(f"a mask is of bools, not {chosen.dtype.name}; write a comparison such as x > 0.")
-    rank = len(chosen.shape)
+    bools = mask if isinstance(mask, RaggedRows) else convert_to_tensor(mask)
+    if not bools.dtype.is_bool:
+        raise DTypeError(f"a mask is of bools, not {bools.dtype.name}; write a comparison such as x > 0.")
+    rank = len(bools.shape)
     if not rank or rank > len(x.shape):
         raise InvalidArgumentError(
-            f"a mask of shape {chosen.shape} does not fit the first axes of shape {x.shape}; their sizes "
+            f"a mask of shape {bools.shape} does not fit the first axes of shape {x.shape}; their sizes "
             "must be equal."
         )
     if rank == 1:
-        return masked_rows(x, chosen)
-    template = next((t for t in (x, chosen) if isinstance(t, RaggedRows)), _default_template())
-    return masked_values(as_ragged(x, template, rank - 1), as_ragged(chosen, template, rank - 1))
+        return masked_rows(x, bools)
+    template = next((t for t in (x, bools) if isinstance(t, RaggedRows)), _default_template())
+    return masked_values(as_ragged(x, template, rank - 1), as_ragged(bools, template, rank - 1))
 
 
 @entry

@@ -93,9 +93,9 @@ def _side_by_side(tensors: Sequence[RaggedRows]) -> Any:
     """Row i is row i of the first, then row i of the second, and so on."""
     first, count = tensors[0], len(tensors)
     rows = _equal_numbers_of_rows(tensors)
-    together = _one_after_the_other(tensors)
+    one_after_the_other = _one_after_the_other(tensors)
     order = reshape(transpose(reshape(count_up(rows * count), [count, rows])), [-1])
-    interleaved = take_rows(together, order)
+    interleaved = take_rows(one_after_the_other, order)
     splits = interleaved.row_splits[::count]
     return first.with_parts(interleaved.values, splits)
 

@@ -180,8 +180,10 @@ def _gather_in_rows(params: Any, indices: Any) -> Any:
     fits = equal(params.nrows(), cast(indices.nrows(), params.row_splits.dtype))
     starts = required(params.row_starts(), fits, "gather with batch_dims=1 takes as many rows of both.")
     starts = gather(starts, indices.value_rowids())
-    at = cast(indices.values, starts.dtype) + starts
-    return indices.with_parts(take_rows(params.values, at), indices.row_splits, indices._uniform_row_length)
+    positions = cast(indices.values, starts.dtype) + starts
+    return indices.with_parts(
+        take_rows(params.values, positions), indices.row_splits, indices._uniform_row_length
+    )
 
 
 @rule_for(shapes.size)
