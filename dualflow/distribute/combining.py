@@ -39,7 +39,7 @@ def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, buc
     tensors = [convert_to_tensor(own_value(x)) for x in leaves]
     sums = sums_over([reduce_sum(x, axis) for x in tensors], group, bucket_bytes)
     if op is ReduceOp.MEAN:
-        counts = sums_over([cast(size_along(x, axis), int64) for x in tensors], group, bucket_bytes)
+        counts = sums_over([cast(shape(x)[axis], int64) for x in tensors], group, bucket_bytes)
         sums = [cast(s / cast(n, s.dtype), s.dtype) for s, n in zip(sums, counts, strict=True)]
     return unflatten(structure, sums)
 
@@ -47,11 +47,6 @@ def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, buc
 def gathered(value: Any, axis: int, group: ReplicaGroup) -> Any:
     """A structure of tensors, concatenated with those of the other replicas along ``axis``."""
     return _mapped(lambda x: _gathered(convert_to_tensor(x), axis, group), value)
-
-
-def size_along(x: Any, axis: int) -> Any:
-    """The size of ``x`` along ``axis``, a scalar tensor."""
-    return shape(x)[axis]
 
 
 def _gathered(x: Any, axis: int, group: ReplicaGroup) -> Any:
