@@ -18,7 +18,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """What a worker's monitor reports, several times a second.
+    """The report that a worker's monitor sends several times a second.
 
     Attributes:
         rank: the worker.

@@ -70,7 +70,7 @@ _CONCURRENT = frozenset(
 
 
 class StepAccess(NamedTuple):
-    """What a step reads and writes.
+    """The storage that a step reads and writes.
 
     Attributes:
         reads, writes: the keys of the storage.

@@ -44,7 +44,7 @@ OUT_OF_RANGE: Final = (
 
 
 class LoopKind(Enum):
-    """How a loop may run.
+    """The ways in which the iterations of a loop may run.
 
     Attributes:
         SERIAL: one iteration at a time.

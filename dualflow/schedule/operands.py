@@ -44,7 +44,7 @@ class StridedNode(NamedTuple):
 
 
 class CallKind(StrEnum):
-    """What runs a node: a kernel, a matrix product, a copy of memory, a host call or another call."""
+    """The kind of call that runs a node: a kernel, a matrix product, a copy of memory, a host call, ..."""
 
     KERNEL = "kernel"
     """A loop nest."""
@@ -77,7 +77,7 @@ class CallKind(StrEnum):
 
 
 def kind_of(node: Node) -> CallKind:
-    """What runs ``node``; see :class:`CallKind`."""
+    """The kind of call that runs ``node``; see :class:`CallKind`."""
     kind, dtype = node.op.kind, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return CallKind.KERNEL

@@ -62,7 +62,7 @@ class NumbaExecutable:
 
     @property
     def parts(self) -> tuple[PartReport, ...]:
-        """How each part of the graph runs."""
+        """A report for each part of the graph: how it runs."""
         source = self.source
         what = count_text(len(source.context.kernels), "kernel")
         if source.functions:

@@ -183,7 +183,7 @@ class _OpRecorder(CountingEngine):
 
 
 def _rule_error(record: Record, rtol: float) -> str:
-    """How an op's gradient differs from the slopes of its kernel; empty if it doesn't or can't be checked."""
+    """The error of an op's gradient, compared with slopes of its kernel, as text; empty if there is none."""
     op, inputs, outputs, attrs = record
     if op.effect is not None or not all(y.dtype.is_inexact for y in outputs):
         return ""

@@ -342,7 +342,7 @@ def _verdict(c: Comparison) -> str:
 
 
 def _modes(parts: tuple[PartReport, ...]) -> str:
-    """How the graph runs: natively, by NumPy or in Python, with reasons."""
+    """The text on how parts of the graph run: natively, by NumPy or in Python, with reasons."""
     modes = ["natively"] if any(p.kind is PartKind.NATIVE for p in parts) else []
     for kind, name in ((PartKind.NUMPY, "NumPy"), (PartKind.PYTHON, "Python")):
         reasons = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind is kind)

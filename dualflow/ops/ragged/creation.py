@@ -317,7 +317,7 @@ def segment_ids_to_row_splits(
     out_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Where the rows of values with these segment ids begin and end.
+    """The row splits of values with these segment ids.
 
     Args:
         segment_ids: the row of each value: integers from 0 in ascending order.

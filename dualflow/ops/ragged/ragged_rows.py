@@ -48,7 +48,7 @@ class RaggedRows(AbstractComposite):
 
     @property
     def row_splits(self) -> Tensor:
-        """Where each row begins in ``values``, and at the end the number of values."""
+        """The index in ``values`` at which each row begins, and at the end the number of values."""
         splits: Tensor = self._row_splits
         return splits
 
@@ -151,12 +151,12 @@ class RaggedRows(AbstractComposite):
         return self._in_dtype(number_of_rows(self._row_splits), out_type)
 
     def row_starts(self) -> Tensor:
-        """Where each row begins in ``values``."""
+        """The index in ``values`` at which each row begins."""
         starts: Tensor = self._row_splits[:-1]
         return starts
 
     def row_limits(self) -> Tensor:
-        """Where each row ends in ``values``."""
+        """The index in ``values`` after the last value of each row."""
         limits: Tensor = self._row_splits[1:]
         return limits
 

@@ -21,7 +21,7 @@ _EVEN: Final = 0x00FF
 
 
 class MultiplyAdd(NamedTuple):
-    """How ``left * right + total`` is computed for elements of A and B.
+    """The computation of ``left * right + total`` for elements of A and B.
 
     Attributes:
         left, right: what is computed once for an element of A, and of B.
