@@ -68,7 +68,7 @@ class SizeFactor(NamedTuple):
 
 
 SizeVariable = SizeFactor
-"""The same type: the name in signatures says that the factor is of kind "variable"."""
+"""The same type, as the name for factors of kind "variable" in signatures."""
 Bounds = tuple[int | None, int | None]
 """The lower and the upper bound of a size; None where there is none."""
 Terms = Mapping[tuple[SizeFactor, ...], int]
