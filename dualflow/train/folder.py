@@ -35,7 +35,7 @@ from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
 from dualflow.train.array_file import ArrayEntry, entries_of, open_arrays, read_array, write_arrays
-from dualflow.train.durable import explaining, make_folder, replace_text, writing_in
+from dualflow.train.durable import file_errors, make_folder, replace_text, writing_in
 from dualflow.train.encoding import Array
 
 INDEX: Final = "objects.json"
@@ -84,7 +84,7 @@ def write_folder(path: Path, arrays: Mapping[str, Array], nodes: Any) -> None:
         PermissionDeniedError: the user may not write there.
         FailedPreconditionError: another system error.
     """
-    with explaining(f"Saving the checkpoint {path}"):
+    with file_errors(f"Saving the checkpoint {path}"):
         make_folder(path)
         older = _file_of(path)
         name = f"arrays-{secrets.token_hex(4)}.safetensors"
@@ -109,7 +109,7 @@ def open_folder(path: Path) -> Folder:
         DataLossError: its index is damaged, or its arrays are missing.
         InvalidArgumentError: it has a later version of the format.
     """
-    tried = None
+    attempted = None
     while True:
         content = _content(path)
         try:
@@ -117,9 +117,9 @@ def open_folder(path: Path) -> Folder:
             size = os.path.getsize(path / content["file"])
             entries = entries_of(content["arrays"], size, lambda what: damaged(path, f"{INDEX} {what}"))
         except FileNotFoundError as error:
-            if tried == content["file"]:
-                raise damaged(path, f"the file {tried} is missing") from error
-            tried = content["file"]  # retry: a writer may have replaced both files
+            if attempted == content["file"]:
+                raise damaged(path, f"the file {attempted} is missing") from error
+            attempted = content["file"]  # retry: a writer may have replaced both files
             continue
         except OSError as error:
             raise damaged(path, f"the file {content['file']} can't be read: {error}") from error
