@@ -18,7 +18,7 @@ from dualflow.numpy.reductions import sum
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.creation import zeros as filled_with_zeros
+from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.positions import range as counted
 from dualflow.ops.selection import where as picked
 from dualflow.ops.static import static_int
@@ -95,7 +95,7 @@ def diag(v: TensorLike, k: int = 0) -> Tensor:
     count = static_int(x.shape[0], "the size of the vector")
     side = count + builtins.abs(k)
     if not count:
-        return filled_with_zeros([side, side], x.dtype)
+        return tensor_zeros([side, side], x.dtype)
     rows = np.arange(side)[:, None]
     columns = np.arange(side)[None, :]
     indices = np.clip(rows + builtins.min(k, 0), 0, count - 1)[:, 0]

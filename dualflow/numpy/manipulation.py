@@ -220,11 +220,11 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     """
     x = tensor(a)
     rank = len(x.shape)
-    where = normalize_axis(axis, rank)
+    positive_axis = normalize_axis(axis, rank)
     to_place = start + rank if start < 0 else start
     if not 0 <= to_place <= rank:
         raise InvalidArgumentError(f"rollaxis's start is in [{-rank}, {rank}], not {start}.")
-    return moveaxis(x, where, to_place - 1 if where < to_place else to_place)
+    return moveaxis(x, positive_axis, to_place - 1 if positive_axis < to_place else to_place)
 
 
 def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:

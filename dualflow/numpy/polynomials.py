@@ -215,11 +215,11 @@ def polyint(p: TensorLike, m: IntLike = 1, k: IntLike | None = None) -> Tensor:
             f"polyint needs one constant of integration for all, or {times} of them, not {len(constants)}."
         )
     for constant in constants[:times]:
-        wide = inexact(x, np.result_type(x.dtype.dtype, np.float64))
+        coefficients = inexact(x, np.result_type(x.dtype.dtype, np.float64))
         x = concat(
             [
-                wide / tensor(np.arange(x.shape[0], 0, -1), wide.dtype),
-                reshape(tensor(constant, wide.dtype), [1]),
+                coefficients / tensor(np.arange(x.shape[0], 0, -1), coefficients.dtype),
+                reshape(tensor(constant, coefficients.dtype), [1]),
             ],
             0,
         )

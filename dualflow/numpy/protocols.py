@@ -29,7 +29,7 @@ from dualflow.ops.tensor import Operators
 _TENSORS: Final = (AbstractTensor, AbstractVariable)
 _ARRAYS: Final = (np.ndarray, np.generic)
 _LISTS: Final = (list, tuple)
-_THEIR_SPACES: Final = {
+_NAMESPACES: Final = {
     "numpy": ("", np),
     "numpy.linalg": ("linalg", np.linalg),
     "numpy.fft": ("fft", np.fft),
@@ -40,12 +40,12 @@ _THEIR_SPACES: Final = {
 def overrides() -> dict[Any, Callable[..., Any]]:
     """For each of NumPy's functions, the one of ``df.numpy`` that replaces it."""
     functions: dict[Any, Callable[..., Any]] = {}
-    for index, theirs in _THEIR_SPACES.values():
-        space: Any = getattr(ours, index) if index else ours
-        for name in space.__all__:
-            function = getattr(theirs, name, None)
+    for index, numpy_namespace in _NAMESPACES.values():
+        namespace: Any = getattr(ours, index) if index else ours
+        for name in namespace.__all__:
+            function = getattr(numpy_namespace, name, None)
             if callable(function) and not isinstance(function, type):
-                functions[function] = getattr(space, name)
+                functions[function] = getattr(namespace, name)
     return functions
 
 
@@ -142,16 +142,16 @@ def _is_update_in_place(inputs: tuple[Any, ...], options: dict[str, Any], caller
 
 
 @entry
-def function(function: Any, inputs: tuple[Any, ...], options: dict[str, Any], caller: FrameType) -> Any:
+def function(numpy_function: Any, inputs: tuple[Any, ...], options: dict[str, Any], caller: FrameType) -> Any:
     """The result of a NumPy function of which an argument is, or contains, a tensor.
 
     ``caller`` is the frame that called NumPy.
     """
     if not _is_recorded([inputs, options]):
-        return function(*_as_arrays(inputs), **_as_arrays(options))
-    replacement = overrides().get(function)
+        return numpy_function(*_as_arrays(inputs), **_as_arrays(options))
+    replacement = overrides().get(numpy_function)
     if replacement is None:
-        return _by_numpy(function, function.__name__, caller, inputs, options)
+        return _by_numpy(numpy_function, numpy_function.__name__, caller, inputs, options)
     inputs, options = _without_defaults(inputs, options)
     dtype = _precision([inputs, options])
     if dtype is None or not dtype.is_inexact:
@@ -239,13 +239,13 @@ def _precision(values: Iterable[Any]) -> Any:
     return reduce(promote, dtypes) if dtypes else None
 
 
-_RANKS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+_KIND_ORDER: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 """The kinds of dtypes, from the lowest."""
 
 
 def _as_operand(x: Any, dtype: Any) -> Any:
     """An array as a tensor of ``dtype``, that of the tensors, unless the array's kind is a higher one."""
-    if isinstance(x, _ARRAYS) and _RANKS[as_dtype(x.dtype).kind] <= _RANKS[dtype.kind]:
+    if isinstance(x, _ARRAYS) and _KIND_ORDER[as_dtype(x.dtype).kind] <= _KIND_ORDER[dtype.kind]:
         return operand(x, dtype)
     return x
 

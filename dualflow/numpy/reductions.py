@@ -255,8 +255,8 @@ def _position(a: Any, axis: Any, keepdims: bool, *, largest: bool) -> Tensor:
     if axis is not None and not x.shape:
         axes_of(x, axis)
         return position(flat(x), 0, False, largest=largest)
-    where = None if axis is None else normalize_axis(axis, len(x.shape))
-    return position(x, where, keepdims, largest=largest)
+    positive_axis = None if axis is None else normalize_axis(axis, len(x.shape))
+    return position(x, positive_axis, keepdims, largest=largest)
 
 
 def argmin(
