@@ -15,7 +15,6 @@ import dualflow as df
 
 X = np.arange(12.0, dtype=np.float32).reshape(3, 4)
 Invalid, Outside, Wrong = df.errors.InvalidArgumentError, df.errors.OutOfRangeError, df.errors.DTypeError
-MODES = pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
 
 
 @st.composite
@@ -114,34 +113,30 @@ SYMBOLS = [
 ]
 
 
-@MODES
 @pytest.mark.parametrize(("use", "key"), SYMBOLS)
-def test_tensors_pick_as_arrays_do(run, use, key):
+def test_tensors_pick_as_arrays_do(mode, use, key):
     i, j = np.array([2, -3]), np.array([-1, 1])
-    result = run(use)(df.constant(X), df.constant(i), df.constant(j))
+    result = mode(use)(df.constant(X), df.constant(i), df.constant(j))
     np.testing.assert_array_equal(result.numpy(), X[key(i, j)])
 
 
-@MODES
-def test_a_list_picks_rows_as_an_array_does(run):
+def test_a_list_picks_rows_as_an_array_does(mode):
     for key in ([2, 0], [-1], [[0, 1], [2, 2]], [], range(2), [df.constant(2), 0]):
         expected = X[[int(k) for k in key]] if key and not isinstance(key[0], list) else X[np.array(key, int)]
-        np.testing.assert_array_equal(run(picking(key))(df.constant(X)).numpy(), expected)
+        np.testing.assert_array_equal(mode(picking(key))(df.constant(X)).numpy(), expected)
 
 
-@MODES
 @pytest.mark.parametrize("value", [True, False])
-def test_one_bool_makes_an_axis_of_one_row_or_none(run, value):
+def test_one_bool_makes_an_axis_of_one_row_or_none(mode, value):
     for key in (value, np.bool_(value), np.array(value)):
-        np.testing.assert_array_equal(run(picking(key))(df.constant(X)).numpy(), X[value])
+        np.testing.assert_array_equal(mode(picking(key))(df.constant(X)).numpy(), X[value])
     np.testing.assert_array_equal(df.constant(X)[df.constant(value)].numpy(), X[value])
 
 
-@MODES
-def test_a_mask_that_is_known_picks_in_both_modes(run):
+def test_a_mask_that_is_known_picks_in_both_modes(mode):
     mask = X[0] > 1.5
-    np.testing.assert_array_equal(run(lambda x: x[X > 4])(df.constant(X)).numpy(), X[X > 4])
-    np.testing.assert_array_equal(run(lambda x: x[1:, mask])(df.constant(X)).numpy(), X[1:, mask])
+    np.testing.assert_array_equal(mode(lambda x: x[X > 4])(df.constant(X)).numpy(), X[X > 4])
+    np.testing.assert_array_equal(mode(lambda x: x[1:, mask])(df.constant(X)).numpy(), X[1:, mask])
 
 
 OPEN = [
@@ -169,23 +164,20 @@ def test_indices_are_checked_once_the_sizes_are_known(use):
             opened(x)
 
 
-@MODES
-def test_variables_are_picked_from_as_tensors_are(run):
+def test_variables_are_picked_from_as_tensors_are(mode):
     v = df.Variable(X)
-    np.testing.assert_array_equal(run(lambda: v[[2, 0]])().numpy(), X[[2, 0]])
-    np.testing.assert_array_equal(run(lambda: v[:, [1]])().numpy(), X[:, [1]])
+    np.testing.assert_array_equal(mode(lambda: v[[2, 0]])().numpy(), X[[2, 0]])
+    np.testing.assert_array_equal(mode(lambda: v[:, [1]])().numpy(), X[:, [1]])
 
 
-@MODES
 @pytest.mark.parametrize("key", [[3], [-4], ([0], [4]), (slice(None), [[0, -5]])])
-def test_an_index_outside_is_refused_in_both_modes(run, key):
+def test_an_index_outside_is_refused_in_both_modes(mode, key):
     with pytest.raises(Outside, match="out of range"):
-        run(lambda x: x[key])(df.constant(X))
+        mode(lambda x: x[key])(df.constant(X))
 
 
-@MODES
-def test_a_tensor_outside_its_axis_is_refused_when_it_runs(run):
-    pick = run(lambda x, i: x[i, i])
+def test_a_tensor_outside_its_axis_is_refused_when_it_runs(mode):
+    pick = mode(lambda x, i: x[i, i])
     with pytest.raises(Invalid, match="out of range"):
         pick(df.constant(X), df.constant([0, 3]))
 

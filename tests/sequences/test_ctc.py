@@ -15,12 +15,6 @@ LABELS = np.array([[1, 2, 2], [3, 0, 0], [2, 1, 0]])
 LENGTHS, STEPS = np.array([3, 1, 2]), np.array([5, 4, 2])
 
 
-@pytest.fixture(params=["eager", "compiled"])
-def mode(request):
-    """``mode(f)`` runs ``f`` op by op, and in a second test compiled."""
-    return df.function if request.param == "compiled" else lambda f: f
-
-
 def collapsed(path, blank):
     """A path without repetitions and blanks."""
     return tuple(label for label, _ in itertools.groupby(path) if label != blank)

@@ -20,11 +20,6 @@ Invalid = df.errors.InvalidArgumentError
 Runs = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-@pytest.fixture(params=["eager", "compiled"])
-def mode(request: pytest.FixtureRequest) -> Runs:
-    return df.function if request.param == "compiled" else lambda f: f
-
-
 PAIRS = {
     "assert_equal": np.equal,
     "assert_none_equal": np.not_equal,
