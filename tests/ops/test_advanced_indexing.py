@@ -139,7 +139,7 @@ def test_a_mask_that_is_known_picks_in_both_modes(mode):
     np.testing.assert_array_equal(mode(lambda x: x[1:, mask])(df.constant(X)).numpy(), X[1:, mask])
 
 
-OPEN = [
+DYNAMIC = [
     lambda x: x[[0, -1]],
     lambda x: x[:, [0, -1]],
     lambda x: x[[0, -1], [1, 2]],
@@ -148,20 +148,20 @@ OPEN = [
 ]
 
 
-@pytest.mark.parametrize("use", OPEN)
+@pytest.mark.parametrize("use", DYNAMIC)
 @pytest.mark.parametrize("sizes", [[None, 4], [None, None]])
-def test_sizes_that_are_left_open_are_picked_from(use, sizes):
-    opened = df.function(use, input_signature=[df.TensorSpec(sizes)])
+def test_elements_of_dynamic_sizes_are_picked(use, sizes):
+    traced = df.function(use, input_signature=[df.TensorSpec(sizes)])
     for x in (X, X[:2]):
-        np.testing.assert_array_equal(opened(x).numpy(), use(x))
+        np.testing.assert_array_equal(traced(x).numpy(), use(x))
 
 
 @pytest.mark.parametrize("use", [lambda x: x[1], lambda x: x[-2], lambda x: x[[1]], lambda x: x[1, [0, 1]]])
 def test_indices_are_checked_once_the_sizes_are_known(use):
-    opened = df.function(use, input_signature=[df.TensorSpec([None, 4])])
+    traced = df.function(use, input_signature=[df.TensorSpec([None, 4])])
     for x in (X[:1], X[:0]):
         with pytest.raises(Invalid, match="out of range"):
-            opened(x)
+            traced(x)
 
 
 def test_variables_are_picked_from_as_tensors_are(mode):
