@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.core.errors import InvalidArgumentError
 
 ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 PADDING = -7.0
 MATRIX = df.reshape(df.range(1, 7), [2, 3])
-Invalid = df.errors.InvalidArgumentError
 
 
 @st.composite
@@ -114,5 +114,5 @@ CASES = {
 
 
 class TestErrorMessages(ErrorCases):
-    cases: ClassVar = {name: (call, Invalid, words) for name, (call, words) in CASES.items()}
+    cases: ClassVar = {name: (call, InvalidArgumentError, words) for name, (call, words) in CASES.items()}
     raised_in = ("ops/linear_algebra/bands.py",)
