@@ -124,7 +124,7 @@ def test_zeros_for_an_unconnected_integer_variable_are_integers():
 # When it records
 
 
-def test_a_plain_tape_answers_once():
+def test_a_tape_that_is_not_persistent_computes_one_gradient():
     x = df.constant(3.0)
     with df.GradientTape() as tape:
         tape.watch(x)

@@ -111,7 +111,7 @@ def test_labels_that_do_not_fit_have_a_large_finite_loss(mode):
     assert np.isfinite(tape.gradient(y, x).numpy()).all()
 
 
-def test_padding_is_not_looked_at():
+def test_padding_is_ignored():
     padded = np.where(np.arange(3) < LENGTHS[:, None], LABELS, -1)
     np.testing.assert_array_equal(
         df.nn.ctc_loss(padded, LOGITS, LENGTHS, STEPS), df.nn.ctc_loss(LABELS, LOGITS, LENGTHS, STEPS)

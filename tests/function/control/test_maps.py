@@ -44,7 +44,7 @@ def over(request):
 
 
 @pytest.mark.parametrize("n", LENGTHS)
-def test_compiled_answers_are_those_of_now(over, n):
+def test_compiled_results_equal_eager_ones(over, n):
     x = rows(n)
     np.testing.assert_allclose(df.function(over)(x), over(x), rtol=1e-12)
 
