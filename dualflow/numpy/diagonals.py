@@ -129,10 +129,10 @@ def _triangle(m: Any, keep: Callable[[Any, Any], Any]) -> Tensor:
     if len(x.shape) == 1:
         x = broadcast_to(x, [x.shape[0], x.shape[0]])
     rows, columns = operands.sizes(x)[-2:]
-    return picked(keep(_counted(rows)[:, None], _counted(columns)), x, zeros_like(x))
+    return picked(keep(_indices(rows)[:, None], _indices(columns)), x, zeros_like(x))
 
 
-def _counted(size: Any) -> Any:
+def _indices(size: Any) -> Any:
     from_zero = convert_to_tensor(np.arange(size)) if isinstance(size, int) else None
     return from_zero if from_zero is not None else counted(0, size, 1, size.dtype)
 

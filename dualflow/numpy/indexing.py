@@ -318,10 +318,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLi
             f"select takes as many conditions as choices, and one at least, not {len(condlist)} and "
             f"{len(choicelist)}."
         )
-    *choices, selected = agreed(*choicelist, default)
+    *choices, result = agreed(*choicelist, default)
     for condition, value in zip(reversed(list(condlist)), reversed(choices), strict=True):
-        selected = picked(tensor(condition), value, selected)
-    return selected
+        result = picked(tensor(condition), value, result)
+    return result
 
 
 def piecewise(

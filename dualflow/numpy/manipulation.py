@@ -86,14 +86,14 @@ def reshape(a: TensorLike, /, shape: ShapeLike, order: str = "C", *, copy: bool 
     """
     x = tensor(a)
     if order in ("C", "A"):
-        return arrangement.reshape(x, shape if isinstance(shape, list | tuple) else _listed(shape))
+        return arrangement.reshape(x, shape if isinstance(shape, list | tuple) else _as_list(shape))
     if order != "F":
         raise InvalidArgumentError(f"reshape's order is 'C', 'F' or 'A', not {order!r}.")
-    new_shape = tuple(shape) if isinstance(shape, list | tuple) else tuple(_listed(shape))
+    new_shape = tuple(shape) if isinstance(shape, list | tuple) else tuple(_as_list(shape))
     return arrangement.transpose(arrangement.reshape(arrangement.transpose(x), new_shape[::-1]))
 
 
-def _listed(shape: Any) -> Any:
+def _as_list(shape: Any) -> Any:
     """``shape`` as a list: one integer is the shape of a vector."""
     return shape if has_axes(shape) else [shape]
 
@@ -384,7 +384,7 @@ def broadcast_to(array: TensorLike, shape: ShapeLike, subok: bool = False) -> Te
     [[1, 2], [1, 2]]
     """
     return broadcasting.broadcast_to(
-        tensor(array), shape if isinstance(shape, list | tuple) else _listed(shape)
+        tensor(array), shape if isinstance(shape, list | tuple) else _as_list(shape)
     )
 
 

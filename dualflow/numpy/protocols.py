@@ -214,13 +214,13 @@ def _is_recorded(value: Any) -> bool:
     return any(is_traced(x) for x in _tensors(value))
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     """Nested lists and dicts with ``change`` applied to their leaves."""
     if isinstance(value, _LISTS):
-        changed = [_mapped(x, change) for x in value]
+        changed = [_map_leaves(x, change) for x in value]
         return changed if type(value) is list else tuple(changed)
     if isinstance(value, dict):
-        return {key: _mapped(x, change) for key, x in value.items()}
+        return {key: _map_leaves(x, change) for key, x in value.items()}
     return change(value)
 
 
@@ -230,7 +230,7 @@ def _as_arrays(value: Any) -> Any:
     def array(x: Any) -> Any:
         return np.asarray(x) if isinstance(x, _TENSORS) else x
 
-    return _mapped(value, array)
+    return _map_leaves(value, array)
 
 
 def _precision(values: Iterable[Any]) -> Any:
@@ -254,8 +254,8 @@ def _in_precision(value: Any, dtype: Any) -> Any:
     """``value`` with its arrays of floats and complex numbers cast to the precision of ``dtype``."""
     kinds = {"f": dtype.real.dtype, "c": np.result_type(dtype.dtype, np.complex64)}
 
-    def narrowed(x: Any) -> Any:
+    def to_precision(x: Any) -> Any:
         kind = x.dtype.kind if isinstance(x, _ARRAYS) else ""
         return x.astype(kinds[kind]) if kind in kinds else x
 
-    return _mapped(value, narrowed)
+    return _map_leaves(value, to_precision)

@@ -103,7 +103,7 @@ def _quantile(
     ):
         raise InvalidArgumentError("A probability must be from 0 to 1, a percentage from 0 to 100.")
     if weights is not None:
-        quantiles = _weighted(rows, probabilities, weights, x, axis, axes, method, ignore_nan)
+        quantiles = _weighted_quantiles(rows, probabilities, weights, x, axis, axes, method, ignore_nan)
     else:
         quantiles = _quantiles_of_rows(rows, probabilities, method, ignore_nan)
     if keepdims and axes:
@@ -127,7 +127,9 @@ def _quantiles_of_rows(rows: Any, probabilities: Any, method: str, ignore_nan: b
     below = floor(position)
     fraction = position - below
     if method in _DISCONTINUOUS and method not in _MEANS_OF_TWO:
-        return _finish(_elements_at(ordered, below), ordered, probabilities, count if ignore_nan else None)
+        return _mark_undefined(
+            _elements_at(ordered, below), ordered, probabilities, count if ignore_nan else None
+        )
     above = minimum(below + 1, last)
     low, high = (_elements_at(ordered, index) for index in (below, above))
     kind = np.result_type(low.dtype.dtype, fraction.dtype.dtype)
@@ -135,10 +137,10 @@ def _quantiles_of_rows(rows: Any, probabilities: Any, method: str, ignore_nan: b
     gap = high - low
     # from the nearer end, so that a fraction of 1 gives the upper element to the bit
     between = choose(fraction >= 0.5, high - gap * (1 - fraction), low + gap * fraction)
-    return _finish(between, ordered, probabilities, count if ignore_nan else None)
+    return _mark_undefined(between, ordered, probabilities, count if ignore_nan else None)
 
 
-def _finish(quantiles: Any, ordered: Any, probabilities: Any, count: Any) -> Tensor:
+def _mark_undefined(quantiles: Any, ordered: Any, probabilities: Any, count: Any) -> Tensor:
     """``quantiles`` with the axes of ``probabilities`` first, and nan for rows with nan or no numbers."""
     if quantiles.dtype.is_inexact:
         is_undefined = isnan(ordered[..., -1:]) if count is None else count <= 0
@@ -160,7 +162,7 @@ def _elements_at(ordered: Any, index: Any) -> Any:
     return take_along_axis(ordered, index, -1)
 
 
-def _weighted(
+def _weighted_quantiles(
     rows: Any, probabilities: Any, weights: Any, x: Any, axis: Any, axes: Any, method: str, ignore_nan: bool
 ) -> Tensor:
     """The first element at which the running sum of the weights reaches a probability times their total."""

@@ -143,7 +143,7 @@ def linspace(
     count = static_int(num, "num")
     if count < 0:
         raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
-    first, last = agreed(_floating(start), _floating(stop))
+    first, last = agreed(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
     pieces = count - 1 if endpoint else count
     shape = (-1, *[1] * len(first.shape))
@@ -225,7 +225,7 @@ def geomspace(
     >>> df.numpy.geomspace(1, 8, 4).numpy()
     array([1., 2., 4., 8.])
     """
-    first, last = agreed(_floating(start), _floating(stop))
+    first, last = agreed(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
     if first.dtype.is_complex:
         factor = first
@@ -245,7 +245,7 @@ def geomspace(
     return numbers if dtype is None else to(numbers, dtype)
 
 
-def _floating(x: Any) -> Any:
+def _as_float_or_number(x: Any) -> Any:
     """``x`` in a floating dtype; a Python number is returned as it is, and adapts to the other limit."""
     return x * 1.0 if type(x) in (int, float, complex) else inexact(x)
 

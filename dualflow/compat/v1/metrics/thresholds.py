@@ -221,23 +221,23 @@ def _with_end_points(thresholds: Any) -> list[float]:
     return [-_EPSILON, *sorted(float(t) for t in thresholds), 1 + _EPSILON]
 
 
-def _trapezoidal(x: Any, y: Any) -> Any:
+def _trapezoidal_area(x: Any, y: Any) -> Any:
     return reduce_sum((x[:-1] - x[1:]) * (y[:-1] + y[1:]) / 2)
 
 
-def _lower(x: Any, y: Any) -> Any:
+def _lower_area(x: Any, y: Any) -> Any:
     return reduce_sum((x[:-1] - x[1:]) * minimum(y[:-1], y[1:]))
 
 
-def _upper(x: Any, y: Any) -> Any:
+def _upper_area(x: Any, y: Any) -> Any:
     return reduce_sum((x[:-1] - x[1:]) * maximum(y[:-1], y[1:]))
 
 
 _AREAS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "trapezoidal": _trapezoidal,
-    "careful_interpolation": _trapezoidal,
-    "minoring": _lower,
-    "majoring": _upper,
+    "trapezoidal": _trapezoidal_area,
+    "careful_interpolation": _trapezoidal_area,
+    "minoring": _lower_area,
+    "majoring": _upper_area,
 }
 
 
