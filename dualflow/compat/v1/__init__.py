@@ -164,25 +164,26 @@ zeros = with_name(differing.zeros)
 zeros_like = with_name(dualflow.zeros_like, "tensor dtype name optimize")
 
 
-_LINALG_NAMES = {
-    "cholesky": "cholesky",
-    "cholesky_solve": "cholesky_solve",
-    "cross": "cross",
-    "diag": "tensor_diag",
-    "diag_part": "tensor_diag_part",
-    "matrix_determinant": "det",
-    "matrix_diag": "diag",
-    "matrix_diag_part": "diag_part",
-    "matrix_inverse": "inv",
-    "matrix_set_diag": "set_diag",
-    "matrix_solve": "solve",
-    "matrix_solve_ls": "lstsq",
-    "matrix_triangular_solve": "triangular_solve",
-    "qr": "qr",
-    "self_adjoint_eig": "eigh",
-    "self_adjoint_eigvals": "eigvalsh",
-    "svd": "svd",
-}
+_LINALG_TABLE = """\
+cholesky                cholesky
+cholesky_solve          cholesky_solve
+cross                   cross
+diag                    tensor_diag
+diag_part               tensor_diag_part
+matrix_determinant      det
+matrix_diag             diag
+matrix_diag_part        diag_part
+matrix_inverse          inv
+matrix_set_diag         set_diag
+matrix_solve            solve
+matrix_solve_ls         lstsq
+matrix_triangular_solve triangular_solve
+qr                      qr
+self_adjoint_eig        eigh
+self_adjoint_eigvals    eigvalsh
+svd                     svd
+"""
+_LINALG_NAMES = dict(line.split() for line in _LINALG_TABLE.splitlines())
 """Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
 _MESSAGES = ("Event", "Summary")
 """Messages of ``v1.summary``, which need the extra ``summary``."""

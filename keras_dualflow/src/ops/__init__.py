@@ -1,3 +1,3 @@
-"""The implementations of ``keras.ops``, which documents them: functions without a docstring do as it says."""
+"""The implementations of ``keras.ops``; Keras documents the functions that have no docstring here."""
 
 from keras_dualflow.src.ops.core import *  # noqa: F403
