@@ -11,7 +11,7 @@ array([[3., 3.]], dtype=float32)
 
 from typing import TYPE_CHECKING
 
-from keras_dualflow.front import tf_keras as _tf_keras
+from keras_dualflow.df_keras import tf_keras as _tf_keras
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

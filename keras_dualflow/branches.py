@@ -64,7 +64,7 @@ def structure_error(module: str, expected: str, reason: str) -> ImportError:
 
 def branches_for(tree: ast.Module, backend: str) -> list[ast.If]:
     """The ``if`` and ``elif`` statements at a module's top level that select ``backend``."""
-    return [branch for branch in _top_level_branches(tree) if _selected(branch.test) == backend]
+    return [branch for branch in _top_level_branches(tree) if _compared_backend(branch.test) == backend]
 
 
 def bound_names(body: list[ast.stmt]) -> set[str]:
@@ -107,7 +107,7 @@ def _top_level_branches(tree: ast.Module) -> Iterator[ast.If]:
             following = following.orelse[0] if len(following.orelse) == 1 else None
 
 
-def _selected(test: ast.expr) -> object:
+def _compared_backend(test: ast.expr) -> object:
     """``x`` of a condition ``backend() == x`` or ``backend.backend() == x``; None of any other one."""
     match test:
         case ast.Compare(

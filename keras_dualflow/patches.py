@@ -82,10 +82,10 @@ def _change_saving(names: dict[str, Any]) -> None:
     """Let loads be complete or without effect, and the workers of a job write a file once."""
     names["load_weights"] = loading_all_or_none(names["load_weights"])
     for name in ("save_model", "save_weights"):
-        names[name] = _written_once(names[name])
+        names[name] = _write_once(names[name])
 
 
-def _written_once(save: Callable[..., Any]) -> Callable[..., Any]:
+def _write_once(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     def once(model: Any, filepath: Any, *args: Any, **kwargs: Any) -> None:
         WRITE_ONCE.value(str(filepath), lambda: save(model, filepath, *args, **kwargs))
@@ -170,19 +170,20 @@ def _sum_gradients(class_name: str) -> Callable[[dict[str, Any]], None]:
         apply = names[class_name].apply
 
         @functools.wraps(apply)
-        def summed(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+        def apply_to_sums(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
             if INITIAL_VALUE.get() is None:
                 return apply(self, grads, trainable_variables)
             replicas = import_module("keras_dualflow.replicas")
             return replicas.with_summed_gradients(apply)(self, grads, trainable_variables)
 
-        names[class_name].apply = summed
+        names[class_name].apply = apply_to_sums
 
     return patch_class
 
 
 def _tensorflow_is_dualflow() -> bool:
     """Whether ``import tensorflow`` imports dualflow."""
+    # the default differs from None: the result is False if neither is imported
     return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
 
 

@@ -66,20 +66,20 @@ def with_summed_gradients(apply: Callable[..., Any]) -> Callable[..., Any]:
     """``Optimizer.apply``, with gradients that are sums over the replicas."""
 
     @wraps(apply)
-    def summed(self: Any, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
+    def apply_to_sums(self: Any, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
         context = get_replica_context()
         if not in_replicas() or context is None or _summing.get():
             return apply(self, grads, trainable_variables)
         grads = list(grads)
-        present = [g for g in grads if g is not None]
-        sums = iter(context.all_reduce("SUM", present))
+        existing = [g for g in grads if g is not None]
+        sums = iter(context.all_reduce("SUM", existing))
         token = _summing.set(True)
         try:
             return apply(self, [g if g is None else next(sums) for g in grads], trainable_variables)
         finally:
             _summing.reset(token)
 
-    return summed
+    return apply_to_sums
 
 
 def total(variable: Any, strategy: Strategy) -> Any:

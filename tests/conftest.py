@@ -43,6 +43,12 @@ def _backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv("DUALFLOW_BACKEND", raising=False)
 
 
+@pytest.fixture(params=["eager", "compiled"])
+def mode(request: pytest.FixtureRequest) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``mode(f)`` runs ``f`` op by op, and in a second test compiled."""
+    return df.function if request.param == "compiled" else lambda f: f
+
+
 @pytest.fixture
 def lines_run() -> Callable[[Callable[[], Any]], int]:
     """``lines_run(call)`` is how many lines of Python run in ``call()``: its work, without a clock."""

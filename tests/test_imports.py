@@ -53,7 +53,7 @@ ORDER = [
     ["keras_dualflow.branches"],
     ["keras_dualflow.patches"],
     ["keras_dualflow.hook"],
-    ["keras_dualflow.startup", "keras_dualflow.front", "keras_dualflow.src.core"],
+    ["keras_dualflow.startup", "keras_dualflow.df_keras", "keras_dualflow.src.core"],
     ["keras_dualflow.src.ops", "keras_dualflow.src.training"],
     ["keras_dualflow.src.random", "keras_dualflow.src.rnn", "keras_dualflow.src.trainer"],
 ]
@@ -271,7 +271,7 @@ def test_packages_import_only_lower_packages() -> None:
 
 def test_dualflow_imports_only_parts_of_the_keras_backend_that_load_neither() -> None:
     """``keras_dualflow.src`` imports Keras, which chooses its backend at its first import."""
-    allowed = {f"keras_dualflow.{name}" for name in ("choice", "startup", "front")}
+    allowed = {f"keras_dualflow.{name}" for name in ("choice", "startup", "df_keras")}
     imported = {i.imported for i in imports() if i.importer.startswith("dualflow")}
     assert {name for name in imported if name.startswith("keras_dualflow")} == allowed
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 
 nest = df.nest
-Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
 Pair = collections.namedtuple("Pair", "a b")
 SPARSE = df.SparseTensor([[0]], [1.0], [2])
 
@@ -87,38 +87,53 @@ def test_structures_that_are_alike() -> None:
 
 
 CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
-    "no function": (lambda: nest.map_structure(3, [1]), Wrong, "got: 3", "the function first"),
+    "no function": (lambda: nest.map_structure(3, [1]), DTypeError, "got: 3", "the function first"),
     "no structure": (
         lambda: nest.map_structure(abs),
-        Invalid,
+        InvalidArgumentError,
         "at least one structure",
         "after the function",
     ),
     "another keyword": (
         lambda: nest.map_structure(abs, [1], strict=True),
-        Invalid,
+        InvalidArgumentError,
         r"not: \['strict'\]",
         "functools.partial",
     ),
-    "a number to pack": (lambda: nest.pack_sequence_as([0], 5), Wrong, "not 5", "a list or a tuple"),
-    "too few to pack": (lambda: nest.pack_sequence_as([0, 0], [1]), Invalid, "had 2 atoms", "had 1 items"),
-    "lengths": (lambda: nest.assert_same_structure([1, 2], [3]), Invalid, "2 and 1 elements", r"\[3\]"),
+    "a number to pack": (lambda: nest.pack_sequence_as([0], 5), DTypeError, "not 5", "a list or a tuple"),
+    "too few to pack": (
+        lambda: nest.pack_sequence_as([0, 0], [1]),
+        InvalidArgumentError,
+        "had 2 atoms",
+        "had 1 items",
+    ),
+    "lengths": (
+        lambda: nest.assert_same_structure([1, 2], [3]),
+        InvalidArgumentError,
+        "2 and 1 elements",
+        r"\[3\]",
+    ),
     "depths": (
         lambda: nest.assert_same_structure([1, [2]], [3, 4]),
-        Invalid,
+        InvalidArgumentError,
         "the other has a leaf",
         r"\[1, \[2\]\]",
     ),
-    "keys": (lambda: nest.assert_same_structure({"a": 1}, {"b": 1}), Invalid, "the keys", r"\('b',\)"),
+    "keys": (
+        lambda: nest.assert_same_structure({"a": 1}, {"b": 1}),
+        InvalidArgumentError,
+        "the keys",
+        r"\('b',\)",
+    ),
     "kinds": (
         lambda: nest.assert_same_structure([1], (1,)),
-        Wrong,
+        DTypeError,
         "list and tuple differ",
         "check_types",
     ),
     "kinds of records": (
         lambda: nest.assert_same_structure(Pair(1, 2), (1, 2)),
-        Wrong,
+        DTypeError,
         "Pair",
         "check_types",
     ),

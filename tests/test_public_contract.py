@@ -82,16 +82,24 @@ FUNCTIONS = _public_functions()
 CLASSES = _public_classes()
 
 
+def documented_names(text: str) -> list[str]:
+    """The names in the section Args, with their stars."""
+    arguments = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
+    entries = re.findall(r"^    ([\w, *`]+):", arguments, re.MULTILINE)
+    return [name.strip(" `") for names in entries for name in names.split(",")]
+
+
 def missing_arguments(function: Callable[..., Any], text: str) -> list[str]:
     """The parameters that a docstring lacks; ``name`` is documented once, in ``dualflow.ops``."""
-    arguments = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
-    documented = {
-        name.strip(" *`")
-        for names in re.findall(r"^    ([\w, *`]+):", arguments, re.MULTILINE)
-        for name in names.split(",")
-    }
+    documented = {name.strip("*") for name in documented_names(text)}
     parameters = [name for name in inspect.signature(function).parameters if name not in ("self", "name")]
     return [name for name in parameters if name not in documented]
+
+
+def repeated_arguments(text: str) -> list[str]:
+    """The arguments that a docstring lists twice, once as ``*args`` perhaps."""
+    names = [name.strip("*") for name in documented_names(text)]
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 def missing_sections(function: types.FunctionType) -> list[str]:
@@ -107,6 +115,11 @@ def missing_sections(function: types.FunctionType) -> list[str]:
 def test_public_functions_document_arguments_result_errors_and_an_example() -> None:
     missing = {path: missing_sections(function) for path, function in FUNCTIONS.items()}
     assert {path: sections for path, sections in missing.items() if sections} == {}
+
+
+def test_each_argument_is_documented_once() -> None:
+    repeated = {path: repeated_arguments(inspect.cleandoc(f.__doc__ or "")) for path, f in FUNCTIONS.items()}
+    assert {path: names for path, names in repeated.items() if names} == {}
 
 
 @pytest.mark.parametrize("path", CLASSES)

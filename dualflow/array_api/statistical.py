@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, only_axis
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy.axis_reductions import accumulated, extreme, summed_in, variance
+from dualflow.numpy.axis_reductions import accumulate_axis, extreme, summed_in, variance
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops import statistics
 from dualflow.ops.broadcasting import reduce_sum
@@ -171,7 +171,7 @@ def cumulative_sum(
     """
     tensor = summed_in(tensor_of(x), dtype)
     along = only_axis(axis, len(tensor.shape), "cumulative_sum")
-    return Array(accumulated(tensor, along, "sum", include_initial))
+    return Array(accumulate_axis(tensor, along, "sum", include_initial))
 
 
 def cumulative_prod(
@@ -196,7 +196,7 @@ def cumulative_prod(
     """
     tensor = summed_in(tensor_of(x), dtype)
     along = only_axis(axis, len(tensor.shape), "cumulative_prod")
-    return Array(accumulated(tensor, along, "prod", include_initial))
+    return Array(accumulate_axis(tensor, along, "prod", include_initial))
 
 
 complete_docstrings(

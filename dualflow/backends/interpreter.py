@@ -119,7 +119,7 @@ def costs(compiled: Interpreted) -> CompileCosts:
 
 
 def step_timer(compiled: Interpreted) -> StepTimer:
-    """A function that times each node of a call; nodes of bodies are part of the node around them."""
+    """A function that runs a call, and times each node; nodes of bodies count for their branch or loop."""
     outermost = set(compiled.graph.nodes)
 
     def timed(arrays: Sequence[Array]) -> list[StepTime]:

@@ -45,7 +45,7 @@ def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") ->
     """
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
-    return bytes(_checked(bytes_or_text, bytes | bytearray))
+    return bytes(_require_type(bytes_or_text, bytes | bytearray))
 
 
 @entry
@@ -68,14 +68,14 @@ def as_text(bytes_or_text: bytes | str, encoding: str = "utf-8") -> str:
     """
     if isinstance(bytes_or_text, str):
         return bytes_or_text
-    text: str = _checked(bytes_or_text, bytes).decode(encoding)
+    text: str = _require_type(bytes_or_text, bytes).decode(encoding)
     return text
 
 
 as_str = as_text
 
 
-def _checked(value: Any, types: Any) -> Any:
+def _require_type(value: Any, types: Any) -> Any:
     if not isinstance(value, types):
         raise DTypeError(
             f"Expected binary or unicode string, got {value!r}; take str(x), or the .numpy() of a tensor of "

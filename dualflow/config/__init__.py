@@ -1,4 +1,4 @@
-"""What the process runs on: ``df.config``."""
+"""Runtime configuration, ``df.config``: devices, backend, eager kernels, loop memory, optimiser."""
 
 from typing import TYPE_CHECKING
 

@@ -14,7 +14,7 @@ from dualflow.eager.devices import set_visible_devices as set_visible_devices
 
 
 def enable_op_determinism() -> None:
-    """Nothing to switch: equal inputs and seeds always give equal results, to the bit.
+    """Has no effect: equal inputs and seeds always give equal results, to the bit.
 
     >>> import dualflow as df
     >>> df.config.experimental.enable_op_determinism()
@@ -23,31 +23,33 @@ def enable_op_determinism() -> None:
 
 @entry
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """Whether memory of a GPU is taken as it is needed.
+    """Whether the memory of a GPU is allocated on demand; always raises, as there are no GPUs.
 
     Raises:
-        InvalidArgumentError: the device is the CPU, whose memory always is.
+        InvalidArgumentError: the device is the CPU, whose memory is always allocated on demand.
     """
     raise InvalidArgumentError(
-        f"Memory growth is of GPUs, and {device.name} is none; set it for list_physical_devices('GPU') only."
+        f"Memory growth is a setting of GPUs, and {device.name} is the CPU; set it for "
+        "list_physical_devices('GPU') only."
     )
 
 
 @entry
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Take the memory of a GPU as it is needed; to be called for each of ``list_physical_devices("GPU")``.
+    """Allocate the memory of a GPU on demand; called for each of ``list_physical_devices("GPU")``.
 
     There are none, so that a loop over them does nothing.
 
     Raises:
-        InvalidArgumentError: the device is the CPU, whose memory is always taken as it is needed.
+        InvalidArgumentError: the device is the CPU, whose memory is always allocated on demand.
 
     >>> import dualflow as df
     >>> for gpu in df.config.list_physical_devices("GPU"):
     ...     df.config.experimental.set_memory_growth(gpu, True)
     """
     raise InvalidArgumentError(
-        f"Memory growth is of GPUs, and {device.name} is none; set it for list_physical_devices('GPU') only."
+        f"Memory growth is a setting of GPUs, and {device.name} is the CPU; set it for "
+        "list_physical_devices('GPU') only."
     )
 
 
@@ -58,10 +60,10 @@ def get_synchronous_execution() -> bool:
 
 @entry
 def set_synchronous_execution(enable: bool | None) -> None:
-    """Let ops have run when their calls return, as they always have.
+    """Accept True or None, without an effect: execution is always synchronous.
 
     Raises:
-        FailedPreconditionError: ``enable`` is False; ops don't run later than they are called.
+        FailedPreconditionError: ``enable`` is False; there is no asynchronous execution.
     """
     if enable is False:
         raise FailedPreconditionError("Ops run when they are called; leave set_synchronous_execution out.")
@@ -73,7 +75,7 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Allow products of float32 to be computed with fewer bits, which only some GPUs do: nothing changes.
+    """Has no effect: only GPUs compute products of float32 with fewer bits.
 
     >>> import dualflow as df
     >>> df.config.experimental.enable_tensor_float_32_execution(True)

@@ -22,7 +22,7 @@ def get_jit() -> str:
 
 @entry
 def set_jit(enabled: bool | str) -> None:
-    """Let functions be compiled, as they always are.
+    """Has no effect: functions are always compiled.
 
     Raises:
         InvalidArgumentError: ``enabled`` is False: use ``df.config.run_functions_eagerly(True)``.
@@ -34,14 +34,14 @@ def set_jit(enabled: bool | str) -> None:
 
 
 def get_experimental_options() -> dict[str, Any]:
-    """The options of the optimiser that are set: none, as there are none to set."""
+    """An empty dict: TensorFlow's optimiser, which has these options, doesn't exist here."""
     return {}
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Choose among TensorFlow's graph optimisations, of which there are none here: nothing changes.
+    """Has no effect: TensorFlow's graph optimisations don't exist here.
 
-    None of this project's changes a result, so that there is nothing to switch off.
+    dualflow's own optimisations don't change results, so that none has to be switched off.
 
     >>> import dualflow as df
     >>> df.config.optimizer.set_experimental_options({"layout_optimizer": True})

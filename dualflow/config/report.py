@@ -29,12 +29,17 @@ def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
 def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
 @entry
 def show_config(mode: str = "stdout") -> dict[str, Any] | None:
-    """Print what dualflow runs on: what to send along with a question about speed or a fault.
+    """Print the configuration of this process, for questions about speed and for bug reports.
 
-    It has the versions of all packages, the processor and the width of the vectors that kernels use, the
-    backend and who chose it, what computes large eager ops and why, each fast part with whether it works in
-    this process and why not, the cache folder and what it holds, and the environment variables of dualflow
-    that are set.
+    It has:
+
+    * the versions of all packages;
+    * the processor, and the width of the vectors that kernels use;
+    * the backend, and which setting chose it;
+    * what computes large eager ops, and why;
+    * each fast path: whether it is available in this process, and the reason if it isn't;
+    * the cache folder, and the number and size of its objects;
+    * the environment variables of dualflow that are set.
 
     Args:
         mode: ``"stdout"`` prints a line for each; ``"dicts"`` returns the same as plain data.

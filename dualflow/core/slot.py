@@ -48,7 +48,7 @@ class Slot(Generic[T]):
         return value
 
     def fill_from(self, module: str) -> None:
-        """Make the first call of the slot's function import ``module``, which fills the slot."""
+        """Fill the slot lazily: the first call of its function imports ``module``, which fills it."""
 
         def load(*args: Any, **kwargs: Any) -> Any:
             imported(module)

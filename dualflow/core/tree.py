@@ -121,7 +121,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
 
 
 def consists_of(tree: Any, structure: Structure, leaves: Iterator[Any]) -> bool:
-    """Whether ``tree``, which may contain itself, has this structure and the identical leaves."""
+    """Whether ``tree`` has this structure and the same leaf objects, by identity; it may be cyclic."""
     opened = None if isinstance(tree, TENSORS) else open_branch(tree)
     if opened is None:
         return structure.kind is None and next(leaves, _END) is tree

@@ -66,7 +66,7 @@ class ClusterResolver:
         return ClusterSpec({"worker": list(self._hosts)})
 
     def num_accelerators(self, *args: Any, **kwargs: Any) -> dict[str, int]:
-        """The number of accelerators of a worker, by kind: none.
+        """An empty dict: workers have no accelerators.
 
         Args:
             args: ignored.

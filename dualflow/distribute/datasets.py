@@ -63,15 +63,15 @@ class InputContext:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OwnElementsStage(UnaryStage):
-    """A dataset that a function has made for this worker."""
+class PerWorkerStage(UnaryStage):
+    """Marks a dataset that is this worker's already, so that it isn't divided; its elements pass through."""
 
     def start(self) -> StageIterator:
         return self.source.start()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OwnRowsStage(OwnElementsStage):
+class ShardedRowsStage(PerWorkerStage):
     """The rows of each batch that belong to worker ``index`` of ``count``.
 
     The state of an iterator is that of the whole batches, so it can be restored with other workers.
@@ -83,30 +83,30 @@ class OwnRowsStage(OwnElementsStage):
     @property
     def layout(self) -> ElementLayout:
         source = self.source.layout
-        return ElementLayout(source.structure, tuple([self._own_spec(spec) for spec in source.specs]))
+        return ElementLayout(source.structure, tuple([self._shard_spec(spec) for spec in source.specs]))
 
-    def _own_spec(self, spec: Any) -> Any:
+    def _shard_spec(self, spec: Any) -> Any:
         if not isinstance(spec, TensorSpec) or not spec.shape.rank:
             raise InvalidArgumentError(
                 f"Workers divide the rows of batches, and {spec} has no rows: distribute a dataset of "
                 f"batches, dataset.batch(n).{self.where}"
             )
         size = spec.shape[0]
-        own = None if size is None else len(own_rows(size, self.index, self.count))
-        return TensorSpec.of(Shape([own, *spec.shape[1:]]), spec.dtype)
+        shard_size = None if size is None else len(shard_rows(size, self.index, self.count))
+        return TensorSpec.of(Shape([shard_size, *spec.shape[1:]]), spec.dtype)
 
     def start(self) -> StageIterator:
         batch = self.source
         indexed = batch.source.indexed() if isinstance(batch, BatchStage) else None
         if indexed is None or not isinstance(batch, BatchStage):
-            return _OwnRowsIterator(self.source.start(), self)
-        return _OwnGatherIterator(indexed[0], indexed[1].start(), batch, self)
+            return _ShardedRowsIterator(self.source.start(), self)
+        return _ShardedGatherIterator(indexed[0], indexed[1].start(), batch, self)
 
 
-class _OwnRowsIterator(StatelessIterator):
+class _ShardedRowsIterator(StatelessIterator):
     """Iterates over the worker's rows of batches."""
 
-    def __init__(self, upstream: StageIterator, stage: OwnRowsStage) -> None:
+    def __init__(self, upstream: StageIterator, stage: ShardedRowsStage) -> None:
         super().__init__(upstream)
         self._stage = stage
 
@@ -114,39 +114,39 @@ class _OwnRowsIterator(StatelessIterator):
         index, workers = self._stage.index, self._stage.count
         batches: list[Item] = []
         for batch in self._upstream.next(count):
-            rows = own_rows(len(batch[0]), index, workers)
+            rows = shard_rows(len(batch[0]), index, workers)
             batches.append(tuple([leaf[rows.start : rows.stop] for leaf in batch]))
         return batches
 
 
-class _OwnGatherIterator(StatelessIterator):
+class _ShardedGatherIterator(StatelessIterator):
     """Iterates over batches of the worker's rows of a source with random access; others are not read."""
 
     def __init__(
-        self, rows: IndexedRows, numbers: StageIterator, batch: BatchStage, stage: OwnRowsStage
+        self, rows: IndexedRows, numbers: StageIterator, batch: BatchStage, stage: ShardedRowsStage
     ) -> None:
         super().__init__(numbers)
         self._gather, self._size, self._stage = rows.gather, batch.size, stage
-        self._least = batch.size if batch.drop_remainder else 1
+        self._min_rows = batch.size if batch.drop_remainder else 1
 
     def next(self, count: int) -> Sequence[Item]:
         index, workers = self._stage.index, self._stage.count
         batches: list[Item] = []
         while len(batches) < count:
             indices = self._upstream.next(self._size)
-            if len(indices) < self._least:
+            if len(indices) < self._min_rows:
                 break
-            rows = own_rows(len(indices), index, workers)
-            own = indices[rows.start : rows.stop]
-            parts = self._gather(own) if len(own) else [leaf[:0] for leaf in self._gather(indices[:1])]
-            batches.append(tuple(parts))
+            rows = shard_rows(len(indices), index, workers)
+            shard = indices[rows.start : rows.stop]
+            leaves = self._gather(shard) if len(shard) else [leaf[:0] for leaf in self._gather(indices[:1])]
+            batches.append(tuple(leaves))
         return batches
 
 
-def own_rows(size: int, index: int, count: int) -> range:
+def shard_rows(size: int, index: int, count: int) -> range:
     """The rows of a batch of ``size`` that belong to worker ``index`` of ``count``.
 
-    >>> [len(own_rows(10, i, 4)) for i in range(4)]
+    >>> [len(shard_rows(10, i, 4)) for i in range(4)]
     [2, 3, 2, 3]
     """
     return range(size * index // count, size * (index + 1) // count)
@@ -166,8 +166,10 @@ def distributed(dataset: Any, index: int, count: int) -> Any:
             "AutoShardPolicy.FILE: files are divided by distribute_datasets_from_function, with "
             "Dataset.list_files(...).shard(context.num_input_pipelines, context.input_pipeline_id)."
         )
-    whole = policy is AutoShardPolicy.OFF or is_distributed(dataset)
-    stage = OwnElementsStage(source=dataset.stage) if whole else _with_own_rows(dataset.stage, index, count)
+    if policy is AutoShardPolicy.OFF or is_distributed(dataset):
+        stage: Stage = PerWorkerStage(source=dataset.stage)
+    else:
+        stage = _with_sharded_rows(dataset.stage, index, count)
     _ = stage.layout  # which raises for elements without rows
     return Dataset.of(stage)
 
@@ -180,7 +182,7 @@ def from_function(dataset_fn: Callable[[InputContext], Any], context: InputConte
     """
     dataset = dataset_fn(context)
     _check_dataset(dataset)
-    return Dataset.of(OwnElementsStage(source=dataset.stage))
+    return Dataset.of(PerWorkerStage(source=dataset.stage))
 
 
 def is_distributed(dataset: Any) -> bool:
@@ -188,17 +190,17 @@ def is_distributed(dataset: Any) -> bool:
     pending: list[Stage] = [dataset.stage]
     while pending:
         stage = pending.pop()
-        if isinstance(stage, OwnElementsStage):
+        if isinstance(stage, PerWorkerStage):
             return True
         pending += stage.sources
     return False
 
 
-def _with_own_rows(stage: Stage, index: int, count: int) -> Stage:
+def _with_sharded_rows(stage: Stage, index: int, count: int) -> Stage:
     """``stage`` with batches of this worker's rows: divided before stages that don't read the batches."""
     if isinstance(stage, ReorderingStage | PrefetchStage | OptionsStage):
-        return stage.with_sources([_with_own_rows(stage.source, index, count)])
-    return OwnRowsStage(source=stage, index=index, count=count)
+        return stage.with_sources([_with_sharded_rows(stage.source, index, count)])
+    return ShardedRowsStage(source=stage, index=index, count=count)
 
 
 def _check_dataset(dataset: Any) -> None:

@@ -99,7 +99,7 @@ class WorkerGroup:
         return result
 
     def write_once(self, path: str, write: Callable[[], None]) -> None:
-        """Call ``write`` in the first worker, and in those that write another path than it.
+        """Call ``write`` in the first worker, and in workers whose path differs from the first worker's.
 
         It returns when the first worker has written, or raises its error in all workers. No worker writes
         before all have called it, so what they have read from the folder before is the same.
@@ -112,9 +112,9 @@ class WorkerGroup:
                     write()
             except Exception as caught:
                 error = caught
-            first = self._communicator.bcast(error)
-        if error is not None or first is not None:
-            raise error or first
+            first_error = self._communicator.bcast(error)
+        if error is not None or first_error is not None:
+            raise error or first_error
 
     @contextmanager
     def _exchange(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:

@@ -22,8 +22,8 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
+from dualflow.distribute.diagnosis import Job, WorkerReport, lost
 from dualflow.distribute.progress import Progress, user_line
-from dualflow.distribute.verdicts import Job, WorkerReport, lost
 
 INTERVAL: Final = 0.2
 """The seconds between reports of a job of few workers."""
@@ -77,12 +77,12 @@ class Monitor:
 
     def _run(self) -> None:
         """Report, and read messages, until the job is done."""
-        reported, described, began = 0, 0, (0, 0.0)
+        reported, described, latest = 0, 0, _ExchangeStart(0, 0.0)
         inbox = _Inbox(self._socket)
         while True:
             ended, begun, finished = self._ended, self._progress.begun, self._progress.finished
-            if began[0] != begun:
-                began = begun, time.monotonic()
+            if latest.number != begun:
+                latest = _ExchangeStart(begun, time.monotonic())
             texts = list(self._progress.descriptions.items())
             report = WorkerReport(
                 self._rank,
@@ -90,20 +90,20 @@ class Monitor:
                 finished,
                 self._progress.signatures(reported, begun),
                 {str(signature): text for signature, text in texts[described:]},
-                time.monotonic() - began[1] if begun > finished else 0.0,
+                time.monotonic() - latest.time if begun > finished else 0.0,
                 user_line(),
                 ended,
                 self._error,
             )
             reported, described = begun, len(texts)
-            messages = self._answers(inbox, report)
+            messages = self._exchange(inbox, report)
             if DONE in messages:
                 self._done.set()
                 return
             if messages:
                 end_process(messages[0])
 
-    def _answers(self, inbox: _Inbox, report: WorkerReport) -> list[str]:
+    def _exchange(self, inbox: _Inbox, report: WorkerReport) -> list[str]:
         """Send a report; returns the messages that have arrived meanwhile."""
         with contextlib.suppress(OSError):  # what has arrived is read nevertheless
             self._socket.settimeout(None)  # a part of a message would spoil the next one
@@ -118,8 +118,15 @@ def report_interval(workers: int) -> float:
     return INTERVAL * (1 + workers / 100)
 
 
+class _ExchangeStart(NamedTuple):
+    """The number of the latest exchange that has begun, and its time in seconds."""
+
+    number: int
+    time: float
+
+
 class _Server:
-    """The first worker's end of all connections.
+    """The monitor's server in the first worker, with a connection to each worker.
 
     Attributes:
         address: where workers connect.
@@ -135,7 +142,10 @@ class _Server:
         threading.Thread(target=self._run, name="dualflow-monitor-server", daemon=True).start()
 
     def _run(self) -> None:
-        """Read the reports until a verdict; send it to all workers, to this one last, which then ends."""
+        """Read reports until the job fails or ends, and send all workers the diagnosis, or DONE.
+
+        This worker's own connection comes last: the message on it ends this process.
+        """
         peers = sorted([self._accepted() for _ in range(self._size)], key=lambda peer: -peer.rank)
         job = Job(self._size)
         for report in (report for peer in peers for report in peer.reports):
@@ -143,27 +153,27 @@ class _Server:
         with selectors.DefaultSelector() as selector:
             for peer in peers:
                 selector.register(peer.inbox.connection, selectors.EVENT_READ, peer)
-            verdict = ""
-            while not verdict and not job.has_ended:
-                verdict = self._read(selector, job) or job.verdict(self._monitor.timeout)
+            diagnosis = ""
+            while not diagnosis and not job.has_ended:
+                diagnosis = self._read(selector, job) or job.diagnosis(self._monitor.timeout)
             for peer in peers:
                 if peer.rank == 0:
                     _drain(selector)
                 with contextlib.suppress(OSError):  # it has ended
-                    peer.inbox.connection.sendall(_message(verdict or DONE))
+                    peer.inbox.connection.sendall(_message(diagnosis or DONE))
 
     def _read(self, selector: selectors.BaseSelector, job: Job) -> str:
-        """Read the reports that have arrived; returns the verdict on a worker that has died."""
-        verdict = ""
+        """Read the reports that have arrived; returns an error message if a connection has ended, else ""."""
+        diagnosis = ""
         for key, _ in selector.select(INTERVAL):
             peer: _Peer = key.data
             reports = peer.inbox.read()
             if reports is None:
                 selector.unregister(key.fileobj)
-                verdict = verdict or lost(peer.rank, f"process {peer.pid} on {peer.host}")
+                diagnosis = diagnosis or lost(peer.rank, f"process {peer.pid} on {peer.host}")
             for report in reports or ():
                 job.add(WorkerReport(**report))
-        return verdict
+        return diagnosis
 
     def _accepted(self) -> _Peer:
         """The next worker that connects."""
@@ -222,11 +232,11 @@ def _message(content: Any) -> bytes:
     return (json.dumps(content) + "\n").encode()
 
 
-def end_process(verdict: str) -> None:
-    """Print what is wrong, and end this process, whose main thread may wait in an exchange."""
+def end_process(diagnosis: str) -> None:
+    """Print the diagnosis, and end this process, whose main thread may wait in an exchange."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    print(f"dualflow ends this worker. {verdict}", file=sys.stderr, flush=True)
+    print(f"dualflow ends this worker. {diagnosis}", file=sys.stderr, flush=True)
     os._exit(STATUS)
 
 

@@ -24,7 +24,7 @@ class CommunicationImplementation(enum.Enum):
 
 @dataclass(frozen=True)
 class CommunicationOptions:
-    """How workers exchange tensors.
+    """Options of exchanges of tensors between workers.
 
     Args:
         bytes_per_pack: the bytes of tensors that share an exchange; 0 for the default, 32 MB.
@@ -43,7 +43,7 @@ class CommunicationOptions:
 
 
 class InputReplicationMode(enum.Enum):
-    """How an input function is called: once per worker.
+    """The modes of input functions: one call per worker.
 
     >>> import dualflow as df
     >>> df.distribute.InputReplicationMode.PER_WORKER.value

@@ -8,7 +8,7 @@ from dualflow.core.errors import InvalidArgumentError
 
 
 class ReduceOp(enum.Enum):
-    """How the values of replicas are combined: added, or averaged.
+    """The reduction of the values of replicas: their sum or their mean.
 
     >>> import dualflow as df
     >>> strategy = df.distribute.get_strategy()

@@ -145,13 +145,13 @@ def _group_of_job(timeout: float = TIMEOUT) -> Group:
     """The group of all workers of the job, which a monitor watches from its first use on."""
     with _lock.lock:
         if "job" not in _groups:
-            _groups["job"] = _joined(timeout)
+            _groups["job"] = _join_job(timeout)
         if "job" in _monitors:
             _monitors["job"].timeout = timeout
         return _groups["job"]
 
 
-def _joined(timeout: float) -> Group:
+def _join_job(timeout: float) -> Group:
     limit = max(timeout, JOINING)
     waiting = threading.Timer(limit, end_process, [f"Not all workers have joined the job in {limit:g} s."])
     waiting.daemon = True

@@ -25,7 +25,7 @@ Group = OneWorker | WorkerGroup
 
 
 class Strategy:
-    """How replicas of a computation work together; this one has a single replica, and is the default.
+    """The distribution of a computation over replicas; this one, the default, has a single replica.
 
     Each worker, a process, has one replica: its variables, its part of each batch. Between them values are
     exchanged where the program combines them: by :meth:`reduce`, :meth:`gather`, by
@@ -254,7 +254,7 @@ class Strategy:
 
 
 class ReplicaContext:
-    """What a function reads that :meth:`Strategy.run` calls on a replica.
+    """The context of a function that :meth:`Strategy.run` calls on a replica.
 
     Args:
         strategy: the strategy.

@@ -38,19 +38,19 @@ class World:
 ALONE: Final = World(0, 1, None)
 """The world of a program that no launcher has started."""
 _worlds: Final[list[World]] = []
-"""The world of this process, once it has been joined."""
+"""Empty, or the world of this process, once :func:`join` has joined it."""
 
 
-def launched() -> World:
-    """Rank and size as the launcher has set them, without loading MPI.
+def launcher_rank_and_size() -> tuple[int, int]:
+    """This worker's rank and the number of workers, as the launcher has set them, without loading MPI.
 
-    >>> launched()
-    World(rank=0, size=1, communicator=None)
+    >>> launcher_rank_and_size()
+    (0, 1)
     """
     for rank, size in _LAUNCHERS:
         if os.environ.get(rank, "").isdecimal() and os.environ.get(size, "").isdecimal():
-            return World(int(os.environ[rank]), int(os.environ[size]), None)
-    return ALONE
+            return int(os.environ[rank]), int(os.environ[size])
+    return ALONE.rank, ALONE.size
 
 
 def join() -> World:
@@ -62,25 +62,25 @@ def join() -> World:
     """
     with _lock.lock:
         if not _worlds:
-            _worlds.append(_joined())
+            _worlds.append(_joined_world())
         return _worlds[0]
 
 
-def _joined() -> World:
-    started = launched()
-    if started.size == 1 and "mpi4py.MPI" not in sys.modules:
+def _joined_world() -> World:
+    rank, size = launcher_rank_and_size()
+    if size == 1 and "mpi4py.MPI" not in sys.modules:
         return ALONE
     try:
         mpi = imported("mpi4py.MPI")
     except ImportError as error:
         raise NotFoundError(
-            f"Worker {started.rank} of {started.size} can't load MPI ({error}): pip install 'dualflow[mpi]'."
+            f"Worker {rank} of {size} can't load MPI ({error}): pip install 'dualflow[mpi]'."
         ) from error
     communicator = mpi.COMM_WORLD
-    if communicator.size < started.size:
+    if communicator.size < size:
         library = mpi.Get_library_version().partition("\n")[0].strip("\0 ")
         raise FailedPreconditionError(
-            f"The launcher started {started.size} workers, but the MPI of mpi4py ({library}) has "
+            f"The launcher started {size} workers, but the MPI of mpi4py ({library}) has "
             f"{communicator.size}: they are different MPIs. Start the program with python -m dualflow "
             "launch, or with the mpiexec of that MPI."
         )

@@ -1,4 +1,4 @@
-"""A slot for compiled kernels of eager ops on large tensors, which traced functions fill."""
+"""The slot through which tracing provides compiled kernels for eager ops on large tensors."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def nest(variable: Any, lock: Holder, outer: Holder) -> None:
 
 
 def unnest(variable: Any, lock: Holder, outer: Holder) -> None:
-    """Make ``outer`` the substitute again, with the tensor of ``lock``, if that is the substitute."""
+    """Restore the outer write lock, with the current tensor of ``lock``, if ``lock`` is the substitute."""
     try:
         if variable._substitute is lock:
             outer.tensor = lock.tensor
@@ -94,7 +94,7 @@ def put_back(variable: Any, holder: Holder) -> bool:
 
 
 def present(variable: Any) -> Any:
-    """The content of a variable's slot: the present tensor or its substitute; None without a value."""
+    """A variable's current tensor, or the write lock in its place; None if it has no value."""
     try:
         return variable._tensor
     except AttributeError:

@@ -45,7 +45,7 @@ from dualflow.function.tracing.python_draws import PythonDraws
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.user_rewrites import REWRITES, Rewrite
-from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
+from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
 
 if TYPE_CHECKING:
     from dualflow.function.debugging.stepping import Step
@@ -181,7 +181,7 @@ class Function(PicklableFunction, Generic[P, R]):
         count = len(values) - len(names)
         call = self._signature.bind(values[:count], dict(zip(names, values[count:], strict=True)))
         inputs = call.inputs
-        if sizes_in_use and self._is_inside_guarded_trace(call):
+        if symbolic_sizes_enabled and self._is_inside_guarded_trace(call):
             return self._tracer.inline(call)
         concrete = self._concrete(call, inputs)
         tensors = (EagerTensor,) if self.input_signature is not None else (EagerTensor, np.ndarray)

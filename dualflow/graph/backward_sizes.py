@@ -19,7 +19,7 @@ class SizeNodes(NamedTuple):
 
 
 class BackwardSizes(NamedTuple):
-    """How a backward graph binds the size variables that it reads.
+    """The bindings of the size variables that a backward graph reads.
 
     Attributes:
         inputs: arguments of the joint graph that it reads for their sizes alone.
@@ -50,7 +50,7 @@ def size_nodes(joint: Graph, inputs: int, ahead: set[Node]) -> SizeNodes:
 def backward_sizes(
     joint: Graph, arguments: Sequence[Value], nodes: Iterable[Node], computed: Sequence[Node]
 ) -> BackwardSizes:
-    """How the backward graph of ``joint`` binds its size variables.
+    """The bindings of the size variables of the backward graph of ``joint``.
 
     Args:
         joint: the joint graph.

@@ -27,7 +27,7 @@ CPU_CACHES: Final = CacheBytes()
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a program may contain. The default is all that statements can express.
+    """The features that a program may use. The default is all that statements can express.
 
     Attributes:
         dtypes: characters of the dtypes that kernels compute with. A kernel of others runs through NumPy.

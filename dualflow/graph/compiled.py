@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 class PartKind(StrEnum):
-    """What executes a part of a graph."""
+    """The kinds of code that execute a part of a graph."""
 
     NATIVE = "native"
     NUMPY = "numpy"
@@ -123,7 +123,7 @@ class Footprint(NamedTuple):
 
 
 class CodeSource(StrEnum):
-    """Where compiled code comes from, the cheapest first."""
+    """The sources of compiled code, the cheapest first."""
 
     NONE = "none"
     """There is none."""
@@ -154,7 +154,7 @@ class CompileCosts(NamedTuple):
 
 
 class TimedKind(StrEnum):
-    """What a timed step of a call is."""
+    """The kinds of timed steps of a call."""
 
     KERNEL = "kernel"
     """A loop nest."""

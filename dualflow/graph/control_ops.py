@@ -54,8 +54,8 @@ def _infer_cond(index: TensorSpec, *operands: TensorSpec, cond: CondSpec) -> tup
 
 
 def _run_cond(index: Array, *operands: Array, cond: CondSpec) -> tuple[Array, ...]:
-    at, branches = int(index), cond.branches
-    return tuple(evaluate(branches[at if 0 <= at < len(branches) else -1], operands))
+    number, branches = int(index), cond.branches
+    return tuple(evaluate(branches[number if 0 <= number < len(branches) else -1], operands))
 
 
 COND: Final = in_text(

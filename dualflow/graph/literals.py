@@ -110,18 +110,18 @@ def array_of(text: str, dtype: np.dtype[Any], shape: Sequence[Any]) -> Array:
     """
     items: list[Any] = []
     pattern: list[str] = []
-    at = 0
-    while at < len(text):
-        match = _ELEMENT.match(text, at)
+    position = 0
+    while position < len(text):
+        match = _ELEMENT.match(text, position)
         if match is None:
-            if text[at] not in " ,[]":
-                raise ValueError(f"{text[at]!r} is no element")
-            pattern.append(text[at].strip())
-            at += 1
+            if text[position] not in " ,[]":
+                raise ValueError(f"{text[position]!r} is no element")
+            pattern.append(text[position].strip())
+            position += 1
             continue
         pattern.append("x")
         items.append(_element(match[1], dtype))
-        at = match.end()
+        position = match.end()
     if "".join(pattern) != _brackets(shape, len(pattern)):
         raise ValueError(f"the elements are not those of the shape {shape}")
     if dtype.hasobject:

@@ -19,7 +19,7 @@ STACK_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How a graph is compiled.
+    """The options by which a graph is compiled.
 
     Attributes:
         backend: the backend's name; see :data:`dualflow.function.options.BACKENDS`.

@@ -15,7 +15,7 @@ from dualflow.sizes.symbolic_sizes import typical
 
 
 class SourceKind(Enum):
-    """Where the backward graph reads an argument from."""
+    """The source of an argument of the backward graph."""
 
     INPUT = "an input"
     OUTPUT = "one of the first outputs"

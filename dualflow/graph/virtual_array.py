@@ -81,10 +81,10 @@ class VirtualArray:
         items = key if isinstance(key, tuple) else (key,)
         used = sum(item is not None and item is not Ellipsis for item in items)
         full_slices = [slice(None)] * (self.ndim - used)
-        at = items.index(Ellipsis) if Ellipsis in items else len(items)
+        ellipsis_index = items.index(Ellipsis) if Ellipsis in items else len(items)
         axes = iter(zip(self.shape, self.strides, strict=True))
         shape, strides, offset = [], [], self.offset
-        for item in (*items[:at], *full_slices, *items[at + 1 :]):
+        for item in (*items[:ellipsis_index], *full_slices, *items[ellipsis_index + 1 :]):
             if item is None:
                 shape.append(1)
                 strides.append(0)
@@ -109,8 +109,8 @@ class VirtualArray:
 
 def spread(array: VirtualArray, shape: Sequence[int]) -> VirtualArray:
     """``array`` broadcast to ``shape``: a stride of 0 repeats elements."""
-    own = [0 if size == 1 else stride for size, stride in zip(array.shape, array.strides, strict=True)]
-    return array._view(shape, [0] * (len(shape) - array.ndim) + own)
+    strides = [0 if size == 1 else stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    return array._view(shape, [0] * (len(shape) - array.ndim) + strides)
 
 
 def completed(old: Sequence[int], new: tuple[int, ...]) -> tuple[int, ...]:

@@ -202,7 +202,7 @@ def convert_variables_to_constants(
 
 
 def _with_constants(definition: DefinedGraph, values: dict[int, Array]) -> DefinedGraph:
-    """The definition with constants in place of what reads variables; ``values`` has them by the ids."""
+    """The definition with constants in place of variable reads; ``values`` by the ids of variables."""
     graph = definition.graph
     nodes: dict[Node, Node] = {}
     moved: dict[Value, Value] = {}

@@ -137,7 +137,7 @@ def _marker(name: str, doc: str, infer: Any) -> Op:
 
 
 def _require_names(*names: Any) -> tuple[()]:
-    """No results; raises for an attribute that is no name."""
+    """Raise unless all attributes are valid names; returns no results."""
     for name in names:
         checked(name)
     return ()

@@ -8,7 +8,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.axis_reductions import (
-    accumulated,
+    accumulate_axis,
     summed_in,
 )
 from dualflow.numpy.docstrings import complete_docstrings
@@ -96,7 +96,7 @@ def cumulative_sum(
     array([0, 1, 3, 6])
     """
     refuse("cumulative_sum", out=out)
-    return accumulated(*_input_and_only_axis(x, axis, dtype), "sum", include_initial)
+    return accumulate_axis(*_input_and_only_axis(x, axis, dtype), "sum", include_initial)
 
 
 def cumulative_prod(
@@ -126,7 +126,7 @@ def cumulative_prod(
     array([1, 2, 6])
     """
     refuse("cumulative_prod", out=out)
-    return accumulated(*_input_and_only_axis(x, axis, dtype), "prod", include_initial)
+    return accumulate_axis(*_input_and_only_axis(x, axis, dtype), "prod", include_initial)
 
 
 def _input_and_only_axis(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:

@@ -39,26 +39,26 @@ def apply_along_axis(
         the common dtype of the results.
 
     Raises:
-        InvalidArgumentError: an axis other than ``axis`` has size 0
+        InvalidArgumentError: an axis other than ``axis`` has size 0.
 
     >>> import dualflow as df
     >>> df.numpy.apply_along_axis(df.numpy.max, 1, [[1, 5], [7, 2]]).numpy()
     array([5, 7])
     """
     x = tensor(arr)
-    where = normalize_axis(axis, len(x.shape))
-    other_axes = [i for i in range(len(x.shape)) if i != where]
+    positive_axis = normalize_axis(axis, len(x.shape))
+    other_axes = [i for i in range(len(x.shape)) if i != positive_axis]
     sizes = [static_int(x.shape[i], "a size of the other axes") for i in other_axes]
     if 0 in sizes:
         raise InvalidArgumentError(f"There is no vector along axis {axis} of shape {x.shape} to apply to.")
-    rows = reshape(transpose(x, [*other_axes, where]), [-1, x.shape[where]])
+    rows = reshape(transpose(x, [*other_axes, positive_axis]), [-1, x.shape[positive_axis]])
     results = agreed(*[tensor(func1d(rows[i], *args, **kwargs)) for i in range(int(np.prod(sizes)))])
     result = reshape(stack(results), [*sizes, *results[0].shape])
     new = len(results[0].shape)
     count = len(result.shape)
     inner = list(range(len(other_axes), len(other_axes) + new))
     outer = list(range(len(other_axes)))
-    order = [*outer[:where], *inner, *outer[where:]]
+    order = [*outer[:positive_axis], *inner, *outer[positive_axis:]]
     return transpose(result, order) if order != list(range(count)) else result
 
 
@@ -73,7 +73,7 @@ def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: AxisLike) -> 
         A tensor with the axes of ``a``, and the dtype that ``func`` returns.
 
     Raises:
-        InvalidArgumentError: an axis is out of range
+        InvalidArgumentError: an axis is out of range.
 
     >>> import dualflow as df
     >>> df.numpy.apply_over_axes(df.numpy.sum, [[1, 2], [3, 4]], [0, 1]).numpy()
@@ -81,9 +81,9 @@ def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: AxisLike) -> 
     """
     x = tensor(a)
     for axis in ints(axes, "axes"):
-        where = normalize_axis(axis, len(x.shape))
-        reduced = tensor(func(x, where))
-        x = reduced if len(reduced.shape) == len(x.shape) else expand_dims(reduced, where)
+        positive_axis = normalize_axis(axis, len(x.shape))
+        reduced = tensor(func(x, positive_axis))
+        x = reduced if len(reduced.shape) == len(x.shape) else expand_dims(reduced, positive_axis)
     return x
 
 

@@ -10,7 +10,7 @@ from dualflow.core.dtypes import float16
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
-from dualflow.numpy.axis_reductions import element_count, mean_distance, selected
+from dualflow.numpy.axis_reductions import apply_where, element_count, mean_distance
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import inexact, refuse, tensor, to
 from dualflow.numpy.reductions import axes_of, sum
@@ -98,7 +98,7 @@ def var(
         return to(variance, np.float16)
     x = inexact(x) if dtype is None else to(x, dtype)
     center = _mean(x, axis, keepdims=True, where=where) if mean is None else tensor(mean)
-    distances = selected(statistics.squared_magnitude(x - center), where, 0)
+    distances = apply_where(statistics.squared_magnitude(x - center), where, 0)
     axes = reduction_axes(x, axis)
     count = element_count(x, axes, keepdims, where)
     return mean_distance(distances, axes, keepdims, count, ddof if correction is None else correction)

@@ -42,7 +42,7 @@ def truth(x: Any) -> Tensor:
     return x if x.dtype.is_bool else comparison.not_equal(x, 0)
 
 
-def selected(x: Any, where: Any, neutral: Any) -> Any:
+def apply_where(x: Any, where: Any, neutral: Any) -> Any:
     """``x``, with ``neutral`` in place of the elements that ``where`` leaves out."""
     if where is True:
         return x
@@ -55,7 +55,7 @@ def selected(x: Any, where: Any, neutral: Any) -> Any:
 def element_count(x: Any, axes: Axes, keepdims: bool = False, where: Any = True) -> Any:
     """The number of elements that a reduction of ``x`` joins: a tensor where ``where`` or the run decides."""
     if where is not True:
-        return reduce_sum(to(selected(ones_like(x, bool), where, False), np.int64), axes, keepdims)
+        return reduce_sum(to(apply_where(ones_like(x, bool), where, False), np.int64), axes, keepdims)
     sizes = operands.sizes(x)
     return functools.reduce(lambda m, i: m * sizes[i], axes, 1)
 
@@ -91,7 +91,7 @@ def extreme(
     if initial is None:
         _check_elements(x, axes, largest, where)
     if where is not True:
-        x = selected(x, where, _lowest(x.dtype) if largest else _highest(x.dtype))
+        x = apply_where(x, where, _lowest(x.dtype) if largest else _highest(x.dtype))
     if x.dtype.is_bool:
         reduced = (reduction.reduce_any if largest else reduction.reduce_all)(x, axes, keepdims)
     else:
@@ -161,7 +161,7 @@ def _first(x: Any, axis: int, largest: bool) -> Tensor:
 # Running sums and products
 
 
-def accumulated(x: Any, axis: int, operation: str, include_initial: bool) -> Tensor:
+def accumulate_axis(x: Any, axis: int, operation: str, include_initial: bool) -> Tensor:
     """Cumulative sums ("sum") or products ("prod") along ``axis``, after 0 or 1 with ``include_initial``."""
     results = scans.cumsum(x, axis) if operation == "sum" else running.cumprod(x, axis)
     if not include_initial:

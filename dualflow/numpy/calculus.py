@@ -53,7 +53,7 @@ def diff(
         ``prepend`` and ``append``; bool for bools.
 
     Raises:
-        InvalidArgumentError: ``n`` is negative, or ``a`` has no axes
+        InvalidArgumentError: ``n`` is negative, or ``a`` has no axes.
 
     >>> import dualflow as df
     >>> df.numpy.diff([1, 4, 9, 16]).numpy(), df.numpy.diff([1, 4, 9], n=2).numpy()
@@ -66,16 +66,18 @@ def diff(
         )
     if n == 0:
         return x
-    where = normalize_axis(axis, len(x.shape))
+    positive_axis = normalize_axis(axis, len(x.shape))
 
-    def beside(value: Any) -> Any:
+    def as_part(value: Any) -> Any:
         v = tensor(value)
-        return v if v.shape else broadcast_to(v, [1 if i == where else d for i, d in enumerate(x.shape)])
+        return (
+            v if v.shape else broadcast_to(v, [1 if i == positive_axis else d for i, d in enumerate(x.shape)])
+        )
 
-    parts = [x if part is None else beside(part) for part in (prepend, x, append) if part is not None]
+    parts = [x if part is None else as_part(part) for part in (prepend, x, append) if part is not None]
     if len(parts) > 1:
-        x = concat(agreed(*parts), where)
-    front = (slice(None),) * where
+        x = concat(agreed(*parts), positive_axis)
+    front = (slice(None),) * positive_axis
     for _ in range(n):
         later, earlier = x[(*front, slice(1, None))], x[(*front, slice(None, -1))]
         x = not_equal(later, earlier) if x.dtype.is_bool else later - earlier
@@ -112,7 +114,6 @@ def gradient(f: TensorLike, *varargs: Any, axis: AxisLike | None = None, edge_or
 
     Args:
         f: samples of one axis or more; integers count as float64.
-        varargs: the distance of samples: one for all axes, one for each, or the places of the samples.
         *varargs: the spacing of the samples: a number for all axes, a number for each axis, or the
             coordinates of the samples, a vector for each axis; 1 by default.
         axis: an axis or several; all by default.
@@ -145,11 +146,12 @@ def gradient(f: TensorLike, *varargs: Any, axis: AxisLike | None = None, edge_or
         raise InvalidArgumentError(
             f"gradient takes a distance for each of {len(axes)} axes, not {len(steps)}."
         )
-    slopes = [_slope(x, where, step, edge_order) for where, step in zip(axes, steps, strict=True)]
-    return slopes[0] if len(slopes) == 1 else tuple(slopes)
+    gradients = [_gradient_along(x, i, step, edge_order) for i, step in zip(axes, steps, strict=True)]
+    return gradients[0] if len(gradients) == 1 else tuple(gradients)
 
 
-def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
+def _gradient_along(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
+    """The gradient along ``axis``; ``step`` is the distance of samples, or a vector of their coordinates."""
     size = static_int(x.shape[axis], "the size of the axis")
     if size < edge_order + 1:
         raise InvalidArgumentError(
@@ -158,41 +160,44 @@ def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
     spacing = tensor(step)
     if len(spacing.shape) > 1 or (spacing.shape and spacing.shape[0] != size):
         raise InvalidArgumentError(f"Places of shape {spacing.shape} are not those of {size} samples.")
-    x_values = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype)) if spacing.shape else None
-    h = to(x_values[1:] - x_values[:-1], x.dtype) if x_values is not None else None
+    coordinates = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype)) if spacing.shape else None
+    gaps = to(coordinates[1:] - coordinates[:-1], x.dtype) if coordinates is not None else None
 
-    def at(i: int) -> Any:
+    def sample(i: int) -> Any:
         return x[(*(slice(None),) * axis, slice(i, i + 1 or None))]
 
-    def gap(i: int) -> Any:
-        return tensor(step, x.dtype) if h is None else h[i]
+    def spacing_at(i: int) -> Any:
+        return tensor(step, x.dtype) if gaps is None else gaps[i]
 
     front = (slice(None),) * axis
     before, middle, after = (x[(*front, slice(i, size - 2 + i))] for i in range(3))
-    if h is None:
+    if gaps is None:
         inner = (after - before) / (2 * tensor(step, x.dtype))
     else:
         shape = [-1 if i == axis else 1 for i in range(len(x.shape))]
-        left, right = reshape(h[:-1], shape), reshape(h[1:], shape)
+        left, right = reshape(gaps[:-1], shape), reshape(gaps[1:], shape)
         inner = (
             before * (-right / (left * (left + right)))
             + middle * ((right - left) / (left * right))
             + after * (left / (right * (left + right)))
         )
     if edge_order == 1:
-        first, last = (at(1) - at(0)) / gap(0), (at(size - 1) - at(size - 2)) / gap(-1)
-    else:
-        p, q = gap(0), gap(1 if h is not None else 0)
-        first = (
-            at(0) * (-(2 * p + q) / (p * (p + q)))
-            + at(1) * ((p + q) / (p * q))
-            + at(2) * (-p / (q * (p + q)))
+        first, last = (
+            (sample(1) - sample(0)) / spacing_at(0),
+            (sample(size - 1) - sample(size - 2)) / spacing_at(-1),
         )
-        p, q = gap(-2 if h is not None else -1), gap(-1)
+    else:
+        p, q = spacing_at(0), spacing_at(1 if gaps is not None else 0)
+        first = (
+            sample(0) * (-(2 * p + q) / (p * (p + q)))
+            + sample(1) * ((p + q) / (p * q))
+            + sample(2) * (-p / (q * (p + q)))
+        )
+        p, q = spacing_at(-2 if gaps is not None else -1), spacing_at(-1)
         last = (
-            at(size - 3) * (q / (p * (p + q)))
-            + at(size - 2) * (-(q + p) / (p * q))
-            + at(size - 1) * ((2 * q + p) / (q * (p + q)))
+            sample(size - 3) * (q / (p * (p + q)))
+            + sample(size - 2) * (-(q + p) / (p * q))
+            + sample(size - 1) * ((2 * q + p) / (q * (p + q)))
         )
     return concat([first, inner, last], axis)
 
@@ -213,32 +218,32 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, 
 
     Raises:
         InvalidArgumentError: ``x`` has not as many coordinates along ``axis`` as ``y`` has samples, or the
-            shapes do not broadcast
+            shapes do not broadcast.
 
     >>> import dualflow as df
     >>> float(df.numpy.trapezoid([1, 2, 3]))
     4.0
     """
     v = tensor(y)
-    where = normalize_axis(axis, len(v.shape))
-    front = (slice(None),) * where
+    positive_axis = normalize_axis(axis, len(v.shape))
+    front = (slice(None),) * positive_axis
     if x is None:
         step: Any = dx if type(dx) in (int, float) else tensor(dx)
     else:
-        x_values = tensor(x)
-        vector = len(x_values.shape) == 1
-        step = diff(x_values, axis=0 if vector else axis)
-        count, samples = x_values.shape[0 if vector else axis], v.shape[where]
+        coordinates = tensor(x)
+        vector = len(coordinates.shape) == 1
+        step = diff(coordinates, axis=0 if vector else axis)
+        count, samples = coordinates.shape[0 if vector else axis], v.shape[positive_axis]
         if count != samples and None not in (count, samples):
             raise InvalidArgumentError(
                 "trapezoid takes a coordinate for each sample: along the axis "
                 f"x has {count}, y has {samples}."
             )
         if vector:
-            step = reshape(step, [-1 if i == where else 1 for i in range(len(v.shape))])
+            step = reshape(step, [-1 if i == positive_axis else 1 for i in range(len(v.shape))])
     total = v[(*front, slice(1, None))] + v[(*front, slice(None, -1))]
     areas = _times(step, total)
-    return reduce_sum(areas if areas.dtype.is_inexact else to(areas, np.float64), where) / 2
+    return reduce_sum(areas if areas.dtype.is_inexact else to(areas, np.float64), positive_axis) / 2
 
 
 def _times(x: Any, y: Any) -> Any:
@@ -268,45 +273,50 @@ def interp(
         A tensor with the shape of ``x`` and the common dtype of all three.
 
     Raises:
-        InvalidArgumentError: ``xp`` and ``fp`` are not vectors of one size, which is 1 or more
+        InvalidArgumentError: ``xp`` and ``fp`` are not vectors of one size, which is 1 or more.
 
     >>> import dualflow as df
     >>> df.numpy.interp([1.5, 9.0], [1.0, 2.0], [10.0, 20.0]).numpy()
     array([15., 20.])
     """
-    at, x_values = agreed(inexact(x), inexact(xp))
+    points, coordinates = agreed(inexact(x), inexact(xp))
     values = inexact(fp)
-    if len(x_values.shape) != 1 or x_values.shape != values.shape or x_values.shape[0] == 0:
+    if len(coordinates.shape) != 1 or coordinates.shape != values.shape or coordinates.shape[0] == 0:
         raise InvalidArgumentError(
-            f"interp takes as many places as values, one at least, not {x_values.shape} and {values.shape}."
+            f"interp takes as many places as values, one at least, not {coordinates.shape} and "
+            f"{values.shape}."
         )
     if period is not None:
-        at, x_values = (
-            mod(at, magnitude(tensor(period, at.dtype))),
-            mod(x_values, magnitude(tensor(period, at.dtype))),
+        points, coordinates = (
+            mod(points, magnitude(tensor(period, points.dtype))),
+            mod(coordinates, magnitude(tensor(period, points.dtype))),
         )
-        order = sorting.argsort(x_values)
-        x_values, values = gather(x_values, order), gather(values, order)
-        span = magnitude(tensor(period, at.dtype))
-        x_values = concat([x_values[-1:] - span, x_values, x_values[:1] + span], 0)
+        order = sorting.argsort(coordinates)
+        coordinates, values = gather(coordinates, order), gather(values, order)
+        span = magnitude(tensor(period, points.dtype))
+        coordinates = concat([coordinates[-1:] - span, coordinates, coordinates[:1] + span], 0)
         values = concat([values[-1:], values, values[:1]], 0)
-    kind = np.result_type(at.dtype.dtype, values.dtype.dtype)
-    last = operands.sizes(x_values)[0] - 1
+    kind = np.result_type(points.dtype.dtype, values.dtype.dtype)
+    last = operands.sizes(coordinates)[0] - 1
     if isinstance(last, int) and last == 0:
-        values_at = broadcast_like(to(values[0], kind), at)
+        values_at = broadcast_like(to(values[0], kind), points)
     else:
-        index = sorting.searchsorted(x_values, at, "right") - 1
+        index = sorting.searchsorted(coordinates, points, "right") - 1
         index = choose(index < 0, 0, choose(index > last - 1, last - 1, index))
-        x0, x1 = gather(x_values, index), gather(x_values, index + 1)
+        x0, x1 = gather(coordinates, index), gather(coordinates, index + 1)
         y0, y1 = to(gather(values, index), kind), to(gather(values, index + 1), kind)
-        wide = equal(x0, x1)
-        share = to((at - x0) / choose(wide, tensor(1, at.dtype), x1 - x0), kind)
-        values_at = y0 + (y1 - y0) * share
-        values_at = choose(equal(at, x1), y1, values_at)
+        is_coincident = equal(x0, x1)
+        fraction = to((points - x0) / choose(is_coincident, tensor(1, points.dtype), x1 - x0), kind)
+        values_at = y0 + (y1 - y0) * fraction
+        values_at = choose(equal(points, x1), y1, values_at)
     first_value, last_value = to(values[0], kind), to(values[-1], kind)
-    values_at = choose(at < x_values[0], first_value if left is None else tensor(left, kind), values_at)
-    values_at = choose(at > x_values[-1], last_value if right is None else tensor(right, kind), values_at)
-    return values_at if last == 0 else choose(equal(at, at), values_at, tensor(math.nan, kind))
+    values_at = choose(
+        points < coordinates[0], first_value if left is None else tensor(left, kind), values_at
+    )
+    values_at = choose(
+        points > coordinates[-1], last_value if right is None else tensor(right, kind), values_at
+    )
+    return values_at if last == 0 else choose(equal(points, points), values_at, tensor(math.nan, kind))
 
 
 def unwrap(
@@ -330,8 +340,8 @@ def unwrap(
     array([0. , 3. , 0.5])
     """
     x = tensor(p)
-    where = normalize_axis(axis, len(x.shape))
-    steps = diff(x, axis=where)
+    positive_axis = normalize_axis(axis, len(x.shape))
+    steps = diff(x, axis=positive_axis)
     kind = operands.result_type(steps, period)
     steps = to(steps, kind)
     limit = period / 2 if discont is None else discont
@@ -348,15 +358,15 @@ def unwrap(
     if boundary:
         wrapped = choose(logical_and(equal(wrapped, low), steps > 0), tensor(high, kind), wrapped)
     correction = choose(magnitude(steps) < limit, tensor(0, kind), wrapped - steps)
-    front = (slice(None),) * where
-    first, rest_of = to(x[(*front, slice(None, 1))], kind), to(x[(*front, slice(1, None))], kind)
-    return concat([first, rest_of + cumsum(correction, where)], where)
+    front = (slice(None),) * positive_axis
+    first, others = to(x[(*front, slice(None, 1))], kind), to(x[(*front, slice(1, None))], kind)
+    return concat([first, others + cumsum(correction, positive_axis)], positive_axis)
 
 
 # Convolution
 
 
-def _convolved(a: Any, v: Any, mode: str) -> Tensor:
+def _convolution(a: Any, v: Any, mode: str) -> Tensor:
     """The convolution of two vectors: sums of products with the reversed second one, in ``mode``."""
     x, w = agreed(a, v)
     if len(x.shape) != 1 or len(w.shape) != 1 or 0 in (x.shape[0], w.shape[0]):
@@ -366,16 +376,15 @@ def _convolved(a: Any, v: Any, mode: str) -> Tensor:
     if mode not in ("full", "same", "valid"):
         raise InvalidArgumentError(f"mode is 'full', 'same' or 'valid', not {mode!r}.")
     if x.dtype.is_bool:
-        return to(_convolved(to(x, np.int64), to(w, np.int64), mode), bool)
+        return to(_convolution(to(x, np.int64), to(w, np.int64), mode), bool)
     n, m = static_int(x.shape[0], "the size of a vector"), static_int(w.shape[0], "the size of a vector")
     if m > n:
         x, w, n, m = w, x, m, n
     padded = pad(x, [[m - 1, m - 1]])
-    x_values = np.arange(n + m - 1)[:, None] + np.arange(m)
-    windows = gather(padded, x_values)
-    inside = (x_values >= m - 1) & (
-        x_values < n + m - 1
-    )  # outside of ``x`` there is no product, not even of nan
+    window_indices = np.arange(n + m - 1)[:, None] + np.arange(m)
+    windows = gather(padded, window_indices)
+    # outside of ``x`` there is no product, not even of nan
+    inside = (window_indices >= m - 1) & (window_indices < n + m - 1)
     full = reduce_sum(choose(tensor(inside), windows * w[::-1], tensor(0, x.dtype)), 1)
     if mode == "full":
         return full
@@ -397,13 +406,13 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
         the common dtype.
 
     Raises:
-        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is unknown
+        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.convolve([1, 2, 3], [0, 1, 0.5]).numpy()
     array([0. , 1. , 2.5, 4. , 1.5])
     """
-    return _convolved(tensor(a), tensor(v), mode)
+    return _convolution(tensor(a), tensor(v), mode)
 
 
 def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
@@ -425,17 +434,17 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
     array([3.5])
     """
     x, w = tensor(a), tensor(v)
-    turned = (conj(w) if w.dtype.is_complex else w)[::-1]
-    products = _convolved(x, turned, mode)
+    kernel = (conj(w) if w.dtype.is_complex else w)[::-1]
+    products = _convolution(x, kernel, mode)
     n, m = x.shape[0], w.shape[0]
-    return _same_of_shorter(x, turned) if mode == "same" and m > n else products
+    return _same_of_shorter(x, kernel) if mode == "same" and m > n else products
 
 
-def _same_of_shorter(x: Any, turned: Any) -> Tensor:
+def _same_of_shorter(x: Any, kernel: Any) -> Tensor:
     """The ``mode="same"`` part of a correlation whose second vector is longer, as NumPy selects it."""
-    n, m = turned.shape[0], x.shape[0]
+    n, m = kernel.shape[0], x.shape[0]
     start = m // 2
-    return _convolved(x, turned, "full")[start : start + n]
+    return _convolution(x, kernel, "full")[start : start + n]
 
 
 complete_docstrings(globals())

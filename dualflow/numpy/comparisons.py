@@ -60,13 +60,13 @@ def _isinf(x: Any) -> Any:
     return comparison.isinf(x) if x.dtype.is_inexact else cast(zeros_like(x), bool_)
 
 
-def _exactly(compare: Any, mixed: Any) -> Any:
+def _exactly(compare: Any, compare_mixed_signs: Any) -> Any:
     """``compare``, exact also for int64 with uint64, whose values no common dtype holds."""
 
     def call(x: Any, y: Any) -> Any:
         if x.dtype is y.dtype:
             return compare(x, y)
-        return mixed(x, y)
+        return compare_mixed_signs(x, y)
 
     return call
 
@@ -74,7 +74,7 @@ def _exactly(compare: Any, mixed: Any) -> Any:
 def _signed_with_unsigned(compare: Any, below: bool, above: bool) -> Any:
     """``compare`` of int64 with uint64; ``below`` is the result for a negative ``x``, ``above`` for ``y``."""
 
-    def mixed(x: Any, y: Any) -> Any:
+    def compare_mixed_signs(x: Any, y: Any) -> Any:
         unsigned = x if x.dtype.is_unsigned else y
         signed = y if x.dtype.is_unsigned else x
         negative_one = comparison.less(signed, 0)
@@ -87,7 +87,7 @@ def _signed_with_unsigned(compare: Any, below: bool, above: bool) -> Any:
             compare(left, right),
         )
 
-    return mixed
+    return compare_mixed_signs
 
 
 equal = binary(

@@ -253,13 +253,13 @@ def block(arrays: Sequence[TensorLike]) -> Tensor:
     levels = depth(arrays)
     rank = builtins.max([levels, *[len(tensor(x).shape) for x in leaves(arrays)]])
 
-    def joined(value: Any, level: int) -> Any:
+    def join(value: Any, level: int) -> Any:
         if isinstance(value, list):
-            return concatenate([joined(v, level + 1) for v in value], level - levels)
+            return concatenate([join(v, level + 1) for v in value], level - levels)
         x = tensor(value)
         return x[(None,) * (rank - len(x.shape))]
 
-    return joined(arrays, 0)
+    return join(arrays, 0)
 
 
 complete_docstrings(globals())

@@ -10,9 +10,9 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import numpy_dtype, refuse, tensor, to
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import identity as same
-from dualflow.ops.creation import ones as filled_with_ones
-from dualflow.ops.creation import ones_like as like_ones
-from dualflow.ops.creation import zeros as filled_with_zeros
+from dualflow.ops.creation import ones as tensor_ones
+from dualflow.ops.creation import ones_like as tensor_ones_like
+from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.creation import zeros_like as like_zeros
 from dualflow.ops.tensor import Tensor
 
@@ -42,7 +42,7 @@ def array(
 
     Raises:
         InvalidArgumentError: lists of different lengths.
-        DTypeError: ``object`` can't become a tensor
+        DTypeError: ``object`` can't become a tensor.
 
     >>> import dualflow as df
     >>> df.numpy.array([1, 2]).dtype, df.numpy.array([1.0, df.constant(2.0)]).dtype
@@ -181,14 +181,14 @@ def zeros(
 
     Raises:
         InvalidArgumentError: a size is negative.
-        DTypeError: a size is no integer
+        DTypeError: a size is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.zeros(2).numpy()
     array([0., 0.])
     """
     refuse("zeros", like=like)
-    return filled_with_zeros(_shape(shape), numpy_dtype(dtype or float))
+    return tensor_zeros(_shape(shape), numpy_dtype(dtype or float))
 
 
 def ones(
@@ -210,14 +210,14 @@ def ones(
 
     Raises:
         InvalidArgumentError: a size is negative.
-        DTypeError: a size is no integer
+        DTypeError: a size is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.ones(2, int).numpy()
     array([1, 1])
     """
     refuse("ones", like=like)
-    return filled_with_ones(_shape(shape), numpy_dtype(dtype or float))
+    return tensor_ones(_shape(shape), numpy_dtype(dtype or float))
 
 
 def empty(
@@ -239,7 +239,7 @@ def empty(
 
     Raises:
         InvalidArgumentError: a size is negative.
-        DTypeError: a size is no integer
+        DTypeError: a size is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.empty((2, 3)).shape
@@ -335,7 +335,7 @@ def ones_like(
     """
     x = tensor(a)
     target = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
-    return like_ones(x, target) if shape is None else ones(shape, target)
+    return tensor_ones_like(x, target) if shape is None else ones(shape, target)
 
 
 def empty_like(
@@ -396,7 +396,7 @@ def full_like(
     target = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
     value = tensor(fill_value, target)
     if shape is None and not x.shape.is_static:
-        return value * like_ones(x, target)
+        return value * tensor_ones_like(x, target)
     return broadcast_to(value, tuple(x.shape) if shape is None else _shape(shape))
 
 

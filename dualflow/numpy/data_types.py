@@ -68,7 +68,7 @@ def finfo(dtype: DTypeLike) -> Any:
     >>> df.numpy.finfo(df.float32).bits
     32
     """
-    return np.finfo(_of(dtype))
+    return np.finfo(_dtype_of(dtype))
 
 
 def iinfo(type: object) -> Any:
@@ -88,10 +88,10 @@ def iinfo(type: object) -> Any:
     >>> df.numpy.iinfo(df.int8).max
     127
     """
-    return np.iinfo(_of(type))
+    return np.iinfo(_dtype_of(type))
 
 
-def _of(value: Any) -> np.dtype[Any]:
+def _dtype_of(value: Any) -> np.dtype[Any]:
     """The dtype of a tensor or array, or the dtype that ``value`` names."""
     if isinstance(value, (*TENSORS, list)):
         return tensor(value).dtype.dtype
@@ -116,7 +116,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     (tf.float32, tf.int16)
     """
     weak = (int, float, complex)
-    return as_dtype(np.result_type(*[x if type(x) in weak else _of(x) for x in arrays_and_dtypes]))
+    return as_dtype(np.result_type(*[x if type(x) in weak else _dtype_of(x) for x in arrays_and_dtypes]))
 
 
 def promote_types(type1: object, type2: object, /) -> DType:
@@ -136,7 +136,7 @@ def promote_types(type1: object, type2: object, /) -> DType:
     >>> df.numpy.promote_types("int8", "uint8")
     tf.int16
     """
-    return as_dtype(np.promote_types(_of(type1), _of(type2)))
+    return as_dtype(np.promote_types(_dtype_of(type1), _dtype_of(type2)))
 
 
 def can_cast(
@@ -160,7 +160,7 @@ def can_cast(
     >>> df.numpy.can_cast("int8", "int16"), df.numpy.can_cast("float64", "float32")
     (True, False)
     """
-    return np.can_cast(_of(from_), _of(to), casting)
+    return np.can_cast(_dtype_of(from_), _dtype_of(to), casting)
 
 
 def common_type(*arrays: Any) -> DType:
@@ -179,7 +179,7 @@ def common_type(*arrays: Any) -> DType:
     >>> df.numpy.common_type([1, 2])
     tf.float64
     """
-    return as_dtype(np.common_type(*[np.zeros(0, _of(x)) for x in arrays]))
+    return as_dtype(np.common_type(*[np.zeros(0, _dtype_of(x)) for x in arrays]))
 
 
 def min_scalar_type(a: TensorLike, /) -> DType:
@@ -196,7 +196,7 @@ def min_scalar_type(a: TensorLike, /) -> DType:
     tf.uint16
     """
     shape = getattr(a, "shape", ())
-    return as_dtype(_of(a) if shape else np.min_scalar_type(np.asarray(a)))
+    return as_dtype(_dtype_of(a) if shape else np.min_scalar_type(np.asarray(a)))
 
 
 def issubdtype(arg1: object, arg2: object) -> Any:
@@ -217,8 +217,8 @@ def issubdtype(arg1: object, arg2: object) -> Any:
     >>> df.numpy.issubdtype(df.float32, numpy.floating)
     True
     """
-    kind = arg2 if isinstance(arg2, type) and issubclass(arg2, np.generic) else _of(arg2)
-    return np.issubdtype(_of(arg1), kind)
+    kind = arg2 if isinstance(arg2, type) and issubclass(arg2, np.generic) else _dtype_of(arg2)
+    return np.issubdtype(_dtype_of(arg1), kind)
 
 
 def isdtype(dtype: DTypeLike, kind: str) -> Any:
@@ -241,7 +241,8 @@ def isdtype(dtype: DTypeLike, kind: str) -> Any:
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return np.isdtype(
-        _of(dtype), tuple(k if isinstance(k, str) and k not in np.sctypeDict else _of(k) for k in kinds)
+        _dtype_of(dtype),
+        tuple(k if isinstance(k, str) and k not in np.sctypeDict else _dtype_of(k) for k in kinds),
     )
 
 

@@ -18,7 +18,7 @@ from dualflow.numpy.operands import (
     to,
 )
 from dualflow.ops.linear_algebra import (
-    cholesky as factors,
+    cholesky as cholesky_factor,
 )
 from dualflow.ops.linear_algebra import (
     eigenvalues,
@@ -72,7 +72,7 @@ def cholesky(a: TensorLike, /, *, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [1.0, 1.0]]
     """
     x = as_matrices(a, square=True)
-    triangle = factors.cholesky(adjoint(x) if upper else x)
+    triangle = cholesky_factor.cholesky(adjoint(x) if upper else x)
     return adjoint(triangle) if upper else triangle
 
 

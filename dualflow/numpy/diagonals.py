@@ -18,7 +18,7 @@ from dualflow.numpy.reductions import sum
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.creation import zeros as filled_with_zeros
+from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.positions import range as counted
 from dualflow.ops.selection import where as picked
 from dualflow.ops.static import static_int
@@ -95,7 +95,7 @@ def diag(v: TensorLike, k: int = 0) -> Tensor:
     count = static_int(x.shape[0], "the size of the vector")
     side = count + builtins.abs(k)
     if not count:
-        return filled_with_zeros([side, side], x.dtype)
+        return tensor_zeros([side, side], x.dtype)
     rows = np.arange(side)[:, None]
     columns = np.arange(side)[None, :]
     indices = np.clip(rows + builtins.min(k, 0), 0, count - 1)[:, 0]
@@ -129,10 +129,10 @@ def _triangle(m: Any, keep: Callable[[Any, Any], Any]) -> Tensor:
     if len(x.shape) == 1:
         x = broadcast_to(x, [x.shape[0], x.shape[0]])
     rows, columns = operands.sizes(x)[-2:]
-    return picked(keep(_counted(rows)[:, None], _counted(columns)), x, zeros_like(x))
+    return picked(keep(_indices(rows)[:, None], _indices(columns)), x, zeros_like(x))
 
 
-def _counted(size: Any) -> Any:
+def _indices(size: Any) -> Any:
     from_zero = convert_to_tensor(np.arange(size)) if isinstance(size, int) else None
     return from_zero if from_zero is not None else counted(0, size, 1, size.dtype)
 

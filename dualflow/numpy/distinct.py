@@ -52,8 +52,8 @@ class DistinctInverse(NamedTuple, Generic[Value]):
     inverse_indices: Value
 
 
-def _differs(x: Any, equal_nan: bool) -> Any:
-    """A mask of the elements of a sorted vector that differ from the previous one."""
+def _starts_run(x: Any, equal_nan: bool) -> Any:
+    """A mask of the elements of a sorted vector that start a run: they differ from the previous element."""
     later, earlier = x[1:], x[:-1]
     other = not_equal(later, earlier)
     if equal_nan and x.dtype.is_inexact:
@@ -121,17 +121,17 @@ def unique(
         row = flat(x)
         order = stable_order(row, 0)
         ordered = gather(row, order)
-        first = _differs(ordered, equal_nan)
+        first = _starts_run(ordered, equal_nan)
         values = boolean_mask(ordered, first)
         shape = operands.sizes(x)
     else:
-        where = normalize_axis(axis, len(x.shape))
-        to_front = [where, *[i for i in range(len(x.shape)) if i != where]]
+        positive_axis = normalize_axis(axis, len(x.shape))
+        to_front = [positive_axis, *[i for i in range(len(x.shape)) if i != positive_axis]]
         parts = transpose(x, to_front)
-        order, first = _of_rows(reshape(parts, [parts.shape[0], -1]))
-        inverse = undone(to_front)
+        order, first = _sort_rows(reshape(parts, [parts.shape[0], -1]))
+        inverse = inverse_permutation(to_front)
         values = transpose(boolean_mask(gather(parts, order), first), inverse)
-        shape = (operands.sizes(x)[where],)
+        shape = (operands.sizes(x)[positive_axis],)
     if not (return_index or return_inverse or return_counts):
         return values
     results = [values]
@@ -151,12 +151,12 @@ def unique(
     return tuple(results)
 
 
-def undone(order: Any) -> list[int]:
-    """The permutation that undoes another one."""
+def inverse_permutation(order: Any) -> list[int]:
+    """The inverse of the permutation ``order``."""
     return builtins.sorted(range(len(order)), key=order.__getitem__)
 
 
-def _of_rows(rows: Any) -> tuple[Any, Any]:
+def _sort_rows(rows: Any) -> tuple[Any, Any]:
     """The permutation that sorts the rows of a matrix, and a mask of the first of equal sorted rows."""
     count = rows.shape[1]
     if not rows.shape[0]:
@@ -265,7 +265,8 @@ def isin(
     return logical_not(is_member) if invert else is_member
 
 
-def _sets(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any]:
+def _distinct_vectors(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any]:
+    """Both arguments as vectors of one dtype without repeated elements."""
     a, b = agreed(flat(tensor(ar1)), flat(tensor(ar2)))
     return (a, b) if assume_unique else (unique(a), unique(b))
 
@@ -300,10 +301,10 @@ def intersect1d(
     array([1, 3])
     """
     a, b = agreed(flat(tensor(ar1)), flat(tensor(ar2)))
-    at_a = at_b = None
+    indices_a = indices_b = None
     if not assume_unique:
-        a, at_a = unique(a, return_index=True)
-        b, at_b = unique(b, return_index=True)
+        a, indices_a = unique(a, return_index=True)
+        b, indices_b = unique(b, return_index=True)
     both = concat([a, b], 0)
     order = stable_order(both, 0)
     ordered = gather(both, order)
@@ -313,8 +314,8 @@ def intersect1d(
         return common
     first = to(boolean_mask(order[:-1], twice), np.int64)
     second = to(boolean_mask(order[1:], twice), np.int64) - operands.length(a)
-    if at_a is not None and at_b is not None:
-        first, second = gather(at_a, first), gather(at_b, second)
+    if indices_a is not None and indices_b is not None:
+        first, second = gather(indices_a, first), gather(indices_b, second)
     return common, first, second
 
 
@@ -362,7 +363,7 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
     >>> df.numpy.setxor1d([1, 2], [2, 9]).numpy()
     array([1, 9])
     """
-    a, b = _sets(ar1, ar2, assume_unique)
+    a, b = _distinct_vectors(ar1, ar2, assume_unique)
     ordered = sort(concat([a, b], 0))
     same = equal(ordered[1:], ordered[:-1])
     edge = convert_to_tensor(np.zeros(1, bool))

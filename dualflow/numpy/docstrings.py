@@ -53,10 +53,10 @@ def complete_docstrings(
     for name, value in namespace.items():
         is_public = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
         if is_public and not name.startswith("_") and value.__doc__:  # python -OO removes docstrings
-            value.__doc__ = _completed(value, value.__doc__, texts, requirement)
+            value.__doc__ = _complete(value, value.__doc__, texts, requirement)
 
 
-def _completed(function: FunctionType, doc: str, texts: dict[str, str], requirement: str) -> str:
+def _complete(function: FunctionType, doc: str, texts: dict[str, str], requirement: str) -> str:
     """A docstring with all arguments, and the errors that follow from them."""
     text = dedented(doc)
     head, start, example = text.partition(_EXAMPLE)

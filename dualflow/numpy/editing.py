@@ -52,14 +52,14 @@ def trim_zeros(filt: TensorLike, trim: str = "fb", axis: int | None = None) -> T
             f"trim_zeros takes a vector and trim 'f', 'b' or 'fb', not shape {x.shape} and {trim!r}."
         )
     present = to(x, bool)
-    from_front = flip(_running(flip(present))) if "b" in trim.lower() else None
-    keep = _running(present) if "f" in trim.lower() else from_front
+    from_front = flip(_from_first_true(flip(present))) if "b" in trim.lower() else None
+    keep = _from_first_true(present) if "f" in trim.lower() else from_front
     if keep is not None and from_front is not None:
         keep = keep & from_front
     return x if keep is None else boolean_mask(x, keep)
 
 
-def _running(x: Any) -> Tensor:
+def _from_first_true(x: Any) -> Tensor:
     """A mask of the elements at or after the first true one of ``x``."""
     return cumsum(cast(x, np.int64), 0) > 0
 
@@ -76,37 +76,37 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
         A tensor with the shape of ``arr``, larger along ``axis``, and its dtype.
 
     Raises:
-        InvalidArgumentError: an index is out of range, or ``values`` doesn't broadcast
-        DTypeError: ``obj`` is symbolic
+        InvalidArgumentError: an index is out of range, or ``values`` doesn't broadcast.
+        DTypeError: ``obj`` is symbolic.
 
     >>> import dualflow as df
     >>> df.numpy.insert([1, 2, 3], 1, 9).numpy()
     array([1, 9, 2, 3])
     """
     x = flat(tensor(arr)) if axis is None else tensor(arr)
-    where = 0 if axis is None else normalize_axis(axis, len(x.shape))
-    size = x.shape[where]
+    positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
+    size = x.shape[positive_axis]
     indices = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(static_positions(obj))
     if indices.dtype.kind == "b":
         indices = np.flatnonzero(indices)
     new_values = tensor(values, x.dtype)
     if indices.ndim == 0 and new_values.shape:
-        new_values = moveaxis(at_least(new_values, len(x.shape)), 0, where)
+        new_values = moveaxis(at_least(new_values, len(x.shape)), 0, positive_axis)
     count = (
         indices.size
         if indices.ndim
-        else (new_values.shape[where] if len(new_values.shape) == len(x.shape) else 1)
+        else (new_values.shape[positive_axis] if len(new_values.shape) == len(x.shape) else 1)
     )
-    target = [count if a == where else d for a, d in enumerate(x.shape)]
+    target = [count if a == positive_axis else d for a, d in enumerate(x.shape)]
     new = broadcasting.broadcast_to(new_values, target)
     if indices.ndim == 0:
         indices = np.repeat(indices, count)
     positions = np.where(indices < 0, indices + size, indices)
     if positions.size and (positions.min() < 0 or positions.max() > size):
         raise InvalidArgumentError(f"A place of {obj!r} is outside of an axis of size {size}.")
-    # the rows of both, in the order in which they stand
+    # an inserted element at index i sorts before element i, which is at i + 0.5
     order = np.argsort(np.concatenate([np.arange(size) + 0.5, positions.astype(float)]), kind="stable")
-    return gather(joining.concat([x, new], where), order, axis=where)
+    return gather(joining.concat([x, new], positive_axis), order, axis=positive_axis)
 
 
 def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
@@ -120,26 +120,28 @@ def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
         A tensor with the shape of ``arr``, smaller along ``axis``, and its dtype.
 
     Raises:
-        InvalidArgumentError: an index is out of range
-        DTypeError: ``obj`` is symbolic
+        InvalidArgumentError: an index is out of range.
+        DTypeError: ``obj`` is symbolic.
 
     >>> import dualflow as df
     >>> df.numpy.delete([1, 2, 3], 1).numpy()
     array([1, 3])
     """
     x = flat(tensor(arr)) if axis is None else tensor(arr)
-    where = 0 if axis is None else normalize_axis(axis, len(x.shape))
-    size = x.shape[where]
+    positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
+    size = x.shape[positive_axis]
     indices = obj if isinstance(obj, slice) else np.asarray(static_positions(obj))
     try:
         remaining = np.delete(np.arange(size), indices)
     except (IndexError, ValueError) as error:
-        raise InvalidArgumentError(f"delete: {error}; the places are those of axis {where}.") from None
-    return gather(x, remaining, axis=where)
+        raise InvalidArgumentError(
+            f"delete: {error}; the places are those of axis {positive_axis}."
+        ) from None
+    return gather(x, remaining, axis=positive_axis)
 
 
 def static_positions(value: Any) -> Any:
-    """Places, which decide the shape."""
+    """``value`` as static indices: the result's shape depends on them."""
     positions = known_value(value)
     if positions is None:
         raise DTypeError(f"Places must be known while tracing, but {value!r} is symbolic.")
@@ -155,7 +157,6 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwar
             axis.
         mode: "constant" (``constant_values``), "edge", "reflect", "symmetric", "wrap", "linear_ramp" (to
             ``end_values``), "maximum", "minimum" or "mean" of the axis, or "empty" (zeros).
-        kwargs: NumPy's options of the mode.
         **kwargs: NumPy's options of the mode.
 
     Returns:
@@ -193,10 +194,10 @@ def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwar
         raise InvalidArgumentError(f"pad's widths are 0 or more, not {pad_width!r}.")
     if mode in ("constant", "empty"):
         return _with_constants(x, widths, kwargs.get("constant_values", 0))
-    if mode in _PLACES:
+    if mode in _GATHERING_MODES:
         for axis, (before, after) in enumerate(widths.tolist()):
             if before or after:
-                x = gather(x, _places(mode, x.shape[axis], before, after, kwargs), axis=axis)
+                x = gather(x, _source_indices(mode, x.shape[axis], before, after, kwargs), axis=axis)
         return x
     if mode == "linear_ramp":
         return _with_ramps(x, widths, kwargs.get("end_values", 0))
@@ -218,10 +219,13 @@ empty
 """
 _PAD_OPTIONS = {row.split()[0]: row.partition(" ")[2] for row in _MODES.strip().splitlines()}
 """The modes of :func:`pad`, and the option of each."""
-_PLACES = ("edge", "reflect", "symmetric", "wrap")
+_GATHERING_MODES = ("edge", "reflect", "symmetric", "wrap")
+"""The modes in which each new element is a copy of another element."""
 
 
-def _places(mode: str, size: Any, before: int, after: int, options: dict[str, Any]) -> np.ndarray[Any, Any]:
+def _source_indices(
+    mode: str, size: Any, before: int, after: int, options: dict[str, Any]
+) -> np.ndarray[Any, Any]:
     """The index of the source element for each element of the padded axis."""
     known_sizes([size], f"pad's mode {mode!r}")
     if options.get("reflect_type", "even") != "even":
@@ -285,9 +289,9 @@ def _with_ramps(x: Any, widths: np.ndarray[Any, Any], ends: Any) -> Tensor:
 def _ramp(end: Any, edge: Any, axis: int, width: int) -> Tensor:
     shape = [width if a == axis else 1 for a in range(len(edge.shape))]
     kind = edge.dtype if edge.dtype.is_inexact else np.float64
-    share = tensor(np.arange(width).reshape(shape) / max(width, 1), kind)
+    fraction = tensor(np.arange(width).reshape(shape) / max(width, 1), kind)
     start = tensor(end, kind)
-    return cast(start + (cast(edge, kind) - start) * share, edge.dtype)
+    return cast(start + (cast(edge, kind) - start) * fraction, edge.dtype)
 
 
 def _with_statistic(x: Any, widths: np.ndarray[Any, Any], mode: str, length: Any) -> Tensor:
@@ -298,9 +302,9 @@ def _with_statistic(x: Any, widths: np.ndarray[Any, Any], mode: str, length: Any
     reduction: Any = reduce_max if mode == "maximum" else reduce_min
     reduction = statistics.reduce_mean if mode == "mean" else reduction
     for axis, (before, after) in enumerate(widths.tolist()):
-        wide = x if mode != "mean" or x.dtype.is_inexact else cast(x, np.float64)
-        statistic = reduction(wide, axis, keepdims=True)
-        edge = cast(round(statistic) if wide is not x else statistic, x.dtype)
+        floats = x if mode != "mean" or x.dtype.is_inexact else cast(x, np.float64)
+        statistic = reduction(floats, axis, keepdims=True)
+        edge = cast(round(statistic) if floats is not x else statistic, x.dtype)
         x = joining.concat([_slab(edge, x, axis, before), x, _slab(edge, x, axis, after)], axis)
     return x
 

@@ -322,7 +322,7 @@ def _modf(x: Any) -> Any:
     return signs.copysign(fraction, x), signs.copysign(whole, x)
 
 
-def _scaled(x: Any, exponent: Any) -> Any:
+def _times_power_of_two(x: Any, exponent: Any) -> Any:
     """``x * 2**exponent`` in three steps, so that no intermediate result overflows unless the result does."""
     for step in (3, 2, 1):
         part = exponent if step == 1 else arithmetic.floordiv(exponent, zeros_like(exponent) + step)
@@ -333,14 +333,14 @@ def _scaled(x: Any, exponent: Any) -> Any:
 
 def _ldexp(x: Any, exponent: Any) -> Any:
     bound = 4 * 2 ** (x.dtype.size + 5 if x.dtype.size < 8 else 11)
-    return _scaled(x, arithmetic.minimum(arithmetic.maximum(exponent, -bound), bound))
+    return _times_power_of_two(x, arithmetic.minimum(arithmetic.maximum(exponent, -bound), bound))
 
 
 def _frexp(x: Any) -> Any:
     ok = comparison.isfinite(x) & comparison.not_equal(x, 0)
     safe = where(ok, x, ones_like(x))
     exponent = cast(rounding.floor(logarithms.log2(arithmetic.abs(safe))) + 1, np.int32)
-    mantissa = _scaled(safe, -exponent)
+    mantissa = _times_power_of_two(safe, -exponent)
     over = arithmetic.abs(mantissa) >= 1
     under = arithmetic.abs(mantissa) < 0.5
     mantissa = where(over, mantissa / 2, where(under, mantissa * 2, mantissa))

@@ -49,7 +49,7 @@ def _signal(a: Any, of_reals: bool) -> Any:
     return to(x, complex64 if narrow else complex128)
 
 
-def _transformed(kind: str, a: Any, lengths: Any, axes: Any, norm: Any, out: Any) -> Tensor:
+def _transform(kind: str, a: Any, lengths: Any, axes: Any, norm: Any, out: Any) -> Tensor:
     """The transform over several axes, scaled by ``norm``.
 
     Raises:
@@ -80,7 +80,7 @@ def _length(n: Any) -> int | None:
 
 
 def _transform_axis(kind: str, a: Any, n: Any, axis: int, norm: Any, out: Any) -> Tensor:
-    return _transformed(kind, a, None if n is None else [n], [axis], norm, out)
+    return _transform(kind, a, None if n is None else [n], [axis], norm, out)
 
 
 def fft(
@@ -187,7 +187,7 @@ def hfft(
     """
     x = _signal(a, False)
     size = 2 * (static_int(x.shape[axis], "the size of the axis") - 1) if n is None else _length(n)
-    return irfft(conj(x), size, axis, _swapped(norm), out)
+    return irfft(conj(x), size, axis, _inverse_norm(norm), out)
 
 
 def ihfft(
@@ -209,10 +209,10 @@ def ihfft(
     >>> df.numpy.fft.ihfft([10.0, -2.0, -2.0, -2.0]).numpy()
     array([1.-0.j, 3.-0.j, 3.-0.j])
     """
-    return conj(rfft(a, n, axis, _swapped(norm), out))
+    return conj(rfft(a, n, axis, _inverse_norm(norm), out))
 
 
-def _swapped(norm: Any) -> Any:
+def _inverse_norm(norm: Any) -> Any:
     """The ``norm`` that scales the inverse transform as ``norm`` scales the transform."""
     return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
 
@@ -240,7 +240,7 @@ def fft2(
     >>> df.numpy.fft.fft2([[1, 2], [3, 4]]).numpy().tolist()
     [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
     """
-    return _transformed("fft", a, s, axes, norm, out)
+    return _transform("fft", a, s, axes, norm, out)
 
 
 def ifft2(
@@ -266,7 +266,7 @@ def ifft2(
     >>> df.numpy.fft.ifft2([[10, -2], [-4, 0]]).numpy().tolist()
     [[(1+0j), (2+0j)], [(3+0j), (4+0j)]]
     """
-    return _transformed("ifft", a, s, axes, norm, out)
+    return _transform("ifft", a, s, axes, norm, out)
 
 
 def rfft2(
@@ -296,7 +296,7 @@ def rfft2(
     >>> df.numpy.fft.rfft2([[1, 2], [3, 4]]).numpy().tolist()
     [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
     """
-    return _transformed("rfft", a, s, axes, norm, out)
+    return _transform("rfft", a, s, axes, norm, out)
 
 
 def irfft2(
@@ -323,7 +323,7 @@ def irfft2(
     >>> df.numpy.fft.irfft2([[10, -2], [-4, 0]]).numpy().tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    return _transformed("irfft", a, s, axes, norm, out)
+    return _transform("irfft", a, s, axes, norm, out)
 
 
 def fftn(
@@ -346,7 +346,7 @@ def fftn(
     >>> df.numpy.fft.fftn([[1, 2], [3, 4]]).numpy().tolist()
     [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
     """
-    return _transformed("fft", a, s, axes, norm, out)
+    return _transform("fft", a, s, axes, norm, out)
 
 
 def ifftn(
@@ -369,7 +369,7 @@ def ifftn(
     >>> df.numpy.fft.ifftn([[10, -2], [-4, 0]]).numpy().tolist()
     [[(1+0j), (2+0j)], [(3+0j), (4+0j)]]
     """
-    return _transformed("ifft", a, s, axes, norm, out)
+    return _transform("ifft", a, s, axes, norm, out)
 
 
 def rfftn(
@@ -398,7 +398,7 @@ def rfftn(
     >>> df.numpy.fft.rfftn([[1, 2], [3, 4]]).numpy().tolist()
     [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
     """
-    return _transformed("rfft", a, s, axes, norm, out)
+    return _transform("rfft", a, s, axes, norm, out)
 
 
 def irfftn(
@@ -424,7 +424,7 @@ def irfftn(
     >>> df.numpy.fft.irfftn([[10, -2], [-4, 0]]).numpy().tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    return _transformed("irfft", a, s, axes, norm, out)
+    return _transform("irfft", a, s, axes, norm, out)
 
 
 complete_docstrings(

@@ -13,7 +13,7 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import agreed, inexact, tensor, to
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.creation import zeros as filled_with_zeros
+from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.joining import concat
 from dualflow.ops.powers import sqrt
 from dualflow.ops.static import known_value, static_int
@@ -52,7 +52,7 @@ def roots(p: TensorLike) -> Tensor:
         after = len(coefficients) - int(last) if nonzero.size else 0
         x = x[int(first) : int(last)]
     kind = np.result_type(x.dtype.dtype, np.complex64)
-    zeros = filled_with_zeros([after], kind)
+    zeros = tensor_zeros([after], kind)
     count = static_int(x.shape[0], "the number of coefficients")
     if count < 2:
         return zeros

@@ -108,7 +108,7 @@ def histogram_bin_edges(
 
 
 def _limits(x: Any, limits: Any, kind: Any) -> tuple[Any, Any]:
-    """The lowest and the highest edge, which are apart."""
+    """The lowest and the highest edge, widened by 0.5 each if they are equal."""
     if limits is not None:
         low, high = (tensor(v) for v in limits)
         ends = [known_value(v) for v in (low, high)]
@@ -163,14 +163,14 @@ def histogram(
     """
     edges = histogram_bin_edges(a, bins, range, weights)
     x = flat(_as_numbers(tensor(a)))
-    counts = _in_bins([x], [edges], weights)
+    counts = _count_in_bins([x], [edges], weights)
     if density:
-        wide = to(counts, np.float64)
-        counts = wide / to(edges[1:] - edges[:-1], np.float64) / reduce_sum(wide)
+        counts_as_floats = to(counts, np.float64)
+        counts = counts_as_floats / to(edges[1:] - edges[:-1], np.float64) / reduce_sum(counts_as_floats)
     return counts, edges
 
 
-def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
+def _count_in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
     """The total weight of the points in each cell of a grid of bins."""
     inside: Any = None
     position: Any = 0
@@ -234,14 +234,14 @@ def histogramdd(
         raise InvalidArgumentError(f"There are {len(columns)} variables, and bins for {len(each)}.")
     limits: Sequence[Any] = [None] * len(columns) if range is None else range
     edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(columns, each, limits, strict=True)]
-    counts = to(_in_bins(columns, edges, weights), np.float64)
+    counts = to(_count_in_bins(columns, edges, weights), np.float64)
     if density:
         for axis, row in enumerate(edges):
             widths = to(row[1:] - row[:-1], np.float64)
             counts = counts / reshape(
                 widths, [-1 if i == axis else 1 for i in np.arange(len(edges)).tolist()]
             )
-        total = to(_in_bins(columns, edges, weights), np.float64)
+        total = to(_count_in_bins(columns, edges, weights), np.float64)
         counts = counts / reduce_sum(total)
     return counts, tuple(edges)
 

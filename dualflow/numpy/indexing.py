@@ -81,8 +81,12 @@ def take(
     """
     refuse("take", out=out)
     x = flat(tensor(a)) if axis is None else tensor(a)
-    where = 0 if axis is None else normalize_axis(axis, len(x.shape))
-    return gather(x, indices_by_mode(integer_indices(indices), operands.sizes(x)[where], mode), axis=where)
+    positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
+    return gather(
+        x,
+        indices_by_mode(integer_indices(indices), operands.sizes(x)[positive_axis], mode),
+        axis=positive_axis,
+    )
 
 
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int = -1) -> Tensor:
@@ -107,21 +111,25 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int = -1) -> Ten
     x, positions = tensor(arr), integer_indices(indices)
     if axis is None:
         x, axis = flat(x), 0
-    where = normalize_axis(axis, len(x.shape))
+    positive_axis = normalize_axis(axis, len(x.shape))
     if len(positions.shape) != len(x.shape):
         raise InvalidArgumentError(
             "take_along_axis takes indices of as many axes as the elements have, not of shape "
             f"{positions.shape} for {x.shape}."
         )
-    positions = indices_by_mode(positions, operands.sizes(x)[where], "raise")
+    positions = indices_by_mode(positions, operands.sizes(x)[positive_axis], "raise")
     sizes, index_sizes = list(x.shape), list(positions.shape)
     if builtins.any(
-        m != n and 1 in (m, n) for i, (m, n) in enumerate(zip(sizes, index_sizes, strict=True)) if i != where
+        m != n and 1 in (m, n)
+        for i, (m, n) in enumerate(zip(sizes, index_sizes, strict=True))
+        if i != positive_axis
     ):
         target = [builtins.max(m, n) for m, n in zip(sizes, index_sizes, strict=True)]
-        x = broadcast_to(x, [*target[:where], sizes[where], *target[where + 1 :]])
-        positions = broadcast_to(positions, [*target[:where], index_sizes[where], *target[where + 1 :]])
-    return sorting.take_along_axis(x, positions, where)
+        x = broadcast_to(x, [*target[:positive_axis], sizes[positive_axis], *target[positive_axis + 1 :]])
+        positions = broadcast_to(
+            positions, [*target[:positive_axis], index_sizes[positive_axis], *target[positive_axis + 1 :]]
+        )
+    return sorting.take_along_axis(x, positions, positive_axis)
 
 
 def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "raise") -> Tensor:
@@ -176,11 +184,11 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None, out:
     """
     refuse("compress", out=out)
     x = flat(tensor(a)) if axis is None else tensor(a)
-    where = 0 if axis is None else normalize_axis(axis, len(x.shape))
+    positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
     mask = to(tensor(condition), bool)
     if len(mask.shape) != 1:
         raise InvalidArgumentError(f"compress takes a vector of bools, not shape {mask.shape}; flatten it.")
-    return boolean_mask(x[(*[slice(None)] * where, slice(None, mask.shape[0]))], mask, where)
+    return boolean_mask(x[(*[slice(None)] * positive_axis, slice(None, mask.shape[0]))], mask, positive_axis)
 
 
 def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
@@ -310,10 +318,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLi
             f"select takes as many conditions as choices, and one at least, not {len(condlist)} and "
             f"{len(choicelist)}."
         )
-    *choices, selected = agreed(*choicelist, default)
+    *choices, result = agreed(*choicelist, default)
     for condition, value in zip(reversed(list(condlist)), reversed(choices), strict=True):
-        selected = picked(tensor(condition), value, selected)
-    return selected
+        result = picked(tensor(condition), value, result)
+    return result
 
 
 def piecewise(
@@ -387,21 +395,21 @@ def put_along_axis(arr: TensorLike, indices: TensorLike, values: TensorLike, axi
     shape = operands.sizes(x)
     if axis is None:
         x, axis = flat(x), 0
-    where = normalize_axis(axis, len(x.shape))
-    positions = indices_by_mode(integer_indices(indices), operands.sizes(x)[where], "raise")
-    size = static_int(x.shape[where], "the size of the axis")
+    positive_axis = normalize_axis(axis, len(x.shape))
+    positions = indices_by_mode(integer_indices(indices), operands.sizes(x)[positive_axis], "raise")
+    size = static_int(x.shape[positive_axis], "the size of the axis")
     # for each place of the row, which of the values is put there last
     hits = equal(
-        expand_dims(positions, where + 1),
-        reshape(tensor(np.arange(size)), [size, *[1] * (len(x.shape) - where - 1)]),
+        expand_dims(positions, positive_axis + 1),
+        reshape(tensor(np.arange(size)), [size, *[1] * (len(x.shape) - positive_axis - 1)]),
     )
     new = (
         broadcast_to(tensor(values, x.dtype), tuple(positions.shape))
         if positions.shape.is_static
         else tensor(values, x.dtype)
     )
-    for i in range(static_int(positions.shape[where], "the number of indices")):
-        front = (slice(None),) * where
+    for i in range(static_int(positions.shape[positive_axis], "the number of indices")):
+        front = (slice(None),) * positive_axis
         x = picked(hits[(*front, i)], new[(*front, slice(i, i + 1))], x)
     return reshape(x, shape)
 

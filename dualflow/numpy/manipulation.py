@@ -86,14 +86,14 @@ def reshape(a: TensorLike, /, shape: ShapeLike, order: str = "C", *, copy: bool 
     """
     x = tensor(a)
     if order in ("C", "A"):
-        return arrangement.reshape(x, shape if isinstance(shape, list | tuple) else _listed(shape))
+        return arrangement.reshape(x, shape if isinstance(shape, list | tuple) else _as_list(shape))
     if order != "F":
         raise InvalidArgumentError(f"reshape's order is 'C', 'F' or 'A', not {order!r}.")
-    new_shape = tuple(shape) if isinstance(shape, list | tuple) else tuple(_listed(shape))
+    new_shape = tuple(shape) if isinstance(shape, list | tuple) else tuple(_as_list(shape))
     return arrangement.transpose(arrangement.reshape(arrangement.transpose(x), new_shape[::-1]))
 
 
-def _listed(shape: Any) -> Any:
+def _as_list(shape: Any) -> Any:
     """``shape`` as a list: one integer is the shape of a vector."""
     return shape if has_axes(shape) else [shape]
 
@@ -220,11 +220,11 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     """
     x = tensor(a)
     rank = len(x.shape)
-    where = normalize_axis(axis, rank)
+    positive_axis = normalize_axis(axis, rank)
     to_place = start + rank if start < 0 else start
     if not 0 <= to_place <= rank:
         raise InvalidArgumentError(f"rollaxis's start is in [{-rank}, {rank}], not {start}.")
-    return moveaxis(x, where, to_place - 1 if where < to_place else to_place)
+    return moveaxis(x, positive_axis, to_place - 1 if positive_axis < to_place else to_place)
 
 
 def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
@@ -384,7 +384,7 @@ def broadcast_to(array: TensorLike, shape: ShapeLike, subok: bool = False) -> Te
     [[1, 2], [1, 2]]
     """
     return broadcasting.broadcast_to(
-        tensor(array), shape if isinstance(shape, list | tuple) else _listed(shape)
+        tensor(array), shape if isinstance(shape, list | tuple) else _as_list(shape)
     )
 
 

@@ -16,8 +16,8 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import numpy_dtype, numpy_result, refuse, tensor, to
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.creation import ones_like as like_ones
-from dualflow.ops.creation import zeros as filled_with_zeros
+from dualflow.ops.creation import ones_like as tensor_ones_like
+from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.static import static_int, static_shape
 from dualflow.ops.tensor import Tensor
 
@@ -109,7 +109,6 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """The coordinates of the points of a grid: a tensor for each of the vectors.
 
     Args:
-        xi: vectors.
         *xi: vectors; a number counts as one of size 1.
         copy: ignored: tensors don't change.
         sparse: whether to leave the other axes at size 1.
@@ -220,11 +219,11 @@ def vander(x: TensorLike, N: IntLike | None = None, increasing: bool = False) ->
     if v.dtype.is_integer or v.dtype.is_bool:
         v = to(v, np.int64 if v.dtype.kind in "bi" or v.dtype.size < 8 else np.uint64)
     exponents = np.arange(count) if increasing else np.arange(count)[::-1]
-    rows = [like_ones(v)]
+    rows = [tensor_ones_like(v)]
     for _ in range(count - 1):
         rows.append(rows[-1] * v)
     if not count:
-        return filled_with_zeros([size, 0], v.dtype)
+        return tensor_zeros([size, 0], v.dtype)
     return transpose(convert_to_tensor([rows[e] for e in exponents]))
 
 

@@ -54,12 +54,12 @@ def norm(
     if axis is None and ord is None:
         root = sqrt(reduce_sum(squared_magnitude(flat(v))))
         return reshape(root, [1] * rank) if keepdims else root
-    where = axes_in_order(range(rank) if axis is None else axis, rank)
-    if len(where) == 1:
-        return of_vectors(v, ord, where, keepdims)
-    if len(where) == 2:
-        return of_matrices(v, ord, where[0], where[1], keepdims)
-    raise InvalidArgumentError(f"norm is of one axis or two, not {len(where)}.")
+    axes = axes_in_order(range(rank) if axis is None else axis, rank)
+    if len(axes) == 1:
+        return of_vectors(v, ord, axes, keepdims)
+    if len(axes) == 2:
+        return of_matrices(v, ord, axes[0], axes[1], keepdims)
+    raise InvalidArgumentError(f"norm is of one axis or two, not {len(axes)}.")
 
 
 def of_vectors(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Tensor:

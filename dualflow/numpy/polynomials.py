@@ -52,7 +52,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     return value
 
 
-def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
+def _pad_to_equal_size(a1: Any, a2: Any) -> tuple[Any, Any]:
     """Both coefficient vectors, the shorter one padded with leading zeros."""
     x, y = agreed(_row(a1), _row(a2))
     size = builtins.max(x.shape[0], y.shape[0])
@@ -77,7 +77,7 @@ def polyadd(a1: TensorLike, a2: TensorLike) -> Tensor:
     >>> df.numpy.polyadd([1, 2], [1, 0, 0]).numpy()
     array([1, 1, 2])
     """
-    x, y = _aligned(a1, a2)
+    x, y = _pad_to_equal_size(a1, a2)
     return x + y
 
 
@@ -98,7 +98,7 @@ def polysub(a1: TensorLike, a2: TensorLike) -> Tensor:
     >>> df.numpy.polysub([1, 0, 0], [1, 2]).numpy()
     array([ 1, -1, -2])
     """
-    x, y = _aligned(a1, a2)
+    x, y = _pad_to_equal_size(a1, a2)
     return x - y
 
 
@@ -215,11 +215,11 @@ def polyint(p: TensorLike, m: IntLike = 1, k: IntLike | None = None) -> Tensor:
             f"polyint needs one constant of integration for all, or {times} of them, not {len(constants)}."
         )
     for constant in constants[:times]:
-        wide = inexact(x, np.result_type(x.dtype.dtype, np.float64))
+        coefficients = inexact(x, np.result_type(x.dtype.dtype, np.float64))
         x = concat(
             [
-                wide / tensor(np.arange(x.shape[0], 0, -1), wide.dtype),
-                reshape(tensor(constant, wide.dtype), [1]),
+                coefficients / tensor(np.arange(x.shape[0], 0, -1), coefficients.dtype),
+                reshape(tensor(constant, coefficients.dtype), [1]),
             ],
             0,
         )

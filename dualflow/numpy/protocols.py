@@ -29,7 +29,7 @@ from dualflow.ops.tensor import Operators
 _TENSORS: Final = (AbstractTensor, AbstractVariable)
 _ARRAYS: Final = (np.ndarray, np.generic)
 _LISTS: Final = (list, tuple)
-_THEIR_SPACES: Final = {
+_NAMESPACES: Final = {
     "numpy": ("", np),
     "numpy.linalg": ("linalg", np.linalg),
     "numpy.fft": ("fft", np.fft),
@@ -40,12 +40,12 @@ _THEIR_SPACES: Final = {
 def overrides() -> dict[Any, Callable[..., Any]]:
     """For each of NumPy's functions, the one of ``df.numpy`` that replaces it."""
     functions: dict[Any, Callable[..., Any]] = {}
-    for index, theirs in _THEIR_SPACES.values():
-        space: Any = getattr(ours, index) if index else ours
-        for name in space.__all__:
-            function = getattr(theirs, name, None)
+    for index, numpy_namespace in _NAMESPACES.values():
+        namespace: Any = getattr(ours, index) if index else ours
+        for name in namespace.__all__:
+            function = getattr(numpy_namespace, name, None)
             if callable(function) and not isinstance(function, type):
-                functions[function] = getattr(space, name)
+                functions[function] = getattr(namespace, name)
     return functions
 
 
@@ -142,16 +142,16 @@ def _is_update_in_place(inputs: tuple[Any, ...], options: dict[str, Any], caller
 
 
 @entry
-def function(function: Any, inputs: tuple[Any, ...], options: dict[str, Any], caller: FrameType) -> Any:
+def function(numpy_function: Any, inputs: tuple[Any, ...], options: dict[str, Any], caller: FrameType) -> Any:
     """The result of a NumPy function of which an argument is, or contains, a tensor.
 
     ``caller`` is the frame that called NumPy.
     """
     if not _is_recorded([inputs, options]):
-        return function(*_as_arrays(inputs), **_as_arrays(options))
-    replacement = overrides().get(function)
+        return numpy_function(*_as_arrays(inputs), **_as_arrays(options))
+    replacement = overrides().get(numpy_function)
     if replacement is None:
-        return _by_numpy(function, function.__name__, caller, inputs, options)
+        return _by_numpy(numpy_function, numpy_function.__name__, caller, inputs, options)
     inputs, options = _without_defaults(inputs, options)
     dtype = _precision([inputs, options])
     if dtype is None or not dtype.is_inexact:
@@ -214,13 +214,13 @@ def _is_recorded(value: Any) -> bool:
     return any(is_traced(x) for x in _tensors(value))
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     """Nested lists and dicts with ``change`` applied to their leaves."""
     if isinstance(value, _LISTS):
-        changed = [_mapped(x, change) for x in value]
+        changed = [_map_leaves(x, change) for x in value]
         return changed if type(value) is list else tuple(changed)
     if isinstance(value, dict):
-        return {key: _mapped(x, change) for key, x in value.items()}
+        return {key: _map_leaves(x, change) for key, x in value.items()}
     return change(value)
 
 
@@ -230,7 +230,7 @@ def _as_arrays(value: Any) -> Any:
     def array(x: Any) -> Any:
         return np.asarray(x) if isinstance(x, _TENSORS) else x
 
-    return _mapped(value, array)
+    return _map_leaves(value, array)
 
 
 def _precision(values: Iterable[Any]) -> Any:
@@ -239,13 +239,13 @@ def _precision(values: Iterable[Any]) -> Any:
     return reduce(promote, dtypes) if dtypes else None
 
 
-_RANKS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+_KIND_ORDER: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 """The kinds of dtypes, from the lowest."""
 
 
 def _as_operand(x: Any, dtype: Any) -> Any:
     """An array as a tensor of ``dtype``, that of the tensors, unless the array's kind is a higher one."""
-    if isinstance(x, _ARRAYS) and _RANKS[as_dtype(x.dtype).kind] <= _RANKS[dtype.kind]:
+    if isinstance(x, _ARRAYS) and _KIND_ORDER[as_dtype(x.dtype).kind] <= _KIND_ORDER[dtype.kind]:
         return operand(x, dtype)
     return x
 
@@ -254,8 +254,8 @@ def _in_precision(value: Any, dtype: Any) -> Any:
     """``value`` with its arrays of floats and complex numbers cast to the precision of ``dtype``."""
     kinds = {"f": dtype.real.dtype, "c": np.result_type(dtype.dtype, np.complex64)}
 
-    def narrowed(x: Any) -> Any:
+    def to_precision(x: Any) -> Any:
         kind = x.dtype.kind if isinstance(x, _ARRAYS) else ""
         return x.astype(kinds[kind]) if kind in kinds else x
 
-    return _mapped(value, narrowed)
+    return _map_leaves(value, to_precision)

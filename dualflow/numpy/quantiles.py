@@ -37,6 +37,17 @@ _CONTINUOUS = {
     "hazen": (0.5, 0.5),
 }
 """The parameters alpha and beta: Hyndman and Fan, Sample quantiles in statistical packages, 1996."""
+_DISCONTINUOUS = (
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+)
+_MEANS_OF_TWO = ("midpoint", "averaged_inverted_cdf")
+"""The discontinuous methods that may return the mean of two elements; the others select an element."""
 
 
 def _position(method: str, q: Any, count: Any) -> Any:
@@ -56,29 +67,17 @@ def _position(method: str, q: Any, count: Any) -> Any:
     if method == "inverted_cdf":
         return ceil(count * q) - 1
     if method == "averaged_inverted_cdf":
-        at = count * q - 1
-        return choose(ceil(at) > at, ceil(at), at + 0.5)
+        position = count * q - 1
+        return choose(ceil(position) > position, ceil(position), position + 0.5)
     if method == "closest_observation":
         return round(count * q) - 1
     raise InvalidArgumentError(
         f"There is no method {method!r} of quantiles; one is 'linear', the default, others are "
-        f"{', '.join(sorted({*_CONTINUOUS, *_STEPS} - {'linear'}))}."
+        f"{', '.join(sorted({*_CONTINUOUS, *_DISCONTINUOUS} - {'linear'}))}."
     )
 
 
-_MEANS = ("midpoint", "averaged_inverted_cdf")
-_STEPS = (
-    "lower",
-    "higher",
-    "midpoint",
-    "nearest",
-    "inverted_cdf",
-    "averaged_inverted_cdf",
-    "closest_observation",
-)
-
-
-def _to_last(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+def _axes_to_last(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """``x`` with the axes to reduce merged into a last axis, and these axes."""
     rank = len(x.shape)
     axes = tuple(range(rank)) if axis is None else normalize_axes(ints(axis, "axis"), rank)
@@ -90,12 +89,12 @@ def _to_last(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 def _quantile(
     a: Any, q: Any, axis: Any, keepdims: bool, method: str, weights: Any, ignore_nan: bool
 ) -> Tensor:
-    discrete = method in _STEPS and method not in _MEANS
+    discrete = method in _DISCONTINUOUS and method not in _MEANS_OF_TWO
     x = inexact(a)
     if x.dtype.is_complex:
         raise DTypeError("Quantiles are of real numbers, not complex ones.")
     probabilities = _probabilities(q, x)
-    rows, axes = _to_last(tensor(a) if discrete else x, axis)
+    rows, axes = _axes_to_last(tensor(a) if discrete else x, axis)
     static_probabilities = known_value(q)
     if (
         static_probabilities is not None
@@ -104,15 +103,15 @@ def _quantile(
     ):
         raise InvalidArgumentError("A probability must be from 0 to 1, a percentage from 0 to 100.")
     if weights is not None:
-        quantiles = _weighted(rows, probabilities, weights, x, axis, axes, method, ignore_nan)
+        quantiles = _weighted_quantiles(rows, probabilities, weights, x, axis, axes, method, ignore_nan)
     else:
-        quantiles = _of_rows(rows, probabilities, method, ignore_nan)
+        quantiles = _quantiles_of_rows(rows, probabilities, method, ignore_nan)
     if keepdims and axes:
         quantiles = expand_dims(quantiles, [len(probabilities.shape) + i for i in sorted(axes)])
     return quantiles
 
 
-def _of_rows(rows: Any, probabilities: Any, method: str, ignore_nan: bool) -> Tensor:
+def _quantiles_of_rows(rows: Any, probabilities: Any, method: str, ignore_nan: bool) -> Tensor:
     """The quantiles of each row; the axes of ``probabilities`` come first."""
     ordered = sorting.sort(rows, -1)
     if ignore_nan:
@@ -127,28 +126,35 @@ def _of_rows(rows: Any, probabilities: Any, method: str, ignore_nan: bool) -> Te
     position = minimum(maximum(position, 0.0), last)
     below = floor(position)
     fraction = position - below
-    if method in _STEPS and method not in _MEANS:
-        return _finish(_at(ordered, below), ordered, probabilities, count if ignore_nan else None)
+    if method in _DISCONTINUOUS and method not in _MEANS_OF_TWO:
+        return _mark_undefined(
+            _elements_at(ordered, below), ordered, probabilities, count if ignore_nan else None
+        )
     above = minimum(below + 1, last)
-    low, high = (_at(ordered, index) for index in (below, above))
+    low, high = (_elements_at(ordered, index) for index in (below, above))
     kind = np.result_type(low.dtype.dtype, fraction.dtype.dtype)
     low, high, fraction = to(low, kind), to(high, kind), to(fraction, kind)
     gap = high - low
     # from the nearer end, so that a fraction of 1 gives the upper element to the bit
     between = choose(fraction >= 0.5, high - gap * (1 - fraction), low + gap * fraction)
-    return _finish(between, ordered, probabilities, count if ignore_nan else None)
+    return _mark_undefined(between, ordered, probabilities, count if ignore_nan else None)
 
 
-def _finish(quantiles: Any, ordered: Any, probabilities: Any, count: Any) -> Tensor:
+def _mark_undefined(quantiles: Any, ordered: Any, probabilities: Any, count: Any) -> Tensor:
     """``quantiles`` with the axes of ``probabilities`` first, and nan for rows with nan or no numbers."""
     if quantiles.dtype.is_inexact:
         is_undefined = isnan(ordered[..., -1:]) if count is None else count <= 0
         quantiles = choose(is_undefined, tensor(np.nan, quantiles.dtype), quantiles)
+    return _probability_axes_first(quantiles, probabilities)
+
+
+def _probability_axes_first(quantiles: Any, probabilities: Any) -> Tensor:
+    """``quantiles``, whose last axis is that of the flattened ``probabilities``, with their axes first."""
     quantiles = transpose(quantiles, [len(quantiles.shape) - 1, *range(len(quantiles.shape) - 1)])
     return reshape(quantiles, [*operands.sizes(probabilities), *operands.sizes(quantiles)[1:]])
 
 
-def _at(ordered: Any, index: Any) -> Any:
+def _elements_at(ordered: Any, index: Any) -> Any:
     """The elements of each row at ``index``, which is common to all rows or has a row for each."""
     index = maximum(to(index, np.int64), 0)
     if len(index.shape) == 1:
@@ -156,7 +162,7 @@ def _at(ordered: Any, index: Any) -> Any:
     return take_along_axis(ordered, index, -1)
 
 
-def _weighted(
+def _weighted_quantiles(
     rows: Any, probabilities: Any, weights: Any, x: Any, axis: Any, axes: Any, method: str, ignore_nan: bool
 ) -> Tensor:
     """The first element at which the running sum of the weights reaches a probability times their total."""
@@ -170,7 +176,7 @@ def _weighted(
             )
         row_weights = broadcast_like(w, rows)
     else:
-        row_weights, _ = _to_last(w, axis)
+        row_weights, _ = _axes_to_last(w, axis)
     is_nan = isnan(rows)
     if ignore_nan:
         row_weights = choose(is_nan, tensor(0, row_weights.dtype), row_weights)
@@ -184,8 +190,7 @@ def _weighted(
     quantiles = take_along_axis(ordered, first, -1)
     if not ignore_nan:
         quantiles = choose(reduce_any(is_nan, -1, True), tensor(np.nan, quantiles.dtype), quantiles)
-    quantiles = transpose(quantiles, [len(quantiles.shape) - 1, *range(len(quantiles.shape) - 1)])
-    return reshape(quantiles, [*operands.sizes(probabilities), *operands.sizes(quantiles)[1:]])
+    return _probability_axes_first(quantiles, probabilities)
 
 
 def quantile(
@@ -297,17 +302,17 @@ def median(
 
 def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
     x = inexact(a)
-    rows, axes = _to_last(x, axis)
+    rows, axes = _axes_to_last(x, axis)
     ordered = sorting.sort(rows, -1)
     if ignore_nan:
         count: Any = reduce_sum(to(logical_not(isnan(rows)), np.int64), -1, True)
-        low, high = _at(ordered, (count - 1) // 2), _at(ordered, count // 2)
+        low, high = _elements_at(ordered, (count - 1) // 2), _elements_at(ordered, count // 2)
         middle = choose(count > 0, (low + high) / 2, tensor(np.nan, x.dtype))[..., 0]
     else:
         size = operands.sizes(rows)[-1]
         if isinstance(size, int) and not size:
             return averages.mean(x, axis, keepdims=keepdims)
-        low, high = (_at(ordered, tensor([i])) for i in ((size - 1) // 2, size // 2))
+        low, high = (_elements_at(ordered, tensor([i])) for i in ((size - 1) // 2, size // 2))
         mean = (low + high) / 2
         if not isinstance(size, int):  # of an odd number of elements, the two are the same one
             mean = choose(low == high, low, mean)

@@ -134,7 +134,7 @@ def linspace(
         a tuple of it and the spacing.
 
     Raises:
-        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast
+        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast.
 
     >>> import dualflow as df
     >>> df.numpy.linspace(0, 1, 5).numpy()
@@ -143,7 +143,7 @@ def linspace(
     count = static_int(num, "num")
     if count < 0:
         raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
-    first, last = agreed(_floating(start), _floating(stop))
+    first, last = agreed(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
     pieces = count - 1 if endpoint else count
     shape = (-1, *[1] * len(first.shape))
@@ -155,10 +155,10 @@ def linspace(
     if dtype is not None:
         target = numpy_dtype(dtype)
         numbers = to(floor(numbers) if target.kind in "iu" else numbers, target)
-    where = normalize_axis(axis, len(numbers.shape))
-    if where:
+    positive_axis = normalize_axis(axis, len(numbers.shape))
+    if positive_axis:
         order = list(range(1, len(numbers.shape)))
-        numbers = transpose(numbers, [*order[:where], 0, *order[where:]])
+        numbers = transpose(numbers, [*order[:positive_axis], 0, *order[positive_axis:]])
     return (numbers, step) if retstep else numbers
 
 
@@ -186,7 +186,7 @@ def logspace(
         A tensor with the shape to which the limits broadcast and ``axis`` of size ``num``.
 
     Raises:
-        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast
+        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast.
 
     >>> import dualflow as df
     >>> df.numpy.logspace(0, 2, 3).numpy()
@@ -219,13 +219,13 @@ def geomspace(
         A tensor with the shape to which the limits broadcast and ``axis`` of size ``num``.
 
     Raises:
-        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast
+        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast.
 
     >>> import dualflow as df
     >>> df.numpy.geomspace(1, 8, 4).numpy()
     array([1., 2., 4., 8.])
     """
-    first, last = agreed(_floating(start), _floating(stop))
+    first, last = agreed(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
     if first.dtype.is_complex:
         factor = first
@@ -233,19 +233,19 @@ def geomspace(
     else:
         factor = sign(first)
         numbers = exp(linspace(log(magnitude(first)), log(magnitude(last)), num, endpoint, axis=axis))
-    where = normalize_axis(axis, len(numbers.shape))
-    numbers = numbers * expand_dims(factor, where)
-    ends = [expand_dims(first, where), expand_dims(last, where)]
+    positive_axis = normalize_axis(axis, len(numbers.shape))
+    numbers = numbers * expand_dims(factor, positive_axis)
+    ends = [expand_dims(first, positive_axis), expand_dims(last, positive_axis)]
     count = static_int(num, "num")
-    inner = [slice(None)] * where
+    inner = [slice(None)] * positive_axis
     if count > 0:
-        numbers = concat([ends[0], numbers[(*inner, slice(1, None))]], where)
+        numbers = concat([ends[0], numbers[(*inner, slice(1, None))]], positive_axis)
     if endpoint and count > 1:
-        numbers = concat([numbers[(*inner, slice(None, -1))], ends[1]], where)
+        numbers = concat([numbers[(*inner, slice(None, -1))], ends[1]], positive_axis)
     return numbers if dtype is None else to(numbers, dtype)
 
 
-def _floating(x: Any) -> Any:
+def _as_float_or_number(x: Any) -> Any:
     """``x`` in a floating dtype; a Python number is returned as it is, and adapts to the other limit."""
     return x * 1.0 if type(x) in (int, float, complex) else inexact(x)
 

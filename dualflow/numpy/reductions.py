@@ -9,9 +9,9 @@ import numpy as np
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.axis_reductions import (
+    apply_where,
     extreme,
     position,
-    selected,
     summed_in,
 )
 from dualflow.numpy.docstrings import complete_docstrings
@@ -60,7 +60,7 @@ def sum(
     x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return any(x, axis, keepdims=keepdims, where=where)
-    total = broadcasting.reduce_sum(selected(x, where, 0), axes_of(x, axis), keepdims)
+    total = broadcasting.reduce_sum(apply_where(x, where, 0), axes_of(x, axis), keepdims)
     return total if type(initial) is int and initial == 0 else plus(total, tensor(initial, x.dtype))
 
 
@@ -90,7 +90,7 @@ def prod(
     x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return all(x, axis, keepdims=keepdims, where=where)
-    product = reduction.reduce_prod(selected(x, where, 1), axes_of(x, axis), keepdims)
+    product = reduction.reduce_prod(apply_where(x, where, 1), axes_of(x, axis), keepdims)
     return product if type(initial) is int and initial == 1 else multiply(product, tensor(initial, x.dtype))
 
 
@@ -186,7 +186,7 @@ def all(
     """
     refuse("all", out=out)
     x = to(tensor(a), bool)
-    return reduction.reduce_all(selected(x, where, True), axes_of(x, axis), keepdims)
+    return reduction.reduce_all(apply_where(x, where, True), axes_of(x, axis), keepdims)
 
 
 def any(
@@ -208,7 +208,7 @@ def any(
     """
     refuse("any", out=out)
     x = to(tensor(a), bool)
-    return reduction.reduce_any(selected(x, where, False), axes_of(x, axis), keepdims)
+    return reduction.reduce_any(apply_where(x, where, False), axes_of(x, axis), keepdims)
 
 
 def count_nonzero(a: TensorLike, axis: AxisLike | None = None, *, keepdims: bool = False) -> Tensor:
@@ -255,8 +255,8 @@ def _position(a: Any, axis: Any, keepdims: bool, *, largest: bool) -> Tensor:
     if axis is not None and not x.shape:
         axes_of(x, axis)
         return position(flat(x), 0, False, largest=largest)
-    where = None if axis is None else normalize_axis(axis, len(x.shape))
-    return position(x, where, keepdims, largest=largest)
+    positive_axis = None if axis is None else normalize_axis(axis, len(x.shape))
+    return position(x, positive_axis, keepdims, largest=largest)
 
 
 def argmin(

@@ -15,7 +15,7 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.manipulation import swapaxes
 from dualflow.numpy.operands import flat, tensor, with_rank
 from dualflow.ops import arrangement, repetition
-from dualflow.ops.creation import zeros as filled_with_zeros
+from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.static import ints, known_value, static_int
 from dualflow.ops.tensor import Tensor
 
@@ -206,7 +206,7 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
     x, count = flat(tensor(a)), int(np.prod(new_sizes))
     have = static_int(operands.length(x), "the number of elements")
     if not have or not count:
-        return filled_with_zeros(new_sizes, x.dtype)
+        return tensor_zeros(new_sizes, x.dtype)
     return arrangement.reshape(repetition.tile(x, [-(-count // have)])[:count], new_sizes)
 
 

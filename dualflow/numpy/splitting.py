@@ -37,8 +37,8 @@ def array_split(ary: TensorLike, indices_or_sections: TensorLike, axis: int = 0)
     [[1, 2], [3]]
     """
     x = tensor(ary)
-    where = normalize_axis(axis, len(x.shape))
-    (size,) = known_sizes(x.shape, "array_split", [where])
+    positive_axis = normalize_axis(axis, len(x.shape))
+    (size,) = known_sizes(x.shape, "array_split", [positive_axis])
     if isinstance(indices_or_sections, list | tuple) or has_axes(indices_or_sections):
         indices = list(ints(indices_or_sections, "indices"))
     else:
@@ -46,7 +46,7 @@ def array_split(ary: TensorLike, indices_or_sections: TensorLike, axis: int = 0)
         if parts < 1:
             raise InvalidArgumentError(f"There are 1 or more parts, not {parts}.")
         indices = [i * (size // parts) + builtins.min(i, size % parts) for i in range(1, parts)]
-    front = (slice(None),) * where
+    front = (slice(None),) * positive_axis
     ends = [None, *indices, None]
     return [x[(*front, slice(a, b))] for a, b in itertools.pairwise(ends)]
 

@@ -122,7 +122,7 @@ def universal(
                 )
             if len(x) < ufunc.nin:
                 raise DTypeError(f"df.numpy.{name} takes {ufunc.nin} inputs, not {len(x)}.")
-            return _computed(ufunc, function, x, dtype, casting)
+            return _compute(ufunc, function, x, dtype, casting)
         except Exception as error:
             hide_frames(error)
             raise
@@ -189,13 +189,13 @@ def _example(ufunc: np.ufunc, inputs: str, result: str) -> str:
     return f">>> import dualflow as df\n>>> {shown}\n{result}\n"
 
 
-def _computed(
+def _compute(
     ufunc: np.ufunc, function: Callable[..., Any], x: tuple[Any, ...], dtype: Any, casting: Any
 ) -> Tensor | tuple[Tensor, ...]:
     adapting = not all(type(v) in _WEAK for v in x)
     values = [v if adapting and type(v) in _WEAK else operands.tensor(v) for v in x]
     input_dtypes = [type(v) if type(v) in _WEAK else v.dtype.dtype for v in values]
-    dtypes = _resolved(ufunc, input_dtypes, dtype, casting)
+    dtypes = _resolve_dtypes(ufunc, input_dtypes, dtype, casting)
     if any(type(v) in _WEAK for v in values):
         values = [
             operands.number(v, t) if type(v) in _WEAK else v for v, t in zip(values, dtypes, strict=False)
@@ -207,7 +207,7 @@ def _computed(
     return operands.to(computed, results[0])
 
 
-def _resolved(
+def _resolve_dtypes(
     ufunc: np.ufunc, input_dtypes: list[Any], dtype: Any, casting: Any
 ) -> tuple[np.dtype[Any], ...]:
     """The dtypes of the inputs and the results."""

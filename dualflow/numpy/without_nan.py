@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
 
 
-def _replaced(a: Any, value: Any) -> Any:
+def _replace_nan(a: Any, value: Any) -> Any:
     """``a`` with ``value`` in place of nan."""
     x = tensor(a)
     return choose(isnan(x), tensor(value, x.dtype), x) if x.dtype.is_inexact else x
@@ -60,7 +60,7 @@ def nansum(
     >>> float(df.numpy.nansum([1.0, float("nan")]))
     1.0
     """
-    return reductions.sum(_replaced(a, 0), axis, dtype, out, keepdims, initial, where)
+    return reductions.sum(_replace_nan(a, 0), axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(
@@ -85,7 +85,7 @@ def nanprod(
     >>> float(df.numpy.nanprod([2.0, float("nan"), 3.0]))
     6.0
     """
-    return reductions.prod(_replaced(a, 1), axis, dtype, out, keepdims, initial, where)
+    return reductions.prod(_replace_nan(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
 def nancumsum(
@@ -104,7 +104,7 @@ def nancumsum(
     >>> df.numpy.nancumsum([1.0, float("nan"), 3.0]).numpy()
     array([1., 1., 4.])
     """
-    return accumulation.cumsum(_replaced(a, 0), axis, dtype, out)
+    return accumulation.cumsum(_replace_nan(a, 0), axis, dtype, out)
 
 
 def nancumprod(
@@ -123,7 +123,7 @@ def nancumprod(
     >>> df.numpy.nancumprod([2.0, float("nan"), 3.0]).numpy()
     array([2., 2., 6.])
     """
-    return accumulation.cumprod(_replaced(a, 1), axis, dtype, out)
+    return accumulation.cumprod(_replace_nan(a, 1), axis, dtype, out)
 
 
 def _extreme(
@@ -133,7 +133,7 @@ def _extreme(
     x = tensor(a)
     if not x.dtype.is_inexact:
         return reduce(x, axis, None, keepdims, initial, where)
-    extreme = reduce(_replaced(x, neutral), axis, None, keepdims, initial, where)
+    extreme = reduce(_replace_nan(x, neutral), axis, None, keepdims, initial, where)
     if initial is not None:
         return extreme
     all_nan = reductions.all(isnan(x), axis, keepdims=keepdims)
@@ -193,7 +193,9 @@ def _position(find: Any, neutral: Any, a: Any, axis: Any, keepdims: bool) -> Ten
     x = tensor(a)
     if x.dtype.is_inexact:
         has_numbers = logical_not(reduce_all(isnan(x), axis))
-        x = required(_replaced(x, neutral), reduce_all(has_numbers), "No elements but nan have no extreme.")
+        x = required(
+            _replace_nan(x, neutral), reduce_all(has_numbers), "No elements but nan have no extreme."
+        )
     return find(x, axis, keepdims=keepdims)
 
 
@@ -266,7 +268,7 @@ def nanmean(
     x = tensor(a)
     if not x.dtype.is_inexact:
         return averages.mean(x, axis, dtype, None, keepdims, where=where)
-    return averages.mean(_replaced(x, 0), axis, dtype, None, keepdims, where=_not_nan(x, where))
+    return averages.mean(_replace_nan(x, 0), axis, dtype, None, keepdims, where=_not_nan(x, where))
 
 
 def nanvar(
@@ -303,14 +305,14 @@ def nanvar(
             x, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
         )
     if x.dtype is float16 and dtype is None:
-        wide = to(x, np.float32)
+        floats = to(x, np.float32)
         variance = nanvar(
-            wide, axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction
+            floats, axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction
         )
         return to(variance, np.float16)
     x = x if dtype is None else inexact(x, dtype)
     mask = _not_nan(x, where)
-    values = _replaced(x, 0)
+    values = _replace_nan(x, 0)
     center = averages.mean(values, axis, keepdims=True, where=mask) if mean is None else tensor(mean)
     total = reductions.sum(squared_magnitude(values - center), axis, keepdims=keepdims, where=mask)
     count = to(tensor(element_count(values, reduction_axes(values, axis), keepdims, mask)), np.float64)

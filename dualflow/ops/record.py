@@ -38,7 +38,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.widening import refuse_strings, run_widened, widens
-from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
+from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
 
 if TYPE_CHECKING:
     from dualflow.ops.batching_rules import BatchingRule
@@ -225,12 +225,12 @@ def register(op: Op) -> Op:
 
 
 def agreed(*values: Any) -> tuple[Tensor, ...]:
-    """The values as tensors of one dtype, to which Python's and NumPy's values adapt."""
+    """The values as tensors of their common dtype; Python's and NumPy's values are weakly typed."""
     return _prepare(Promotion.TOGETHER, values, dispatch.current())
 
 
 def _prepare(promotion: Promotion, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
-    if sizes_in_use:
+    if symbolic_sizes_enabled:
         inputs = _with_adapted_sizes(promotion, inputs)
     values = [_as_tensor(x, engine) for x in inputs]
     keep = _KEPT.get(promotion, 0)

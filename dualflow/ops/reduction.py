@@ -113,7 +113,7 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool
 
 
 def _first_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The cotangent of an extreme, all of it for the first element that attains it or is nan."""
+    """The VJP of max and min: the first element that is the extreme, or nan, gets the whole cotangent."""
     count, index = 1, convert_to_tensor(0)
     for a in reversed(axis):
         size = x.shape[a]

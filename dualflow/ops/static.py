@@ -17,7 +17,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.registered_conversions import CONVERSIONS, registered
 from dualflow.core.shape import Dim, Shape, check_size
 from dualflow.ops.record import holds_tensors
-from dualflow.sizes.abstract_size import AbstractSize, sizes_in_use
+from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
 from dualflow.sizes.symbolic_sizes import SymInt
 
 Array = np.ndarray[Any, Any]
@@ -107,7 +107,9 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
     Raises:
         DTypeError: entries that are not integers, or a whole shape that is symbolic.
     """
-    if type(shape) is Shape and not (sizes_in_use and any(isinstance(d, AbstractSize) for d in shape)):
+    if type(shape) is Shape and not (
+        symbolic_sizes_enabled and any(isinstance(d, AbstractSize) for d in shape)
+    ):
         return shape
     if isinstance(shape, list | tuple):
         return tuple([d if type(d) is int else _size(d, what) for d in shape])

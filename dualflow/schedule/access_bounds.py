@@ -126,12 +126,12 @@ class AccessBounds(NamedTuple):
             region = _extremes(index, values)
             if region is None:
                 continue
-            buffer, (least, most) = index.buffer, region
+            buffer, (lower, upper) = index.buffer, region
             if buffer in scratch:
                 _compare(region, scratch[buffer], launch, index, node)
             elif buffer in reach:
                 first, last = reach[buffer]
-                reach[buffer] = (min(first, least), max(last, most))
+                reach[buffer] = (min(first, lower), max(last, upper))
             else:
                 reach[buffer] = region
         return reach
@@ -140,9 +140,9 @@ class AccessBounds(NamedTuple):
         self, reach: Mapping[int, Region], launch: KernelLaunch, regions: Sequence[Region], node: Node
     ) -> None:
         """Raise InternalError if an accessed index range ``reach`` is outside its buffer's ``regions``."""
-        for buffer, (least, most) in reach.items():
+        for buffer, (lower, upper) in reach.items():
             first, last = regions[buffer]
-            if least < first or most > last:
+            if lower < first or upper > last:
                 break
         else:
             return
@@ -155,24 +155,24 @@ class AccessBounds(NamedTuple):
 
 def _extremes(index: Index, values: Sequence[int]) -> Region | None:
     """The smallest and the largest value of an index; None if a loop around it has no iterations."""
-    least = most = 0 if index.offset is None else values[index.offset]
+    lower = upper = 0 if index.offset is None else values[index.offset]
     for loop in index.loops:
         if values[loop] < 1:
             return None
     for stride, count in index.terms:
         distance = values[stride] * (values[count] - 1)
         if distance < 0:
-            least += distance
+            lower += distance
         else:
-            most += distance
-    return least, most
+            upper += distance
+    return lower, upper
 
 
 def _compare(accessed: Region, region: Region, launch: KernelLaunch, index: Index, node: Node) -> None:
     """Raise unless the accessed elements are inside a region."""
-    (least, most), (first, last) = accessed, region
-    if least < first or most > last:
-        why = f"it accesses elements {least} to {most} of a buffer that has {first} to {last}"
+    (lower, upper), (first, last) = accessed, region
+    if lower < first or upper > last:
+        why = f"it accesses elements {lower} to {upper} of a buffer that has {first} to {last}"
         raise refused(launch, index.statement, node, why)
 
 
@@ -400,7 +400,7 @@ class _Analysis:
         loop = tile.down[0].loop
         opened = {**loops, loop: down, tile.across[0].loop: across}
         self._index(tile.place, opened, blocks, (*around, down.iterations, across.iterations))
-        strides = [stride for at, stride in tile.place.terms if at == loop]
+        strides = [stride for term_loop, stride in tile.place.terms if term_loop == loop]
         if len(strides) != 1:
             raise self._refuse("its index doesn't have the loop along which the tile is contiguous")
         if strides[0] is not None:

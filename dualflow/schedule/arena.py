@@ -50,8 +50,8 @@ def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
     """
     static = [i for i, block in enumerate(blocks) if type(block.nbytes) is int]
     symbolic = [i for i, block in enumerate(blocks) if type(block.nbytes) is not int]
-    places, end = assign([blocks[i] for i in static])
-    offsets = dict(zip(static, places, strict=True))
+    starts, end = assign([blocks[i] for i in static])
+    offsets = dict(zip(static, starts, strict=True))
     reusable: list[_ReusableRange] = []
     for i in sorted(symbolic, key=lambda i: blocks[i].birth):
         block = blocks[i]

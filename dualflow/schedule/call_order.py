@@ -136,11 +136,15 @@ def _contiguous_source(value: Value) -> Value:
 
     A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape.
     """
-    source = at = value
-    while is_native(value) and is_static(sizes(at)) and at.node is not None and is_view(at.node):
-        at = at.node.inputs[0]
-        if at.spec.dtype is value.spec.dtype and is_static(sizes(at)) and shows_contiguous(value, at):
-            source = at
+    source = shown = value
+    while is_native(value) and is_static(sizes(shown)) and shown.node is not None and is_view(shown.node):
+        shown = shown.node.inputs[0]
+        if (
+            shown.spec.dtype is value.spec.dtype
+            and is_static(sizes(shown))
+            and shows_contiguous(value, shown)
+        ):
+            source = shown
     return source
 
 
@@ -212,14 +216,14 @@ def _with_bounds(body: list[Node], failing: Fails) -> list[Node]:
     if not any(isinstance(n.op.kind, Scatter) for n in body):
         return body
     checks: dict[int, list[Node]] = {}
-    place: dict[Node, int] = {}
+    index: dict[Node, int] = {}
     last_failure = -1
     for i, node in enumerate(body):
         if kind_of(node) is CallKind.SCATTER:
             producer = base_of(node.inputs[-2]).node
-            at = last_failure if producer is None else max(last_failure, place.get(producer, -1))
-            checks.setdefault(at, []).append(bounds_node(node))
-        place[node] = i
+            after = last_failure if producer is None else max(last_failure, index.get(producer, -1))
+            checks.setdefault(after, []).append(bounds_node(node))
+        index[node] = i
         if failing(node):
             last_failure = i
     checked = ([*body[i : i + 1], *checks.get(i, [])] for i in range(len(body)))
@@ -252,10 +256,10 @@ def _with_late_scatters(body: list[Node], updates: Sequence[Update]) -> list[Nod
         node = update.value.node
         if node is None or kind_of(node) is not CallKind.SCATTER or update.input not in node.inputs[:1]:
             continue
-        at = body.index(node)
+        i = body.index(node)
         last = _last_reads(body)[update.input]
-        if last > at and not any(base_of(v).node is node for n in body[at : last + 1] for v in n.inputs):
-            body = [*body[:at], *body[at + 1 : last + 1], node, *body[last + 1 :]]
+        if last > i and not any(base_of(v).node is node for n in body[i : last + 1] for v in n.inputs):
+            body = [*body[:i], *body[i + 1 : last + 1], node, *body[last + 1 :]]
     return body
 
 
@@ -264,17 +268,17 @@ def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
     return {base_of(value): step for step, node in enumerate(body) for value in node.inputs}
 
 
-def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: dict[Value, int]) -> bool:
+def _may_overwrite(old: Value, new: Value, index: dict[Node, int], last_read: dict[Value, int]) -> bool:
     """Whether ``new`` may be computed in the buffer of ``old``, which no later call reads."""
     node = new.node
-    if node is None or node not in place or last_read.get(old, -1) > place[node]:
+    if node is None or node not in index or last_read.get(old, -1) > index[node]:
         return False
     if kind_of(node) is CallKind.PRODUCT:
         return len(node.inputs) == 3 and node.inputs[2] is old and old not in map(base_of, node.inputs[:2])
     if kind_of(node) is CallKind.SCATTER:
         return node.inputs[0] is old and len(node.inputs) == 3 and old not in map(base_of, node.inputs[1:])
     if kind_of(node) is CallKind.ASSEMBLY:
-        return last_read.get(old, -1) < place[node]
+        return last_read.get(old, -1) < index[node]
     return node.op is FUSED and _is_elementwise_update(node, old, new)
 
 

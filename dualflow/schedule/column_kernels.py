@@ -66,29 +66,29 @@ class ColumnWriter(KernelWriter):
         return self._launch_of((*before, chunks), by.number, dtypes, join, by.width)
 
     def _rows_of_columns(
-        self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks
+        self, loop: int, ends: tuple[Bound, Bound], by: ColumnChunks
     ) -> tuple[KernelStatement, ...]:
-        """Reduction loop ``at`` and those inside it, around a loop over the columns."""
+        """Reduction loop ``loop`` and those inside it, around a loop over the columns."""
 
         def inside() -> tuple[KernelStatement, ...]:
-            if at + 1 < by.inner:
-                return self._rows_of_columns(at + 1, (End.ZERO, self._extent(at + 1)), by)
+            if loop + 1 < by.inner:
+                return self._rows_of_columns(loop + 1, (End.ZERO, self._extent(loop + 1)), by)
             return self._each_column(0, lambda: self._column(by, (End.ZERO, self._extent(by.inner))))
 
-        return (self._loop(at, *ends, inside),)
+        return (self._loop(loop, *ends, inside),)
 
     def _each_column(
-        self, at: int, inside: Callable[[], Iterable[KernelStatement]]
+        self, loop: int, inside: Callable[[], Iterable[KernelStatement]]
     ) -> tuple[KernelStatement, ...]:
-        """``inside`` for each iteration of the parallel loops from ``at`` on."""
-        if at == self.nest.num_parallel:
+        """``inside`` for each iteration of the parallel loops from ``loop`` on."""
+        if loop == self.nest.num_parallel:
             return tuple(inside())
         return (
             self._loop(
-                at,
+                loop,
                 End.ZERO,
-                self._extent(at),
-                lambda: (*self._steps_at(at + 1), *self._each_column(at + 1, inside)),
+                self._extent(loop),
+                lambda: (*self._steps_at(loop + 1), *self._each_column(loop + 1, inside)),
             ),
         )
 

@@ -70,7 +70,7 @@ _CONCURRENT = frozenset(
 
 
 class StepAccess(NamedTuple):
-    """What a step reads and writes.
+    """The storage that a step reads and writes.
 
     Attributes:
         reads, writes: the keys of the storage.
@@ -118,8 +118,8 @@ class Region(NamedTuple):
         """The numbers of all steps."""
         return range(self.tasks[0].steps.start, self.tasks[-1].steps.stop)
 
-    def earlier(self) -> list[int]:
-        """For each task the tasks that have ended when it begins, and itself: bit ``i`` is task ``i``."""
+    def predecessor_masks(self) -> list[int]:
+        """For each task a mask of itself and the tasks that end before it begins: bit ``j`` is task ``j``."""
         masks: list[int] = []
         for number, task in enumerate(self.tasks):
             mask = 1 << number
@@ -160,8 +160,8 @@ class _Window(NamedTuple):
         return _Window(self.steps[part], self.costs[part], self.split[part], before, self.counts[part])
 
 
-class _Choice(NamedTuple):
-    """A window as tasks of its steps, and the estimated time on several threads."""
+class _Candidate(NamedTuple):
+    """A possible region: a window as tasks of its steps, and the estimated time on several threads."""
 
     window: _Window
     groups: list[list[int]]
@@ -187,8 +187,8 @@ def concurrent_order(
     order = list(range(len(steps)))
     regions: list[Region] = []
     for window in _windows(steps, accesses, costs, threads, frozenset(bound)):
-        for choice in _choices(window, costs, threads):
-            region, positions = _region(choice, costs, threads)
+        for candidate in _best_candidates(window, costs, threads):
+            region, positions = _region(candidate, costs, threads)
             regions.append(region)
             order[region.steps.start : region.steps.stop] = positions
     return ConcurrentOrder(tuple(order), tuple(regions))
@@ -205,16 +205,19 @@ def _windows(
     bound: frozenset[SizeFactor],
 ) -> Iterator[_Window]:
     """The windows, except for chains, in which each step depends on the previous one."""
-    begin, failing = 0, False
-    for at in range(len(steps) + 1):
-        concurrent = at < len(steps) and _may_be_concurrent(steps[at].node, bound)
-        late = concurrent and failing and accesses[at].writes_input
-        if not concurrent or late or at - begin == MAX_STEPS:
-            before = dependences(accesses[begin:at])
-            if any(i - 1 not in before[i] for i in range(1, at - begin)):
-                yield _window(steps, range(begin, at), before, costs, threads)
-            begin, failing = (at if concurrent else at + 1), False
-        failing |= concurrent and accesses[at].fails
+    begin = 0  # the first step of the current window
+    may_fail = False  # whether a step of the current window may end the program
+    for step in range(len(steps) + 1):
+        concurrent = step < len(steps) and _may_be_concurrent(steps[step].node, bound)
+        # an input, such as a variable, is not written if an earlier step fails
+        writes_after_failure = concurrent and may_fail and accesses[step].writes_input
+        if not concurrent or writes_after_failure or step - begin == MAX_STEPS:
+            before = dependences(accesses[begin:step])
+            is_chain = all(i - 1 in before[i] for i in range(1, step - begin))
+            if not is_chain:
+                yield _window(steps, range(begin, step), before, costs, threads)
+            begin, may_fail = (step if concurrent else step + 1), False
+        may_fail |= concurrent and accesses[step].fails
 
 
 def _may_be_concurrent(node: Node, bound: frozenset[SizeFactor]) -> bool:
@@ -287,15 +290,15 @@ def dependences(accesses: Sequence[StepAccess]) -> tuple[tuple[int, ...], ...]:
     return tuple(before)
 
 
-# Choices
+# Candidates
 
 
-def _choices(window: _Window, costs: CostModel, threads: int) -> list[_Choice]:
+def _best_candidates(window: _Window, costs: CostModel, threads: int) -> list[_Candidate]:
     """The parts of a window that become regions: all of it, those between long calls, or none."""
-    whole = _choice(window, costs, threads)
-    parts = [choice for part in _between_long(window) if (choice := _choice(part, costs, threads))]
+    whole = _candidate(window, costs, threads)
+    parts = [x for part in _between_long(window) if (x := _candidate(part, costs, threads))]
     in_order = sum(window.split)
-    ns_of_parts = in_order - sum(sum(choice.window.split) - choice.ns for choice in parts)
+    ns_of_parts = in_order - sum(sum(x.window.split) - x.ns for x in parts)
     if whole is not None and whole.ns <= ns_of_parts:
         return [whole]
     return parts
@@ -304,60 +307,66 @@ def _choices(window: _Window, costs: CostModel, threads: int) -> list[_Choice]:
 def _between_long(window: _Window) -> Iterator[_Window]:
     """The parts of a window between calls that are faster on several threads."""
     begin = 0
-    for at in range(len(window.steps) + 1):
-        if at == len(window.steps) or window.split[at] < window.costs[at]:
-            if 1 < at - begin < len(window.steps):
-                yield window.part(begin, at)
-            begin = at + 1
+    for end in range(len(window.steps) + 1):
+        if end == len(window.steps) or window.split[end] < window.costs[end]:
+            if 1 < end - begin < len(window.steps):
+                yield window.part(begin, end)
+            begin = end + 1
 
 
-def _choice(window: _Window, costs: CostModel, threads: int) -> _Choice | None:
+def _candidate(window: _Window, costs: CostModel, threads: int) -> _Candidate | None:
     """The window as a region; None if that doesn't pay."""
     in_order = sum(window.split)
     span = max(chain_costs(window.costs, window.before))
-    most = min(LEAST_GAIN * in_order, in_order - costs.chunk_ns / 2)
-    if max(span, sum(window.costs) / threads) + costs.region_ns > most:
+    max_ns = min(LEAST_GAIN * in_order, in_order - costs.chunk_ns / 2)
+    if max(span, sum(window.costs) / threads) + costs.region_ns > max_ns:
         return None
     groups = grouped(window.costs, window.before, costs.chunk_ns / 2)
     times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
     ns = makespan(times, _between(groups, window.before), threads) + costs.region_ns
-    return _Choice(window, groups, ns) if ns <= most else None
+    return _Candidate(window, groups, ns) if ns <= max_ns else None
 
 
-def _region(choice: _Choice, costs: CostModel, threads: int) -> tuple[Region, list[int]]:
-    """The region of a choice, and the previous numbers of its steps."""
-    window, groups, _ = choice
+def _region(candidate: _Candidate, costs: CostModel, threads: int) -> tuple[Region, list[int]]:
+    """The region of a candidate, and the previous numbers of its steps."""
+    window, groups, _ = candidate
     before = _between(groups, window.before)
     times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
     chains = chain_costs(times, before)
     positions = [window.steps[i] for group in groups for i in group]
-    tasks, at = [], window.steps.start
+    tasks, begin = [], window.steps.start
     for group, sources, chain in zip(groups, before, chains, strict=True):
-        tasks.append(Task(range(at, at + len(group)), sources, chain))
-        at += len(group)
-    most = useful_workers(times, before, min(threads, len(groups)))
-    return Region(tuple(tasks), most, _call_threads(window, costs, most)), positions
+        tasks.append(Task(range(begin, begin + len(group)), sources, chain))
+        begin += len(group)
+    max_threads = useful_workers(times, before, min(threads, len(groups)))
+    return Region(tuple(tasks), max_threads, _call_threads(window, costs, max_threads)), positions
 
 
-def _call_threads(window: _Window, costs: CostModel, most: int) -> int:
-    """The number of threads for the sizes of a call: one for two chunks of work, if calls are not large."""
+def _call_threads(window: _Window, costs: CostModel, max_threads: int) -> int:
+    """The number of threads for the sizes of a call, as one formula of symbolic sizes, without comparisons.
+
+    * Little work, less than four chunks: 1.
+    * More: one for two chunks, up to ``max_threads``.
+    * Steps that take LARGE_CALL chunks on average: 1, because each splits its own loops over the threads.
+      Then ``large`` is 1 or more, and the difference is 0 or less.
+    """
     if is_static(window.counts):
-        return most
+        return max_threads
     work = sum(
         round(WORK_UNITS * ns / max(_small(count), 1)) * count
         for ns, count in zip(window.costs, window.counts, strict=True)
     )
     chunk = round(WORK_UNITS * costs.chunk_ns)
     large = work // (LARGE_CALL * chunk * len(window.steps))
-    return largest(1, smallest(most, work // (2 * chunk)) - most * large)
+    return largest(1, smallest(max_threads, work // (2 * chunk)) - max_threads * large)
 
 
 def grouped(costs: Sequence[float], before: Dependences, short: float) -> list[list[int]]:
     """Steps in groups that run in order on one thread, and the groups in an order that keeps dependences.
 
     A step joins the group of its sources if it is the only step that waits for it, or if both together take
-    less than ``short``. So does a group that only the step waits for. A path from a group never comes back to
-    it.
+    less than ``short``. Of several source groups, those join it that the step alone waits for, while all
+    together take less than ``short``. The graph of groups stays acyclic.
 
     Args:
         costs: the time of each step.

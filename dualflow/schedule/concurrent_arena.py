@@ -24,7 +24,7 @@ class AccessedBlock(NamedTuple):
 
 
 class ConcurrentMemory(NamedTuple):
-    """Where blocks are.
+    """The places of blocks, and the sizes of the memory that they are in.
 
     Attributes:
         offsets: the offset of each block, in the arena or in the memory of a thread.
@@ -39,24 +39,70 @@ class ConcurrentMemory(NamedTuple):
     task_bytes: list[int]
 
 
+class _BlockAccess(NamedTuple):
+    """When a block is accessed.
+
+    Attributes:
+        first, last: the first and the last step.
+        first_region, last_region: their regions; None for none.
+        earlier: bit ``i`` if task ``i`` of ``first_region`` ends before any other task accesses the block.
+        accessing: bit ``i`` if task ``i`` of ``last_region`` accesses the block.
+    """
+
+    first: int
+    last: int
+    first_region: int | None
+    last_region: int | None
+    earlier: int
+    accessing: int
+
+    def precedes(self, later: _BlockAccess) -> bool:
+        """Whether all accesses come before all of ``later``."""
+        if self.last >= later.first:
+            return False
+        same = self.last_region is not None and self.last_region == later.first_region
+        return not (same and self.accessing & ~later.earlier)
+
+
+class _ActiveBlock(NamedTuple):
+    """A block whose bytes may still be accessed.
+
+    Attributes:
+        last: the last step that accesses it.
+        region: the region of that step; None for none.
+        accessing: bit ``i`` if task ``i`` of the region accesses it.
+        start, size: its bytes.
+    """
+
+    last: int
+    region: int | None
+    accessing: int
+    start: int
+    size: int
+
+
+_ALL_TASKS = -1
+"""A mask with every bit set."""
+
+
 def assign_concurrent(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> ConcurrentMemory:
     """The offset of each block, and the bytes of the arena and of the memory of threads."""
     offsets, in_task, task_bytes = [0] * len(blocks), [False] * len(blocks), []
     by_task = _blocks_by_task(blocks, regions)
     for region in regions:
-        most = 0
+        max_bytes = 0
         for task in region.tasks:
-            own = by_task.get(task.steps.start, [])
-            lifetimes = [Lifetime(blocks[i].steps[0], blocks[i].steps[-1], blocks[i].nbytes) for i in own]
-            places, size = assign(lifetimes)
-            most = largest(most, size)
-            for i, place in zip(own, places, strict=True):
-                offsets[i], in_task[i] = place, True
-        task_bytes.append(most)
+            numbers = by_task.get(task.steps.start, [])
+            lifetimes = [Lifetime(blocks[i].steps[0], blocks[i].steps[-1], blocks[i].nbytes) for i in numbers]
+            starts, size = assign(lifetimes)
+            max_bytes = largest(max_bytes, size)
+            for i, start in zip(numbers, starts, strict=True):
+                offsets[i], in_task[i] = start, True
+        task_bytes.append(max_bytes)
     shared = [i for i in range(len(blocks)) if not in_task[i]]
-    places, size = assign_shared([blocks[i] for i in shared], regions)
-    for i, place in zip(shared, places, strict=True):
-        offsets[i] = place
+    starts, size = assign_shared([blocks[i] for i in shared], regions)
+    for i, start in zip(shared, starts, strict=True):
+        offsets[i] = start
     return ConcurrentMemory(offsets, in_task, size, task_bytes)
 
 
@@ -94,19 +140,19 @@ def _assign_static(
     the same region that may end later.
     """
     size = 0
-    active: list[tuple[int, int | None, int, int, int]] = []
+    active: list[_ActiveBlock] = []
     for i in numbers:
         first, last, region, last_region, earlier, accessing = accesses[i]
         length = aligned(blocks[i].nbytes)
         if region is None:
-            active = [x for x in active if x[0] >= first]
-            occupied = [x[3:] for x in active]
+            active = [x for x in active if x.last >= first]
+            in_use = active
         else:
-            active = [x for x in active if x[0] >= first or x[1] == region]
-            occupied = [x[3:] for x in active if x[0] >= first or x[2] & ~earlier]
-        offsets[i] = _gap(sorted(occupied), length, size)
+            active = [x for x in active if x.last >= first or x.region == region]
+            in_use = [x for x in active if x.last >= first or x.accessing & ~earlier]
+        offsets[i] = _start_of_smallest_gap(sorted([(x.start, x.size) for x in in_use]), length, size)
         size = max(size, offsets[i] + length)
-        active.append((last, last_region, accessing, offsets[i], length))
+        active.append(_ActiveBlock(last, last_region, accessing, offsets[i], length))
     return size
 
 
@@ -125,41 +171,18 @@ def _assign_symbolic(
     last: list[_BlockAccess] = []
     for i in numbers:
         nbytes, access = blocks[i].nbytes, accesses[i]
-        places = range(len(ranges))
-        place = next((r for r in places if last[r].precedes(access) and holds(ranges[r][1], nbytes)), None)
-        if place is None:
-            place = len(ranges)
+        reusable = (
+            r for r, (_, size) in enumerate(ranges) if last[r].precedes(access) and holds(size, nbytes)
+        )
+        number = next(reusable, None)
+        if number is None:
+            number = len(ranges)
             ranges.append((end, nbytes))
             last.append(access)
             end += aligned(nbytes)
-        last[place] = access
-        offsets[i] = ranges[place][0]
+        last[number] = access
+        offsets[i] = ranges[number][0]
     return end
-
-
-class _BlockAccess(NamedTuple):
-    """When a block is accessed.
-
-    Attributes:
-        first, last: the first and the last step.
-        first_region, last_region: their regions; None for none.
-        earlier: bit ``i`` if task ``i`` of ``first_region`` ends before any other task accesses the block.
-        accessing: bit ``i`` if task ``i`` of ``last_region`` accesses the block.
-    """
-
-    first: int
-    last: int
-    first_region: int | None
-    last_region: int | None
-    earlier: int
-    accessing: int
-
-    def precedes(self, later: _BlockAccess) -> bool:
-        """Whether all accesses come before all of ``later``."""
-        if self.last >= later.first:
-            return False
-        same = self.last_region is not None and self.last_region == later.first_region
-        return not (same and self.accessing & ~later.earlier)
 
 
 def _block_accesses(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> list[_BlockAccess]:
@@ -169,12 +192,12 @@ def _block_accesses(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) 
         for index, task in enumerate(region.tasks):
             region_of.update(dict.fromkeys(task.steps, number))
             task_of.update(dict.fromkeys(task.steps, index))
-    masks = [region.earlier() for region in regions]
+    masks = [region.predecessor_masks() for region in regions]
     accesses: list[_BlockAccess] = []
     for block in blocks:
         first, last = block.steps[0], block.steps[-1]
         first_region, last_region = region_of.get(first), region_of.get(last)
-        earlier, accessing = -1, 0
+        earlier, accessing = _ALL_TASKS, 0
         for step in block.steps:
             if first_region is not None and region_of.get(step) == first_region:
                 earlier &= masks[first_region][task_of[step]]
@@ -184,15 +207,16 @@ def _block_accesses(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) 
     return accesses
 
 
-def _gap(occupied: Sequence[tuple[int, int]], nbytes: int, size: int) -> int:
-    """The start of the smallest gap of ``nbytes`` between occupied ranges, which are sorted; or their end."""
-    best, at, end = -1, -1, 0
+def _start_of_smallest_gap(occupied: Sequence[tuple[int, int]], nbytes: int, size: int) -> int:
+    """The start of the smallest gap of ``nbytes`` in the first ``size`` bytes; without one, the last end.
+
+    ``occupied`` are sorted ranges, each a start and a size.
+    """
+    gaps: list[tuple[int, int]] = []  # the size and the start of each
+    previous_end = 0
     for start, length in occupied:
-        room = start - end
-        if room >= nbytes and (best < 0 or room < best):
-            best, at = room, end
-        if start + length > end:
-            end = start + length
-    if size - end >= nbytes and (best < 0 or size - end < best):
-        at = end
-    return end if at < 0 else at
+        gaps.append((start - previous_end, previous_end))
+        previous_end = max(previous_end, start + length)
+    gaps.append((size - previous_end, previous_end))
+    large_enough = [gap for gap in gaps if gap[0] >= nbytes]
+    return min(large_enough)[1] if large_enough else previous_end

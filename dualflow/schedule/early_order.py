@@ -59,7 +59,7 @@ def ordered_early(graph: Graph, footprint: Footprint, fixed: FirstReaders) -> Gr
 
 def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[Node]:
     """The nodes without views, reordered: each node runs as soon as the nodes in its set ``before`` have."""
-    place = {node: i for i, node in enumerate(graph.nodes)}
+    index = {node: i for i, node in enumerate(graph.nodes)}
     pending = {node: len(needed) for node, needed in before.items() if needed}
     dependents: dict[Node, list[Node]] = {}
     for node, needed in before.items():
@@ -70,14 +70,14 @@ def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[No
     for node in graph.nodes:
         if is_view(node) or node in order:
             continue
-        heappush(ready, place[node])
+        heappush(ready, index[node])
         while ready:
             node_to_run = graph.nodes[heappop(ready)]
             order[node_to_run] = None
             for other in dependents.get(node_to_run, ()):
                 pending[other] -= 1
                 if not pending[other] and other not in order:
-                    heappush(ready, place[other])
+                    heappush(ready, index[other])
     return list(order)
 
 

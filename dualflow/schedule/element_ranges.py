@@ -69,10 +69,10 @@ def contiguous_range(layout: Layout, counts: Sequence[int], size: int) -> Elemen
 def distances(stride: int, count: int) -> tuple[int, int]:
     """The offsets of the first and the last of ``count`` elements in memory: at most 0, and at least 0."""
     distance = stride * (count - 1)
-    least, most = bounds(stride)
-    if least is not None and least >= 0:
+    lower, upper = bounds(stride)
+    if lower is not None and lower >= 0:
         return 0, distance
-    if most is not None and most <= 0:
+    if upper is not None and upper <= 0:
         return distance, 0
     return smallest(distance, 0), largest(distance, 0)
 
@@ -81,10 +81,10 @@ def at_least(x: int, y: int) -> bool | None:
     """Whether ``x`` is at least ``y``; None if that is known only at run time."""
     if type(x) is int and type(y) is int:
         return x >= y
-    least, most = bounds(x - y)
-    if least is not None and least >= 0:
+    lower, upper = bounds(x - y)
+    if lower is not None and lower >= 0:
         return True
-    return False if most is not None and most < 0 else None
+    return False if upper is not None and upper < 0 else None
 
 
 def both(first: bool | None, second: bool | None) -> bool | None:

@@ -58,8 +58,8 @@ def reads_forwards(launch: KernelLaunch) -> bool:
 
 def with_buffers_of(statement: LaunchNest, other: LaunchNest, launch: KernelLaunch) -> KernelLaunch:
     """``launch``, a launch of ``other``, with the buffers of the equal ``statement``."""
-    places = dict(zip(_places(other), _places(statement), strict=True))
-    buffers = tuple([Argument(*places[x.buffer, x.offset], x.dtype) for x in launch.buffers])
+    locations = dict(zip(_places(other), _places(statement), strict=True))
+    buffers = tuple([Argument(*locations[x.buffer, x.offset], x.dtype) for x in launch.buffers])
     join = None if launch.join is None else with_buffers_of(statement, other, launch.join)
     return launch._replace(buffers=buffers, join=join)
 

@@ -44,7 +44,7 @@ OUT_OF_RANGE: Final = (
 
 
 class LoopKind(Enum):
-    """How a loop may run.
+    """The ways in which the iterations of a loop may run.
 
     Attributes:
         SERIAL: one iteration at a time.
@@ -114,7 +114,7 @@ class Place(NamedTuple):
         terms: loops and strides; None is a stride of 1.
         gathered: a register with an index along an axis, and the axis's stride: their product is added.
         offset: added; None is 0. An access with a negative stride has one.
-        begins: subtracted from the indices of their loops, for buffers that hold one block.
+        begins: for buffers that hold one block: where it begins, subtracted from the loops' indices.
     """
 
     buffer: int

@@ -120,30 +120,30 @@ class KernelWriter:
     # Loops
 
     def _parallel(
-        self, at: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
+        self, loop: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
     ) -> tuple[KernelStatement, ...]:
-        """The parallel loops from ``at`` inwards."""
-        if at == self.nest.num_parallel:
+        """The parallel loops from ``loop`` inwards."""
+        if loop == self.nest.num_parallel:
             return tuple((inside or self._stages)())
-        if self._by_vectors and at == self.nest.vector:
-            return self._vectors(at)
-        begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
-        return (
-            self._loop(at, begin, end, lambda: (*self._steps_at(at + 1), *self._parallel(at + 1, inside))),
-        )
+        if self._by_vectors and loop == self.nest.vector:
+            return self._vectors(loop)
+        begin, end = (End.LOW, End.HIGH) if loop == 0 else (End.ZERO, self._extent(loop))
+        inner = loop + 1
+        body = self._loop(loop, begin, end, lambda: (*self._steps_at(inner), *self._parallel(inner, inside)))
+        return (body,)
 
     @property
     def _by_vectors(self) -> bool:
         """Whether scratch memory is allocated for each vector of a parallel lane loop."""
         return bool(self.nest.scratch_values) and not self.nest.has_scratch_per_iteration
 
-    def _vectors(self, at: int) -> tuple[KernelStatement, ...]:
+    def _vectors(self, loop: int) -> tuple[KernelStatement, ...]:
         """The parallel lane loop, in blocks of one vector."""
         edges = self._vector_edge(False), self._vector_edge(True)
-        body = (self._loop(at, *edges, lambda: (*self._steps_at(at + 1), *self._parallel(at + 1))),)
-        if at == 0:
-            return (Chunks(at, self._lanes(), self._extent(at), body),)
-        return (Blocks(at, 0, End.ZERO, self._extent(at), self._lanes(), body),)
+        body = (self._loop(loop, *edges, lambda: (*self._steps_at(loop + 1), *self._parallel(loop + 1))),)
+        if loop == 0:
+            return (Chunks(loop, self._lanes(), self._extent(loop), body),)
+        return (Blocks(loop, 0, End.ZERO, self._extent(loop), self._lanes(), body),)
 
     def _vector_edge(self, end: bool) -> Edge:
         vector = self.nest.vector
@@ -153,12 +153,12 @@ class KernelWriter:
     def _lanes(self) -> LaunchParameter:
         return self.arguments.parameter("lanes", self.lanes)
 
-    def _loop(self, at: LoopId, begin: Bound, end: Bound, body: Any) -> For:
+    def _loop(self, loop: LoopId, begin: Bound, end: Bound, body: Any) -> For:
         outer_env = dict(self.env)
-        kind = LoopKind.LANES if at == self.nest.vector else LoopKind.SERIAL
-        loop = For(at, begin, end, kind, tuple(body()))
+        kind = LoopKind.LANES if loop == self.nest.vector else LoopKind.SERIAL
+        statement = For(loop, begin, end, kind, tuple(body()))
         self.env = outer_env
-        return loop
+        return statement
 
     def _extent(self, loop: int) -> LaunchParameter:
         return self.arguments.parameter(("extent", loop), self.nest.loops[loop].extent)
@@ -178,35 +178,35 @@ class KernelWriter:
             yield from self._finalize(stage, accumulators)
 
     def _reduction(
-        self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
+        self, loop: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
     ) -> tuple[KernelStatement, ...]:
-        """Reduction loop ``at``, and those inside it, of one stage."""
+        """Reduction loop ``loop``, and those inside it, of one stage."""
         nest, iteration = self.nest, stage_steps(self.nest, stage)
-        innermost = at + 1 == len(nest.loops)
+        innermost = loop + 1 == len(nest.loops)
 
         def inside(accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
             unused = iter(accumulators)
             for step in iteration:
                 if innermost and step.reduces:
                     yield from self._update(step, next(unused))
-                elif step.depth == at + 1:
+                elif step.depth == loop + 1:
                     yield from self._step(step, stage)
             if innermost:
                 inner = [s for s in nest.stores if s.depth > nest.num_parallel and s.stage == stage]
                 yield from self._stores(inner)
             else:
-                yield from self._reduction(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
+                yield from self._reduction(loop + 1, End.ZERO, self._extent(loop + 1), stage, accumulators)
 
         def one_loop(
             begin: Bound, end: Bound, accumulators: Sequence[Accumulator]
         ) -> tuple[KernelStatement, ...]:
-            return (self._loop(at, begin, end, lambda: inside(accumulators)),)
+            return (self._loop(loop, begin, end, lambda: inside(accumulators)),)
 
-        return self._by_blocks(at, begin, end, stage, accumulators, one_loop)
+        return self._by_blocks(loop, begin, end, stage, accumulators, one_loop)
 
     def _by_blocks(
         self,
-        at: LoopId,
+        loop: LoopId,
         begin: Bound,
         end: Bound,
         stage: int,
@@ -214,7 +214,7 @@ class KernelWriter:
         write_loop: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[KernelStatement, ...]],
         level: int = 0,
     ) -> tuple[KernelStatement, ...]:
-        """Reduction loop ``at`` between two bounds, with an accumulator for each block of a long loop.
+        """Reduction loop ``loop`` between two bounds, with an accumulator for each block of a long loop.
 
         For a loop with two levels of blocks, the statements are::
 
@@ -227,7 +227,7 @@ class KernelWriter:
                 ReduceCombine accumulators, a0
 
         Args:
-            at: the loop.
+            loop: the loop.
             begin: its lower bound.
             end: its upper bound.
             stage: the stage whose reductions run.
@@ -235,16 +235,16 @@ class KernelWriter:
             write_loop: returns the loop between two bounds, which updates the accumulators that it is passed.
             level: the level of blocks to write; the levels before it are around the result.
         """
-        reductions, sizes = self._reductions(stage), self.blocks.get(at, ())
+        reductions, sizes = self._reductions(stage), self.blocks.get(loop, ())
         if level == len(sizes) or not any(map(rounds, reductions)):
             return write_loop(begin, end, accumulators)
         part = [self._accumulator(s) for s in reductions]
         inner = self._by_blocks(
-            at, Edge(at, level, False), Edge(at, level, True), stage, part, write_loop, level + 1
+            loop, Edge(loop, level, False), Edge(loop, level, True), stage, part, write_loop, level + 1
         )
         combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, part, strict=True)]
-        size = self.arguments.parameter(("block", at, level), sizes[level])
-        return (Blocks(at, level, begin, end, size, (*self._inits(stage, part), *inner, *combined)),)
+        size = self.arguments.parameter(("block", loop, level), sizes[level])
+        return (Blocks(loop, level, begin, end, size, (*self._inits(stage, part), *inner, *combined)),)
 
     # Reductions
 

@@ -151,11 +151,11 @@ def _in_order(
 
 def _join_loops(nest: Nest) -> Nest:
     """The nest with adjacent loops joined into one, where all accesses have the strides of one loop."""
-    at = len(nest.loops) - 1
-    while at > 0:
-        if _joinable(nest, at - 1, at):
-            nest = _joined(nest, at - 1)
-        at -= 1
+    inner = len(nest.loops) - 1
+    while inner > 0:
+        if _joinable(nest, inner - 1, inner):
+            nest = _joined(nest, inner - 1)
+        inner -= 1
     return nest
 
 

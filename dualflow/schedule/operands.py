@@ -44,7 +44,7 @@ class StridedNode(NamedTuple):
 
 
 class CallKind(StrEnum):
-    """What runs a node: a kernel, a matrix product, a copy of memory, a host call or another call."""
+    """The kind of call that runs a node: a kernel, a matrix product, a copy of memory, a host call, ..."""
 
     KERNEL = "kernel"
     """A loop nest."""
@@ -77,7 +77,7 @@ class CallKind(StrEnum):
 
 
 def kind_of(node: Node) -> CallKind:
-    """What runs ``node``; see :class:`CallKind`."""
+    """The kind of call that runs ``node``; see :class:`CallKind`."""
     kind, dtype = node.op.kind, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return CallKind.KERNEL
@@ -149,16 +149,16 @@ def strides_to_show(value: Value) -> tuple[int, ...] | None:
 
     None if impossible. They exist if the chain permutes axes, and then reshapes the contiguous result.
     """
-    at: Value = value
+    current: Value = value
     count = math.prod(sizes(base_of(value)))
-    while at.node is not None and is_view(at.node):
-        dims = dims_of_base(at) if math.prod(sizes(at)) == count else None
-        if dims is not None and shows_contiguous(value, at):
-            strides = dict(zip(dims, contiguous_strides(at.spec.shape), strict=True))
-            shape = base_of(at).spec.shape
+    while current.node is not None and is_view(current.node):
+        dims = dims_of_base(current) if math.prod(sizes(current)) == count else None
+        if dims is not None and shows_contiguous(value, current):
+            strides = dict(zip(dims, contiguous_strides(current.spec.shape), strict=True))
+            shape = base_of(current).spec.shape
             by_axis = tuple([strides.get(i, 1 if n == 1 else None) for i, n in enumerate(shape)])
             return None if None in by_axis else by_axis  # type: ignore[return-value]  # no None is left
-        at = at.node.inputs[0]
+        current = current.node.inputs[0]
     return None
 
 
@@ -187,10 +187,10 @@ def copy_free_strides(value: Value) -> tuple[int, ...] | None:
     """Strides for the source of ``value`` that avoid a copy; None if no copy is needed or avoidable."""
     layout: Layout | None = Layout(0, 0, contiguous_strides(base_of(value).spec.shape))
     chain: list[Node] = []
-    at = value
-    while at.node is not None and is_view(at.node):
-        chain.insert(0, at.node)
-        at = at.node.inputs[0]
+    current = value
+    while current.node is not None and is_view(current.node):
+        chain.insert(0, current.node)
+        current = current.node.inputs[0]
     for node in chain:
         layout = None if layout is None else view_layout(node, layout)
     return strides_to_show(value) if layout is None else None

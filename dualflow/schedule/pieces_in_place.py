@@ -73,14 +73,14 @@ def _may_hold_pieces(allocation: Allocation) -> bool:
     return allocation.kind in (BufferKind.ARENA, BufferKind.OUTPUT) and allocation.strides is None
 
 
-def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], at: int) -> list[Value]:
-    """The pieces computed by the steps just before step ``at``, which compute nothing else."""
+def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], number: int) -> list[Value]:
+    """The pieces computed by the steps just before step ``number``, which compute nothing else."""
     last: list[Value] = []
     by_step: dict[int, list[Value]] = {}
     for value in pieces:
         by_step.setdefault(producers[value], []).append(value)
-    while (at := at - 1) in by_step:
-        last += by_step[at]
+    while (number := number - 1) in by_step:
+        last += by_step[number]
     return last
 
 

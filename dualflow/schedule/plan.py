@@ -141,7 +141,7 @@ def footprint(
     blocks = [
         MemoryBlock(origin.get(v), birth, tuple(reads), v.spec.nbytes) for v, (birth, reads) in scope.reads()
     ]
-    blocks += [MemoryBlock(None, at, (), nbytes) for at, nbytes in scope.inner()]
+    blocks += [MemoryBlock(None, number, (), nbytes) for number, nbytes in scope.inner()]
     non_contiguous = (v for v, allocation in scope.allocations.items() if allocation.strides is not None)
     return Footprint(
         steps=tuple([None if value is None else value.node for value in computed]),
@@ -267,7 +267,7 @@ class _Scope:
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
         self.counters = {s.node: table.loop() for s in self.bodies}
         table.loop_buffers += sum(map(loop_buffers, self.counters))
-        self.at: dict[StridedNode, int] = {}
+        self.block_offsets: dict[StridedNode, int] = {}
         self._place_constants()
         self._place_results()
         self.pieces = pieces_in_place(self.steps, held, self.allocations)
@@ -286,7 +286,7 @@ class _Scope:
         self.steps = [self.steps[i] for i in order]
 
     def _access(self, step: StridedNode) -> StepAccess:
-        """What a step accesses: the numbers of inputs, and other values, which have storage of their own."""
+        """The storage that a step reads and writes: the numbers of inputs, or the values themselves."""
         outputs = [self._storage(v) for v in step.node.outputs]
         return StepAccess(
             tuple([self._storage(v) for v in step.inputs]),
@@ -343,23 +343,23 @@ class _Scope:
     def reads(self) -> list[tuple[Value, tuple[int, list[int]]]]:
         """The values in the arena, each with the step that computes it and the steps that read it."""
         reads: dict[Value, tuple[int, list[int]]] = {}
-        for at, step in enumerate(self.steps):
+        for number, step in enumerate(self.steps):
             for value in map(self._owner, step.node.outputs):
                 if self.allocations[value].kind is BufferKind.ARENA:
-                    reads.setdefault(value, (at, []))
+                    reads.setdefault(value, (number, []))
             for base in dict.fromkeys(map(self._owner, map(base_of, step.inputs))):
                 if base in reads:
-                    reads[base][1].append(at)
+                    reads[base][1].append(number)
         for base in map(self._owner, map(base_of, self.held)):
             if base in reads:
                 reads[base][1].append(len(self.steps))
         return list(reads.items())
 
     def inner(self) -> list[tuple[int, int]]:
-        """The steps with bodies, and the bytes of the memory block that the bodies of each share."""
+        """For each step with bodies its number, and the bytes of the block that its bodies share."""
         return [
-            (at, functools.reduce(largest, (b.arena_bytes for b in self.bodies[step]), 0))
-            for at, step in enumerate(self.steps)
+            (number, functools.reduce(largest, (b.arena_bytes for b in self.bodies[step]), 0))
+            for number, step in enumerate(self.steps)
             if step in self.bodies
         ]
 
@@ -375,7 +375,7 @@ class _Scope:
         if self.regions:
             accessed = self._accessing_steps()
             shared = [AccessedBlock(tuple(accessed[v]), v.spec.nbytes) for v, _ in values]
-            shared += [AccessedBlock((at,), nbytes) for at, nbytes in inner]
+            shared += [AccessedBlock((number,), nbytes) for number, nbytes in inner]
             offsets, in_task, size, task_bytes = assign_concurrent(shared, self.regions)
             kinds = [BufferKind.TASK if own else BufferKind.ARENA for own in in_task]
             pairs = zip(self.regions, task_bytes, strict=True)
@@ -384,22 +384,22 @@ class _Scope:
             blocks = [
                 Lifetime(birth, max(reads, default=birth), v.spec.nbytes) for v, (birth, reads) in values
             ]
-            blocks += [Lifetime(at, at, nbytes) for at, nbytes in inner]
+            blocks += [Lifetime(number, number, nbytes) for number, nbytes in inner]
             offsets, size = assign(blocks)
         for (value, _), offset, kind in zip(values, offsets, kinds, strict=False):
             strides = self.allocations[value].strides
             self.allocations[value] = Allocation(kind, 0, offset // value.spec.dtype.size, strides)
-        places = offsets[len(values) :]
-        self.at = {self.steps[at]: offset for (at, _), offset in zip(inner, places, strict=True)}
+        steps_with_bodies = [self.steps[number] for number, _ in inner]
+        self.block_offsets = dict(zip(steps_with_bodies, offsets[len(values) :], strict=True))
         return size
 
     def _accessing_steps(self) -> dict[Value, list[int]]:
         """For each value with storage of its own, the steps that access it, in order."""
         accessed: dict[Value, list[int]] = {}
-        for at, step in enumerate(self.steps):
+        for number, step in enumerate(self.steps):
             bases = [*map(base_of, step.inputs), *step.node.outputs]
             for owner in dict.fromkeys(map(self._owner, bases)):
-                accessed.setdefault(owner, []).append(at)
+                accessed.setdefault(owner, []).append(number)
         for owner in dict.fromkeys(map(self._owner, map(base_of, self.held))):
             accessed.setdefault(owner, []).append(len(self.steps))
         return accessed
@@ -416,7 +416,7 @@ class _Scope:
         inputs, outputs = tuple(map(places.of, step.inputs)), tuple(map(places.of, step.node.outputs))
         if step not in self.bodies:
             return PlannedCall(step.node, inputs, outputs)
-        base = places.base + self.at[step]
+        base = places.base + self.block_offsets[step]
         if isinstance(step.node.op.kind, Cond):
             blocks = [
                 b.planned(_Places(places.starts, b.allocations, base, inputs[1:], outputs))

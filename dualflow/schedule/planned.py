@@ -131,7 +131,7 @@ class PlannedCall(NamedTuple):
 
     @property
     def kind(self) -> CallKind:
-        """How the node runs; see :func:`dualflow.schedule.operands.kind_of`."""
+        """The kind of call that runs the node; see :func:`dualflow.schedule.operands.kind_of`."""
         return kind_of(self.node)
 
     def walk(self) -> Iterator[PlannedCall]:

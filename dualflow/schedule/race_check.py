@@ -38,14 +38,14 @@ def require_no_races(program: Sequence[Statement], workspace: int) -> None:
             _check(statement, workspace)
 
 
-def _check(region: RunTasks, workspace: int) -> None:
-    earlier = region.region.earlier()
+def _check(statement: RunTasks, workspace: int) -> None:
+    predecessors = statement.region.predecessor_masks()
     accesses = [
         [access for s in task for access in _accesses(s) if access.buffer != workspace]
-        for task in region.tasks
+        for task in statement.tasks
     ]
     for (i, one), (j, other) in itertools.combinations(enumerate(accesses), 2):
-        if earlier[j] >> i & 1:
+        if predecessors[j] >> i & 1:
             continue
         for a, b in itertools.product(one, other):
             if a.buffer != b.buffer or not (a.writes or b.writes):

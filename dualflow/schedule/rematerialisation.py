@@ -112,8 +112,8 @@ def within_budget(
 
 def _at_peak(footprint: Footprint) -> Node | None:
     """The last node up to the peak that has a source line."""
-    at = _peak(footprint)
-    return next((n for n in reversed(footprint.steps[: at + 1]) if n is not None and n.origin), None)
+    peak = _peak(footprint)
+    return next((n for n in reversed(footprint.steps[: peak + 1]) if n is not None and n.origin), None)
 
 
 def _peak(footprint: Footprint) -> int:
@@ -151,8 +151,8 @@ class _DropSearch:
     def state(self, drops: list[Drop]) -> _SearchState:
         """The graph in which the values in ``drops`` are recomputed, and its footprint."""
         dropped: dict[int, list[Value]] = {}
-        for at, value in drops:
-            dropped.setdefault(at, []).append(value)
+        for position, value in drops:
+            dropped.setdefault(position, []).append(value)
         recomputing = recomputed(self.graph, dropped, self._parts)
         return _SearchState(recomputing, self._footprint(recomputing.graph))
 
@@ -341,11 +341,11 @@ class _Peak:
 def _places(state: _SearchState) -> list[int]:
     """For each step the position of its node in the original graph; for copies, that of the next node."""
     steps = state.footprint.steps
-    places = [len(state.graph.place)] * (len(steps) + 1)
-    for at in reversed(range(len(steps))):
-        node = steps[at]
-        places[at] = places[at + 1] if node is None else state.graph.place[node]
-    return places
+    positions = [len(state.graph.place)] * (len(steps) + 1)
+    for step in reversed(range(len(steps))):
+        node = steps[step]
+        positions[step] = positions[step + 1] if node is None else state.graph.place[node]
+    return positions
 
 
 def _may_repeat(node: Node, fixed: FirstReaders) -> bool:

@@ -59,16 +59,16 @@ class ScanWriter(KernelWriter):
         total = nest.loops[0].extent if nest.num_parallel else 1
         return self._launch_of(body, 0 if empty else total)
 
-    def _parallel_loops(self, at: int) -> Iterator[KernelStatement]:
-        """The parallel loops from ``at`` inwards, around the scanned loop."""
-        if at == self.nest.num_parallel:
+    def _parallel_loops(self, loop: int) -> Iterator[KernelStatement]:
+        """The parallel loops from ``loop`` inwards, around the scanned loop."""
+        if loop == self.nest.num_parallel:
             yield from self._scanned_loop()
             return
         begin: Bound = End.ZERO
-        end: Bound = self._extent(at)
-        if at == 0:
+        end: Bound = self._extent(loop)
+        if loop == 0:
             begin, end = End.LOW, End.HIGH
-        yield self._loop(at, begin, end, lambda: self._parallel_loops(at + 1))
+        yield self._loop(loop, begin, end, lambda: self._parallel_loops(loop + 1))
 
     def _scanned_loop(self) -> Iterator[KernelStatement]:
         """The loop along the scanned axis; only its body for an axis of size 1."""

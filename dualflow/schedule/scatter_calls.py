@@ -52,7 +52,7 @@ def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
 
 
 def join_of(node: Node) -> str:
-    """How a scatter combines rows with old ones: see :class:`dualflow.ops.op_kinds.Scatter`."""
+    """The op that combines a scatter's rows with the old ones: see :class:`dualflow.ops.op_kinds.Scatter`."""
     assert isinstance(node.op.kind, Scatter)
     return node.op.kind.join or node.attrs["join"]
 

@@ -53,22 +53,22 @@ class ShortRowWriter(KernelWriter):
         self._side_by_side = rows
 
     def _parallel(
-        self, at: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
+        self, loop: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
     ) -> tuple[KernelStatement, ...]:
-        """The parallel loops from ``at`` inwards, several iterations of the last one at once."""
-        if at != self.nest.num_parallel - 1 or self._side_by_side == 1:
-            return super()._parallel(at, inside)
-        begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
-        body = (*self._steps_at(at + 1), *super()._parallel(at + 1, inside))
-        return (RowGroups(at, begin, end, self._side_by_side, body),)
+        """The parallel loops from ``loop`` inwards, several iterations of the last one at once."""
+        if loop != self.nest.num_parallel - 1 or self._side_by_side == 1:
+            return super()._parallel(loop, inside)
+        begin, end = (End.LOW, End.HIGH) if loop == 0 else (End.ZERO, self._extent(loop))
+        body = (*self._steps_at(loop + 1), *super()._parallel(loop + 1, inside))
+        return (RowGroups(loop, begin, end, self._side_by_side, body),)
 
     def _reduction(
-        self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
+        self, loop: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
     ) -> tuple[KernelStatement, ...]:
         """One stage of the reduction, for all elements of the row at once."""
-        extent = self.nest.loops[at].extent
+        extent = self.nest.loops[loop].extent
         body = tuple(self._stage(stage, accumulators))
-        return (Once(at, self._extent(at), extent == self.lanes, body),)
+        return (Once(loop, self._extent(loop), extent == self.lanes, body),)
 
     def _stage(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         """The statements of one stage of the nest; values of earlier stages are in registers."""

@@ -142,7 +142,7 @@ class _Strips:
     def _strip(
         self, loop: ks.For, body: Sequence[KernelStatement], scratch: dict[Register, int], width: int
     ) -> ks.StripMinedLoop:
-        """The strip-mined loop; the registers in ``scratch`` live before and after it."""
+        """The strip-mined loop; the registers in ``scratch`` are live across it."""
         parts = self._parts(body)
         scratch = scratch | {r: self._allocate(r, width) for r in _crossing(parts) if r not in scratch}
         iterations = tuple(_loops(loop.loop, parts, scratch))

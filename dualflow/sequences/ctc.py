@@ -117,7 +117,7 @@ def _lengths(value: Any, what: str) -> Any:
 
 
 def _likelihood(x: Any, ids: Any, lengths: Any, steps: Any, blank: int) -> Any:
-    """The log of the chance, by states: blank, label, blank, label, ..., blank."""
+    """The log-probability by a recursion over CTC states: blank, label, blank, label, ..., blank."""
     count = ids.shape[1]
     ids = where(less(range_of(count), expand_dims(lengths, 1)), ids, blank)
     between = broadcast_to(convert_to_tensor(blank, ids.dtype), [*ids.shape])

@@ -30,8 +30,11 @@ class AbstractSize(AbstractTensor):
         raise NotImplementedError
 
 
-sizes_in_use: Final[list[str]] = []
-"""The name of the first function of which a trace had such numbers; while empty, checks are skipped."""
+symbolic_sizes_enabled: Final[list[str]] = []
+"""A flag: empty until a trace has an AbstractSize; until then checks for such numbers are skipped.
+
+``function/tracing/size_scope.py`` alone sets it, by adding the name of the traced function.
+"""
 
 
 class AbstractSizeScope:

@@ -8,7 +8,10 @@ from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, UndecidedSize, bou
 
 
 class _Symbolic:
-    """The arithmetic of :class:`~dualflow.sizes.size_maths.SizeMaths` on symbolic sizes."""
+    """The arithmetic of :class:`~dualflow.sizes.size_maths.SizeMaths` on symbolic sizes.
+
+    The lambdas call functions of the same names that are defined below.
+    """
 
     quotient = staticmethod(lambda x, y: x // y)
     remainder = staticmethod(lambda x, y: x % y)
@@ -40,8 +43,8 @@ def smallest(x: int, y: int) -> int:
 
 def normalized_index(position: int, size: int) -> int:
     """A position in an axis of ``size``, counted from the front; a negative one counts from the end."""
-    least, upper = bounds(position)
-    if least is not None and least >= 0:
+    lower, upper = bounds(position)
+    if lower is not None and lower >= 0:
         return position
     if upper is not None and upper < 0:
         return position + size
@@ -50,14 +53,12 @@ def normalized_index(position: int, size: int) -> int:
 
 def inferred_size(size: int, remaining: int) -> int:
     """``remaining`` where ``size``, an entry of a new shape, is -1; otherwise ``size``."""
-    least, _ = bounds(size)
-    return (
-        remaining
-        if size == -1
-        else size
-        if least is not None and least >= 0
-        else size_function("inferred_size", size, remaining)
-    )
+    if size == -1:
+        return remaining
+    lower, _ = bounds(size)
+    if lower is not None and lower >= 0:
+        return size
+    return size_function("inferred_size", size, remaining)
 
 
 def broadcast_size(x: int, y: int) -> int:
@@ -92,7 +93,9 @@ def slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> t
 
 
 def compared_slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> tuple[int, int]:
-    """:func:`slice_bounds` by comparisons of symbolic sizes, which are decided for a call.
+    """:func:`slice_bounds` where each comparison is decided by the sizes of the traced call.
+
+    Slices of traced tensors try it first, since its results have no size functions.
 
     Raises:
         UndecidedSize: a comparison has no outcome.
@@ -109,7 +112,7 @@ def compared_slice_bounds(start: int | None, stop: int | None, step: int, size: 
 
 
 def symbolic_slice_bounds(start: int | None, stop: int | None, step: int, size: int) -> tuple[int, int]:
-    """:func:`slice_bounds`, except that symbolic ends are used as they are.
+    """:func:`slice_bounds` for the keys of nodes, in which symbolic ends are used as they are.
 
     They were computed for the axis: ``start`` is inside, and ``stop`` a whole number of steps away.
     """
@@ -121,7 +124,7 @@ def symbolic_slice_bounds(start: int | None, stop: int | None, step: int, size: 
 
 
 def always_equal(x: int | None, y: int | None) -> bool:
-    """Whether two sizes are equal in all calls; a call in which they are equal decides nothing.
+    """Whether two sizes are equal in all calls; equality in one call is not enough.
 
     >>> always_equal(3, 3), always_equal(None, None), always_equal(2, None)
     (True, True, False)

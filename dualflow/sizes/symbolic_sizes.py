@@ -68,7 +68,7 @@ class SizeFactor(NamedTuple):
 
 
 SizeVariable = SizeFactor
-"""A factor of kind "variable"."""
+"""The same type, as the name for factors of kind "variable" in signatures."""
 Bounds = tuple[int | None, int | None]
 """The lower and the upper bound of a size; None where there is none."""
 Terms = Mapping[tuple[SizeFactor, ...], int]
@@ -171,8 +171,8 @@ class SymInt(_Size):
         return not _decided_less(self, other) if _is_size(other) else NotImplemented
 
     def __bool__(self) -> bool:
-        least, upper = bounds(self)
-        if (least is not None and least > 0) or (upper is not None and upper < 0):
+        lower, upper = bounds(self)
+        if (lower is not None and lower > 0) or (upper is not None and upper < 0):
             return True
         decisions = SIZE_DECISIONS.get()
         return self._undecided() if decisions is None else not decisions.equal(self, 0)
@@ -281,8 +281,8 @@ def may_be_negative(value: int) -> bool:
     """Whether ``value`` may be less than 0 in some run."""
     if type(value) is int:
         return value < 0
-    least, _ = bounds(value)
-    return least is None or least < 0
+    lower, _ = bounds(value)
+    return lower is None or lower < 0
 
 
 def bounds(value: int) -> Bounds:
@@ -297,14 +297,14 @@ def bounds(value: int) -> Bounds:
 
 
 def _polynomial_bounds(value: SymInt) -> Bounds:
-    least: int | None = 0
+    lower: int | None = 0
     upper: int | None = 0
     for monomial, coefficient in value.terms.items():
         low, high = _monomial_bounds(monomial)
         low, high = (low, high) if coefficient > 0 else (high, low)
-        least = None if least is None or low is None else least + coefficient * low
+        lower = None if lower is None or low is None else lower + coefficient * low
         upper = None if upper is None or high is None else upper + coefficient * high
-    return least, upper
+    return lower, upper
 
 
 def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
@@ -316,37 +316,64 @@ def _monomial_bounds(monomial: Sequence[SizeFactor]) -> Bounds:
     if any(low is None or low < 0 for low, _ in factor_bounds):
         return None, None
     highs = [high for _, high in factor_bounds if high is not None]
-    least = math.prod(low for low, _ in factor_bounds if low is not None)
-    return least, math.prod(highs) if len(highs) == len(factor_bounds) else None
+    lower = math.prod(low for low, _ in factor_bounds if low is not None)
+    return lower, math.prod(highs) if len(highs) == len(factor_bounds) else None
 
 
 def _factor_bounds(factor: SizeFactor) -> Bounds:
     if factor.kind == "variable":
         return factor.least, None
-    (low, high), (other_low, other_high) = map(bounds, factor.parts)
-    if factor.kind == "largest":
-        lows, highs = [x for x in (low, other_low) if x is not None], (high, other_high)
-        return max(lows, default=None), None if None in highs else max(highs)  # type: ignore[type-var]  # no None
-    if factor.kind == "smallest":
-        both_lows, known_highs = (low, other_low), [x for x in (high, other_high) if x is not None]
-        return None if None in both_lows else min(both_lows), min(known_highs, default=None)  # type: ignore[type-var]  # no None
-    if factor.kind == "broadcast_size" and low is not None and other_low is not None:
-        return min(low, other_low), None
-    if factor.kind == "broadcast_stride" and low is not None and low >= 0:
+    bounds_of_function = _FUNCTION_BOUNDS.get(factor.kind)
+    return (None, None) if bounds_of_function is None else bounds_of_function(*map(bounds, factor.parts))
+
+
+def _largest_bounds(x: Bounds, y: Bounds) -> Bounds:
+    lows = [low for low, _ in (x, y) if low is not None]
+    highs = [high for _, high in (x, y) if high is not None]
+    return max(lows, default=None), max(highs) if len(highs) == 2 else None
+
+
+def _smallest_bounds(x: Bounds, y: Bounds) -> Bounds:
+    lows = [low for low, _ in (x, y) if low is not None]
+    highs = [high for _, high in (x, y) if high is not None]
+    return min(lows) if len(lows) == 2 else None, min(highs, default=None)
+
+
+def _broadcast_size_bounds(x: Bounds, y: Bounds) -> Bounds:
+    (x_low, _), (y_low, _) = x, y
+    return (None, None) if x_low is None or y_low is None else (min(x_low, y_low), None)
+
+
+def _broadcast_stride_bounds(stride: Bounds, size: Bounds) -> Bounds:
+    low, high = stride
+    return (0, high) if low is not None and low >= 0 else (None, None)
+
+
+def _quotient_bounds(x: Bounds, y: Bounds) -> Bounds:
+    (low, high), (divisor_low, divisor_high) = x, y
+    if divisor_low is not None and divisor_low == divisor_high and divisor_low > 0:
+        return None if low is None else low // divisor_low, None if high is None else high // divisor_low
+    if low is not None and low >= 0 and divisor_low is not None and divisor_low >= 0:
         return 0, high
-    if factor.kind == "quotient" and other_low is not None and other_low == other_high and other_low > 0:
-        return None if low is None else low // other_low, None if high is None else high // other_low
-    if (
-        factor.kind == "quotient"
-        and low is not None
-        and low >= 0
-        and other_low is not None
-        and other_low >= 0
-    ):
-        return 0, high
-    if factor.kind == "remainder" and other_low is not None and other_low >= 0:
-        return 0, None if other_high is None else max(other_high - 1, 0)
     return None, None
+
+
+def _remainder_bounds(x: Bounds, y: Bounds) -> Bounds:
+    divisor_low, divisor_high = y
+    if divisor_low is None or divisor_low < 0:
+        return None, None
+    return 0, None if divisor_high is None else max(divisor_high - 1, 0)
+
+
+_FUNCTION_BOUNDS: Final[dict[str, Callable[[Bounds, Bounds], Bounds]]] = {
+    "largest": _largest_bounds,
+    "smallest": _smallest_bounds,
+    "broadcast_size": _broadcast_size_bounds,
+    "broadcast_stride": _broadcast_stride_bounds,
+    "quotient": _quotient_bounds,
+    "remainder": _remainder_bounds,
+}
+"""The bounds of a size function, by its name, from those of its operands; other functions have none."""
 
 
 def _factor_value(
@@ -400,7 +427,7 @@ def _quotient(x: int, y: int) -> int:
 
 
 def _is_negative(size: SymInt) -> bool:
-    """Whether the first term, in the order in which terms are shown, that is no number is negative."""
+    """Whether the leading coefficient, that of the first non-constant term, is negative."""
     return next(c for monomial, c in size._in_order() if monomial) < 0
 
 
@@ -426,7 +453,7 @@ def _divided(x: int, y: int) -> tuple[int, int]:
     remainder: dict[tuple[SizeFactor, ...], int] = {}
     for monomial, c in _terms(x).items():
         remaining = list(monomial)
-        divides = all(_removed(remaining, factor) for factor in divisor_term)
+        divides = all(_remove_if_present(remaining, factor) for factor in divisor_term)
         if divides and c % coefficient == 0:
             quotient[tuple(remaining)] = c // coefficient
         elif divides and not divisor_term and not monomial:
@@ -436,7 +463,8 @@ def _divided(x: int, y: int) -> tuple[int, int]:
     return _polynomial(quotient), _polynomial(remainder)
 
 
-def _removed(factors: list[SizeFactor], factor: SizeFactor) -> bool:
+def _remove_if_present(factors: list[SizeFactor], factor: SizeFactor) -> bool:
+    """Remove one occurrence of ``factor``; returns whether there was one."""
     present = factor in factors
     if present:
         factors.remove(factor)
@@ -458,6 +486,6 @@ def is_less(x: int, y: int) -> bool:
 
 
 def _decided_less(x: int, y: int) -> bool:
-    """:func:`is_less`, or where that is undecided, the outcome in the call of the current decisions."""
+    """Whether ``x < y``: by the current SizeDecisions, which may record a guard, else by :func:`is_less`."""
     decisions = SIZE_DECISIONS.get()
     return is_less(x, y) if decisions is None else decisions.less(x, y)

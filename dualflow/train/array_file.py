@@ -27,7 +27,7 @@ from dualflow.core.status_errors import DataLossError
 from dualflow.train.durable import sync_file
 from dualflow.train.encoding import Array, bytes_of, decoded, encoded
 
-Damaged = Callable[[str], DataLossError]
+DamageHandler = Callable[[str], DataLossError]
 """Returns the error for a damaged file, whose message is the argument."""
 
 
@@ -85,7 +85,7 @@ def _crc(parts: Mapping[str, Array]) -> int:
     return value
 
 
-def entries_of(arrays: Any, size: int, damaged: Damaged) -> dict[str, ArrayEntry]:
+def entries_of(arrays: Any, size: int, damaged: DamageHandler) -> dict[str, ArrayEntry]:
     """The entries of an index, checked to fit into a file of ``size`` bytes.
 
     Raises:
@@ -104,7 +104,7 @@ def entries_of(arrays: Any, size: int, damaged: Damaged) -> dict[str, ArrayEntry
         raise damaged(f"describes an array wrongly: {error}") from error
 
 
-def read_array(arrays: Any, name: str, entry: ArrayEntry, damaged: Damaged) -> Array:
+def read_array(arrays: Any, name: str, entry: ArrayEntry, damaged: DamageHandler) -> Array:
     """A copy of an array of an open safetensors file, verified by its entry.
 
     Raises:

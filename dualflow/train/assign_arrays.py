@@ -15,7 +15,7 @@ from dualflow.train.object_graph import VALUE
 _SHOWN: Final = 5
 
 
-def misfit(folder: Folder, key: str, variable: Variable) -> str | None:
+def mismatch_reason(folder: Folder, key: str, variable: Variable) -> str | None:
     """The reason why a variable can't hold the array ``key``; None if it can."""
     entry = folder.entries[key]
     if entry.dtype is variable.dtype and variable.shape.is_compatible_with(entry.shape):
@@ -26,12 +26,12 @@ def misfit(folder: Folder, key: str, variable: Variable) -> str | None:
     )
 
 
-def refuse(folder: Folder, misfits: Collection[str], what: str) -> None:
-    """Raise an error of all ``misfits``, if there are any; ``what`` is the outcome for the variables."""
-    if misfits:
-        lines = list(misfits)[:_SHOWN]
-        omitted = [f"    and {len(misfits) - _SHOWN} more"] if len(misfits) > _SHOWN else []
-        head = f"The checkpoint {folder.path} does not fit, and {what}:"
+def raise_for_mismatches(folder: Folder, reasons: Collection[str], outcome: str) -> None:
+    """Raise an InvalidArgumentError that lists ``reasons``, if any; ``outcome`` is that of the variables."""
+    if reasons:
+        lines = list(reasons)[:_SHOWN]
+        omitted = [f"    and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
+        head = f"The checkpoint {folder.path} does not fit, and {outcome}:"
         raise InvalidArgumentError("\n".join([head, *lines, *omitted]))
 
 

@@ -65,13 +65,13 @@ def writing_in(path: Path) -> Iterator[Callable[[], bool]]:
         return
     number = os.open(path, os.O_RDONLY)
     try:
-        shared = _locked(number, fcntl.LOCK_SH)
-        yield lambda: shared and _locked(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shared = _try_lock(number, fcntl.LOCK_SH)
+        yield lambda: shared and _try_lock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(number)
 
 
-def _locked(number: int, kind: int) -> bool:
+def _try_lock(number: int, kind: int) -> bool:
     try:
         fcntl.flock(number, kind)
     except OSError:  # another process writes there, or the file system has no locks
@@ -80,12 +80,12 @@ def _locked(number: int, kind: int) -> bool:
 
 
 @contextmanager
-def explaining(doing: str) -> Iterator[None]:
-    """A block that converts system errors to dualflow's, with the operation ``doing`` and its outcome."""
+def file_errors(operation: str) -> Iterator[None]:
+    """A block in which system errors become dualflow's, which name ``operation`` and its outcome."""
     try:
         yield
     except OSError as error:
-        text = f"{doing} failed: {error}. Earlier checkpoints are unchanged."
+        text = f"{operation} failed: {error}. Earlier checkpoints are unchanged."
         kind = kind_of(error)
         if kind is ResourceExhaustedError:
             raise ResourceExhaustedError(f"{text} Free space, or save elsewhere.") from error

@@ -32,10 +32,10 @@ def encoded(name: str, array: Array) -> dict[str, Array]:
         lengths = np.array([len(text) for text in array.flat], np.int64).reshape(array.shape)
         return {name: np.frombuffer(b"".join(array.flat), np.uint8), f"{name}:lengths": lengths}
     array = np.ascontiguousarray(array).reshape(array.shape)
-    kind = array.dtype.name
-    if kind == "complex128":
+    dtype_name = array.dtype.name
+    if dtype_name == "complex128":
         return {name: array.reshape(-1).view(np.float64).reshape(*array.shape, 2)}
-    if kind in _AS_BITS:
+    if dtype_name in _AS_BITS:
         return {name: array.view(np.uint8)}
     return {name: array}
 

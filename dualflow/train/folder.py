@@ -35,7 +35,7 @@ from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
 from dualflow.train.array_file import ArrayEntry, entries_of, open_arrays, read_array, write_arrays
-from dualflow.train.durable import explaining, make_folder, replace_text, writing_in
+from dualflow.train.durable import file_errors, make_folder, replace_text, writing_in
 from dualflow.train.encoding import Array
 
 INDEX: Final = "objects.json"
@@ -84,9 +84,9 @@ def write_folder(path: Path, arrays: Mapping[str, Array], nodes: Any) -> None:
         PermissionDeniedError: the user may not write there.
         FailedPreconditionError: another system error.
     """
-    with explaining(f"Saving the checkpoint {path}"):
+    with file_errors(f"Saving the checkpoint {path}"):
         make_folder(path)
-        older = _file_of(path)
+        older = _current_array_file(path)
         name = f"arrays-{secrets.token_hex(4)}.safetensors"
         with writing_in(path) as is_alone:
             try:
@@ -96,7 +96,7 @@ def write_folder(path: Path, arrays: Mapping[str, Array], nodes: Any) -> None:
                 _remove_unless_current(path, name)
                 raise
             for unneeded in _own_files(path) if is_alone() else [older or ""]:
-                if unneeded not in ("", _file_of(path)):
+                if unneeded not in ("", _current_array_file(path)):
                     with suppress(OSError):
                         os.unlink(path / unneeded)
 
@@ -109,17 +109,17 @@ def open_folder(path: Path) -> Folder:
         DataLossError: its index is damaged, or its arrays are missing.
         InvalidArgumentError: it has a later version of the format.
     """
-    tried = None
+    attempted = None
     while True:
-        content = _content(path)
+        content = _verified_content(path)
         try:
             arrays = open_arrays(path / content["file"])
             size = os.path.getsize(path / content["file"])
             entries = entries_of(content["arrays"], size, lambda what: damaged(path, f"{INDEX} {what}"))
         except FileNotFoundError as error:
-            if tried == content["file"]:
-                raise damaged(path, f"the file {tried} is missing") from error
-            tried = content["file"]  # retry: a writer may have replaced both files
+            if attempted == content["file"]:
+                raise damaged(path, f"the file {attempted} is missing") from error
+            attempted = content["file"]  # retry: a writer may have replaced both files
             continue
         except OSError as error:
             raise damaged(path, f"the file {content['file']} can't be read: {error}") from error
@@ -157,7 +157,7 @@ def _canonical(content: Any) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _verified_content(path: Path) -> dict[str, Any]:
     """The content of an index, after verification."""
     try:
         text = (path / INDEX).read_text(encoding="utf-8")
@@ -201,20 +201,20 @@ def _nothing_at(path: Path) -> str:
     text = f"There is no checkpoint at {path}."
     if (path / "checkpoint").is_file():
         return f"{text} It is a folder of checkpoints: take the path from df.train.latest_checkpoint."
-    siblings = sorted(_numbered(path))
+    siblings = sorted(_sibling_checkpoints(path))
     if siblings:
         return f"{text} In its folder there is {', '.join(siblings[:3])}."
     return f"{text} save() returns the path, and df.train.latest_checkpoint(folder) finds the last one."
 
 
-def _numbered(path: Path) -> Iterable[str]:
+def _sibling_checkpoints(path: Path) -> Iterable[str]:
     try:
         return [p.name for p in path.parent.glob(f"{path.name}-*") if is_checkpoint(p)]
     except (OSError, ValueError):
         return []
 
 
-def _file_of(path: Path) -> str | None:
+def _current_array_file(path: Path) -> str | None:
     """The file of arrays that the index at ``path`` names; None without a valid index."""
     try:
         name = json.loads((path / INDEX).read_text(encoding="utf-8"))["content"]["file"]
@@ -226,7 +226,7 @@ def _file_of(path: Path) -> str | None:
 def _remove_unless_current(path: Path, name: str) -> None:
     """Remove the file of a failed write, unless the index names it, as may be after Ctrl-C."""
     with suppress(OSError):
-        if _file_of(path) != name:
+        if _current_array_file(path) != name:
             os.unlink(path / name)
     with suppress(OSError):
         os.rmdir(path)  # fails if the folder has other files

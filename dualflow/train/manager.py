@@ -78,7 +78,7 @@ class CheckpointManager:
         self._interval = checkpoint_interval
         self._init = init_fn
         self._last_step: int | None = None
-        self._kept = Retention(max_to_keep, keep_checkpoint_every_n_hours, time.time())
+        self._retention = Retention(max_to_keep, keep_checkpoint_every_n_hours, time.time())
         self._latest: str | None = None
         self._recover()
 
@@ -105,7 +105,7 @@ class CheckpointManager:
     @property
     def checkpoints(self) -> list[str]:
         """The paths of the checkpoints that may be removed later, the oldest first."""
-        return list(self._kept.times)
+        return list(self._retention.times)
 
     def save(
         self,
@@ -129,10 +129,10 @@ class CheckpointManager:
         with counted_save(self._checkpoint) as saves:
             number = saves if checkpoint_number is None else int(checkpoint_number)
             path = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"))
-            self._kept.add(path, time.time())
+            self._retention.add(path, time.time())
             self._latest, self._last_step = path, step
             WRITE_ONCE.value(path, self._record)
-        surplus = self._kept.surplus()  # by this worker's clock: other workers may have another
+        surplus = self._retention.pop_surplus()  # by this worker's clock: other workers may have another
         WRITE_ONCE.value(path, lambda: self._remove(surplus))
         return path
 
@@ -168,13 +168,13 @@ class CheckpointManager:
         times = state.all_model_checkpoint_timestamps or [time.time()] * len(paths)
         for path, saved in zip(paths, times, strict=False):
             if is_checkpoint(Path(path)):
-                self._kept.add(path, saved)
+                self._retention.add(path, saved)
             else:
                 remove_folder(Path(path))  # left by a manager that was killed
         if is_checkpoint(Path(state.model_checkpoint_path)):
             self._latest = state.model_checkpoint_path
         if state.last_preserved_timestamp is not None:
-            self._kept.preserved = state.last_preserved_timestamp
+            self._retention.preserved = state.last_preserved_timestamp
 
     def _remove(self, surplus: Sequence[str]) -> None:
         if not surplus:
@@ -188,7 +188,7 @@ class CheckpointManager:
         update_checkpoint_state(
             self._directory,
             self._latest,
-            list(self._kept.times),
-            all_model_checkpoint_timestamps=list(self._kept.times.values()),
-            last_preserved_timestamp=self._kept.preserved,
+            list(self._retention.times),
+            all_model_checkpoint_timestamps=list(self._retention.times.values()),
+            last_preserved_timestamp=self._retention.preserved,
         )

@@ -39,7 +39,7 @@ def match(
     relevant: Container[int],
     node_of: Callable[[Variable], int | None],
 ) -> Matches:
-    """Match objects below ``roots``, whose nodes are known, with the nodes of ``relevant``.
+    """Match the objects below ``roots``, pairs of an object and its node, with the nodes of ``relevant``.
 
     ``node_of`` returns the node of a variable that was matched before, which optimizers may have slots for.
 
@@ -96,15 +96,15 @@ def _match_slots(
         by_node[slot.variable, slot.name] = slot.node
         if slot.variable is None:
             by_name[slot.variable_name, slot.name].append(slot.node)
-    for variable, name, own in slots_of(optimizer):
+    for variable, name, slot_variable in slots_of(optimizer):
         owner = matches.values[id(variable)][1] if id(variable) in matches.values else node_of(variable)
         node = by_node.get((owner, name)) if owner is not None else None
         if owner is None:
             candidates = by_name[variable.name.partition(":")[0], name]
             node = candidates.pop(0) if candidates else None
         if node is not None:
-            matches.nodes.append((own, node))
-            _take(matches, saved[node], own, node)
+            matches.nodes.append((slot_variable, node))
+            _take(matches, saved[node], slot_variable, node)
 
 
 def parents_in(saved: Sequence[SavedNode]) -> dict[int, list[int]]:

@@ -16,7 +16,7 @@ from dualflow.core import dispatch
 from dualflow.eager import initial_values
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
-from dualflow.train.assign_arrays import assign_arrays, misfit, refuse
+from dualflow.train.assign_arrays import assign_arrays, mismatch_reason, raise_for_mismatches
 from dualflow.train.folder import Folder
 from dualflow.train.matching import Matches, match, match_by_name, parents_in
 from dualflow.train.object_graph import live_graph, refuse_graph_variables
@@ -25,7 +25,7 @@ from dualflow.train.saved_graph import SavedNode, from_json, is_flat, names_of
 from dualflow.train.trackable import set_state, state_of
 
 
-class _NotRestored(Enum):
+class _Unrestored(Enum):
     """The reason why an object has no value from this checkpoint.
 
     Attributes:
@@ -64,7 +64,7 @@ class Restoration:
         self._root, self._alias = root, alias
         self._parents = parents_in(self.saved)
         self._ancestors: set[int] = set()
-        self._restored_objects: dict[int, tuple[Any, int | _NotRestored]] = {}
+        self._restored_objects: dict[int, tuple[Any, int | _Unrestored]] = {}
         self._deferred_roots: list[tuple[Callable[[], Any], int]] = [(weakref.ref(root), 0)]
         self._is_restoring = False
 
@@ -89,7 +89,7 @@ class Restoration:
             else:
                 matches = match(self.saved, [(self._root, 0)], range(len(self.saved)), self._node_of)
             self._restore(self._new_values(matches), "nothing has changed")
-            self._record(matches)
+            self._update_deferred(matches)
             self._root = self._alias = None  # the restoration doesn't keep objects alive
             for other in _deferred[:]:  # a copy: finished ones are removed
                 other.drop_superseded(matches)
@@ -123,9 +123,9 @@ class Restoration:
             try:
                 self._restore([(obj, number)], "the variable keeps its initial value")
             except Exception as error:
-                self._restored_objects[id(obj)] = (_reference(obj), _NotRestored.MISFIT)
+                self._restored_objects[id(obj)] = (_reference(obj), _Unrestored.MISFIT)
                 first_error = first_error or error
-        self._record(matches)
+        self._update_deferred(matches)
         if first_error is not None:
             raise first_error
 
@@ -138,36 +138,35 @@ class Restoration:
 
     def drop_superseded(self, newer: Matches) -> None:
         """Stop restoring below objects that a newer checkpoint has restored."""
-        taken = {id(obj) for obj, _ in newer.nodes}
+        superseded = {id(obj) for obj, _ in newer.nodes}
         self._deferred_roots = [
-            (ref, number) for ref, number in self._deferred_roots if id(ref()) not in taken
+            (ref, number) for ref, number in self._deferred_roots if id(ref()) not in superseded
         ]
         if not self._deferred_roots:
             self.end()
 
     def _restore(self, values: list[tuple[Any, int]], outcome: str) -> None:
         """Restore objects: all of them, or none after an error, whose message has ``outcome``."""
-        misfits = [
-            misfit(self.folder, self.saved[number].key or "", obj)
+        reasons = [
+            mismatch_reason(self.folder, self.saved[number].key or "", obj)
             for obj, number in values
             if isinstance(obj, Variable)
         ]
-        refuse(self.folder, [text for text in misfits if text is not None], outcome)
+        raise_for_mismatches(self.folder, [text for text in reasons if text is not None], outcome)
         _restore_values(self.saved, self.folder, values)
         for obj, number in values:
             self._restored_objects[id(obj)] = (_reference(obj), number)
             for older in _deferred[_deferred.index(self) + 1 :] if self in _deferred else _deferred:
-                older._restored_objects[id(obj)] = (_reference(obj), _NotRestored.SUPERSEDED)
+                older._restored_objects[id(obj)] = (_reference(obj), _Unrestored.SUPERSEDED)
         self.restored |= {number for _, number in values}
 
-    def _record(self, matches: Matches) -> None:
-        """Record the remaining values, and the deferred roots above them.
+    def _update_deferred(self, matches: Matches) -> None:
+        """Update the mismatched nodes, and the deferred roots above unrestored values.
 
         Lists can't be referenced weakly: they are reached from the objects that hold them. Children of the
         checkpoint itself are roots, since it may be deleted.
         """
-        taken = {n for obj, n in matches.values.values() if self._restored_node(obj) not in (None, n)}
-        self.mismatched = ((matches.mismatched | taken) - self.restored) & self.names.keys()
+        self.mismatched = self._mismatched_nodes(matches)
         self._ancestors = ancestors_of(self.unrestored, self._parents)
         root_children = set(self.saved[0].children.values())
         self._deferred_roots = [
@@ -177,6 +176,11 @@ class Restoration:
         ]
         if not self._deferred_roots:
             self.end()
+
+    def _mismatched_nodes(self, matches: Matches) -> set[int]:
+        """The nodes with a value whose objects can't take it, or have taken another node's value."""
+        conflicting = {n for obj, n in matches.values.values() if self._restored_node(obj) not in (None, n)}
+        return ((matches.mismatched | conflicting) - self.restored) & self.names.keys()
 
     def _new_values(self, matches: Matches) -> list[tuple[Any, int]]:
         """The matches whose objects this checkpoint has not restored yet: each object is restored once."""
@@ -188,14 +192,14 @@ class Restoration:
 
     def has_restored(self, obj: Any) -> bool:
         """Whether an object was restored from this checkpoint or a newer one."""
-        return self._restored_node(obj) not in (None, _NotRestored.MISFIT)
+        return self._restored_node(obj) not in (None, _Unrestored.MISFIT)
 
     def _node_of(self, variable: Variable) -> int | None:
         """The node from which a variable was restored."""
         number = self._restored_node(variable)
         return number if isinstance(number, int) else None
 
-    def _restored_node(self, obj: Any) -> int | _NotRestored | None:
+    def _restored_node(self, obj: Any) -> int | _Unrestored | None:
         """The node from which an object was restored, or the reason why it wasn't; None before an attempt."""
         reference, number = self._restored_objects.get(id(obj), (None, 0))
         return number if reference is not None and reference() is obj else None

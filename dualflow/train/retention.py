@@ -26,7 +26,7 @@ class Retention:
         self.times.pop(path, None)
         self.times[path] = time
 
-    def surplus(self) -> list[str]:
+    def pop_surplus(self) -> list[str]:
         """Remove the surplus checkpoints from the record, and return their paths."""
         paths = []
         while self.limit is not None and len(self.times) > self.limit:

@@ -17,7 +17,7 @@ from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import graph_recording
 from dualflow.graph_mode.session import Session
 from dualflow.graph_mode.variables import global_variables
-from dualflow.train.assign_arrays import assign_arrays, misfit, refuse
+from dualflow.train.assign_arrays import assign_arrays, mismatch_reason, raise_for_mismatches
 from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
 from dualflow.train.folder import Folder, is_checkpoint, open_folder, remove_folder, write_folder
@@ -83,26 +83,26 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
-        self._variables = _named(var_list)
+        self._variables = _variables_by_name(var_list)
         if not self._variables and not allow_empty:
             raise InvalidArgumentError(
                 "No variables to save: create them before the Saver, or give it a list or dict of variables."
             )
         self._padded = pad_step_number
-        self._kept = Retention(max_to_keep or None, keep_checkpoint_every_n_hours, time.time())
+        self._retention = Retention(max_to_keep or None, keep_checkpoint_every_n_hours, time.time())
 
     @property
     def last_checkpoints(self) -> list[str]:
         """The checkpoints that this saver may remove later, the oldest first."""
-        return list(self._kept.times)
+        return list(self._retention.times)
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
         """Set :attr:`last_checkpoints`, to checkpoints that another saver has saved."""
-        self._kept.times = dict.fromkeys(last_checkpoints, time.time())
+        self._retention.times = dict.fromkeys(last_checkpoints, time.time())
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
         """:meth:`set_last_checkpoints`, with the time of each, in seconds since 1970."""
-        self._kept.times = dict(last_checkpoints_with_time)
+        self._retention.times = dict(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """:meth:`set_last_checkpoints` for the paths at which there is a checkpoint."""
@@ -149,12 +149,12 @@ class Saver:
             return None
         path = checked_path(save_path)
         if global_step is not None:
-            step = _number(global_step, sess)
+            step = _step_number(global_step, sess)
             path = f"{path}-{step:08d}" if self._padded else f"{path}-{step}"
-        values = _values(sess, self._variables)
+        values = _read_values(sess, self._variables)
         write_folder(Path(path), values, by_name(self._variables))
-        self._kept.add(path, time.time())
-        surplus = self._kept.surplus()
+        self._retention.add(path, time.time())
+        surplus = self._retention.pop_surplus()
         if write_state:
             folder = os.path.dirname(path) or "."
             update_checkpoint_state(folder, path, self.last_checkpoints, latest_filename)
@@ -188,11 +188,13 @@ class Saver:
             raise InvalidArgumentError(
                 f"The passed save_path is not a valid checkpoint: {error.message}"
             ) from error
-        keys = {name: _key(folder, name) for name in self._variables}
-        misfits = [misfit(folder, keys[name], v) for name, v in self._variables.items()]
-        refuse(folder, [text for text in misfits if text is not None], "nothing has changed")
-        if _of_graph(self._variables):
-            _load(_session(sess), [(v, folder.read(keys[name])) for name, v in self._variables.items()])
+        keys = {name: _checkpoint_key(folder, name) for name in self._variables}
+        reasons = [mismatch_reason(folder, keys[name], v) for name, v in self._variables.items()]
+        raise_for_mismatches(folder, [text for text in reasons if text is not None], "nothing has changed")
+        if _belong_to_graph(self._variables):
+            _assign_in_session(
+                _require_session(sess), [(v, folder.read(keys[name])) for name, v in self._variables.items()]
+            )
         else:
             assign_arrays(folder, [(v, keys[name]) for name, v in self._variables.items()])
 
@@ -207,8 +209,8 @@ class EagerSaver:
     Raises:
         InvalidArgumentError: there are no variables, or two of the same name.
 
-        >>> import tempfile
-        >>> import dualflow.eager as tfe
+    >>> import tempfile
+    >>> import dualflow.eager as tfe
     >>> v = tfe.Variable([1.0, 2.0], name="v")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     saver = tfe.Saver([v])
@@ -232,7 +234,7 @@ class EagerSaver:
         self._saver.restore(None, file_prefix)
 
 
-def _named(var_list: Any) -> dict[str, Variable]:
+def _variables_by_name(var_list: Any) -> dict[str, Variable]:
     """The variables by the names to save under."""
     if var_list is None:
         if graph_recording() is None:
@@ -257,12 +259,12 @@ def _named(var_list: Any) -> dict[str, Variable]:
     return named
 
 
-def _of_graph(variables: Mapping[str, Variable]) -> bool:
+def _belong_to_graph(variables: Mapping[str, Variable]) -> bool:
     """Whether the variables belong to a graph, so that sessions hold their values."""
     return any(updates.value_of(v) is None for v in variables.values())
 
 
-def _session(value: Any) -> Session:
+def _require_session(value: Any) -> Session:
     if not isinstance(value, Session):
         raise DTypeError(
             f"'sess' must be a Session, not {value!r}. The variables belong to a graph: pass the session "
@@ -271,22 +273,22 @@ def _session(value: Any) -> Session:
     return value
 
 
-def _number(step: Any, session: Any) -> int:
+def _step_number(step: Any, session: Any) -> int:
     if isinstance(step, Variable) and updates.value_of(step) is None:
-        return int(_session(session).run(step))
+        return int(_require_session(session).run(step))
     if isinstance(step, int | np.integer | Variable) or getattr(step, "shape", None) == ():
         return int(step)
     raise DTypeError(f"`global_step` must be a number or a variable that holds it, not {step!r}.")
 
 
-def _values(session: Any, variables: Mapping[str, Variable]) -> dict[str, Array]:
-    if _of_graph(variables):
-        return {name: np.asarray(x) for name, x in _session(session).run(dict(variables)).items()}
+def _read_values(session: Any, variables: Mapping[str, Variable]) -> dict[str, Array]:
+    if _belong_to_graph(variables):
+        return {name: np.asarray(x) for name, x in _require_session(session).run(dict(variables)).items()}
     tensors = updates.values_of(list(variables.values()))
     return {name: t._array for name, t in zip(variables, tensors, strict=True)}
 
 
-def _load(session: Session, values: list[tuple[Variable, Array]]) -> None:
+def _assign_in_session(session: Session, values: list[tuple[Variable, Array]]) -> None:
     """Assign values to a graph's variables in a session, in one run and without adding an op."""
     engine = session.graph.engine
     starts = dict(zip(map(id, engine.variables), engine.initial, strict=True))
@@ -296,7 +298,7 @@ def _load(session: Session, values: list[tuple[Variable, Array]]) -> None:
     )
 
 
-def _key(folder: Folder, name: str) -> str:
+def _checkpoint_key(folder: Folder, name: str) -> str:
     """The key under which a checkpoint has the array of the variable ``name``."""
     if name in folder.entries:
         return name

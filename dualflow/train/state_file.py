@@ -13,7 +13,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
 from dualflow.core.tracebacks import entry
-from dualflow.train.durable import explaining, replace_text
+from dualflow.train.durable import file_errors, replace_text
 from dualflow.train.folder import INDEX, is_checkpoint, remove_folder
 
 STATE: Final = "checkpoint"
@@ -142,7 +142,7 @@ def update_checkpoint_state(
         "timestamps": times,
         "last_preserved": last_preserved_timestamp,
     }
-    with explaining(f"Writing the state file of {folder}"):
+    with file_errors(f"Writing the state file of {folder}"):
         replace_text(folder / (latest_filename or STATE), json.dumps(content, indent=1) + "\n")
 
 

@@ -31,28 +31,28 @@ class CheckpointLoadStatus:
     @property
     def restored(self) -> list[str]:
         """The names of the values that are restored."""
-        return self._named(self._now().restored) if self._restoration is not None else []
+        return self._names_of_nodes(self._updated().restored) if self._restoration is not None else []
 
     @property
     def pending(self) -> list[str]:
         """The names of deferred values: their objects don't exist yet."""
         if self._restoration is None or self._restoration.flat:
             return []
-        restoration = self._now()
-        return self._named(restoration.unrestored - restoration.mismatched)
+        restoration = self._updated()
+        return self._names_of_nodes(restoration.unrestored - restoration.mismatched)
 
     @property
     def unused(self) -> list[str]:
         """The names of values that can't be restored: the objects at their paths can't take them."""
         if self._restoration is None:
             return []
-        restoration = self._now()
-        return self._named(restoration.unrestored if restoration.flat else restoration.mismatched)
+        restoration = self._updated()
+        return self._names_of_nodes(restoration.unrestored if restoration.flat else restoration.mismatched)
 
     @property
     def missing(self) -> list[str]:
         """The names of variables, and of other objects with a state, that the checkpoint has no value for."""
-        self._now()
+        self._updated()
         return self._missing()
 
     def _missing(self) -> list[str]:
@@ -113,19 +113,19 @@ class CheckpointLoadStatus:
         restoration = self._restoration
         unused = restoration.unrestored if restoration.flat else restoration.mismatched
         lists = {
-            "restored": self._named(restoration.restored),
-            "pending": self._named(restoration.unrestored - unused),
-            "unused": self._named(unused),
+            "restored": self._names_of_nodes(restoration.restored),
+            "pending": self._names_of_nodes(restoration.unrestored - unused),
+            "unused": self._names_of_nodes(unused),
             "not in the checkpoint": self._missing(),
         }
         lines = [f"  {name}: {_shown(names)}" for name, names in lists.items() if names]
         return "\n".join([f"<CheckpointLoadStatus of {self._restoration.folder.path}", *lines]) + ">"
 
-    def _now(self) -> Any:
+    def _updated(self) -> Any:
         restore_deferred()
         return self._restoration
 
-    def _named(self, numbers: Any) -> list[str]:
+    def _names_of_nodes(self, numbers: Any) -> list[str]:
         names = self._restoration.names if self._restoration is not None else {}
         return [names[number] for number in sorted(numbers)]
 

@@ -33,7 +33,8 @@ from dualflow.eager.variable import Variable
 
 _PLAIN: Final = frozenset({bool, bytes, complex, float, int, str, type(None)})
 """Types without children that are frequent in lists."""
-_CLOSED: Final = {"dualflow", "numpy", *sys.stdlib_module_names} - {"__main__"}
+_OPAQUE_PACKAGES: Final = {"dualflow", "numpy", *sys.stdlib_module_names} - {"__main__"}
+"""Packages whose objects have no children, unless they have ``_trackable_children()``."""
 
 
 class PythonState(abc.ABC):
@@ -65,21 +66,22 @@ def children_of(obj: Any) -> Mapping[str, Any]:
     """
     if isinstance(obj, Variable | AbstractTensor | ModuleType | type | str | bytes | int | float):
         return {}
-    return {name: _held(child) for name, child in _named(obj).items()}
+    return {name: _wrapped_variable(child) for name, child in _all_children(obj).items()}
 
 
-def _named(obj: Any) -> Mapping[str, Any]:
+def _all_children(obj: Any) -> Mapping[str, Any]:
+    """The children, with variables of other libraries as they are."""
     if hasattr(type(obj), "_trackable_children"):
         return dict(obj._trackable_children())
     if isinstance(obj, list | tuple | deque):
         return {str(i): x for i, x in enumerate(obj) if type(x) not in _PLAIN}
     if isinstance(obj, Mapping):
-        return _values(obj)
-    return _attributes(obj)
+        return _mapping_children(obj)
+    return _attribute_children(obj)
 
 
-def _held(child: Any) -> Any:
-    """The variable inside a variable of another library; other objects unchanged."""
+def _wrapped_variable(child: Any) -> Any:
+    """The variable that a variable of another library wraps; other objects unchanged."""
     if isinstance(child, AbstractComposite) and isinstance(child.values, Variable):
         return child.values
     return child
@@ -133,10 +135,10 @@ def can_hold_state(obj: Any) -> bool:
     """Whether an object may have children or a state, now or later."""
     if isinstance(obj, Variable | list | tuple | deque | Mapping) or has_state(obj):
         return True
-    return hasattr(type(obj), "_trackable_children") or _is_open(obj)
+    return hasattr(type(obj), "_trackable_children") or _is_user_object(obj)
 
 
-def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
+def _mapping_children(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     children: dict[str, Any] = {}
     for key, value in mapping.items():
         if not isinstance(key, str | int) or type(value) in _PLAIN:
@@ -150,14 +152,14 @@ def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     return children
 
 
-def _attributes(obj: Any) -> dict[str, Any]:
-    if not _is_open(obj):
+def _attribute_children(obj: Any) -> dict[str, Any]:
+    if not _is_user_object(obj):
         return {}
     return {k: v for k, v in vars(obj).items() if isinstance(k, str) and type(v) not in _PLAIN}
 
 
-def _is_open(obj: Any) -> bool:
+def _is_user_object(obj: Any) -> bool:
     """Whether an object's attributes are its children: it is an instance of a user's class."""
     if not hasattr(obj, "__dict__") or isinstance(obj, type | ModuleType | AbstractTensor):
         return False
-    return type(obj).__module__.partition(".")[0] not in _CLOSED
+    return type(obj).__module__.partition(".")[0] not in _OPAQUE_PACKAGES

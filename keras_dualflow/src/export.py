@@ -80,7 +80,7 @@ class SavedModelExportArchive:
                 )
             traced = fn
         else:
-            traced = _traced(fn, input_signature, name)
+            traced = _traced_function(fn, input_signature, name)
         self._endpoints[name] = traced
         return traced
 
@@ -139,7 +139,7 @@ class SavedModelExportArchive:
         if opset_version is not None:
             raise ValueError("opset_version follows from the model's ops with this backend; omit it.")
         signature = get_input_signature(model) if input_signature is None else input_signature
-        traced = _traced(model.__call__, signature, model.name).get_concrete_function()
+        traced = _traced_function(model.__call__, signature, model.name).get_concrete_function()
         names = {id(v.value): v.path for v in model.variables}
         path = os.fspath(filepath)
         write_onnx(traced.graph, traced.options, traced.structured_outputs, path, force=True, names=names)
@@ -147,7 +147,7 @@ class SavedModelExportArchive:
             io_utils.print_msg(f"ONNX model at '{path}'.")
 
 
-def _traced(fn: Callable[..., Any], input_signature: Any, name: str) -> Any:
+def _traced_function(fn: Callable[..., Any], input_signature: Any, name: str) -> Any:
     """``fn`` as a traced function with an input signature."""
     specs = tree.map_structure(_spec, input_signature)
 

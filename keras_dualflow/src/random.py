@@ -16,17 +16,17 @@ from keras_dualflow.src.ops.promotion import floats, tensor
 _Shape = Any
 
 
-def _floating(dtype: Any) -> str:
+def _float_dtype_name(dtype: Any) -> str:
     name: str = standardize_dtype(dtype or floatx())
     return name
 
 
 def normal(shape: _Shape, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    return df.random.stateless_normal(shape, draw_seed(seed), mean, stddev, _floating(dtype))
+    return df.random.stateless_normal(shape, draw_seed(seed), mean, stddev, _float_dtype_name(dtype))
 
 
 def uniform(shape: _Shape, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    return df.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, _floating(dtype))
+    return df.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, _float_dtype_name(dtype))
 
 
 def randint(shape: _Shape, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Any:
@@ -39,7 +39,9 @@ def randint(shape: _Shape, minval: Any, maxval: Any, dtype: Any = "int32", seed:
 def truncated_normal(
     shape: _Shape, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
-    return df.random.stateless_truncated_normal(shape, draw_seed(seed), mean, stddev, _floating(dtype))
+    return df.random.stateless_truncated_normal(
+        shape, draw_seed(seed), mean, stddev, _float_dtype_name(dtype)
+    )
 
 
 def categorical(logits: Any, num_samples: int, dtype: Any = "int64", seed: Any = None) -> Any:
@@ -66,7 +68,7 @@ def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
 
 
 def gamma(shape: _Shape, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
-    dtype = _floating(dtype)
+    dtype = _float_dtype_name(dtype)
     return cast(
         df.random.stateless_gamma(shape, draw_seed(seed), cast(alpha, _inner(dtype)), dtype=_inner(dtype)),
         dtype,
@@ -79,7 +81,7 @@ def _inner(dtype: str) -> str:
 
 
 def binomial(shape: _Shape, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None) -> Any:
-    dtype = _floating(dtype)
+    dtype = _float_dtype_name(dtype)
     drawn = df.random.stateless_binomial(
         shape, draw_seed(seed), cast(counts, "float64"), cast(probabilities, "float64"), "int64"
     )
@@ -88,7 +90,7 @@ def binomial(shape: _Shape, counts: Any, probabilities: Any, dtype: Any = None, 
 
 def beta(shape: _Shape, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
     """Random numbers of the beta distribution: ``a / (a + b)`` of two gamma numbers."""
-    dtype = _floating(dtype)
+    dtype = _float_dtype_name(dtype)
     inner = _inner(dtype)
     first, second = df.unstack(df.random.split(draw_seed(seed)))
     a = df.random.stateless_gamma(shape, first, cast(alpha, inner), dtype=inner)

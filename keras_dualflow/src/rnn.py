@@ -49,9 +49,9 @@ def rnn(
         if not has_mask:
             return new_carry, [output]
         active = row[-1]
-        new_carry = [_selected(active, new, old) for new, old in zip(new_carry, carry, strict=True)]
+        new_carry = [_where_mask(active, new, old) for new, old in zip(new_carry, carry, strict=True)]
         other = df.zeros_like(output) if zero_output_for_mask else _first_state(state)
-        return new_carry, [_selected(active, output, other)]
+        return new_carry, [_where_mask(active, output, other)]
 
     steps = rows[0].shape[0]
     scanned = [*rows, masks] if has_mask else rows
@@ -75,7 +75,7 @@ def _column(mask: Any) -> Any:
     return df.expand_dims(mask, -1) if len(mask.shape) == 2 else mask
 
 
-def _selected(mask: Any, new: Any, old: Any) -> Any:
+def _where_mask(mask: Any, new: Any, old: Any) -> Any:
     """``new`` where the mask is true, else ``old``."""
     if len(new.shape) > len(mask.shape):
         mask = df.reshape(mask, (-1, *[1] * (len(new.shape) - 1)))

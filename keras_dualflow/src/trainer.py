@@ -22,7 +22,7 @@ from keras_dualflow.all_or_none import all_or_none
 from keras_dualflow.src.core.conversion import convert_to_numpy, shape
 from keras_dualflow.src.core.variable import Variable
 from keras_dualflow.src.training import loops
-from keras_dualflow.src.training.batches import batches_of, without_validation
+from keras_dualflow.src.training.batches import epoch_iterator, split_validation
 from keras_dualflow.src.training.parts import BatchPart, combined_logs, share_shuffles
 
 Batch = Any
@@ -97,10 +97,10 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
     def make_predict_function(self, force: bool = False) -> None:
         """Create ``predict_function``, which returns the concatenated predictions for some batches."""
         if self.predict_function is None or force:
-            step = _compiled(self, self.predict_step, returns_logs=False)
+            step = _compile_step(self, self.predict_step, returns_logs=False)
 
             def predict(batches: Sequence[Batch]) -> Any:
-                outputs = [_predicted(self, step, batch) for batch in batches]
+                outputs = [_all_predictions(self, step, batch) for batch in batches]
                 if len(outputs) == 1:
                     return outputs[0]
                 return tree.map_structure(lambda *x: df.concat(x, 0), *outputs)
@@ -139,11 +139,11 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         """Train for some epochs; return the history of the logs. See Keras's documentation."""
         self._assert_compile_called("fit")
         self._eval_epoch_iterator = None
-        data, validation_data = without_validation((x, y, sample_weight), validation_data, validation_split)
+        data, validation_data = split_validation((x, y, sample_weight), validation_data, validation_split)
         strategy = self.distribute_strategy
         if strategy.num_replicas_in_sync > 1:
             share_shuffles(strategy)
-        batches = batches_of(
+        batches = epoch_iterator(
             strategy,
             *data,
             batch_size=batch_size,
@@ -182,7 +182,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
             raise ValueError(f"Arguments not recognized: {kwargs}")
         batches = self._eval_epoch_iterator if cached else None
         if batches is None:
-            batches = batches_of(
+            batches = epoch_iterator(
                 self.distribute_strategy,
                 x,
                 y,
@@ -206,7 +206,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         callbacks: Any = None,
     ) -> Any:
         """The model's predictions for all batches, as NumPy arrays. See Keras's documentation."""
-        batches = batches_of(
+        batches = epoch_iterator(
             self.distribute_strategy,
             x,
             batch_size=batch_size,
@@ -275,8 +275,8 @@ def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, trainin
     return y_pred, loss
 
 
-def _compiled(model: Any, step: Callable[[Batch], Any], *, returns_logs: bool) -> Callable[[Batch], Any]:
-    """``step`` as a traced function; its second batch size makes a trace for all batch sizes.
+def _compile_step(model: Any, step: Callable[[Batch], Any], *, returns_logs: bool) -> Callable[[Batch], Any]:
+    """``step`` as a traced function; after the second batch size it is traced for any batch size.
 
     If it ``returns_logs``, these are combined over all replicas; other results are those of this replica.
     """
@@ -287,10 +287,10 @@ def _compiled(model: Any, step: Callable[[Batch], Any], *, returns_logs: bool) -
         return step
 
     @functools.wraps(step)
-    def traced(data: Batch) -> Any:
+    def traced_step(data: Batch) -> Any:
         return _read_variables(step(data))
 
-    return df.function(traced, autograph=False, reduce_retracing="batch")
+    return df.function(traced_step, autograph=False, reduce_retracing="batch")
 
 
 def _on_replicas(
@@ -315,7 +315,7 @@ def _on_replicas(
     return on_part
 
 
-def _predicted(model: Any, step: Callable[[Batch], Any], batch: Batch) -> Any:
+def _all_predictions(model: Any, step: Callable[[Batch], Any], batch: Batch) -> Any:
     """The predictions for a batch, of all replicas if each has a part of it."""
     outputs = step(batch)
     if not isinstance(batch, BatchPart):
@@ -331,7 +331,7 @@ def _read_variables(logs: Any) -> Any:
 
 
 def _batches_function(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
-    compiled = _compiled(model, step, returns_logs=True)
+    compiled = _compile_step(model, step, returns_logs=True)
 
     def repeated(batches: Sequence[Batch]) -> Logs:
         if initial_values.restorations:

@@ -30,7 +30,7 @@ def inner(x: Any) -> Any:
     return x[:, 1:-1] if len(x.shape) > 2 else x[::2]
 
 
-FOLDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+REDUCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "sum": (lambda x: df.reduce_sum(x, rows(x)), lambda x: x.astype(np.float64).sum(rows(x))),
     "largest": (lambda x: df.reduce_max(x, rows(x)), lambda x: x.max(rows(x))),
     "deviation": (lambda x: df.math.reduce_std(x, rows(x)), lambda x: x.astype(np.float64).std(rows(x))),
@@ -43,13 +43,13 @@ FOLDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("name", REDUCTIONS)
 def test_folds_are_those_of_numpy(name: str, shape: tuple[int, ...]) -> None:
-    ours, theirs = FOLDS[name]
+    function, numpy_function = REDUCTIONS[name]
     x = numbers(shape)
     assert x.size >= MIN_ELEMENTS
     size = np.abs(x).astype(np.float64).sum(rows(x)).max()
-    np.testing.assert_allclose(df.function(ours)(x), theirs(x), rtol=1e-5, atol=1e-7 * size)
+    np.testing.assert_allclose(df.function(function)(x), numpy_function(x), rtol=1e-5, atol=1e-7 * size)
 
 
 def test_of_equal_largest_elements_the_first_is_found() -> None:

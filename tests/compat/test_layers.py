@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,6 @@ import dualflow as df
 from dualflow.compat import v1
 
 RANDOM = np.random.default_rng(0)
-
-
-@pytest.fixture(params=["eager", "graph"])
-def place(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where ops run now, and in an explicit graph."""
-    block: AbstractContextManager[Any] = (
-        nullcontext() if request.param == "eager" else v1.Graph().as_default()
-    )
-    with block:
-        yield
 
 
 def value(x: Any) -> Any:
@@ -59,7 +48,7 @@ def convolved(x: Any, kernel: Any, stride: int = 1) -> Any:
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_conv2d_is_a_convolution_a_bias_and_an_activation(place: None, stride: int) -> None:
+def test_conv2d_is_a_convolution_a_bias_and_an_activation(eager_or_graph: None, stride: int) -> None:
     x, kernel, bias = draw(2, 6, 5, 3), draw(3, 2, 3, 4), draw(4)
     layer = v1.layers.Conv2D(
         4,
@@ -73,7 +62,7 @@ def test_conv2d_is_a_convolution_a_bias_and_an_activation(place: None, stride: i
     np.testing.assert_allclose(value(layer(x)), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_channels_may_come_first(place: None) -> None:
+def test_channels_may_come_first(eager_or_graph: None) -> None:
     x, kernel = draw(2, 6, 5, 3), draw(3, 3, 3, 4)
     result = v1.layers.conv2d(
         x.transpose(0, 3, 1, 2),
@@ -87,7 +76,7 @@ def test_channels_may_come_first(place: None) -> None:
     np.testing.assert_allclose(value(result), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_conv1d_and_conv3d_agree_with_conv2d(place: None) -> None:
+def test_conv1d_and_conv3d_agree_with_conv2d(eager_or_graph: None) -> None:
     x, kernel = draw(2, 6, 3), draw(3, 3, 4)
     expected = convolved(x[:, :, None], kernel[:, None])[:, :, 0]
     result = v1.layers.conv1d(x, 4, 3, use_bias=False, kernel_initializer=constant(kernel))
@@ -106,7 +95,7 @@ def test_conv1d_and_conv3d_agree_with_conv2d(place: None) -> None:
 @pytest.mark.parametrize("axes", [1, 2])
 @pytest.mark.parametrize("first", [False, True])
 def test_a_separable_convolution_is_one_of_each_channel_and_a_mix(
-    place: None, axes: int, first: bool
+    eager_or_graph: None, axes: int, first: bool
 ) -> None:
     x, deep, point = draw(2, 5, 5, 3), draw(2, 2, 3, 2), draw(1, 1, 6, 4)
     if axes == 1:
@@ -133,7 +122,7 @@ def test_a_separable_convolution_is_one_of_each_channel_and_a_mix(
 
 
 @pytest.mark.parametrize(("padding", "size"), [("valid", 8), ("same", 6)])
-def test_a_transposed_convolution_spreads_each_element(place: None, padding: str, size: int) -> None:
+def test_a_transposed_convolution_spreads_each_element(eager_or_graph: None, padding: str, size: int) -> None:
     x, kernel = draw(1, 3, 3, 2), draw(4, 4, 5, 2)
     spread = np.zeros([1, 8, 8, 5])
     for i in range(3):
@@ -168,7 +157,7 @@ def test_a_transposed_convolution_takes_batches_of_any_size() -> None:
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("first", [False, True])
 def test_pooling_reduces_windows(
-    place: None, kind: str, reduce: Callable[..., Any], axes: int, first: bool
+    eager_or_graph: None, kind: str, reduce: Callable[..., Any], axes: int, first: bool
 ) -> None:
     x = draw(2, *[4] * axes, 3)
     windows = x.reshape(2, *[2, 2] * axes, 3)
@@ -183,11 +172,11 @@ def test_pooling_reduces_windows(
 @pytest.mark.parametrize(
     ("shape", "expected"), [([2, 3, 4], (2, 12)), ([0, 3, 4], (0, 12)), ([2, 0, 4], (2, 0)), ([5], (5, 1))]
 )
-def test_flatten_keeps_the_batch(place: None, shape: list[int], expected: tuple[int, int]) -> None:
+def test_flatten_keeps_the_batch(eager_or_graph: None, shape: list[int], expected: tuple[int, int]) -> None:
     assert value(v1.layers.flatten(v1.ones(shape))).shape == expected
 
 
-def test_flatten_puts_channels_last(place: None) -> None:
+def test_flatten_puts_channels_last(eager_or_graph: None) -> None:
     x = draw(2, 3, 4, 5)
     result = v1.layers.flatten(x, data_format="channels_first")
     np.testing.assert_array_equal(value(result), x.transpose(0, 2, 3, 1).reshape(2, -1))
@@ -240,7 +229,7 @@ def test_batch_normalization_takes_the_batchs_moments_in_training(shape: list[in
     np.testing.assert_allclose(layer(x).numpy(), expected, rtol=1e-3, atol=1e-4)
 
 
-def test_batch_normalization_of_several_axes_and_of_one_in_the_middle(place: None) -> None:
+def test_batch_normalization_of_several_axes_and_of_one_in_the_middle(eager_or_graph: None) -> None:
     x = draw(5, 2, 3)
     result = v1.layers.batch_normalization(x, axis=[1, 2], training=True)
     np.testing.assert_allclose(value(result), normalized(x, x.mean(0), x.var(0)), rtol=1e-3, atol=1e-4)
@@ -308,7 +297,7 @@ class Scale(v1.layers.Layer):
         return inputs * self.by * times
 
 
-def test_a_layer_is_built_once_and_called_with_what_it_takes(place: None) -> None:
+def test_a_layer_is_built_once_and_called_with_what_it_takes(eager_or_graph: None) -> None:
     layer = Scale()
     assert not layer.built
     assert value(layer([[1.0, 2.0]], times=3.0)).tolist() == [[3.0, 6.0]]
@@ -376,7 +365,7 @@ def test_a_failed_build_is_made_again() -> None:
     assert layer(v1.ones([1, 2])).numpy().tolist() == [[1.0, 1.0]]
 
 
-def test_regularizers_report_the_losses(place: None) -> None:
+def test_regularizers_report_the_losses(eager_or_graph: None) -> None:
     layer = v1.layers.Dense(
         2,
         kernel_initializer=v1.ones_initializer(),
@@ -510,15 +499,15 @@ def test_dropouts_whose_training_is_fed_have_gradients() -> None:
         gradients = v1.gradients(loss, kernels)
         session.run(v1.global_variables_initializer())
         first, second, third = session.run(kernels)
-        asked = [*gradients, hidden]
-        calm = session.run(asked, {fed: x, training: False})
-        drawn = session.run(asked, {fed: x, training: True})
+        fetches = [*gradients, hidden]
+        without_dropout = session.run(fetches, {fed: x, training: False})
+        drawn = session.run(fetches, {fed: x, training: True})
     expected = x @ first @ second
-    np.testing.assert_allclose(calm[3], expected, rtol=1e-5)
+    np.testing.assert_allclose(without_dropout[3], expected, rtol=1e-5)
     assert 0 < (drawn[3] == 0.0).sum() < drawn[3].size
-    for results in (calm, drawn):
+    for results in (without_dropout, drawn):
         np.testing.assert_allclose(results[2], np.outer(results[3].sum(0), np.ones(3)), rtol=1e-4, atol=1e-5)
     cotangent = np.ones([3, 3]) @ third.T
-    np.testing.assert_allclose(calm[1], (x @ first).T @ cotangent, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(calm[0], x.T @ (cotangent @ second.T), rtol=1e-4, atol=1e-5)
-    assert not np.allclose(drawn[0], calm[0])
+    np.testing.assert_allclose(without_dropout[1], (x @ first).T @ cotangent, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(without_dropout[0], x.T @ (cotangent @ second.T), rtol=1e-4, atol=1e-5)
+    assert not np.allclose(drawn[0], without_dropout[0])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,7 @@ SHARES = RANDOM.uniform(size=(3, 4)).astype(np.float32)
 WEIGHTS = [2.0, np.float32([[1], [0], [3]]), np.float32([[1, 0, 2, 1], [0, 0, 0, 0], [3, 1, 0, 1]]), 0.0]
 
 
-@pytest.fixture(params=["eager", "graph"], autouse=True)
-def place(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where ops run now, and in an explicit graph."""
-    graph = v1.Graph().as_default()
-    block: AbstractContextManager[Any] = nullcontext() if request.param == "eager" else graph
-    with block:
-        yield
+pytestmark = pytest.mark.usefixtures("eager_or_graph")
 
 
 def value(x: Any) -> Any:

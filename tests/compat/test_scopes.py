@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -180,17 +179,7 @@ def test_eager_variables_are_shared_through_a_store_only() -> None:
         v1.get_variable("w", [2])
 
 
-# Both ways
-
-
-BOTH: list[Callable[[], AbstractContextManager[Any]]] = [nullcontext, lambda: v1.Graph().as_default()]
-"""Where ops run, and in a graph."""
-
-
-@pytest.fixture(params=BOTH, ids=["eager", "graph"])
-def place(request: pytest.FixtureRequest) -> Iterator[None]:
-    with request.param():
-        yield
+# Eagerly and in a graph
 
 
 def value(tensor: Any) -> Any:
@@ -202,7 +191,7 @@ def value(tensor: Any) -> Any:
         return session.run(tensor)
 
 
-def test_a_dense_layer_is_a_product_and_a_sum(place: None) -> None:
+def test_a_dense_layer_is_a_product_and_a_sum(eager_or_graph: None) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     layer = v1.layers.Dense(
         4, kernel_initializer=v1.ones_initializer(), bias_initializer=v1.constant_initializer(1.0)
@@ -210,7 +199,7 @@ def test_a_dense_layer_is_a_product_and_a_sum(place: None) -> None:
     np.testing.assert_array_equal(value(layer(x)), x @ np.ones([3, 4]) + 1)
 
 
-def test_a_dense_layer_creates_its_variables_once(place: None) -> None:
+def test_a_dense_layer_creates_its_variables_once(eager_or_graph: None) -> None:
     layer = v1.layers.Dense(4, name="d")
     layer(v1.ones([2, 3]))
     before = layer.weights
@@ -220,14 +209,14 @@ def test_a_dense_layer_creates_its_variables_once(place: None) -> None:
     assert [v.shape for v in layer.weights] == [(3, 4), (4,)]
 
 
-def test_a_dense_layer_has_an_activation_and_may_do_without_a_bias(place: None) -> None:
+def test_a_dense_layer_has_an_activation_and_may_do_without_a_bias(eager_or_graph: None) -> None:
     layer = v1.layers.Dense(2, v1.nn.relu, use_bias=False, kernel_initializer=v1.constant_initializer(-1.0))
     assert value(layer(v1.ones([1, 3]))).tolist() == [[0.0, 0.0]]
     assert len(layer.weights) == 1
 
 
 @pytest.mark.parametrize(("name", "slope"), [("relu", 0.0), ("linear", -3.0), ("elu", math.expm1(-3.0))])
-def test_an_activation_may_be_a_name(place: None, name: str, slope: float) -> None:
+def test_an_activation_may_be_a_name(eager_or_graph: None, name: str, slope: float) -> None:
     result = v1.layers.dense(v1.ones([1, 3]), 1, name, kernel_initializer=v1.constant_initializer(-1.0))
     assert value(result).item() == pytest.approx(slope)
 
@@ -237,12 +226,12 @@ def test_an_unknown_activation_is_an_error() -> None:
         v1.layers.Dense(2, activation="rleu")
 
 
-def test_a_dense_layer_maps_the_last_of_several_axes(place: None) -> None:
+def test_a_dense_layer_maps_the_last_of_several_axes(eager_or_graph: None) -> None:
     result = v1.layers.dense(v1.ones([2, 5, 3]), 4, kernel_initializer=v1.ones_initializer())
     assert value(result).tolist() == np.full([2, 5, 4], 3.0).tolist()
 
 
-def test_dense_takes_integers(place: None) -> None:
+def test_dense_takes_integers(eager_or_graph: None) -> None:
     result = v1.layers.dense(v1.ones([1, 3], v1.int32), 1, kernel_initializer=v1.ones_initializer())
     assert value(result).tolist() == [[3.0]]
 
@@ -251,14 +240,16 @@ def test_dense_takes_integers(place: None) -> None:
     ("shape", "message"),
     [([3], "expected min_ndim=2, found ndim=1"), ([2, 5], "expected axis -1 .* value 3")],
 )
-def test_a_dense_layer_rejects_inputs_of_wrong_shape(place: None, shape: list[int], message: str) -> None:
+def test_a_dense_layer_rejects_inputs_of_wrong_shape(
+    eager_or_graph: None, shape: list[int], message: str
+) -> None:
     layer = v1.layers.Dense(4)
     layer(v1.ones([2, 3]))
     with pytest.raises(ValueError, match=message):
         layer(v1.ones(shape))
 
 
-def test_a_module_finds_the_variables_of_its_layers(place: None) -> None:
+def test_a_module_finds_the_variables_of_its_layers(eager_or_graph: None) -> None:
     class Model(df.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -269,7 +260,7 @@ def test_a_module_finds_the_variables_of_its_layers(place: None) -> None:
     assert len(model.trainable_variables) == 2
 
 
-def test_a_template_creates_its_variables_once(place: None) -> None:
+def test_a_template_creates_its_variables_once(eager_or_graph: None) -> None:
     net = v1.make_template("net", lambda x: v1.layers.dense(v1.layers.dense(x, 4), 2))
     first, again = net(v1.ones([1, 3])), net(v1.ones([1, 3]))
     assert [v.name for v in net.variables] == [
@@ -279,18 +270,18 @@ def test_a_template_creates_its_variables_once(place: None) -> None:
     np.testing.assert_array_equal(*(value([first, again]) if not df.executing_eagerly() else (first, again)))
 
 
-def test_templates_of_one_name_have_variables_of_their_own(place: None) -> None:
+def test_templates_of_one_name_have_variables_of_their_own(eager_or_graph: None) -> None:
     one, two = (v1.make_template("t", lambda: v1.get_variable("w", initializer=1.0) + 0.0) for _ in range(2))
     one(), two()
     assert one.variables[0] is not two.variables[0]
 
 
-def test_a_template_passes_arguments_on(place: None) -> None:
+def test_a_template_passes_arguments_on(eager_or_graph: None) -> None:
     scale = v1.make_template("scale", lambda x, by: x * by, by=3.0)
     assert value(scale(v1.constant(2.0))) == 6.0
 
 
-def test_a_template_does_not_create_variables_after_its_first_call(place: None) -> None:
+def test_a_template_does_not_create_variables_after_its_first_call(eager_or_graph: None) -> None:
     names = iter("ab")
     template = v1.make_template("t", lambda: v1.get_variable(next(names), [2]))
     template()

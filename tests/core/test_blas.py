@@ -142,7 +142,7 @@ def libraries():
 before = libraries()
 from dualflow.core import blas
 before |= libraries()
-found = blas.find()
+library = blas.find()
 sys.exit(libraries() != before)
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

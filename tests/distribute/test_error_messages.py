@@ -10,8 +10,8 @@ from error_cases import ErrorCases
 import dualflow as df
 from dualflow.cli.call import CommandError
 from dualflow.cli.launch import launch
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 
-Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
 strategy = df.distribute.get_strategy()
 alone = df.distribute.MultiWorkerMirroredStrategy()
 
@@ -36,66 +36,66 @@ class TestErrors(ErrorCases):
     cases: ClassVar[dict[str, tuple[Any, ...]]] = {
         "a reduction that is neither a sum nor a mean": (
             lambda: strategy.reduce("MAX", df.constant(1.0), axis=None),
-            Invalid,
+            InvalidArgumentError,
             "not 'MAX'",
             "SUM or MEAN",
         ),
-        "a sum of bools": (lambda: replica().all_reduce("SUM", True), Wrong, "dtype bool", "cast it"),
-        "a sum of strings": (lambda: replica().all_reduce("SUM", "a"), Wrong, "dtype string"),
+        "a sum of bools": (lambda: replica().all_reduce("SUM", True), DTypeError, "dtype bool", "cast it"),
+        "a sum of strings": (lambda: replica().all_reduce("SUM", "a"), DTypeError, "dtype string"),
         "a scalar to gather": (
             lambda: strategy.gather(1.0, axis=0),
-            Invalid,
+            InvalidArgumentError,
             r"float32\[\] has none",
             "expand_dims",
         ),
         "run inside of run": (
             lambda: alone.run(lambda: alone.run(lambda: 1)),
-            Late,
+            FailedPreconditionError,
             "inside of strategy.run",
             "call the function itself",
         ),
         "a device that is no name": (
             lambda: df.distribute.OneDeviceStrategy("fast"),
-            Invalid,
+            InvalidArgumentError,
             "'fast' is no name of a device",
         ),
         "a device that there isn't": (
             lambda: df.distribute.MirroredStrategy(["/gpu:0"]),
-            Invalid,
+            InvalidArgumentError,
             "/gpu:0 unknown device",
             "leave out the devices",
         ),
         "more devices than workers": (
             lambda: df.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]),
-            Invalid,
+            InvalidArgumentError,
             "2 devices are listed, and this machine has 1 worker:",
             "launch -n 2",
         ),
         "no dataset": (
             lambda: strategy.experimental_distribute_dataset([1]),
-            Wrong,
+            DTypeError,
             r"not \[1\]",
         ),
         "no dataset from a function": (
             lambda: strategy.distribute_datasets_from_function(lambda context: 1),
-            Wrong,
+            DTypeError,
             "not 1",
         ),
         "a dataset without batches": (
             lambda: strategy.experimental_distribute_dataset(df.data.Dataset.range(3)),
-            Invalid,
+            InvalidArgumentError,
             "has no rows",
             r"dataset.batch\(n\)",
         ),
         "files": (
             lambda: strategy.experimental_distribute_dataset(of_files()),
-            Invalid,
+            InvalidArgumentError,
             "AutoShardPolicy.FILE",
             "distribute_datasets_from_function",
         ),
         "a batch that can't be divided": (
             lambda: df.distribute.InputContext(num_replicas_in_sync=3).get_per_replica_batch_size(8),
-            Invalid,
+            InvalidArgumentError,
             "batch of 8 elements can't be divided among 3",
             "multiple",
         ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from workers import launch
 
-from dualflow.distribute.verdicts import Job, WorkerReport
+from dualflow.distribute.diagnosis import Job, WorkerReport
 
 PROGRAM = Path(__file__).with_name("programs") / "faults.py"
 DIFFERENT = r"Exchange 4 is all_reduce of float32\[4\] on worker 0 and "
@@ -40,7 +40,7 @@ def assert_matches(pattern: str, text: str) -> None:
         raise ValueError(" ".join(text.split()))
 
 
-# The verdicts, which are functions of reports
+# The diagnoses, which are functions of reports
 
 
 def report(
@@ -50,34 +50,34 @@ def report(
     return WorkerReport(rank, begun, finished, signatures, texts, **state)  # type: ignore[arg-type]
 
 
-def verdict(*reports: WorkerReport, timeout: float = 60.0) -> str:
+def diagnosis(*reports: WorkerReport, timeout: float = 60.0) -> str:
     job = Job(2)
     for one in reports:
         job.add(one)
-    return job.verdict(timeout)
+    return job.diagnosis(timeout)
 
 
-def test_a_job_that_runs_has_no_verdict() -> None:
-    assert verdict() == ""
-    assert verdict(report(0, 2, 1, (7, 8), waiting=59.0), report(1, 1, 1, (7,))) == ""
-    assert verdict(report(0, 1, 1, (7,)), report(0, 2, 2, (8,)), report(1, 2, 2, (7, 8))) == ""
+def test_a_job_that_runs_has_no_diagnosis() -> None:
+    assert diagnosis() == ""
+    assert diagnosis(report(0, 2, 1, (7, 8), waiting=59.0), report(1, 1, 1, (7,))) == ""
+    assert diagnosis(report(0, 1, 1, (7,)), report(0, 2, 2, (8,)), report(1, 2, 2, (7, 8))) == ""
 
 
 def test_a_worker_that_has_ended_is_no_fault_while_no_other_waits_for_it() -> None:
-    assert verdict(report(0, 2, 2, (7, 7)), report(1, 2, 2, (7, 7), ended=True)) == ""
-    assert verdict(report(0, 2, 1, (7, 7)), report(1, 2, 2, (7, 7), ended=True)) == ""
+    assert diagnosis(report(0, 2, 2, (7, 7)), report(1, 2, 2, (7, 7), ended=True)) == ""
+    assert diagnosis(report(0, 2, 1, (7, 7)), report(1, 2, 2, (7, 7), ended=True)) == ""
 
 
 def test_exchanges_that_differ_are_named_whichever_worker_reports_first() -> None:
     expected = "Exchange 2 is all_reduce of float32[4] on worker 0 and broadcast of int32[] on worker 1"
     first, second = report(0, 2, 1, (7, 7)), report(1, 2, 1, (7, 8))
-    assert verdict(first, second).startswith(expected)
-    assert verdict(second, first).startswith(expected)
+    assert diagnosis(first, second).startswith(expected)
+    assert diagnosis(second, first).startswith(expected)
 
 
 def test_a_late_worker_is_named_with_its_line() -> None:
     late = report(1, 1, 1, (7,), line='File "a.py", line 3, in f')
-    text = verdict(report(0, 2, 1, (7, 7), waiting=61.0), late)
+    text = diagnosis(report(0, 2, 1, (7, 7), waiting=61.0), late)
     assert (
         'has waited 60 s (timeout=) in exchange 2, all_reduce of float32[4] for worker 1, File "a.py"' in text
     )

@@ -18,11 +18,6 @@ def state(generator):
     return generator.state.numpy().tolist()
 
 
-@pytest.fixture(params=["eager", "compiled"])
-def mode(request):
-    return df.function if request.param == "compiled" else lambda f: f
-
-
 @pytest.mark.parametrize(
     ("seed", "expected"),
     [(1234, [1234, 0, 0]), ([12, 34], [0, 12, 34]), ([1, 2, 3], [1, 2, 3]), (2**70 + 5, [5, 64, 0])],

@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import dualflow as df
-
-
-@pytest.fixture(params=["eager", "compiled"])
-def mode(request: pytest.FixtureRequest) -> Any:
-    return df.function if request.param == "compiled" else lambda f: f
 
 
 def test_the_gradient_of_a_recomputed_function_is_its_own(mode: Any) -> None:

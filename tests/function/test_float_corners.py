@@ -12,7 +12,6 @@ import pytest
 import dualflow as df
 
 FLOATS = [df.float16, df.float32, df.float64]
-MODES: list[Any] = [lambda f: f, df.function]
 BASES = [-math.inf, -4.0, -0.0, 0.0, 4.0, math.inf, math.nan]
 
 
@@ -23,7 +22,6 @@ def same(result: Any, expected: list[float]) -> bool:
     return np.array_equal(values, expected, equal_nan=True) and bool((signs | np.isnan(values)).all())
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(
     ("exponent", "powers"),
@@ -45,7 +43,6 @@ def test_powers_are_those_of_ieee(mode: Any, dtype: df.DType, exponent: float, p
     assert same(mode(df.pow)(x, df.fill([7], df.constant(exponent, dtype))), powers)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])
 def test_rows_have_exponents_of_their_own(mode: Any) -> None:
     x = df.constant([[-math.inf, -0.0]] * 2)
     y = df.constant([[0.5], [3.0]])
@@ -67,14 +64,12 @@ def test_a_scalar_to_the_power_of_a_half() -> None:
 SMALL = {x: 0.5 * x * math.erfc(-x * math.sqrt(0.5)) for x in (-12.0, -6.0, -3.0, -1.0, 0.5, 3.0)}
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])
 @pytest.mark.parametrize(("dtype", "within"), [(df.float32, 6e-7), (df.float64, 1e-13)], ids=str)
 def test_gelu_keeps_its_small_values(mode: Any, dtype: df.DType, within: float) -> None:
     result = mode(df.nn.gelu)(df.constant(list(SMALL), dtype)).numpy()
     np.testing.assert_allclose(result, list(SMALL.values()), rtol=within)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("approximate", [False, True])
 def test_gelu_far_out(mode: Any, dtype: df.DType, approximate: bool) -> None:
@@ -86,7 +81,6 @@ def test_gelu_far_out(mode: Any, dtype: df.DType, approximate: bool) -> None:
     assert same(mode(gelu)(x), expected)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["eager", "compiled"])
 @pytest.mark.parametrize("dtype", [df.float32, df.float64], ids=str)
 def test_erf_is_1_from_where_it_rounds_to_it(mode: Callable[..., Any], dtype: df.DType) -> None:
     x = [5.93, 6.0, 7.0, 100.0, 1e30, math.inf]

@@ -20,7 +20,7 @@ X, Y = np.float32([1, -2, 3]), np.float32([4, 5, -6])
 INDEX = TensorSpec([], "int32")
 
 
-def choices(graph):
+def cond_nodes(graph):
     return [n for n in graph.nodes if isinstance(n.op.kind, Cond)]
 
 
@@ -36,19 +36,19 @@ def simplified(graph):
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 7])
 def test_the_branch_of_a_static_index_replaces_the_cond(traced, keeps, index):
     graph = traced(lambda x, y: three(df.constant(index), x, y), [3], [3])
-    assert not choices(keeps(simplified, graph, X, Y))
+    assert not cond_nodes(keeps(simplified, graph, X, Y))
 
 
 def test_an_unknown_index_leaves_the_cond(traced, keeps):
     graph = keeps(simplified, traced(three, INDEX, [3], [3]), np.int32(1), X, Y)
-    assert len(choices(graph)) == 1
+    assert len(cond_nodes(graph)) == 1
 
 
-def test_conds_inside_a_branch_that_is_taken_are_made_too(traced, keeps):
+def test_conds_inside_a_branch_that_is_taken_are_simplified_too(traced, keeps):
     def f(x, y):
         return df.cond(df.constant(True), lambda: three(df.constant(1), x, y), lambda: x)
 
-    assert not choices(keeps(simplified, traced(f, [3], [3]), X, Y))
+    assert not cond_nodes(keeps(simplified, traced(f, [3], [3]), X, Y))
 
 
 def test_effects_of_the_branch_that_is_taken_stay_and_others_go(traced):
@@ -56,23 +56,23 @@ def test_effects_of_the_branch_that_is_taken_stay_and_others_go(traced):
         return df.cond(df.constant(True), lambda: df.random.normal([3]) + x, lambda: df.random.uniform([3]))
 
     optimised = take_branches(simplified(traced(f, [3])))
-    assert not choices(optimised)
+    assert not cond_nodes(optimised)
     assert sum(n.effect is not None for n in optimised.nodes) == 1
 
 
 def test_a_result_that_is_the_same_operand_in_all_branches_is_that(traced, keeps):
     def f(index, x, y):
-        kept, changed = df.cond(index > 0, lambda: (x, x + y), lambda: (x, y * 2.0))
-        return kept, changed
+        unchanged, changed = df.cond(index > 0, lambda: (x, x + y), lambda: (x, y * 2.0))
+        return unchanged, changed
 
     graph = keeps(trim_control, traced(f, INDEX, [3], [3]), np.int32(0), X, Y)
     assert graph.outputs[0] is graph.inputs[1]
-    assert len(choices(graph)[0].outputs) == 1
+    assert len(cond_nodes(graph)[0].outputs) == 1
 
 
 def test_a_cond_that_changes_nothing_goes(traced, keeps):
     graph = traced(lambda i, x: df.cond(i > 0, lambda: x, lambda: x), INDEX, [3])
-    assert not choices(keeps(simplified, graph, np.int32(0), X))
+    assert not cond_nodes(keeps(simplified, graph, np.int32(0), X))
 
 
 def test_results_and_operands_that_nothing_reads_go(traced, keeps):
@@ -80,7 +80,7 @@ def test_results_and_operands_that_nothing_reads_go(traced, keeps):
         first, _ = df.cond(index > 0, lambda: (x * 2.0, df.sin(y)), lambda: (x + 1.0, df.cos(y)))
         return first
 
-    (node,) = choices(keeps(trim_control, traced(f, INDEX, [3], [3]), np.int32(0), X, Y))
+    (node,) = cond_nodes(keeps(trim_control, traced(f, INDEX, [3], [3]), np.int32(0), X, Y))
     assert len(node.outputs) == 1
     assert len(node.inputs) == 2
     assert all(len(b.nodes) == 2 for b in branches_of(node)), "an op and its number"
@@ -98,7 +98,7 @@ def test_branches_with_effects_keep_what_these_read(traced):
         f(index, x)
         return x
 
-    (node,) = choices(trim_control(eliminate_dead_code(traced(g, INDEX, [3]))))
+    (node,) = cond_nodes(trim_control(eliminate_dead_code(traced(g, INDEX, [3]))))
     assert not node.outputs
     assert len(node.inputs) == 2
     assert any(n.effect is not None for n in branches_of(node)[1].nodes)

@@ -43,15 +43,15 @@ def test_other_arguments_follow_if_they_are_needed(traced):
     assert extract(whole, [], whole.outputs[:1]).arguments == whole.arguments[:1]
 
 
-def test_the_halves_compute_the_whole(traced):
-    whole = traced(model, [3], [3])
-    halves = split_forward_backward(whole, inputs=1, outputs=1, effects=0)
-    verify(halves.forward)
-    verify(halves.backward)
-    first, *residuals = evaluate(halves.forward, [A])
+def test_forward_and_backward_compose(traced):
+    joint = traced(model, [3], [3])
+    split = split_forward_backward(joint, inputs=1, outputs=1, effects=0)
+    verify(split.forward)
+    verify(split.backward)
+    first, *residuals = evaluate(split.forward, [A])
     pick = {SourceKind.INPUT: [A, B], SourceKind.OUTPUT: [first], SourceKind.RESIDUAL: residuals}
-    (last,) = evaluate(halves.backward, [pick[kind][i] for kind, i in halves.sources])
-    expected = evaluate(whole, [A, B])
+    (last,) = evaluate(split.backward, [pick[kind][i] for kind, i in split.sources])
+    expected = evaluate(joint, [A, B])
     assert np.array_equal(first, expected[0])
     assert np.array_equal(last, expected[1])
 
@@ -61,9 +61,9 @@ def test_inputs_constants_and_views_are_not_saved(traced):
         y = df.reshape(x, [3, 1])
         return df.exp(y), df.reshape(g, [3, 1]) * y * 2.0
 
-    halves = split_forward_backward(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
-    assert len(halves.forward.outputs) == 1
-    assert [kind for kind, _ in halves.sources] == [SourceKind.INPUT] * 2
+    split = split_forward_backward(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
+    assert len(split.forward.outputs) == 1
+    assert [kind for kind, _ in split.sources] == [SourceKind.INPUT] * 2
 
 
 def test_an_output_is_not_saved_twice(traced):
@@ -71,6 +71,6 @@ def test_an_output_is_not_saved_twice(traced):
         y = df.exp(x)
         return y, g * y
 
-    halves = split_forward_backward(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
-    assert len(halves.forward.outputs) == 1
-    assert (SourceKind.OUTPUT, 0) in halves.sources
+    split = split_forward_backward(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
+    assert len(split.forward.outputs) == 1
+    assert (SourceKind.OUTPUT, 0) in split.sources

@@ -22,9 +22,9 @@ X, Y = np.arange(4, dtype=np.float32).reshape(2, 2), np.eye(2, dtype=np.float32)
 
 
 def test_a_graph_computes_what_its_python_does(traced):
-    got = evaluate(traced(energy, [2, 2], [2, 2]), [X, Y])
-    for mine, eager in zip(got, energy(df.constant(X), df.constant(Y)), strict=True):
-        assert np.array_equal(mine, eager.numpy())
+    results = evaluate(traced(energy, [2, 2], [2, 2]), [X, Y])
+    for result, eager in zip(results, energy(df.constant(X), df.constant(Y)), strict=True):
+        assert np.array_equal(result, eager.numpy())
 
 
 def test_fused_nodes_run_by_their_bodies(traced):

@@ -78,7 +78,7 @@ def test_a_replacement_of_another_spec_is_refused(traced):
         rewrite(graph, lambda node, make: node.inputs)
 
 
-def test_the_first_rule_that_answers_wins(traced):
+def test_the_first_rule_that_returns_a_node_is_used(traced):
     to_sin = lambda node, make: (make(df.sin.op, node.inputs),) if node.op.name == "exp" else None  # noqa: E731
     to_cos = lambda node, make: (make(df.cos.op, node.inputs),) if node.op.name == "exp" else None  # noqa: E731
     assert rewrite(traced(df.exp, [3]), first_of([to_sin, to_cos])).nodes[0].op.name == "sin"

@@ -37,7 +37,7 @@ MUST_EXIST = "DUALFLOW_TESTS_REQUIRE_TOOLS"
 def require_tool(name: str) -> str:
     """The path of a program; without it, the test skips or fails.
 
-    Where a file has tests that need none, call it in those that do, or in a fixture of theirs.
+    Call it inside of tests or fixtures if the file has other tests.
     """
     return shutil.which(name) or missing(name, f"apt-get install {DEBIAN[name]}")
 
@@ -79,14 +79,14 @@ def missing(what: str, remedy: str) -> NoReturn:
 
 
 def library_of(compiler: str, file: str) -> str | None:
-    """The path of a library of a compiler, or None: it prints the name alone of one that it does not have."""
+    """The path of a library of a compiler; None if the compiler prints the name only, having none."""
     command = [compiler, f"-print-file-name={file}"]
     path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     return path if os.path.isabs(path) else None
 
 
 def missing_packages() -> list[str]:
-    """The Debian packages that would bring what ``require_tool`` and its like miss."""
+    """The Debian packages of the programs and libraries that are missing."""
     packages = [package for program, package in DEBIAN.items() if not shutil.which(program)]
     for compiler, (file, package) in SANITIZERS.items():
         if not shutil.which(compiler) or not library_of(compiler, file):

@@ -2,7 +2,7 @@
 
     python tests/keras/conformance.py                   # the groups that CI runs
     python tests/keras/conformance.py layers/core ops/math_test.py
-    python tests/keras/conformance.py --all --page      # writes what was found into docs/keras.md, too
+    python tests/keras/conformance.py --all --page      # writes the results into docs/keras.md, too
 
 Each group runs in a process of its own. Tests that are known to fail are listed with the reason in
 ``known_failures.txt`` next to this file. An unlisted failure fails the run, and so does a listed test that
@@ -92,12 +92,12 @@ GROUPS = (
 )
 
 
-class Run(NamedTuple):
-    """What became of some tests.
+class GroupResult(NamedTuple):
+    """The outcomes of the tests of some groups, which ran in one process.
 
     Attributes:
         outcomes: the names of the tests of each outcome.
-        seconds: what the process took of the processor.
+        seconds: the CPU time of the process.
         log: what it printed.
     """
 
@@ -129,7 +129,7 @@ def keras_source() -> Path:
     return Path(spec.origin).parent / "src"
 
 
-def run(groups: Iterable[Group], timeout: float = 3600) -> Run:
+def run(groups: Iterable[Group], timeout: float = 3600) -> GroupResult:
     """Run the tests of some groups in one process."""
     source = keras_source()
     with tempfile.TemporaryDirectory() as folder:
@@ -142,7 +142,7 @@ def run(groups: Iterable[Group], timeout: float = 3600) -> Run:
             *[str(source / group.name) for group in groups],
         ]
         before = _processor_seconds()
-        ended = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=folder,
             env=_environment(folder, outcomes),
@@ -156,9 +156,9 @@ def run(groups: Iterable[Group], timeout: float = 3600) -> Run:
             for line in outcomes.read_text(encoding="utf-8").splitlines():
                 outcome, what = line.split("\t", 1)
                 results[outcome].append(what)
-    if ended.returncode not in (0, 1, 5) or not results:
-        results["failed"].append(f"the process ended with status {ended.returncode}")
-    return Run(dict(results), seconds, ended.stdout + ended.stderr)
+    if process.returncode not in (0, 1, 5) or not results:
+        results["failed"].append(f"the process ended with status {process.returncode}")
+    return GroupResult(dict(results), seconds, process.stdout + process.stderr)
 
 
 def _processor_seconds() -> float:
@@ -181,16 +181,16 @@ def _environment(folder: str, outcomes: Path) -> dict[str, str]:
     }
 
 
-def surprises(finished: Run, listed: dict[str, str]) -> list[str]:
-    """What differs from the list of known failures."""
-    failed = set(finished.outcomes.get("failed", []))
-    passed = set(finished.outcomes.get("passed", []))
+def unexpected_outcomes(result: GroupResult, listed: dict[str, str]) -> list[str]:
+    """The tests whose outcomes differ from the list of known failures."""
+    failed = set(result.outcomes.get("failed", []))
+    passed = set(result.outcomes.get("passed", []))
     unexpected = [f"fails, and is not listed: {name}" for name in sorted(failed - listed.keys())]
     return unexpected + [f"passes, and is listed: {name}" for name in sorted(passed & listed.keys())]
 
 
 class Row(NamedTuple):
-    """A line of the table: what dualflow and torch did with a group, as counts of :data:`KINDS`."""
+    """A line of the table: the counts of :data:`KINDS` in a group, for dualflow and for torch."""
 
     name: str
     own: Sequence[int]
@@ -208,9 +208,9 @@ HEAD = """\
 """
 
 
-def row(group: Group, finished: Run) -> Row:
+def row(group: Group, result: GroupResult) -> Row:
     """The line of the table for a group."""
-    return Row(group.name, [finished.count(kind, group) for kind in KINDS], group[1:4])
+    return Row(group.name, [result.count(kind, group) for kind in KINDS], group[1:4])
 
 
 def total(rows: Iterable[Row]) -> Row:
@@ -264,16 +264,16 @@ def main() -> int:
     listed, rows, wrong, seconds = known_failures(), [], [], 0.0
     print(HEAD, end="")
     for group in chosen:
-        finished = run([group])
-        rows.append(row(group, finished))
+        result = run([group])
+        rows.append(row(group, result))
         print(rows[-1], flush=True)
-        for file in finished.outcomes.get("left out", []):
+        for file in result.outcomes.get("left out", []):
             print(f"left out: {file}")
-        new = surprises(finished, listed)
+        new = unexpected_outcomes(result, listed)
         wrong += new
-        seconds += finished.seconds
+        seconds += result.seconds
         if new and options.verbose:
-            print(finished.log)
+            print(result.log)
     print(f"{total(rows)}\n\n{seconds:.0f} s of the processor", *wrong, sep="\n")
     if options.page:
         PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")

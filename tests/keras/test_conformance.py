@@ -32,7 +32,7 @@ def outcome() -> Any:
 @pytest.mark.parametrize("group", CHOSEN, ids=lambda group: group.name)
 def test_of_kerass_own_tests_only_the_listed_ones_fail(group: Any, outcome: Any) -> None:
     assert outcome.count("passed", group) > 0, outcome.log
-    assert conformance.surprises(outcome, conformance.known_failures()) == [], outcome.log
+    assert conformance.unexpected_outcomes(outcome, conformance.known_failures()) == [], outcome.log
 
 
 def test_each_known_failure_has_a_reason() -> None:

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 import dualflow as df
 
-MODES = pytest.mark.parametrize("mode", [lambda f: f, df.function], ids=["eager", "graph"])
-
-
 # Variables
 
 
-@MODES
 def test_ops_read_the_value_of_a_variable(keras: Any, mode: Any) -> None:
     v = keras.Variable([1.0, 2.0])
     assert mode(lambda x: df.multiply(x, v) + v)(df.constant([3.0, 4.0])).numpy().tolist() == [4.0, 10.0]
@@ -31,7 +27,6 @@ def test_a_variable_has_the_dtype_and_shape_that_ops_request_for(keras: Any) -> 
     assert df.ones_like(v).dtype is df.float32
 
 
-@MODES
 def test_a_tape_watches_trainable_variables_and_takes_them_as_sources(keras: Any, mode: Any) -> None:
     v, fixed = keras.Variable([1.0, 2.0]), keras.Variable([5.0, 5.0], trainable=False)
 
@@ -52,7 +47,6 @@ def test_a_variable_made_untrainable_is_not_watched(keras: Any) -> None:
     assert tape.gradient(y, v) is None
 
 
-@MODES
 def test_reads_see_the_assignments_before_them(keras: Any, mode: Any) -> None:
     v = keras.Variable(1.0)
 
@@ -128,7 +122,6 @@ def test_inferring_changes_no_variable(keras: Any, backend: Any) -> None:
 # Choices and loops
 
 
-@MODES
 @pytest.mark.parametrize("chosen", [True, False])
 def test_a_choice_assigns_in_the_branch_that_is_taken(keras: Any, mode: Any, chosen: bool) -> None:
     v = keras.Variable(1.0)
@@ -140,7 +133,6 @@ def test_a_choice_assigns_in_the_branch_that_is_taken(keras: Any, mode: Any, cho
     assert float(v) == (2.0 if chosen else 10.0)
 
 
-@MODES
 def test_a_loop_carries_several_values(keras: Any, mode: Any) -> None:
     def powers(n: Any) -> Any:
         return keras.ops.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 2.0), (0, 1.0))
@@ -148,14 +140,12 @@ def test_a_loop_carries_several_values(keras: Any, mode: Any) -> None:
     assert [float(x) for x in mode(powers)(df.constant(5))] == [5.0, 32.0]
 
 
-@MODES
 def test_switch_takes_the_nearest_branch(keras: Any, mode: Any) -> None:
     branches = [lambda x: x + 1.0, lambda x: x * 10.0]
     choose = mode(lambda i, x: keras.ops.switch(i, branches, x))
     assert [float(choose(df.constant(i), df.constant(3.0))) for i in (-1, 0, 1, 7)] == [4.0, 4.0, 30.0, 30.0]
 
 
-@MODES
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_carries_and_stacks(keras: Any, mode: Any, reverse: bool) -> None:
     x = np.arange(1.0, 6.0, dtype=np.float32)

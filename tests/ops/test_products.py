@@ -63,11 +63,10 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "compiled"])
 @pytest.mark.parametrize("equation", AXES)
-def test_einsum_of_diagonals_and_further_axes(way, equation):
+def test_einsum_of_diagonals_and_further_axes(mode, equation):
     inputs = [np.random.default_rng(i).normal(size=s) for i, s in enumerate(AXES[equation])]
-    result = way(lambda *xs: df.einsum(equation, *xs))(*map(df.constant, inputs)).numpy()
+    result = mode(lambda *xs: df.einsum(equation, *xs))(*map(df.constant, inputs)).numpy()
     np.testing.assert_allclose(result, np.einsum(equation, *inputs), rtol=1e-12, atol=1e-12, strict=True)
 
 
@@ -177,20 +176,16 @@ def test_incompatible_arguments_are_refused_with_a_remedy(call, words):
         call()
 
 
-MODES = pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
-
-
-@MODES
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
-def test_an_adjoint_is_the_conjugate_of_the_transpose(run, dtype):
+def test_an_adjoint_is_the_conjugate_of_the_transpose(mode, dtype):
     rng = np.random.default_rng(0)
     a, b = (
         df.cast(df.complex(rng.normal(size=s), rng.normal(size=s)), dtype) for s in ((2, 4, 3), (2, 5, 4))
     )
-    result = run(lambda a, b: df.matmul(a, b, adjoint_a=True, adjoint_b=True))(a, b)
+    result = mode(lambda a, b: df.matmul(a, b, adjoint_a=True, adjoint_b=True))(a, b)
     left, right = (df.math.conj(x).numpy().swapaxes(1, 2) for x in (a, b))
     np.testing.assert_allclose(result.numpy(), left @ right, rtol=1e-5, atol=1e-5)
-    v = run(lambda a, v: df.linalg.matvec(a, v, adjoint_a=True))(a[0], b[0, 0])
+    v = mode(lambda a, v: df.linalg.matvec(a, v, adjoint_a=True))(a[0], b[0, 0])
     np.testing.assert_allclose(v.numpy(), left[0] @ b[0, 0].numpy(), rtol=1e-5, atol=1e-5)
 
 
@@ -202,10 +197,9 @@ def test_a_matrix_is_either_transposed_or_adjoint():
             )
 
 
-@MODES
-def test_small_integers_may_be_multiplied_in_a_wider_dtype(run):
+def test_small_integers_may_be_multiplied_in_a_wider_dtype(mode):
     x = df.constant([[100]], df.int8)
-    result = run(lambda x: df.matmul(x, x, output_type=df.int32))(x)
+    result = mode(lambda x: df.matmul(x, x, output_type=df.int32))(x)
     assert result.dtype is df.int32
     assert int(result) == 10_000
 

@@ -60,7 +60,6 @@ def test_an_integer_that_the_tensors_dtype_cannot_hold_is_refused(dtype, number)
         df.cast([1], dtype) + number
 
 
-@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "compiled"])
 @pytest.mark.parametrize(
     ("dtype", "value"),
     [
@@ -72,7 +71,7 @@ def test_an_integer_that_the_tensors_dtype_cannot_hold_is_refused(dtype, number)
         (df.int8, [300, 1]),
     ],
 )
-def test_numpy_integers_that_the_tensors_dtype_cannot_hold_are_refused(run, dtype, value):
+def test_numpy_integers_that_the_tensors_dtype_cannot_hold_are_refused(mode, dtype, value):
     x = df.cast([1, 1], dtype)
     for use in (
         lambda x: x + value,
@@ -83,7 +82,7 @@ def test_numpy_integers_that_the_tensors_dtype_cannot_hold_are_refused(run, dtyp
         lambda x: x != value,
     ):
         with pytest.raises(df.errors.InvalidArgumentError, match=f"outside of {dtype.name}"):
-            run(use)(x)
+            mode(use)(x)
 
 
 @pytest.mark.parametrize(

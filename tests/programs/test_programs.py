@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from program_generator.explore import faults_alone
 from program_generator.records import Call, Input, Options, Program, Step
 from program_generator.source import shape_of, source
-from program_generator.strategies import open_programs, programs
-from program_generator.values import Open
+from program_generator.strategies import dynamic_programs, programs
+from program_generator.values import DynamicSize
 from program_generator.worker import Died, Worker
 
 TIMES = 1 if settings.default.derandomize else 100
@@ -72,15 +72,15 @@ def test_large_programs_agree_at_one_size_after_another(worker: Worker, program:
     check(worker, program)
 
 
-@given(open_programs())
+@given(dynamic_programs())
 @settings(PROPERTY, max_examples=EXAMPLES // 4 * TIMES)
-def test_open_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> None:
+def test_dynamic_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> None:
     """One program serves the sizes 0, 1, 2, those around a vector's, and those around internal thresholds."""
     check(worker, program)
 
 
 @pytest.mark.exhaustive
-@given(open_programs())
+@given(dynamic_programs())
 @settings(PROPERTY, max_examples=EXAMPLES * 5)
 def test_many_open_programs_agree_at_ten_sizes(worker: Worker, program: Program) -> None:
     check(worker, program)
@@ -101,8 +101,8 @@ def test_checking_a_program_alone_leaves_no_process() -> None:
     assert child_processes() == before
 
 
-N = Open("n0", 70_000)
-ROWS = Open("n1", 200)
+N = DynamicSize("n0", 70_000)
+ROWS = DynamicSize("n1", 200)
 SHOWN = {
     "the gradient of a loop over as many elements as a mask holds": Program(
         "smooth",

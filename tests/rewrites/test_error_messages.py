@@ -7,8 +7,8 @@ from typing import Any
 from error_cases import ErrorCases, Frames
 
 import dualflow as df
+from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 
-Invalid, Wrong, Late = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.FailedPreconditionError
 MATRIX = df.ones([32, 32])
 HERE_CALLED = f'File "{__file__}", line'
 X = df.constant([1.0, 2.0])
@@ -81,85 +81,119 @@ def choosing(x: Any, twice: bool) -> Any:
 
 
 CASES = {
-    "no docstring": (lambda: rule(lambda node, make: None, ""), Invalid, "no docstring", "log"),
-    "no rewrite registered": (lambda: df.rewrite.register(print), Wrong, "is no rewrite", "equation"),
-    "two of one name": (registered_twice, Invalid, "'twice' is registered already", "Unregister"),
-    "unregistered": (lambda: df.rewrite.unregister("none"), Invalid, "No rewrite 'none'"),
-    "disabled without being one": (lambda: df.rewrite.disable("nothing"), Invalid, "There is no .*'nothing'"),
-    "enabled without being disabled": (lambda: df.rewrite.enable("log"), Invalid, "is not disabled"),
+    "no docstring": (lambda: rule(lambda node, make: None, ""), InvalidArgumentError, "no docstring", "log"),
+    "no rewrite registered": (lambda: df.rewrite.register(print), DTypeError, "is no rewrite", "equation"),
+    "two of one name": (
+        registered_twice,
+        InvalidArgumentError,
+        "'twice' is registered already",
+        "Unregister",
+    ),
+    "unregistered": (lambda: df.rewrite.unregister("none"), InvalidArgumentError, "No rewrite 'none'"),
+    "disabled without being one": (
+        lambda: df.rewrite.disable("nothing"),
+        InvalidArgumentError,
+        "There is no .*'nothing'",
+    ),
+    "enabled without being disabled": (
+        lambda: df.rewrite.enable("log"),
+        InvalidArgumentError,
+        "is not disabled",
+    ),
     "another dtype": (
         lambda: run(of_exp(lambda node, make: make(lambda x: df.cast(x, df.float64), node.inputs[0]))),
-        Invalid,
+        InvalidArgumentError,
         r"replaced exp, which returns float32\[2\], by float64\[2\]",
         HERE,
         CALLED,
     ),
     "another shape by an equation": (
         lambda: run(equation(lambda x: (df.exp(x), df.reduce_sum(x)))),
-        Invalid,
+        InvalidArgumentError,
         r"by float32\[\]",
         CALLED,
     ),
-    "no value": (lambda: run(of_exp(lambda node, make: 3)), Invalid, "returned 3 for exp", CALLED),
+    "no value": (
+        lambda: run(of_exp(lambda node, make: 3)),
+        InvalidArgumentError,
+        "returned 3 for exp",
+        CALLED,
+    ),
     "an error of the rule": (
         lambda: run(of_exp(lambda node, make: make(lambda x: x @ x, node.inputs[0]))),
-        Invalid,
+        InvalidArgumentError,
         "takes matrices",
         HERE,
         f'in exp, called at File "{__file__}"',
     ),
     "a variable": (
         lambda: run(of_exp(lambda node, make: make(lambda x: x * VARIABLE, node.inputs[0]))),
-        Invalid,
+        InvalidArgumentError,
         "reads a variable",
         "numpy",
     ),
     "an effect removed": (
         lambda: run(rule(without_print), printing),
-        Invalid,
+        InvalidArgumentError,
         "removed, added or moved an effect, that of print",
         CALLED,
     ),
     "an effect added": (
         lambda: run(of_exp(lambda node, make: make(printing, node.inputs[0]))),
-        Invalid,
+        InvalidArgumentError,
         "added or moved an effect",
     ),
-    "no graph": (lambda: run(graph_pass(lambda graph: None)), Invalid, "returned NoneType, not a graph"),
-    "other inputs": (lambda: run(graph_pass(without_inputs)), Invalid, "changed the inputs"),
-    "other results": (lambda: run(graph_pass(without_outputs)), Invalid, "number of results"),
-    "a result of another shape": (lambda: run(graph_pass(other_result)), Invalid, r"by float32\[1\]"),
+    "no graph": (
+        lambda: run(graph_pass(lambda graph: None)),
+        InvalidArgumentError,
+        "returned NoneType, not a graph",
+    ),
+    "other inputs": (lambda: run(graph_pass(without_inputs)), InvalidArgumentError, "changed the inputs"),
+    "other results": (lambda: run(graph_pass(without_outputs)), InvalidArgumentError, "number of results"),
+    "a result of another shape": (
+        lambda: run(graph_pass(other_result)),
+        InvalidArgumentError,
+        r"by float32\[1\]",
+    ),
     "a broken graph": (
         lambda: run(graph_pass(reversed_nodes), lambda x: df.exp(df.sin(x))),
-        Invalid,
+        InvalidArgumentError,
         "has broken the graph: .* before it is computed",
         HERE,
     ),
     "an error of the pass": (lambda: run(graph_pass(lambda graph: graph.no)), AttributeError, "no", HERE),
-    "no pair": (lambda: run(equation(lambda x: df.exp(x))), Invalid, "pattern, replacement"),
-    "a pattern without an op": (lambda: run(equation(lambda x: (x, df.exp(x)))), Invalid, "simplified"),
+    "no pair": (lambda: run(equation(lambda x: df.exp(x))), InvalidArgumentError, "pattern, replacement"),
+    "a pattern without an op": (
+        lambda: run(equation(lambda x: (x, df.exp(x)))),
+        InvalidArgumentError,
+        "simplified",
+    ),
     "a pattern with an effect": (
         lambda: run(equation(lambda x: (x + df.random.normal([3, 3]), x)), lambda x: x + 1.0),
-        Invalid,
+        InvalidArgumentError,
         "pattern with an effect",
     ),
     "a pattern that takes no matrices": (
         lambda: run(equation(lambda x: (df.nn.conv2d(x, x), x))),
-        Invalid,
+        InvalidArgumentError,
         "conv2d",
         "signature=",
     ),
-    "what can't be called": (lambda: df.rewrite.freeze(3), Wrong, "3, which can't be called"),
+    "what can't be called": (lambda: df.rewrite.freeze(3), DTypeError, "3, which can't be called"),
     "a function that assigns": (
         lambda: df.rewrite.freeze(lambda: VARIABLE.assign_add(1.0))(),
-        Late,
+        FailedPreconditionError,
         "assigns variables",
         "training=False",
     ),
-    "no data": (lambda: df.quantization.calibrate(df.exp, []), Invalid, "no data to calibrate 'exp'"),
+    "no data": (
+        lambda: df.quantization.calibrate(df.exp, []),
+        InvalidArgumentError,
+        "no data to calibrate 'exp'",
+    ),
     "a nan in the data": (
         lambda: df.quantization.calibrate(lambda x: x @ MATRIX, [MATRIX * float("nan")]),
-        Invalid,
+        InvalidArgumentError,
         "reads nan",
         HERE_CALLED,
     ),
@@ -167,13 +201,13 @@ CASES = {
         lambda: df.quantization.int8(choosing, df.quantization.calibrate(choosing, [(MATRIX, False)]))(
             MATRIX, True
         ),
-        Invalid,
+        InvalidArgumentError,
         r"weights \[\[32, 32\], \[32, 32\]\] in this call, and \[\[32, 32\]\]",
         "calibrate it",
     ),
     "a signature of another length": (
         lambda: equation(lambda x: (df.exp(x), x), signature=[]),
-        Invalid,
+        InvalidArgumentError,
         "0 specs for 1 variables",
     ),
 }

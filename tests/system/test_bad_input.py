@@ -19,8 +19,6 @@ from dualflow.core.errors import (
 )
 
 Function = Callable[..., Any]
-MODES: dict[str, Callable[[Function], Function]] = {"eager": lambda f: f, "compiled": df.function}
-modes = pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
 
 
 def floats(*shape: int) -> Any:
@@ -191,7 +189,6 @@ REFUSED: dict[str, tuple[Function, tuple[Any, ...], type[DualflowError], list[st
 }
 
 
-@modes
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
 def test_bad_input_is_refused_with_what_and_why(case: Any, mode: Callable[[Function], Function]) -> None:
     function, inputs, error, words = case
@@ -232,13 +229,11 @@ def test_a_function_can_be_traced_again_after_an_error_while_tracing() -> None:
         assert f(floats(2, 3), floats(3, 2)).shape == (2, 2)
 
 
-@modes
 def test_too_many_arguments_are_a_type_error(mode: Callable[[Function], Function]) -> None:
     with pytest.raises(TypeError, match="argument"):
         mode(lambda x: x)(floats(1), floats(1))
 
 
-@modes
 def test_an_unknown_keyword_is_a_type_error(mode: Callable[[Function], Function]) -> None:
     with pytest.raises(TypeError, match="y"):
         mode(lambda x: x)(floats(1), y=floats(1))
@@ -275,7 +270,6 @@ ANSWERED: dict[str, tuple[Function, tuple[Any, ...], Any]] = {
 }
 
 
-@modes
 @pytest.mark.parametrize("case", ANSWERED.values(), ids=ANSWERED.keys())
 def test_odd_input_has_its_answer(case: Any, mode: Callable[[Function], Function]) -> None:
     function, inputs, expected = case

@@ -25,8 +25,8 @@ import dualflow as df
 
 f = df.function(lambda x, y: df.reduce_sum(df.tanh(x @ y) * 2.0, 1))
 x, y = (df.constant(np.linspace(-1, 1, n * m, dtype=np.float32).reshape(n, m)) for n, m in ((5, 4), (4, 3)))
-found = f(x, y).numpy()
-assert np.allclose(found, np.tanh(x.numpy() @ y.numpy()).sum(1) * 2, rtol=1e-5), found
+result = f(x, y).numpy()
+assert np.allclose(result, np.tanh(x.numpy() @ y.numpy()).sum(1) * 2, rtol=1e-5), result
 (concrete,) = f.concrete_functions
 libraries = concrete.compiled.executable.libraries
 print(json.dumps(all(library.report.from_cache for library in libraries)))
@@ -203,13 +203,13 @@ size = {size}
 f = df.function(lambda m, k: df.reduce_sum(df.exp((m @ m) * 1e-4) @ m, 1) * k)
 def work(number):
     m = np.full((size, size), number + 1.0, np.float32)
-    right = None
+    first = None
     for _ in range(30):
-        found = f(m, df.constant(np.float32(number))).numpy()
-        right = found.copy() if right is None else right
-        assert np.array_equal(found, right)
+        result = f(m, df.constant(np.float32(number))).numpy()
+        first = result.copy() if first is None else first
+        assert np.array_equal(result, first)
     expected = (np.exp((m.astype(np.float64) @ m) * 1e-4) @ m).sum(1) * number
-    assert np.allclose(right, expected, rtol=1e-4), (right, expected)
+    assert np.allclose(first, expected, rtol=1e-4), (first, expected)
 print(json.dumps([on_threads(work), f.experimental_get_tracing_count()]))
 """
     assert forked_answer(THREADS + program, DUALFLOW_NUM_THREADS="2") == [[], 1]
@@ -346,10 +346,10 @@ sys.setrecursionlimit(depth + 120)
 def test_ten_thousand_ops_need_no_recursion(forked_answer: Answer) -> None:
     program = """
 f = df.function(chain, autograph=False)
-found = f(x, 5000).numpy()
+result = f(x, 5000).numpy()
 expected = chain(x, 5000).numpy()
 long = len(f.concrete_functions[0].graph.nodes) >= 10_000
-print(json.dumps([long, bool(np.allclose(found, expected, rtol=1e-3))]))
+print(json.dumps([long, bool(np.allclose(result, expected, rtol=1e-3))]))
 """
     assert forked_answer(LONG + program) == [True, True]
 

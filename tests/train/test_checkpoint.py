@@ -149,7 +149,7 @@ class Record:
     rate: float = 0.1
 
 
-HOLDERS = {
+CONTAINERS = {
     "an object of one's own": lambda x: Own(x),
     "a dataclass": lambda x: Record(df.Variable(x)),
     "a list": lambda x: [3, df.Variable(x)],
@@ -171,7 +171,7 @@ def variables_in(thing: Any) -> list[Any]:
     return [v for child in thing for v in variables_in(child)]
 
 
-@pytest.mark.parametrize("make", HOLDERS.values(), ids=HOLDERS)
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS)
 def test_variables_are_found_in(make: Any, tmp_path: Path) -> None:
     df.train.Checkpoint(x=make(5.0)).write(tmp_path / "c")
     new = make(0.0)
@@ -421,10 +421,10 @@ def test_a_checkpoint_of_other_places_reads_back_into_them_alone(tmp_path: Path)
     assert (float(b), status.restored, status.pending) == (2.0, ["b"], ["a"])
 
 
-def test_a_namedtuple_and_a_variable_in_a_closed_class(tmp_path: Path) -> None:
-    """Values that aren't children: functions, classes, modules, tensors and traces."""
+def test_values_without_children_are_not_saved(tmp_path: Path) -> None:
+    """Functions, classes, modules, tensors and traces are no children."""
     model = Own(1.0)
-    model.things = [np, Own, test_a_namedtuple_and_a_variable_in_a_closed_class, df.ones([2])]  # type: ignore[attr-defined]
+    model.things = [np, Own, test_values_without_children_are_not_saved, df.ones([2])]  # type: ignore[attr-defined]
     model.step = df.function(lambda: model.w * 2.0)  # type: ignore[attr-defined]
     model.step()  # type: ignore[attr-defined]
     df.train.Checkpoint(model=model).write(tmp_path / "c")

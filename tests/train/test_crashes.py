@@ -59,9 +59,9 @@ def manage(value):
     manager.save()
 
 def value_in(path):
-    found = df.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE").tolist()
-    assert len(set(found)) == 1, found
-    return found[0]
+    values = df.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE").tolist()
+    assert len(set(values)) == 1, values
+    return values[0]
 
 def written():
     return directory + "/c"

@@ -27,7 +27,7 @@ class CParameter(NamedTuple):
 
     @property
     def declaration(self) -> str:
-        """The parameter in C."""
+        """The C declaration of the parameter."""
         if self.spec is None:
             return f"int64_t {self.name}"
         const = "const " if self.role == "argument" else ""

@@ -34,11 +34,11 @@ class Addresses:
         bound: Callable[[ks.Bound], EmittedValue],
     ) -> None:
         self._parameters, self._loops, self._bound = parameters, loops, bound
-        self._rows: dict[Place, EmittedValue] = {}
+        self._row_starts: dict[Place, EmittedValue] = {}
         self._vector_loop: LoopId | None = None
 
-    def begin_rows(self, loop: ks.For) -> None:
-        """Emit the first indices of rows that a vector loop accesses."""
+    def emit_row_starts(self, loop: ks.For) -> None:
+        """Emit the indices at which the rows start that a vector loop accesses."""
         inside = {s.loop for s in ks.walk_kernel(loop.body) if isinstance(s, ks.For | ks.Blocks | ks.Chunks)}
         outer_loops, self._vector_loop = self._loops.keys() - inside, loop.loop
         for statement in ks.walk_kernel(loop.body):
@@ -47,21 +47,21 @@ class Addresses:
             place = statement.place
             outer = [term for term in place.terms if term[0] != loop.loop]
             if (
-                place not in self._rows
+                place not in self._row_starts
                 and len(outer) >= HOISTED_TERMS
                 and outer_loops.issuperset([i for i, _ in outer])
             ):
                 start = self._sum(place, outer, self._offset(place))
                 assert start is not None, "there are terms"
-                self._rows[place] = start.frozen()
+                self._row_starts[place] = start.frozen()
 
-    def end_rows(self) -> None:
-        """Discard the first indices after the loop."""
-        self._rows = {}
+    def discard_row_starts(self) -> None:
+        """Discard the indices after the loop."""
+        self._row_starts = {}
 
     def index_of(self, place: Place) -> EmittedValue | None:
         """The index of an element; None for 0."""
-        row = self._rows.get(place)
+        row = self._row_starts.get(place)
         if row is None:
             return self._sum(place, place.terms, self._offset(place))
         return self._sum(place, [term for term in place.terms if term[0] == self._vector_loop], row)

@@ -104,12 +104,12 @@ class AnyLength:
             UndecidedSize: the plan of ``graph`` depends on a symbolic size.
         """
         costs = self._executable.plan.costs
-        sized = plan(graph, self._executable.options.capabilities & capabilities(), costs=costs)
-        if not _is_one_kernel(sized):
+        sized_plan = plan(graph, self._executable.options.capabilities & capabilities(), costs=costs)
+        if not _is_one_kernel(sized_plan):
             return False
-        (launch,) = statements(sized)
+        (launch,) = statements(sized_plan)
         assert isinstance(launch, LaunchNest)
-        flat = _flat_launch(sized, lower(*launch, costs, sized.caches), self._lanes)
+        flat = _flat_launch(sized_plan, lower(*launch, costs, sized_plan.caches), self._lanes)
         return flat is not None and _same_but_for_total(flat, self._launch)
 
 
@@ -130,23 +130,23 @@ def any_length(executable: Any) -> AnyLength | None:
     return None if launch is None or not launch.total else AnyLength(executable, launch, kernel.lanes)
 
 
-def _is_one_kernel(layout: Plan) -> bool:
+def _is_one_kernel(kernel_plan: Plan) -> bool:
     """Whether the program is one loop nest with one output and no intermediates."""
     return (
-        len(layout.calls) == len(layout.outputs) == 1
-        and layout.calls[0].kind is CallKind.KERNEL
-        and not (layout.constants or layout.temporaries)
+        len(kernel_plan.calls) == len(kernel_plan.outputs) == 1
+        and kernel_plan.calls[0].kind is CallKind.KERNEL
+        and not (kernel_plan.constants or kernel_plan.temporaries)
     )
 
 
-def _flat_launch(layout: Plan, nest: Nest, lanes: int) -> KernelLaunch | None:
+def _flat_launch(kernel_plan: Plan, nest: Nest, lanes: int) -> KernelLaunch | None:
     """The launch of ``nest`` if it is one loop over the output, with accesses of stride 1 or 0; else None."""
     if len(nest.loops) != 1 or nest.num_parallel != 1:
         return None
     launch = kernel_launch(nest, lanes)
-    size = math.prod(d for d in layout.outputs[0].shape if d is not None)
-    flat = not (launch.parameters or launch.partials or launch.join) and launch.total == size
-    return launch if flat else None
+    size = math.prod(d for d in kernel_plan.outputs[0].shape if d is not None)
+    is_flat = not (launch.parameters or launch.partials or launch.join) and launch.total == size
+    return launch if is_flat else None
 
 
 def _same_but_for_total(x: KernelLaunch, y: KernelLaunch) -> bool:

@@ -10,7 +10,7 @@ from dualflow.graph.options import CompileOptions
 
 
 def capabilities() -> Capabilities:
-    """What the LLVM backend can do on this machine: vector width, caches, threads, kinds of products."""
+    """The capabilities of the LLVM backend on this machine: vectors, caches, threads, products."""
     has_own_gemm = gemm_or_blas.uses_own_gemm()
     return Capabilities(
         strided_products=has_own_gemm,

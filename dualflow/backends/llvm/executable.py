@@ -236,7 +236,7 @@ class Executable:
         return params, int(status[0])
 
     def _calls_for(self, params: Array) -> Calls:
-        """The calls with sizes bound to those in the parameter table ``params``; the latest are cached."""
+        """The program's calls with the sizes in ``params`` substituted; the latest are cached."""
         if not any(isinstance(call, HostStep) for call in self._calls):
             return self._calls
         indices = self.program.size_params

@@ -42,6 +42,9 @@ class FastPathReport:
         return f"{self.name}: {self.state}"
 
 
+_CHECKED_SIDES: Final = {"end": "end at protected pages", "begin": "begin after protected pages"}
+
+
 def features(tensor_class: type) -> tuple[FastPathReport, ...]:
     """The features of this process for tensors of ``tensor_class``.
 
@@ -52,7 +55,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
     no_cache = object_cache.unavailable_reason()
     side = switches.checked_side()
     checked = (
-        FastPathReport("checked memory", switches.CHECK_MEMORY, True, f"buffers {_BETWEEN[side]}")
+        FastPathReport("checked memory", switches.CHECK_MEMORY, True, f"buffers {_CHECKED_SIDES[side]}")
         if side
         else None
     )
@@ -72,17 +75,12 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
     return parts if checked is None else (*parts, checked)
 
 
-_BETWEEN: Final = {"end": "end at protected pages", "begin": "begin after protected pages"}
-
-
 def _unless(name: str, switch: str, unavailable_reason: str) -> FastPathReport:
     return FastPathReport(name, switch, not unavailable_reason, unavailable_reason)
 
 
 def _product() -> str:
     unavailable_reason = gemm_or_blas.unavailable_reason()
-    return (
-        f"{unavailable_reason}, but none was found"
-        if unavailable_reason and gemm_or_blas.uses_own_gemm()
-        else unavailable_reason
-    )
+    if unavailable_reason and gemm_or_blas.uses_own_gemm():
+        return "the backend's own GEMM: no BLAS was found"
+    return unavailable_reason

@@ -100,7 +100,7 @@ class KernelValues:
         return self.lanes if self.group is None else self.group.width
 
     def position(self, loop: LoopId) -> EmittedValue:
-        """The index of a loop, for each lane of the lane loop."""
+        """The iteration index of ``loop``: in a vectorised loop a vector, with the index of each lane."""
         group, index = self.group, self._index[loop]
         if group is not None and loop == group.loop:
             return self._aligned(group.index(self.b))

@@ -84,10 +84,10 @@ class KernelEmitter(KernelValues):
             self._iteration(loop, iterations, registers, stop)
         else:
             full = stop & -self.lanes if start is self.zero else start + ((stop - start) & -self.lanes)
-            self._addresses.begin_rows(loop)
+            self._addresses.emit_row_starts(loop)
             self._iteration(loop, self.b.loop(start, full, self.lanes, self._values(registers)), registers)
             self._tail(loop, full, stop, registers)
-            self._addresses.end_rows()
+            self._addresses.discard_row_starts()
 
     def _tail(
         self, loop: ks.For, begin: EmittedValue, stop: EmittedValue, registers: Sequence[Register]

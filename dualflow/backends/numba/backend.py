@@ -55,15 +55,15 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
 
 def costs(compiled: NumbaExecutable) -> CompileCosts:
     """The costs of compiling: planning and emission are measured now, Numba's was when it compiled."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     program(compiled.graph, compiled.options)
-    emission = time.perf_counter() - begun
-    taken, compiles = compiled.compile_seconds, compiled.origin is CodeSource.COMPILED
+    emission = time.perf_counter() - started
+    seconds, compiles = compiled.compile_seconds, compiled.origin is CodeSource.COMPILED
     return CompileCosts(
         emission=emission,
-        compilation=taken if compiles else 0.0,
-        linking=0.0 if compiles else taken,
-        paid=taken,
+        compilation=seconds if compiles else 0.0,
+        linking=0.0 if compiles else seconds,
+        paid=seconds,
         source=compiled.origin,
     )
 

@@ -51,7 +51,7 @@ LANES = 16
 """The number of lanes for which long sums are divided into blocks."""
 NO_KERNEL = "kernels for Numba support no float16 and no complex numbers"
 """Why a loop nest runs through NumPy."""
-_BY_NUMPY = (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER)
+_NUMPY_KERNELS = (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER)
 """The routines that run as the op's NumPy kernel."""
 _ARRAYS = "?bBhHiIlLqQfdFD"
 """The characters of the dtypes that Numba's arrays have."""
@@ -234,7 +234,9 @@ class CallWriter(ABC):
             case CallRoutine(kind=CallKind.SIZES):
                 self._sizes(statement)
             case CallRoutine():
-                assert statement.kind in _BY_NUMPY, "no size depends on data, and products read no windows"
+                assert statement.kind in _NUMPY_KERNELS, (
+                    "no size depends on data, and products read no windows"
+                )
                 self.host(statement)
 
     def _launch_addend(self, launch: LaunchNest | None) -> None:
@@ -368,10 +370,10 @@ class CallWriter(ABC):
             self.statements(last)
 
     def _loop(self, loop: RunLoop) -> None:
-        iteration = self.begin_iterations(loop.trip_count.loop)
+        iteration = self.declare_counter(loop.trip_count.loop)
         self.statements(loop.start)
         for row in loop.growable:
-            self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
+            self.lines.add(f"{self.declare_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
         self.lines.add(f"{iteration} = 0", (loop.node,))
         limit = self._limit(loop)
         for other in self.context.bounds.compared_loops(loop):
@@ -392,16 +394,19 @@ class CallWriter(ABC):
             return self.iterations_of(loop.trip_count.same_as)
         return None if loop.trip_count.limit is None else self.number(loop.trip_count.limit)
 
-    def begin_iterations(self, loop: int) -> str:
-        """The name of a loop's counter, which the next line assigns."""
+    def declare_counter(self, loop: int) -> str:
+        """Declare a loop's counter; returns its name, which the next line assigns.
+
+        Compiled functions have local variables, so that they override this and the next two to record names.
+        """
         return f"iteration{loop}"
 
-    def begin_stack(self, row: StackRow) -> str:
-        """The name of a growable buffer, which the next line assigns."""
+    def declare_stack(self, row: StackRow) -> str:
+        """Declare a growable buffer; returns its name, which the next line assigns."""
         return self.context.names[row.stack.buffer]
 
-    def begin_row(self, row: StackRow) -> str:
-        """The name of a row, which the next line assigns."""
+    def declare_row(self, row: StackRow) -> str:
+        """Declare a row; returns its name, which the next line assigns."""
         return self.context.names[row.buffer]
 
     @abstractmethod
@@ -429,4 +434,4 @@ class CallWriter(ABC):
         begin = f"{iteration} * {count}" + (
             f" + {self.number(row.stack.offset)}" if row.stack.offset != 0 else ""
         )
-        self.lines.add(f"{self.begin_row(row)} = {stack}[{begin} : {begin} + {count}]")
+        self.lines.add(f"{self.declare_row(row)} = {stack}[{begin} : {begin} + {count}]")

@@ -67,10 +67,12 @@ def _work(context: ProgramContext, statement: Statement) -> float:
             if statement.trip_count.limit is None
             else max(typical(statement.trip_count.limit), 1)
         )
-    own = sum(nest.launch.work + _CALL_WORK for nest in context.nests(statement) if nest.launch is not None)
+    nests_work = sum(
+        nest.launch.work + _CALL_WORK for nest in context.nests(statement) if nest.launch is not None
+    )
     return (
         _CALL_WORK
         + inside
-        + own
+        + nests_work
         + (typical(statement.multiplications) if isinstance(statement, Multiply) else 0)
     )

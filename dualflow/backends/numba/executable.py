@@ -62,7 +62,7 @@ class NumbaExecutable:
 
     @property
     def parts(self) -> tuple[PartReport, ...]:
-        """How each part of the graph runs."""
+        """A report for each part of the graph: how it runs."""
         source = self.source
         what = count_text(len(source.context.kernels), "kernel")
         if source.functions:
@@ -72,7 +72,7 @@ class NumbaExecutable:
         fallbacks = ", ".join(dict.fromkeys(source.fallbacks))
         reason = f"a conditional or loop is Python's own: {fallbacks}" if fallbacks else ""
         native = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
-        return (native, *(_report(call.node) for call in self.source.hosts))
+        return (native, *(_report(call.node) for call in self.source.host_calls))
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs.
@@ -125,7 +125,7 @@ class NumbaExecutable:
 
     def _mark(self, number: int) -> None:
         """Record which outermost loop runs, for a signal that ends it; -1 for none."""
-        _record_running(self.source.marks[number] if number >= 0 else None)
+        _record_running(self.source.marked_loops[number] if number >= 0 else None)
 
     def _compiled(self) -> Callable[..., list[Array]]:
         """The program as a Python function, with its kernels compiled by Numba."""
@@ -134,7 +134,7 @@ class NumbaExecutable:
         scope = dict(vars(routines))
         begun, origins = time.perf_counter(), {CodeSource.NONE}
         modules = {name: module_of(kernel_file(kernel)) for name, kernel in source.context.kernels.items()}
-        for name in (n for n in modules if n in source.direct):
+        for name in (n for n in modules if n in source.kernels_called):
             kernel, parameters = modules[name], source.context.kernels[name].parameters
             origins.add(_compile(kernel.kernel, parameters))
             scope[name] = kernel.kernel
@@ -147,9 +147,9 @@ class NumbaExecutable:
         self.compile_seconds = time.perf_counter() - begun
         self.origin = max(origins, key=list(CodeSource).index)
         scope |= source.constants
-        scope |= {f"host{i}": _host(call.node) for i, call in enumerate(self.source.hosts)}
+        scope |= {f"host{i}": _host(call.node) for i, call in enumerate(self.source.host_calls)}
         methods = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
-        scope["fail"], scope["mark"] = (_weakly(method) for method in methods)
+        scope["fail"], scope["mark"] = (_weak_method(method) for method in methods)
         scope["rows_within"] = partial(_rows_within, self.options.memory)
         main_source, path = source.text("main"), f"{PROGRAM} of {self.graph.name}, {id(self):x}>"
         text = "\n".join([*source.context.sizes.functions.values(), main_source])
@@ -161,7 +161,7 @@ class NumbaExecutable:
 
 
 class RunningCall(NamedTuple):
-    """What the functions of a program read of the call that runs it.
+    """The state of a call that the functions of its program read.
 
     Attributes:
         effect_log: records what runs outside kernels, if the caller has an effect log.
@@ -182,7 +182,7 @@ def _record_running(node: Node | None) -> None:
         effect_log.node = node
 
 
-def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
+def _weak_method(method: Callable[[], Any]) -> Callable[..., Any]:
     """A function that calls a weakly referenced method, so that the program doesn't keep its object alive."""
 
     def call(*args: Any) -> Any:

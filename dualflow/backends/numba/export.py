@@ -82,7 +82,7 @@ def export(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
 
 
 def _require_exportable(source: ProgramSource, name: str) -> None:
-    inside = [host_report(call.node) for call in source.hosts if kernel_source(call.node) is None]
+    inside = [host_report(call.node) for call in source.host_calls if kernel_source(call.node) is None]
     hosts = dict.fromkeys(f"{r.what} ({r.reason})" for r in inside)
     if hosts:
         raise InvalidArgumentError(

@@ -165,9 +165,9 @@ class _FunctionWriter(CallWriter):
                 continue
             for row in loop.growable:
                 if any(row.stack.buffer == x.buffer for x in statement.outputs):
-                    self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
-                    self.results += (self.begin_stack(row),)
-                    self.begin_iterations(loop.trip_count.loop)
+                    self.lines.add(f"{self.declare_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
+                    self.results += (self.declare_stack(row),)
+                    self.declare_counter(loop.trip_count.loop)
             if (
                 iteration := f"iteration{loop.trip_count.loop}"
             ) in self.local and iteration not in self.results:
@@ -243,16 +243,16 @@ class _FunctionWriter(CallWriter):
             return name
         return self._parameter(name, _INDEX, self.outer.iterations_of(loop))
 
-    def begin_iterations(self, loop: int) -> str:
-        return self._begin(super().begin_iterations(loop))
+    def declare_counter(self, loop: int) -> str:
+        return self._declare(super().declare_counter(loop))
 
-    def begin_stack(self, row: StackRow) -> str:
-        return self._begin(super().begin_stack(row))
+    def declare_stack(self, row: StackRow) -> str:
+        return self._declare(super().declare_stack(row))
 
-    def begin_row(self, row: StackRow) -> str:
-        return self._begin(super().begin_row(row))
+    def declare_row(self, row: StackRow) -> str:
+        return self._declare(super().declare_row(row))
 
-    def _begin(self, name: str) -> str:
+    def _declare(self, name: str) -> str:
         self.local.add(name)
         return name
 
@@ -319,9 +319,9 @@ class _FunctionWriter(CallWriter):
             self.lines.add(f"product({', '.join(arguments)})", (product.node,))
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
-        iterations = work(self.context, [*loop.test, *loop.body])
-        every = self.number(max(2, int(POLL_WORK / max(iterations, 1.0))))
+        work_per_iteration = work(self.context, [*loop.test, *loop.body])
+        poll_interval = self.number(max(2, int(POLL_WORK / max(work_per_iteration, 1.0))))
         signalled = self.support.primitive("signalled")
-        with self.lines.block(f"if {iteration} % {every} == 0 and {signalled}():"):
+        with self.lines.block(f"if {iteration} % {poll_interval} == 0 and {signalled}():"):
             self.lines.add("status[0] = -1")
             self._return()

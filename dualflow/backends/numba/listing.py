@@ -89,14 +89,14 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
     for name, kernel in source.context.kernels.items():
         nodes = next((nodes for n, nodes in source.context.kernel_calls if n == name), ())
         yield "\n".join(["", *_kernel(name, kernel, nodes)])
-        if name in source.shared:
+        if name in source.parallel_kernels:
             yield kernel.shared(name)
     yield from (f"\n{function.text(comments=True)}" for function in functions)
-    yield from (_host(number, call.node) for number, call in enumerate(source.hosts))
+    yield from (_host(number, call.node) for number, call in enumerate(source.host_calls))
     if source.checks:
         yield _failures(source.checks)
         yield _FAIL
-    if source.marks:
+    if source.marked_loops:
         yield _MARK
     if "rows_within(" in source.text(""):
         yield _ROWS_WITHIN

@@ -83,34 +83,34 @@ class ProgramSource(CallWriter):
 
     Attributes:
         plan: the plan.
-        direct: the names of the kernels that the Python function calls.
-        shared: the names of those whose range threads share.
+        kernels_called: the names of the kernels that the Python function calls.
+        parallel_kernels: the names of those whose range threads share.
         functions: the compiled branches and loops, in the order of their calls.
         checks: the checks, by the number with which the program calls ``fail``, from 1 on.
-        hosts: the statements that run as their op's NumPy kernel, in the order of ``host0``, ``host1``, ...
-        marks: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
+        host_calls: the statements that run as their op's NumPy kernel: ``host0``, ``host1``, ...
+        marked_loops: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
         fallbacks: the reasons why branches and loops are not compiled.
     """
 
     def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
-        stated = statements(plan)
-        required = [s.node for s in stated if s.node.op is REQUIRE_SIZE]
-        stated = tuple([s for s in stated if not binds_or_checks_size(s.node)])
-        bounds, buffers = MemoryBounds(plan, stated), list(_buffer_names(plan, names))
+        all_statements = statements(plan)
+        size_checks = [s.node for s in all_statements if s.node.op is REQUIRE_SIZE]
+        program = tuple([s for s in all_statements if not binds_or_checks_size(s.node)])
+        bounds, buffers = MemoryBounds(plan, program), list(_buffer_names(plan, names))
         sizes = SourceSizes(size_names(buffers, plan.argument_sizes))
-        super().__init__(ProgramContext(plan, bounds, buffers, sizes, bounds.check(stated)))
+        super().__init__(ProgramContext(plan, bounds, buffers, sizes, bounds.check(program)))
         self.plan = plan
-        self.direct: set[str] = set()
-        self.shared: set[str] = set()
+        self.kernels_called: set[str] = set()
+        self.parallel_kernels: set[str] = set()
         self.functions: list[FunctionSource] = []
         self.checks: list[ProgramCheck] = []
-        self.hosts: list[Statement] = []
-        self.marks: list[Node] = []
+        self.host_calls: list[Statement] = []
+        self.marked_loops: list[Node] = []
         self.fallbacks: list[str] = []
         self._inside = False
         self._arena: dict[DType, str] = {}
-        self.statements(stated)
-        self._size_checks = self._checked_sizes(required)
+        self.statements(program)
+        self._size_checks = self._checked_sizes(size_checks)
 
     @property
     def inputs(self) -> list[str]:
@@ -218,7 +218,7 @@ class ProgramSource(CallWriter):
 
     def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
         """A call of a kernel, in one range or shared between threads; the number of iterations may decide."""
-        self.direct.add(name)
+        self.kernels_called.add(name)
         total = self.number(launch.total)
         alone = f"{name}(0, {total}, {arguments})"
         threads = f"{name}_parallel({total}, {self.number(_chunk(launch))}, {arguments})"
@@ -228,7 +228,7 @@ class ProgramSource(CallWriter):
             self._mark(loop)
         depends = type(launch.total) is not int
         if depends or is_shared(launch):
-            self.shared.add(name)
+            self.parallel_kernels.add(name)
         if depends:
             with self.lines.block(f"if {total} >= {least_shared(launch)}:"):
                 self.lines.add(threads, nodes)
@@ -254,7 +254,7 @@ class ProgramSource(CallWriter):
             self.lines.add(f"fail({', '.join(arguments)})", (check.node,))
 
     def without_kernel(self, launch: LaunchNest) -> None:
-        self._host(launch, whole=False)
+        self._host(launch, becomes_buffer=False)
 
     def multiply(self, product: Multiply) -> None:
         node, (out,) = product.node, product.outputs
@@ -275,12 +275,12 @@ class ProgramSource(CallWriter):
         self.lines.add(line, (node,))
 
     def host(self, statement: Statement) -> None:
-        self._host(statement, whole=True)
+        self._host(statement, becomes_buffer=True)
 
-    def _host(self, call: Statement, *, whole: bool) -> None:
-        """Write a call of the op's NumPy kernel on views of buffers; ``whole`` results become the buffers."""
-        number, names = len(self.hosts), self.context.names
-        self.hosts.append(call)
+    def _host(self, call: Statement, *, becomes_buffer: bool) -> None:
+        """Write a call of the op's NumPy kernel; with ``becomes_buffer`` its results replace buffers."""
+        number, names = len(self.host_calls), self.context.names
+        self.host_calls.append(call)
         arguments = [
             names[layout.buffer] if None in v.spec.shape else self._array(layout, v)
             for layout, v in zip(call.inputs, call.node.inputs, strict=True)
@@ -290,7 +290,7 @@ class ProgramSource(CallWriter):
         left = f"[{', '.join(results)}] = " if results else ""
         self.lines.add(f"{left}host{number}({', '.join(arguments)})", (call.node,))
         for name, layout, value in zip(results, call.outputs, call.node.outputs, strict=True):
-            if not whole or layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
+            if not becomes_buffer or layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
                 self.lines.add(f"{self._array(layout, value)}[...] = {name}")
             else:
                 flat = name if None in value.spec.shape else f"{name}.reshape(-1)"
@@ -353,8 +353,8 @@ class ProgramSource(CallWriter):
                 self.lines.add(f"fail({', '.join([str(len(self.checks) + number), *saved])})")
 
     def _mark(self, node: Node) -> None:
-        self.lines.add(f"mark({len(self.marks)})")
-        self.marks.append(node)
+        self.lines.add(f"mark({len(self.marked_loops)})")
+        self.marked_loops.append(node)
 
 
 def _has_loop(node: Node) -> bool:

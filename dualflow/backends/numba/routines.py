@@ -9,8 +9,8 @@ from typing import Final
 
 _JOIN: Final = "Combine rows with the rows at indices, in order."
 _EXTREME: Final = (
-    "out[u(here + j)] if out[u(here + j)] {sign} rows[u(row + j)] or out[u(here + j)] != out[u(here + j)] "
-    "else rows[u(row + j)]"
+    "out[u(target + j)] if out[u(target + j)] {sign} rows[u(source + j)] "
+    "or out[u(target + j)] != out[u(target + j)] else rows[u(source + j)]"
 )
 
 
@@ -18,19 +18,21 @@ def _scatter(join: str, doc: str, joined: str) -> str:
     """The source of a scatter that stores the expression ``joined`` of the old and the new element."""
     return f'''
 @njit(error_model="numpy", cache=True)
-def scatter_{join}(out, to, positions, at, rows, begin, iterations, count, length, sizes, depth):
+def scatter_{join}(out, out_begin, indices, indices_begin, rows, rows_begin,
+                   iterations, count, length, sizes, depth):
     """{doc}"""
-    places = 1
+    out_rows = 1
     for size in sizes:
-        places *= size
+        out_rows *= size
     for iteration in range(iterations):
         for i in range(count):
-            place = i64(0)
+            index = i64(0)
             for d in range(depth):
-                place = place * sizes[d] + i64(positions[at + i * depth + d])
-            here, row = to + (iteration * places + place) * length, begin + (iteration * count + i) * length
+                index = index * sizes[d] + i64(indices[indices_begin + i * depth + d])
+            target = out_begin + (iteration * out_rows + index) * length
+            source = rows_begin + (iteration * count + i) * length
             for j in range(length):
-                out[u(here + j)] = {joined}
+                out[u(target + j)] = {joined}
 '''
 
 
@@ -53,7 +55,10 @@ def doubled(stack, least):
     "product": '''
 @njit(error_model="numpy", cache=True)
 def product(x, x0, xr, xc, y, y0, yr, yc, out, o0, outr, outc, rows, columns, inner, scale, keep):
-    """out = scale * (x @ y), to keep out += scale * (x @ y): matrices by offset and strides."""
+    """out = scale * (x @ y), or with ``keep`` out += scale * (x @ y).
+
+    x0, xr and xc are the offset, the row stride and the column stride of x; likewise for y and out.
+    """
     if columns == 1 or (rows < 4 and yr == 1):
         for i in range(rows):
             for j in range(columns):
@@ -74,20 +79,20 @@ def product(x, x0, xr, xc, y, y0, yr, yc, out, o0, outr, outc, rows, columns, in
         height = min(4, rows - i)
         sums[:] = 0
         for p in range(inner):
-            at, to = x0 + i * xr + p * xc, y0 + p * yr
+            column, row = x0 + i * xr + p * xc, y0 + p * yr
             if height == 4:
-                a, b, c, d = x[u(at)], x[u(at + xr)], x[u(at + 2 * xr)], x[u(at + 3 * xr)]
+                a, b, c, d = x[u(column)], x[u(column + xr)], x[u(column + 2 * xr)], x[u(column + 3 * xr)]
                 for j in range(columns):
-                    element = y[u(to + j)]
+                    element = y[u(row + j)]
                     sums[u(j)] += a * element
                     sums[u(j + columns)] += b * element
                     sums[u(j + 2 * columns)] += c * element
                     sums[u(j + 3 * columns)] += d * element
             else:
                 for r in range(height):
-                    a = x[u(at + r * xr)]
+                    a = x[u(column + r * xr)]
                     for j in range(columns):
-                        sums[u(j + r * columns)] += a * y[u(to + j)]
+                        sums[u(j + r * columns)] += a * y[u(row + j)]
         for r in range(height):
             for j in range(columns):
                 at = u(o0 + (i + r) * outr + j * outc)
@@ -96,17 +101,17 @@ def product(x, x0, xr, xc, y, y0, yr, yc, out, o0, outr, outc, rows, columns, in
 ''',
     "scatter_inside": '''
 @njit(error_model="numpy", cache=True)
-def scatter_inside(positions, at, count, sizes, depth):
+def scatter_inside(indices, indices_begin, count, sizes, depth):
     """Whether ``count`` indices are in the bounds of an array of these sizes."""
     for i in range(count):
         for d in range(depth):
-            if not 0 <= i64(positions[at + i * depth + d]) < sizes[d]:
+            if not 0 <= i64(indices[indices_begin + i * depth + d]) < sizes[d]:
                 return False
     return True
 ''',
-    "scatter_put": _scatter("put", "Write rows to indices, in order.", "rows[u(row + j)]"),
-    "scatter_add": _scatter("add", _JOIN, "out[u(here + j)] + rows[u(row + j)]"),
-    "scatter_multiply": _scatter("multiply", _JOIN, "out[u(here + j)] * rows[u(row + j)]"),
+    "scatter_put": _scatter("put", "Write rows to indices, in order.", "rows[u(source + j)]"),
+    "scatter_add": _scatter("add", _JOIN, "out[u(target + j)] + rows[u(source + j)]"),
+    "scatter_multiply": _scatter("multiply", _JOIN, "out[u(target + j)] * rows[u(source + j)]"),
     "scatter_maximum": _scatter("maximum", _JOIN, _EXTREME.format(sign=">")),
     "scatter_minimum": _scatter("minimum", _JOIN, _EXTREME.format(sign="<")),
 }

@@ -23,7 +23,9 @@ def _arithmetic(symbol: str) -> Callable[[SourceMaths, SourceValue, SourceValue]
     return method
 
 
-def _reordered(symbol: str, primitive: str) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
+def _reassociated(
+    symbol: str, primitive: str
+) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
     """A method for a sum or product that LLVM may reorder between lanes, if they carry the first operand."""
 
     def method(self: SourceMaths, x: SourceValue, y: SourceValue) -> SourceValue:
@@ -80,7 +82,7 @@ class SourceMaths(TextMaths[SourceValue]):
 
     # Arithmetic
 
-    add, multiply = _reordered("+", "plus"), _reordered("*", "times")
+    add, multiply = _reassociated("+", "plus"), _reassociated("*", "times")
     subtract, divide = _arithmetic("-"), _arithmetic("/")
     bitwise_and, bitwise_or, bitwise_xor = _arithmetic("&"), _arithmetic("|"), _arithmetic("^")
     left_shift, right_shift = _arithmetic("<<"), _arithmetic(">>")

@@ -76,7 +76,7 @@ def {name}(context, x, y):
 '''
 
 
-def _reordered(name: str, symbol: str, opcode: str) -> str:
+def _reassociated(name: str, symbol: str, opcode: str) -> str:
     return f'''
 @intrinsic
 def {name}(context, x, y):
@@ -144,8 +144,8 @@ def signalled(context):
 
     return types.boolean(), code
 ''',
-    "plus": _reordered("plus", "+", "fadd"),
-    "times": _reordered("times", "*", "fmul"),
+    "plus": _reassociated("plus", "+", "fadd"),
+    "times": _reassociated("times", "*", "fmul"),
 }
 """The source of single instructions that are no LLVM intrinsics of one type."""
 

@@ -1,4 +1,4 @@
-"""The ONNX exporter: the graph before kernels, as nodes of ONNX's own ops."""
+"""Exports the optimised graph, before fusion into kernels, to ONNX."""
 
 from dualflow.core.errors import NotFoundError
 

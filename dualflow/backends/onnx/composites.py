@@ -35,6 +35,10 @@ from dualflow.ops.reduction import REDUCE_MAX
 from dualflow.sizes.symbolic_sizes import is_static
 
 _KIND: Final = Opaque("an op of exported graphs")
+"""The kind of the ops below: the pass :data:`COMPOSITES` adds their nodes, and ``products.py`` writes them.
+
+No graph with such nodes is compiled, so that no other code reads the kind.
+"""
 
 
 def _op(name: str, doc: str, shape: Callable[..., list[Any]]) -> Op:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+import onnx
+
 from dualflow.backends.onnx.element_types import INT64
 from dualflow.backends.onnx.scan_node import body_graph, scan_node
 from dualflow.backends.onnx.scope import Operand
@@ -30,6 +32,7 @@ def _cond(w: GraphWriter, node: Node) -> list[Operand]:
         and len(branches) == 2
         and source.inputs[0].spec.dtype is bool_
     ):
+        # index 0, the false branch, is the first one; _if takes the true branch first
         return _if(w, w.operand(source.inputs[0]), branches[::-1], operands)
     return _nested_ifs(w, index, 0, branches, operands)
 
@@ -58,7 +61,7 @@ def _if(
     results = _inlined(then, branches[0], operands)
     others = otherwise(other) if otherwise is not None else _inlined(other, branches[1], operands)
     other_specs = [_common_spec([b.outputs[i].spec for b in branches[1:]]) for i in range(len(specs))]
-    return w.scope.nodes_of(
+    return w.scope.add_node(
         "If",
         [condition],
         [spec.dtype for spec in specs],
@@ -78,7 +81,7 @@ def _common_spec(specs: Sequence[TensorSpec]) -> TensorSpec:
 def _inlined(w: GraphWriter, graph: Graph, operands: Sequence[Operand], carried: int = 0) -> list[Operand]:
     """The results of ``graph``, written into ``w``; the first ``carried`` operands are carried by a loop."""
     for i, (value, operand) in enumerate(zip(graph.inputs, operands, strict=True)):
-        w.bind(value, operand, own=i < carried)
+        w.bind(value, operand, shadow=i < carried)
     w.write(graph)
     return [w.operand(v) for v in graph.outputs]
 
@@ -93,8 +96,8 @@ def _loop(w: GraphWriter, node: Node) -> list[Operand]:
 def _is_scan(loop: LoopSpec, node: Node) -> bool:
     """Whether the loop scans all rows and its states have static sizes, as ONNX's Scan requires."""
     rows = node.inputs[loop.carried].spec.shape[0]
-    every = loop.length is None or loop.length == rows
-    return every and all(v.spec.shape.is_static for v in loop.body.inputs[: loop.carried])
+    scans_all_rows = loop.length is None or loop.length == rows
+    return scans_all_rows and all(v.spec.shape.is_static for v in loop.body.inputs[: loop.carried])
 
 
 def _scan(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
@@ -111,43 +114,49 @@ def _scan(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
 
 
 def _write_loop(w: GraphWriter, node: Node, loop: LoopSpec) -> list[Operand]:
-    carried, scanned, invariants = loop.parts(w.operands(node))
+    carried, _, invariants = loop.parts(w.operands(node))
     count = _trip_count(w, node, loop)
     keep_going = None
     if loop.condition is not None:
         keep_going = _condition(w, loop.condition, [*carried, *invariants])
-    inner = GraphWriter(w.rules, w)
-    unique = w.scope.shared.unique
-    number = Operand(unique("iteration"), INT64)
-    before = Operand(unique("keep_going"), bool_)
-    states = [Operand(unique("state"), x.dtype) for x in carried]
-    place = number
-    if loop.reverse:
-        last = inner.scope.add("Sub", count, w.scope.constant(1, INT64))
-        place = inner.scope.add("Sub", last, number)
-    rows = [inner.scope.add("Gather", x, place, axis=0) for x in scanned]
-    results = _inlined(inner, loop.body, [*states, *rows, *invariants], loop.carried)
-    after = before
-    if loop.condition is not None:
-        after = _condition(inner, loop.condition, [*results[: loop.carried], *invariants])
-    specs = [v.spec for v in loop.body.inputs[: loop.carried]]
-    stacked = [v.spec for v in loop.stacked]
-    body = body_graph(
-        inner,
-        [
-            (number, TensorSpec.of(SCALAR, INT64)),
-            (before, TensorSpec.of(SCALAR, bool_)),
-            *zip(states, specs, strict=True),
-        ],
-        [after, *results],
-        [TensorSpec.of(SCALAR, bool_), *specs, *stacked],
-    )
-    outputs = w.scope.nodes_of(
-        "Loop", [count, keep_going, *carried], [s.dtype for s in (*specs, *stacked)], body=body
-    )
+    specs = [v.spec for v in (*loop.body.inputs[: loop.carried], *loop.stacked)]
+    body = _loop_body(w, node, loop, count)
+    outputs = w.scope.add_node("Loop", [count, keep_going, *carried], [s.dtype for s in specs], body=body)
     if not loop.reverse:
         return outputs
     return [*outputs[: loop.carried], *[_reversed(w, x) for x in outputs[loop.carried :]]]
+
+
+def _loop_body(w: GraphWriter, node: Node, loop: LoopSpec, count: Operand | None) -> onnx.GraphProto:
+    """The graph of an iteration: its inputs are its number, the condition and the states.
+
+    Its outputs are the next condition and states, and a row of each stacked result.
+    """
+    carried, scanned, invariants = loop.parts(w.operands(node))
+    inner = GraphWriter(w.rules, w)
+    unique = w.scope.shared.unique
+    iteration = Operand(unique("iteration"), INT64)
+    keep_going_in = keep_going_out = Operand(unique("keep_going"), bool_)
+    states = [Operand(unique("state"), x.dtype) for x in carried]
+    row_index = iteration
+    if loop.reverse:
+        last = inner.scope.add("Sub", count, w.scope.constant(1, INT64))
+        row_index = inner.scope.add("Sub", last, iteration)
+    rows = [inner.scope.add("Gather", x, row_index, axis=0) for x in scanned]
+    results = _inlined(inner, loop.body, [*states, *rows, *invariants], loop.carried)
+    if loop.condition is not None:
+        keep_going_out = _condition(inner, loop.condition, [*results[: loop.carried], *invariants])
+    specs = [v.spec for v in loop.body.inputs[: loop.carried]]
+    return body_graph(
+        inner,
+        [
+            (iteration, TensorSpec.of(SCALAR, INT64)),
+            (keep_going_in, TensorSpec.of(SCALAR, bool_)),
+            *zip(states, specs, strict=True),
+        ],
+        [keep_going_out, *results],
+        [TensorSpec.of(SCALAR, bool_), *specs, *[v.spec for v in loop.stacked]],
+    )
 
 
 def _condition(w: GraphWriter, graph: Graph, operands: Sequence[Operand]) -> Operand:
@@ -186,13 +195,13 @@ def _bind_size(w: GraphWriter, node: Node) -> list[Operand]:
     assert variable is not None, "a bound size is a size variable"
     if node.inputs:
         flat = w.scope.add("Reshape", w.operand(node.inputs[0]), w.scope.ints(-1))
-        number = w.scope.cast(w.scope.add("Gather", flat, w.scope.ints(attrs["index"]), axis=0), INT64)
+        size = w.scope.cast(w.scope.add("Gather", flat, w.scope.ints(attrs["index"]), axis=0), INT64)
     else:
-        number = w.sizes.element(attrs["value"])
-    w.sizes.bind(variable, number)
+        size = w.sizes.as_vector(attrs["value"])
+    w.sizes.bind(variable, size)
     if attrs["least"] is not None:
-        least = w.scope.ints(attrs["least"])
-        ok = w.scope.add("GreaterOrEqual", number, least, dtype=bool_)
+        minimum = w.scope.ints(attrs["least"])
+        ok = w.scope.add("GreaterOrEqual", size, minimum, dtype=bool_)
         w.scope.require(ok, f"{attrs['needed_by']}: a size is negative")
     return []
 
@@ -201,7 +210,7 @@ def _require_size(w: GraphWriter, node: Node) -> list[Operand]:
     """A comparison of sizes; sizes that broadcast are compared by the ONNX op that broadcasts them."""
     if node.attrs["repeats"]:
         return []
-    x, y = (w.sizes.element(node.attrs[name]) for name in ("x", "y"))
+    x, y = (w.sizes.as_vector(node.attrs[name]) for name in ("x", "y"))
     ok = w.scope.add("Equal", x, y, dtype=bool_)
     shapes = [tuple(shape) for shape in node.attrs["shapes"]]
     w.scope.require(ok, f"{node.attrs['needed_by']}: {node.attrs['message'].format(*shapes)}")

@@ -27,7 +27,7 @@ def _elementwise(w: GraphWriter, node: Node) -> Operand:
 
 
 def _expanded(w: GraphWriter, x: Operand, shape: Sequence[int]) -> Operand:
-    return w.scope.compute("Expand", x, others=[w.sizes.vector(shape)])
+    return w.scope.add_with_casts("Expand", x, others=[w.sizes.shape_vector(shape)])
 
 
 def _has_full_shape(function: ScalarFunction, node: Node, shape: Sequence[int]) -> bool:
@@ -81,7 +81,7 @@ def _constant(w: GraphWriter, node: Node) -> Operand:
 
 
 def _sizes(w: GraphWriter, node: Node) -> Operand:
-    return w.scope.cast(w.sizes.vector(node.attrs["values"]), node.output.spec.dtype)
+    return w.scope.cast(w.sizes.shape_vector(node.attrs["values"]), node.output.spec.dtype)
 
 
 def _bitcast(w: GraphWriter, node: Node) -> Operand:

@@ -96,7 +96,7 @@ def _name_results(writer: GraphWriter, graph: Graph, names: Sequence[str]) -> li
     scope, renamed = writer.scope, dict[str, str]()
     scope.label = ("", "")
     for value, name in zip(graph.results, names, strict=True):
-        operand = scope.checked(writer.operand(value))
+        operand = scope.after_checks(writer.operand(value))
         if not scope.computes(operand) or operand.name in renamed:
             operand = scope.add("Identity", operand)
         renamed[operand.name] = name
@@ -107,10 +107,10 @@ def _name_results(writer: GraphWriter, graph: Graph, names: Sequence[str]) -> li
 def rename(nodes: Sequence[onnx.NodeProto], names: Mapping[str, str]) -> None:
     """Rename tensors in ``nodes``, and in the graphs inside of them."""
     for node in nodes:
-        for place, name in enumerate(node.input):
-            node.input[place] = names.get(name, name)
-        for place, name in enumerate(node.output):
-            node.output[place] = names.get(name, name)
+        for index, name in enumerate(node.input):
+            node.input[index] = names.get(name, name)
+        for index, name in enumerate(node.output):
+            node.output[index] = names.get(name, name)
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
                 rename(attribute.g.node, names)

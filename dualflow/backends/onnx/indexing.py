@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from dualflow.backends.onnx.element_types import INT64, runtime_dtype
 from dualflow.backends.onnx.scope import Operand
-from dualflow.backends.onnx.unsupported import require_order, unsupported_error
-from dualflow.backends.onnx.views import part
+from dualflow.backends.onnx.unsupported import require_comparable, unsupported_error
+from dualflow.backends.onnx.views import getitem
 from dualflow.backends.onnx.writer import GraphWriter, Rules, sizes_of
 from dualflow.core.dtypes import bool_
 from dualflow.graph.ir import Node
@@ -38,7 +38,7 @@ def _pad(w: GraphWriter, node: Node) -> Operand:
 
 
 def _padded(w: GraphWriter, x: Operand, paddings: Sequence[tuple[int, int]], value: Any) -> Operand:
-    around = w.sizes.vector([*[before for before, _ in paddings], *[after for _, after in paddings]])
+    around = w.sizes.shape_vector([*[before for before, _ in paddings], *[after for _, after in paddings]])
     wide = runtime_dtype("Pad", x.dtype)
     padded = w.scope.add("Pad", w.scope.cast(x, wide), around, w.scope.constant(value, wide))
     return w.scope.cast(padded, x.dtype)
@@ -61,9 +61,9 @@ def _set_in_tensor(w: GraphWriter, node: Node) -> Operand:
 def _set_item(w: GraphWriter, x: Operand, shape: Sequence[int], new: Operand, key: Sequence[Any]) -> Operand:
     """``x`` after ``x[key] = new``: a scatter by flat indices."""
     count = math.prod(shape)
-    all_indices = w.reshaped(w.count(count), (count,), shape)
-    selected = part(w, all_indices, shape, key)
-    values = w.scope.compute("Expand", new, others=[w.scope.add("Shape", selected, dtype=INT64)])
+    all_indices = w.reshaped(w.arange(count), (count,), shape)
+    selected = getitem(w, all_indices, shape, key)
+    values = w.scope.add_with_casts("Expand", new, others=[w.scope.add("Shape", selected, dtype=INT64)])
     flat = w.scope.ints(-1)
     rows = [w.scope.add("Reshape", operand, flat) for operand in (x, selected, values)]
     changed = w.scope.add("ScatterElements", *rows, axis=0)
@@ -144,12 +144,14 @@ def _repeated_indices(w: GraphWriter, node: Node) -> Operand:
     (counts,) = w.operands(node)
     flat = w.scope.add("Reshape", counts, w.scope.ints(-1))
     if not counts.dtype.is_bool:
-        numbers = w.scope.cast(flat, INT64)
-        most = w.scope.add("ReduceMax", w.scope.add("Concat", numbers, w.scope.ints(0), axis=0), keepdims=0)
+        counts_int64 = w.scope.cast(flat, INT64)
+        largest = w.scope.add(
+            "ReduceMax", w.scope.add("Concat", counts_int64, w.scope.ints(0), axis=0), keepdims=0
+        )
         zero, one = w.scope.constant(0, INT64), w.scope.constant(1, INT64)
-        repetitions = w.scope.add("Range", zero, most, one)
+        repetitions = w.scope.add("Range", zero, largest, one)
         flat = w.scope.add(
-            "Less", repetitions, w.scope.add("Unsqueeze", numbers, w.scope.ints(1)), dtype=bool_
+            "Less", repetitions, w.scope.add("Unsqueeze", counts_int64, w.scope.ints(1)), dtype=bool_
         )
     true_indices = w.scope.add("NonZero", flat, dtype=INT64)
     return w.scope.add("Gather", true_indices, w.scope.constant(0, INT64), axis=0)
@@ -158,10 +160,10 @@ def _repeated_indices(w: GraphWriter, node: Node) -> Operand:
 def _sorted(w: GraphWriter, node: Node) -> tuple[Operand, Operand]:
     """The sorted elements, and their indices in ``x``."""
     (x,), axis = w.operands(node), node.attrs["axis"]
-    require_order(node, node.inputs[0])
-    size = w.sizes.element(sizes_of(node.inputs[0])[axis])
+    require_comparable(node, node.inputs[0])
+    size = w.sizes.as_vector(sizes_of(node.inputs[0])[axis])
     wide = runtime_dtype("TopK", x.dtype)
-    values, indices = w.scope.nodes_of(
+    values, indices = w.scope.add_node(
         "TopK", [w.scope.cast(x, wide), size], [wide, INT64], axis=axis, largest=int(node.attrs["descending"])
     )
     return w.scope.cast(values, x.dtype), indices
@@ -169,11 +171,11 @@ def _sorted(w: GraphWriter, node: Node) -> tuple[Operand, Operand]:
 
 def _top_k_indices(w: GraphWriter, node: Node) -> Operand:
     (x,), attrs = w.operands(node), node.attrs
-    require_order(node, node.inputs[0])
+    require_comparable(node, node.inputs[0])
     wide = runtime_dtype("TopK", x.dtype)
-    operands = [w.scope.cast(x, wide), w.sizes.element(attrs["count"])]
+    operands = [w.scope.cast(x, wide), w.sizes.as_vector(attrs["count"])]
     largest = int(attrs["descending"])
-    _, indices = w.scope.nodes_of("TopK", operands, [wide, INT64], axis=-1, largest=largest)
+    _, indices = w.scope.add_node("TopK", operands, [wide, INT64], axis=-1, largest=largest)
     return w.scope.cast(indices, node.output.spec.dtype)
 
 

@@ -32,7 +32,7 @@ def _product(w: GraphWriter, node: Node) -> Operand:
         a = w.transposed(a, _swapped(ranks[0]))
     if node.attrs.get("transpose_b"):
         b = w.transposed(b, _swapped(ranks[1]))
-    return w.scope.compute("MatMul", a, b)
+    return w.scope.add_with_casts("MatMul", a, b)
 
 
 def _swapped(rank: int) -> tuple[int, ...]:
@@ -58,11 +58,11 @@ def _integer_product(w: GraphWriter, node: Node) -> Operand:
     if type(groups) is int and not groups:  # ONNX Runtime would leave the result uninitialised
         return w.filled(sizes_of(node.output), 0, int32)
     rank = len(shape)
-    apart = w.transposed(weights, (*range(rank - 2), rank - 1, rank - 2))
-    matrix = w.reshaped(apart, (*batch, groups, size, columns), (*batch, groups * size, columns))
+    transposed = w.transposed(weights, (*range(rank - 2), rank - 1, rank - 2))
+    matrix = w.reshaped(transposed, (*batch, groups, size, columns), (*batch, groups * size, columns))
     zero = w.scope.constant(128, uint8)
-    moved = w.scope.add("Add", w.scope.cast(matrix, int32), w.scope.constant(128, int32))
-    operands = (x, w.scope.cast(moved, uint8), w.scope.constant(0, uint8), zero)
+    shifted = w.scope.add("Add", w.scope.cast(matrix, int32), w.scope.constant(128, int32))
+    operands = (x, w.scope.cast(shifted, uint8), w.scope.constant(0, uint8), zero)
     return w.scope.add("MatMulInteger", *operands, dtype=int32)
 
 

@@ -8,7 +8,7 @@ from dualflow.backends.onnx.element_types import INT64
 from dualflow.backends.onnx.scalar_nodes import ScalarNodes
 from dualflow.backends.onnx.scan_node import scan_node
 from dualflow.backends.onnx.scope import Operand
-from dualflow.backends.onnx.unsupported import require_order, unsupported_error
+from dualflow.backends.onnx.unsupported import require_comparable, unsupported_error
 from dualflow.backends.onnx.writer import GraphWriter, Rule, Rules, sizes_of
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -37,11 +37,13 @@ def _reduce(w: GraphWriter, node: Node) -> Operand:
     if op_type is None:
         raise unsupported_error(node, "ONNX has no such reduction")
     if op_type in ("ReduceMax", "ReduceMin"):
-        require_order(node, node.inputs[0])
+        require_comparable(node, node.inputs[0])
     axes = node.attrs["axis"]
     if not axes:
         return x
-    return w.scope.compute(op_type, x, others=[w.scope.ints(*axes)], keepdims=int(node.attrs["keepdims"]))
+    return w.scope.add_with_casts(
+        op_type, x, others=[w.scope.ints(*axes)], keepdims=int(node.attrs["keepdims"])
+    )
 
 
 def _combination(functions: ReductionFunctions) -> ScalarOp | None:
@@ -54,11 +56,11 @@ def _combination(functions: ReductionFunctions) -> ScalarOp | None:
 def _argmax_or_argmin(op_type: str) -> Rule:
     def rule(w: GraphWriter, node: Node) -> Operand:
         (x,), (axis,) = w.operands(node), node.attrs["axis"]
-        require_order(node, node.inputs[0])
+        require_comparable(node, node.inputs[0])
         if x.dtype.is_bool:
             x = w.scope.cast(x, INT64)
         keepdims = int(node.attrs["keepdims"])
-        return w.scope.compute(op_type, x, dtype=INT64, axis=axis, keepdims=keepdims)
+        return w.scope.add_with_casts(op_type, x, dtype=INT64, axis=axis, keepdims=keepdims)
 
     return rule
 
@@ -67,7 +69,7 @@ def _cumsum(w: GraphWriter, node: Node) -> Operand:
     (x,), attrs = w.operands(node), node.attrs
     axis = w.scope.constant(attrs["axis"], INT64)
     flags: dict[str, Any] = {"exclusive": int(attrs["exclusive"]), "reverse": int(attrs["reverse"])}
-    return w.scope.compute("CumSum", x, others=[axis], **flags)
+    return w.scope.add_with_casts("CumSum", x, others=[axis], **flags)
 
 
 def _cumulative(w: GraphWriter, node: Node) -> Operand:

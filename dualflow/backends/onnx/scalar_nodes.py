@@ -23,7 +23,7 @@ _ALSO_IN_FLOAT64: Final = frozenset({"Exp", "Log", "Sqrt", "Sin", "Cos", "Tanh",
 
 def _op(op_type: str) -> Callable[..., Operand]:
     def method(self: ScalarNodes, *operands: Operand) -> Operand:
-        return self.scope.compute(op_type, *operands)
+        return self.scope.add_with_casts(op_type, *operands)
 
     return method
 
@@ -187,11 +187,11 @@ class ScalarNodes:
 
     def maximum(self, x: Operand, y: Operand) -> Operand:
         """The larger operand; nan if one is nan."""
-        return self.scope.add("Or", x, y) if x.dtype.is_bool else self.scope.compute("Max", x, y)
+        return self.scope.add("Or", x, y) if x.dtype.is_bool else self.scope.add_with_casts("Max", x, y)
 
     def minimum(self, x: Operand, y: Operand) -> Operand:
         """The smaller operand; nan if one is nan."""
-        return self.scope.add("And", x, y) if x.dtype.is_bool else self.scope.compute("Min", x, y)
+        return self.scope.add("And", x, y) if x.dtype.is_bool else self.scope.add_with_casts("Min", x, y)
 
     def mod(self, x: Operand, y: Operand) -> Operand:
         """The remainder with the sign of the divisor."""

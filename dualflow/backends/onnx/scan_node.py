@@ -53,7 +53,7 @@ def scan_node(
         "scan_input_axes": [axis] * len(rows),
         "scan_output_axes": [axis] * len(stacked),
     }
-    return w.scope.nodes_of(
+    return w.scope.add_node(
         "Scan",
         [*initial, *[tensor for _, tensor in scanned]],
         [spec.dtype for spec in (*states, *stacked)],
@@ -76,7 +76,7 @@ def body_graph(
     """
     names: list[Operand] = []
     for i, operand in enumerate(outputs):
-        checked = inner.scope.checked(operand) if i == 0 else operand
+        checked = inner.scope.after_checks(operand) if i == 0 else operand
         if not inner.scope.computes(checked) or checked in names:
             checked = inner.scope.add("Identity", checked)
         names.append(checked)

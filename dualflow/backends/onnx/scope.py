@@ -99,7 +99,7 @@ class OnnxScope:
         """Whether a node of this scope computes ``operand``."""
         return operand.name in self._computed
 
-    def nodes_of(
+    def add_node(
         self,
         op_type: str,
         inputs: Sequence[Operand | None],
@@ -140,10 +140,10 @@ class OnnxScope:
         """Add a node with one result, of ``dtype`` or by default the dtype of the first input."""
         first = inputs[0] if inputs else None
         result = dtype if dtype is not None else first.dtype if first is not None else INT64
-        (operand,) = self.nodes_of(op_type, inputs, [result], [name] if name else (), **attrs)
+        (operand,) = self.add_node(op_type, inputs, [result], [name] if name else (), **attrs)
         return operand
 
-    def compute(
+    def add_with_casts(
         self,
         op_type: str,
         *inputs: Operand,
@@ -160,11 +160,11 @@ class OnnxScope:
             dtype: the dtype of the result; None for that of ``inputs``.
             attrs: the attributes of the node.
         """
-        own = inputs[0].dtype
-        wide = runtime_dtype(op_type, own)
-        operands = [self.cast(x, wide) for x in inputs]
-        result = self.add(op_type, *operands, *others, dtype=dtype or wide, **attrs)
-        return result if dtype is not None else self.cast(result, own)
+        dtype_of_inputs = inputs[0].dtype
+        computed_dtype = runtime_dtype(op_type, dtype_of_inputs)
+        operands = [self.cast(x, computed_dtype) for x in inputs]
+        result = self.add(op_type, *operands, *others, dtype=dtype or computed_dtype, **attrs)
+        return result if dtype is not None else self.cast(result, dtype_of_inputs)
 
     def cast(self, x: Operand, dtype: DType) -> Operand:
         """``x`` in another dtype."""
@@ -180,18 +180,24 @@ class OnnxScope:
 
     def where(self, condition: Operand, x: Operand, y: Operand) -> Operand:
         """``x`` where the condition holds, ``y`` elsewhere."""
-        own = x.dtype
-        wide = runtime_dtype("Where", own)
-        chosen = self.add("Where", condition, self.cast(x, wide), self.cast(y, wide), dtype=wide)
-        return self.cast(chosen, own)
+        dtype = x.dtype
+        computed_dtype = runtime_dtype("Where", dtype)
+        selected = self.add(
+            "Where",
+            condition,
+            self.cast(x, computed_dtype),
+            self.cast(y, computed_dtype),
+            dtype=computed_dtype,
+        )
+        return self.cast(selected, dtype)
 
     def require(self, ok: Operand, message: str) -> None:
         """Make the graph fail with ``message`` unless all elements of ``ok``, bools, are true."""
-        everywhere = self.compute("ReduceMin", ok, keepdims=0)
+        everywhere = self.add_with_casts("ReduceMin", ok, keepdims=0)
         self.checks.append((everywhere, message))
 
-    def checked(self, x: Operand) -> Operand:
-        """``x``, which the runtime computes only if the checks hold.
+    def after_checks(self, x: Operand) -> Operand:
+        """``x`` after the checks: the runtime computes it only if they hold.
 
         ONNX has no op that raises an error. A Gather raises one for an index outside of its axis, here 1 for
         a check that fails; the node's name, which the runtime's error has, is the message.

@@ -12,7 +12,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables
 
 
-class AxisOf(NamedTuple):
+class AxisSize(NamedTuple):
     """The size of an axis of a tensor; a Shape node reads it at its first use."""
 
     tensor: Operand
@@ -29,39 +29,39 @@ class OnnxSizes:
     def __init__(self, scope: OnnxScope, outer: OnnxSizes | None = None) -> None:
         self.scope = scope
         self._outer = outer
-        self._variables: dict[SizeFactor, Operand | AxisOf] = {}
+        self._variables: dict[SizeFactor, Operand | AxisSize] = {}
         self._computed: dict[SymInt, Operand] = {}
         self._factors: dict[SizeFactor, Any] = {}
 
-    def bind(self, variable: SizeFactor, size: Operand | AxisOf, *, own: bool = False) -> None:
-        """Set a size variable in this graph, unless an outer graph has set it; ``own`` shadows that size."""
-        if variable not in self._variables and (own or self._bound(variable) is None):
+    def bind(self, variable: SizeFactor, size: Operand | AxisSize, *, shadow: bool = False) -> None:
+        """Set a size variable in this graph, unless an outer graph has set it; ``shadow`` hides that size."""
+        if variable not in self._variables and (shadow or self._bound(variable) is None):
             self._variables[variable] = size
 
-    def _bound(self, variable: SizeFactor) -> Operand | AxisOf | None:
+    def _bound(self, variable: SizeFactor) -> Operand | AxisSize | None:
         size = self._variables.get(variable)
         return size if size is not None or self._outer is None else self._outer._bound(variable)
 
     def _variable(self, variable: SizeFactor) -> Operand:
         size = self._bound(variable)
         assert size is not None, f"{variable.name} is bound"
-        if isinstance(size, AxisOf):
+        if isinstance(size, AxisSize):
             start = size.axis
             size = self.scope.add("Shape", size.tensor, dtype=INT64, start=start, end=start + 1, name="size")
             self._variables[variable] = size
         return size
 
-    def element(self, size: int) -> Operand:
+    def as_vector(self, size: int) -> Operand:
         """A size as a vector of one int64."""
         if not isinstance(size, SymInt):
             return self.scope.ints(size)
-        known = self._cached(size)
-        if known is None:
+        operand = self._cached(size)
+        if operand is None:
             value = size.compute(
                 lambda factor: _Node(self.scope, self._variable(factor)), _Maths(self.scope), self._factors
             )
-            known = self._computed[size] = value.operand
-        return known
+            operand = self._computed[size] = value.operand
+        return operand
 
     def _cached(self, size: SymInt) -> Operand | None:
         operand = self._computed.get(size)
@@ -73,22 +73,18 @@ class OnnxSizes:
             return operand
         return self._outer._cached(size)
 
-    def vector(self, sizes: Sequence[int]) -> Operand:
-        """Sizes as a vector of int64."""
-        return self.joined(sizes)
-
-    def joined(self, sizes: Sequence[int | Operand]) -> Operand:
+    def shape_vector(self, sizes: Sequence[int | Operand]) -> Operand:
         """Sizes, each an int or already a vector of one int64, as one vector."""
         if all(type(size) is int for size in sizes):
             return self.scope.ints(*sizes)  # type: ignore[arg-type]  # they are ints
-        parts = [size if isinstance(size, Operand) else self.element(size) for size in sizes]
+        parts = [size if isinstance(size, Operand) else self.as_vector(size) for size in sizes]
         return parts[0] if len(parts) == 1 else self.scope.add("Concat", *parts, axis=0, name="shape")
 
     def scalar(self, size: int) -> Operand:
         """A size as an int64 without axes."""
         if not isinstance(size, SymInt):
             return self.scope.constant(size, INT64)
-        return self.scope.add("Squeeze", self.element(size), self.scope.ints(0))
+        return self.scope.add("Squeeze", self.as_vector(size), self.scope.ints(0))
 
 
 class _Node:
@@ -121,24 +117,24 @@ class _Maths:
     def __init__(self, scope: OnnxScope) -> None:
         self.scope = scope
 
-    def _add(self, op_type: str, *operands: Any, **attrs: Any) -> Operand:
+    def _emit(self, op_type: str, *operands: Any, **attrs: Any) -> Operand:
         return self.scope.add(op_type, *[_operand(self.scope, x) for x in operands], **attrs)
 
     def _test(self, op_type: str, x: Any, y: Any) -> Operand:
-        return self._add(op_type, x, y, dtype=bool_)
+        return self._emit(op_type, x, y, dtype=bool_)
 
     def _where(self, condition: Operand, x: Any, y: Any) -> _Node:
-        chosen = self.scope.where(condition, _operand(self.scope, x), _operand(self.scope, y))
-        return _Node(self.scope, chosen)
+        selected = self.scope.where(condition, _operand(self.scope, x), _operand(self.scope, y))
+        return _Node(self.scope, selected)
 
     def quotient(self, x: Any, y: Any) -> _Node:
         divisor = self._divisor(y)
-        whole = self._add("Sub", x, _Node(self.scope, self._add("Mod", x, divisor)))
-        quotient = _Node(self.scope, self._add("Div", _Node(self.scope, whole), divisor))
+        whole = self._emit("Sub", x, _Node(self.scope, self._emit("Mod", x, divisor)))
+        quotient = _Node(self.scope, self._emit("Div", _Node(self.scope, whole), divisor))
         return quotient if isinstance(y, int) else self._where(self._test("Equal", y, 0), 0, quotient)
 
     def remainder(self, x: Any, y: Any) -> _Node:
-        remainder = _Node(self.scope, self._add("Mod", x, self._divisor(y)))
+        remainder = _Node(self.scope, self._emit("Mod", x, self._divisor(y)))
         return remainder if isinstance(y, int) else self._where(self._test("Equal", y, 0), 0, remainder)
 
     def _divisor(self, y: Any) -> Any:
@@ -146,13 +142,13 @@ class _Maths:
         return y if isinstance(y, int) else self._where(self._test("Equal", y, 0), 1, y)
 
     def largest(self, x: Any, y: Any) -> _Node:
-        return _Node(self.scope, self._add("Max", x, y))
+        return _Node(self.scope, self._emit("Max", x, y))
 
     def smallest(self, x: Any, y: Any) -> _Node:
-        return _Node(self.scope, self._add("Min", x, y))
+        return _Node(self.scope, self._emit("Min", x, y))
 
     def normalized_index(self, x: Any, size: Any) -> _Node:
-        from_end = _Node(self.scope, self._add("Add", x, size))
+        from_end = _Node(self.scope, self._emit("Add", x, size))
         return self._where(self._test("Less", x, 0), from_end, x)
 
     def inferred_size(self, x: Any, remaining: Any) -> _Node:

@@ -17,7 +17,7 @@ def unsupported_error(node: Node, reason: str) -> InvalidArgumentError:
     )
 
 
-def require_order(node: Node, value: Value) -> None:
+def require_comparable(node: Node, value: Value) -> None:
     """Raise if the runtime compares elements of ``value`` wrongly: it compares uint64 as int64.
 
     Raises:

@@ -53,10 +53,10 @@ def _with_shape(w: GraphWriter, node: Node) -> Operand:
 
 
 def _getitem(w: GraphWriter, node: Node) -> Operand:
-    return part(w, w.operand(node.inputs[0]), sizes_of(node.inputs[0]), node.attrs["key"])
+    return getitem(w, w.operand(node.inputs[0]), sizes_of(node.inputs[0]), node.attrs["key"])
 
 
-def part(w: GraphWriter, x: Operand, shape: Sequence[int], key: Sequence[Any]) -> Operand:
+def getitem(w: GraphWriter, x: Operand, shape: Sequence[int], key: Sequence[Any]) -> Operand:
     """``x[key]``: a Slice, a Gather for each integer, and new axes."""
     entries = [entry for entry in key if entry is not None]
     slices = [
@@ -68,7 +68,7 @@ def part(w: GraphWriter, x: Operand, shape: Sequence[int], key: Sequence[Any]) -
         axes = w.scope.ints(*[axis for axis, _ in slices])
         steps = w.scope.ints(*[step or 1 for _, (_, _, step) in slices])
         bounds = [_bounds(w, *entry) for _, entry in slices]
-        starts, ends = (w.sizes.joined(ends) for ends in zip(*bounds, strict=True))
+        starts, ends = (w.sizes.shape_vector(ends) for ends in zip(*bounds, strict=True))
         x = w.scope.add("Slice", x, starts, ends, axes, steps)
     for axis in reversed(range(len(entries))):
         if not isinstance(entries[axis], tuple):
@@ -97,7 +97,7 @@ def _bounds(w: GraphWriter, start: Any, stop: Any, step: Any) -> tuple[int | Ope
     first = _END if start is None else start
     if not isinstance(stop, SymInt):
         return first, -_END if stop is None else stop
-    end = w.sizes.element(stop)
+    end = w.sizes.as_vector(stop)
     is_before = w.scope.add("Less", end, w.scope.ints(0), dtype=bool_)
     return first, w.scope.where(is_before, w.scope.ints(-_END), end)
 
@@ -108,10 +108,12 @@ def _windows(w: GraphWriter, node: Node) -> Operand:
     counts, x = sizes_of(node.output)[1 : 1 + axes], w.operand(node.inputs[0])
     for i in reversed(range(axes)):
         stride, dilation = node.attrs["strides"][i], node.attrs["dilations"][i]
-        first = w.scope.add("Mul", w.count(counts[i]), w.scope.constant(stride, INT64))
-        inner = w.scope.shared.constant(np.arange(lengths[i]) * dilation)
-        places = w.scope.add("Add", w.scope.add("Unsqueeze", first, w.scope.ints(1)), inner)
-        x = w.scope.add("Gather", x, places, axis=1 + i)
+        window_starts = w.scope.add("Mul", w.arange(counts[i]), w.scope.constant(stride, INT64))
+        element_offsets = w.scope.shared.constant(np.arange(lengths[i]) * dilation)
+        positions = w.scope.add(
+            "Add", w.scope.add("Unsqueeze", window_starts, w.scope.ints(1)), element_offsets
+        )
+        x = w.scope.add("Gather", x, positions, axis=1 + i)
     order = (0, *range(1, 2 * axes, 2), *range(2, 2 * axes + 1, 2), 2 * axes + 1)
     return w.transposed(x, order)
 

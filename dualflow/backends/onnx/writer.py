@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.backends.onnx.element_types import INT64, has_element_type
 from dualflow.backends.onnx.scope import OnnxScope, Operand
-from dualflow.backends.onnx.sizes import AxisOf, OnnxSizes
+from dualflow.backends.onnx.sizes import AxisSize, OnnxSizes
 from dualflow.backends.onnx.unsupported import unsupported_error
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Graph, Node, Origin, Value
@@ -48,16 +48,16 @@ class GraphWriter:
         self._broadcast: set[Value] = set()
         self._transposes: dict[str, tuple[Operand, tuple[int, ...]]] = {}
 
-    def bind(self, value: Value, operand: Operand, *, own: bool = False) -> None:
+    def bind(self, value: Value, operand: Operand, *, shadow: bool = False) -> None:
         """Map a value of the graph to its ONNX tensor, and the size variables of its shape to the axes.
 
-        With ``own``, these variables have other values here than in outer graphs.
+        With ``shadow``, these variables have other values here than in outer graphs.
         """
         self._operands[value] = operand
         for axis, size in enumerate(value.spec.shape):
             variable = None if size is None else variable_of(size)
             if variable is not None:
-                self.sizes.bind(variable, AxisOf(operand, axis), own=own)
+                self.sizes.bind(variable, AxisSize(operand, axis), shadow=shadow)
 
     def operand(self, value: Value) -> Operand:
         """The tensor of a value."""
@@ -110,16 +110,17 @@ class GraphWriter:
         if len(unknown) == 1 and 0 not in new:
             target = self.scope.ints(*[-1 if i in unknown else size for i, size in enumerate(new)])
         else:
-            target = self.sizes.vector(new)
+            target = self.sizes.shape_vector(new)
         return self.scope.add("Reshape", x, target, allowzero=int(0 in new))
 
     def expanded(self, x: Operand, old: Sequence[int], new: Sequence[int]) -> Operand:
         """``x``, of shape ``old``, broadcast to the shape ``new``."""
+        # an axis that isn't expanded has target size 1, which needs no symbolic size
         padded = [1] * (len(new) - len(old)) + list(old)
         target = [1 if a == b else b for a, b in zip(padded, new, strict=True)]
         if len(old) == len(new) and all(type(size) is int and size == 1 for size in target):
             return x
-        return self.scope.compute("Expand", x, others=[self.sizes.vector(target)])
+        return self.scope.add_with_casts("Expand", x, others=[self.sizes.shape_vector(target)])
 
     def transposed(self, x: Operand, order: Sequence[int]) -> Operand:
         """``x`` with its axes in another order."""
@@ -135,7 +136,7 @@ class GraphWriter:
         """A tensor with one number everywhere."""
         return self.expanded(self.scope.constant(number, dtype), (), shape)
 
-    def count(self, size: int) -> Operand:
+    def arange(self, size: int) -> Operand:
         """The int64 ``0, 1, ..., size - 1``."""
         if type(size) is int and size <= _MAX_STORED_POSITIONS:
             return self.scope.ints(*range(size))
@@ -148,8 +149,8 @@ class GraphWriter:
         if type(size) is int and size <= _MAX_STORED_POSITIONS:
             return self.scope.shared.constant(np.arange(size).reshape(_along(axis, rank, size)))
         after = range(1, rank - axis)
-        count = self.count(size)
-        return self.scope.add("Unsqueeze", count, self.scope.ints(*after)) if after else count
+        indices = self.arange(size)
+        return self.scope.add("Unsqueeze", indices, self.scope.ints(*after)) if after else indices
 
 
 def _along(axis: int, rank: int, size: int) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from dualflow.compat.v1.collection import local_variables_initializer as local_v
 from dualflow.compat.v1.dimension import Dimension as Dimension
 from dualflow.compat.v1.dimension import dimension_at_index as dimension_at_index
 from dualflow.compat.v1.dimension import dimension_value as dimension_value
-from dualflow.compat.v1.naming import Namespace, named
+from dualflow.compat.v1.naming import Namespace, with_name
 from dualflow.compat.v1.neural import nn as nn
 from dualflow.compat.v1.scopes import AUTO_REUSE as AUTO_REUSE
 from dualflow.compat.v1.scopes import EagerVariableStore as EagerVariableStore
@@ -77,7 +77,7 @@ Graph = ExplicitGraph
 Variable = VariableV1
 
 if TYPE_CHECKING:
-    from dualflow import *  # type: ignore[assignment, no-redef]  # noqa: F403  # what _own finds; version 1's own names win
+    from dualflow import *  # type: ignore[assignment, no-redef]  # noqa: F403  # what _dualflow_object returns; version 1's own names win
     from dualflow.compat.v1 import initializers as initializers
     from dualflow.compat.v1 import layers as layers
     from dualflow.compat.v1 import losses as losses
@@ -106,97 +106,97 @@ __compiler_version__ = dualflow.__compiler_version__
 __version__, __git_version__ = dualflow.__version__, dualflow.__git_version__
 
 all_variables = global_variables
-arg_max = named(dualflow.argmax)
-arg_min = named(dualflow.argmin)
-argmax = named(dualflow.argmax, "input axis name dimension output_type")
-argmin = named(dualflow.argmin, "input axis name dimension output_type")
-boolean_mask = named(dualflow.boolean_mask, "tensor mask name axis")
-cond = named(differing.cond, "pred true_fn false_fn strict name fn1 fn2")
-constant = named(dualflow.constant, "value dtype shape name verify_shape")
-convert_to_tensor = named(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
+arg_max = with_name(dualflow.argmax)
+arg_min = with_name(dualflow.argmin)
+argmax = with_name(dualflow.argmax, "input axis name dimension output_type")
+argmin = with_name(dualflow.argmin, "input axis name dimension output_type")
+boolean_mask = with_name(dualflow.boolean_mask, "tensor mask name axis")
+cond = with_name(differing.cond, "pred true_fn false_fn strict name fn1 fn2")
+constant = with_name(dualflow.constant, "value dtype shape name verify_shape")
+convert_to_tensor = with_name(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
 disable_v2_behavior = disable_eager_execution
-div = named(differing.div)
-div_no_nan = named(dualflow.math.divide_no_nan)
-floor_div = named(dualflow.floordiv)
-floormod = named(dualflow.mod)
-gather = named(dualflow.gather, "params indices validate_indices name axis batch_dims")
-gather_nd = named(dualflow.gather_nd, "params indices name batch_dims")
+div = with_name(differing.div)
+div_no_nan = with_name(dualflow.math.divide_no_nan)
+floor_div = with_name(dualflow.floordiv)
+floormod = with_name(dualflow.mod)
+gather = with_name(dualflow.gather, "params indices validate_indices name axis batch_dims")
+gather_nd = with_name(dualflow.gather_nd, "params indices name batch_dims")
 initialize_all_variables = global_variables_initializer
 initialize_variables = variables_initializer
-is_finite = named(dualflow.math.is_finite)
-is_inf = named(dualflow.math.is_inf)
-is_nan = named(dualflow.math.is_nan)
-lin_space = named(dualflow.linspace)
-log_sigmoid = named(dualflow.math.log_sigmoid)
+is_finite = with_name(dualflow.math.is_finite)
+is_inf = with_name(dualflow.math.is_inf)
+is_nan = with_name(dualflow.math.is_nan)
+lin_space = with_name(dualflow.linspace)
+log_sigmoid = with_name(dualflow.math.log_sigmoid)
 math = Namespace(dualflow.math, argmax=argmax, argmin=argmin)
-matrix_band_part = named(dualflow.linalg.band_part)
-matrix_transpose = named(dualflow.linalg.matrix_transpose)
-ones = named(differing.ones)
-ones_like = named(dualflow.ones_like, "tensor dtype name optimize")
-pad = named(dualflow.pad, "tensor paddings mode name constant_values")
-py_func = named(dualflow.numpy_function)
+matrix_band_part = with_name(dualflow.linalg.band_part)
+matrix_transpose = with_name(dualflow.linalg.matrix_transpose)
+ones = with_name(differing.ones)
+ones_like = with_name(dualflow.ones_like, "tensor dtype name optimize")
+pad = with_name(dualflow.pad, "tensor paddings mode name constant_values")
+py_func = with_name(dualflow.numpy_function)
 random = Namespace(
     dualflow.random,
-    normal=named(differing.random_normal),
-    poisson=named(differing.poisson),
-    uniform=named(differing.random_uniform),
+    normal=with_name(differing.random_normal),
+    poisson=with_name(differing.poisson),
+    uniform=with_name(differing.random_uniform),
 )
-random_normal = named(differing.random_normal)
-random_poisson = named(differing.poisson)
-random_shuffle = named(shuffle)
-random_uniform = named(differing.random_uniform)
-realdiv = named(dualflow.divide)
-rint = named(dualflow.math.rint)
+random_normal = with_name(differing.random_normal)
+random_poisson = with_name(differing.poisson)
+random_shuffle = with_name(shuffle)
+random_uniform = with_name(differing.random_uniform)
+realdiv = with_name(dualflow.divide)
+rint = with_name(dualflow.math.rint)
 set_random_seed = set_seed
-shape = named(dualflow.shape, "input name out_type")
-size = named(dualflow.size, "input name out_type")
-to_double = named(differing.to_double)
-to_float = named(differing.to_float)
-to_int32 = named(differing.to_int32)
-to_int64 = named(differing.to_int64)
-trace = named(dualflow.linalg.trace)
-transpose = named(dualflow.transpose, "a perm name conjugate")
-truediv = named(dualflow.divide)
-truncated_normal = named(truncated_normal)
-where = named(differing.where)
-while_loop = named(differing.while_loop)
-zeros = named(differing.zeros)
-zeros_like = named(dualflow.zeros_like, "tensor dtype name optimize")
+shape = with_name(dualflow.shape, "input name out_type")
+size = with_name(dualflow.size, "input name out_type")
+to_double = with_name(differing.to_double)
+to_float = with_name(differing.to_float)
+to_int32 = with_name(differing.to_int32)
+to_int64 = with_name(differing.to_int64)
+trace = with_name(dualflow.linalg.trace)
+transpose = with_name(dualflow.transpose, "a perm name conjugate")
+truediv = with_name(dualflow.divide)
+truncated_normal = with_name(truncated_normal)
+where = with_name(differing.where)
+while_loop = with_name(differing.while_loop)
+zeros = with_name(differing.zeros)
+zeros_like = with_name(dualflow.zeros_like, "tensor dtype name optimize")
 
 
-_LINALG_NAMES = """\
-cholesky             cholesky
-cholesky_solve       cholesky_solve
-cross                cross
-diag                 tensor_diag
-diag_part            tensor_diag_part
-matrix_determinant   det
-matrix_diag          diag
-matrix_diag_part     diag_part
-matrix_inverse       inv
-matrix_set_diag      set_diag
-matrix_solve         solve
-matrix_solve_ls      lstsq
+_LINALG_TABLE = """\
+cholesky                cholesky
+cholesky_solve          cholesky_solve
+cross                   cross
+diag                    tensor_diag
+diag_part               tensor_diag_part
+matrix_determinant      det
+matrix_diag             diag
+matrix_diag_part        diag_part
+matrix_inverse          inv
+matrix_set_diag         set_diag
+matrix_solve            solve
+matrix_solve_ls         lstsq
 matrix_triangular_solve triangular_solve
-qr                   qr
-self_adjoint_eig     eigh
-self_adjoint_eigvals eigvalsh
-svd                  svd
+qr                      qr
+self_adjoint_eig        eigh
+self_adjoint_eigvals    eigvalsh
+svd                     svd
 """
-_OF_LINALG = dict(line.split() for line in _LINALG_NAMES.splitlines())
+_LINALG_NAMES = dict(line.split() for line in _LINALG_TABLE.splitlines())
 """Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
 _MESSAGES = ("Event", "Summary")
 """Messages of ``v1.summary``, which need the extra ``summary``."""
 
 
-def _own(name: str) -> Any:
+def _dualflow_object(name: str) -> Any:
     """dualflow's object for a TensorFlow 1 name, wrapped to take TensorFlow 1's arguments."""
-    if name in _OF_LINALG:
-        return named(getattr(dualflow.linalg, _OF_LINALG[name]))
+    if name in _LINALG_NAMES:
+        return with_name(getattr(dualflow.linalg, _LINALG_NAMES[name]))
     if name in _MESSAGES:
         return getattr(summary, name)
     value = getattr(dualflow, name, ABSENT)
-    return value if value is ABSENT else named(value)
+    return value if value is ABSENT else with_name(value)
 
 
 _publish(
@@ -221,11 +221,11 @@ _publish(
         "TYPE_CHECKING",
         "VariableV1",
         "annotations",
-        "named",
         "set_seed",
         "shuffle",
+        "with_name",
     ),
-    others=[*dir(dualflow), *_OF_LINALG, *_MESSAGES],
-    fallback=_own,
+    others=[*dir(dualflow), *_LINALG_NAMES, *_MESSAGES],
+    fallback=_dualflow_object,
     requires={"tensorboardX": " ".join(_MESSAGES)},
 )

@@ -44,8 +44,8 @@ class ArgumentTranslation:
         order: TensorFlow 1's arguments, separated by spaces, if their order differs.
 
     Attributes:
-        alike: the number of leading positional arguments that need no translation.
-        names: the keywords that need it.
+        untranslated_count: the number of leading positional arguments that need no translation.
+        translated_names: the keywords that need it.
     """
 
     def __init__(self, function: Callable[..., Any], order: str = "") -> None:
@@ -55,20 +55,22 @@ class ArgumentTranslation:
         self._older = {old: new for old, new in OLDER.items() if new in parameters and old not in parameters}
         pairs = list(zip(self._order, parameters, strict=False))
         differ = [i for i, (old, new) in enumerate(pairs) if self._older.get(old, old) != new]
-        self.alike = (differ[0] if differ else len(pairs)) if self._order else len(parameters) + 1
+        self.untranslated_count = (
+            (differ[0] if differ else len(pairs)) if self._order else len(parameters) + 1
+        )
         dropped = DROPPED & {*self._order} - parameters.keys()
-        self.names = frozenset({*self._older, *dropped})
+        self.translated_names = frozenset({*self._older, *dropped})
 
-    def translated(
+    def translate(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with the names that the function has; an old argument that is None is dropped.
+        """Rename TensorFlow 1's arguments to the function's names; drop deprecated ones that are None.
 
         Raises:
             DTypeError: an argument is passed twice, or there are too many.
         """
         own = self._function.__name__
-        if len(args) > self.alike:
+        if len(args) > self.untranslated_count:
             if len(args) > len(self._order):
                 raise DTypeError(f"{own}() takes {len(self._order)} positional arguments, not {len(args)}.")
             positional = dict(zip(self._order, args, strict=False))
@@ -76,7 +78,7 @@ class ArgumentTranslation:
             if twice:
                 raise DTypeError(f"{own}() got {twice[0]!r} twice: by position and by keyword.")
             args, kwargs = (), {**positional, **kwargs}
-        keywords = {name: value for name, value in kwargs.items() if name not in self.names}
+        keywords = {name: value for name, value in kwargs.items() if name not in self.translated_names}
         for old, value in kwargs.items():
             new = self._older.get(old)
             if new is not None and value is not None:

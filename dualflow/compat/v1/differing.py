@@ -119,8 +119,8 @@ def dropout(
 
     Args:
         x: floats of any shape, in a graph also of dynamic sizes.
-        keep_prob: the probability to keep an element, in (0, 1]; or else
-        rate: the probability to drop it, in [0, 1).
+        keep_prob: the probability to keep an element, in (0, 1]; required if there is no ``rate``.
+        rate: the probability to drop an element, in [0, 1); required if there is no ``keep_prob``.
         noise_shape: the shape of the random numbers, which broadcast to ``x``; by default that of ``x``.
         seed: the seed of a random stream for this call.
         name: of the result, in a graph.
@@ -169,11 +169,15 @@ def where(
         return where_broadcasting(condition, x, y)
     condition, x, y = convert_to_tensor(condition), convert_to_tensor(x), convert_to_tensor(y)
     shape = condition.shape
-    if not _alike(x.shape, y.shape):
+    if not _may_be_equal(x.shape, y.shape):
         raise InvalidArgumentError(
             f"v1.where takes two tensors of one shape, not {x.shape} and {y.shape}; df.where broadcasts."
         )
-    if shape and not _alike(shape, x.shape) and not (len(shape) == 1 and _alike(shape, x.shape[:1])):
+    if (
+        shape
+        and not _may_be_equal(shape, x.shape)
+        and not (len(shape) == 1 and _may_be_equal(shape, x.shape[:1]))
+    ):
         raise InvalidArgumentError(
             f"The condition of v1.where has shape {shape}, which is neither the shape {x.shape} of its "
             "operands, nor one element for each of their rows; df.where broadcasts."
@@ -184,7 +188,7 @@ def where(
     return where_broadcasting(condition, x, y)
 
 
-def _alike(a: Any, b: Any) -> bool:
+def _may_be_equal(a: Any, b: Any) -> bool:
     """Whether two shapes may be equal."""
     return len(a) == len(b) and all(m == n or None in (m, n) for m, n in zip(a, b, strict=True))
 
@@ -291,7 +295,7 @@ def random_normal(
     ...     print(session.run(v1.random_normal(v1.shape(x)), {x: [[1.0, 2.0]]}).shape)
     (1, 2)
     """
-    x, drawn_dtype = _sized(shape), as_dtype(dtype)
+    x, drawn_dtype = _tensor_with_shape(shape), as_dtype(dtype)
     if x is None or not drawn_dtype.is_floating:
         return normal(shape, mean, stddev, dtype, seed)
     numbers: Tensor = _draw_like(_NORMAL_LIKE, x, drawn_dtype, seed) * stddev + mean
@@ -312,7 +316,7 @@ def random_uniform(
     >>> v1.random_uniform([2, 3]).shape
     (2, 3)
     """
-    x, drawn_dtype = _sized(shape), as_dtype(dtype)
+    x, drawn_dtype = _tensor_with_shape(shape), as_dtype(dtype)
     if x is None or not drawn_dtype.is_floating:
         return uniform(shape, minval, maxval, dtype, seed)
     upper: Any = 1 if maxval is None else maxval
@@ -328,7 +332,7 @@ def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None)
     >>> v1.zeros([2]).numpy().tolist()
     [0.0, 0.0]
     """
-    x = _sized(shape)
+    x = _tensor_with_shape(shape)
     return zeros_of_sizes(shape, dtype) if x is None else zeros_like(x, dtype)
 
 
@@ -339,12 +343,12 @@ def ones(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) 
     >>> v1.ones([2]).numpy().tolist()
     [1.0, 1.0]
     """
-    x = _sized(shape)
+    x = _tensor_with_shape(shape)
     return ones_of_sizes(shape, dtype) if x is None else ones_like(x, dtype)
 
 
-def _sized(shape: Any) -> SymbolicTensor | None:
-    """The tensor ``x`` if ``shape`` is ``shape(x)`` with dynamic sizes; else None."""
+def _tensor_with_shape(shape: Any) -> SymbolicTensor | None:
+    """The tensor ``x`` if ``shape`` is ``shape(x)`` of a symbolic tensor; else None."""
     node = shape._value.node if isinstance(shape, SymbolicTensor) else None
     return shape._tracer.tensor_of(node.inputs[0]) if node is not None and node.op is SHAPE else None
 
@@ -353,8 +357,8 @@ def _draw_like(op: Op, x: Any, dtype: DType, seed: int | None) -> Any:
     return dispatch.current().apply(op, (x,), {"dtype": dtype, "generator": stream(seed)})
 
 
-def _like(name: str, doc: str, draw: Callable[[np.random.Generator], Callable[..., Any]]) -> Op:
-    """An op that draws floats of the shape of its input."""
+def _register_draw_like(name: str, doc: str, draw: Callable[[np.random.Generator], Callable[..., Any]]) -> Op:
+    """Register an op that draws floats of the shape of its input, and return it."""
 
     def kernel(x: np.ndarray[Any, Any], dtype: DType, generator: Source) -> Any:
         width = np.float64 if dtype.size == 8 else np.float32
@@ -372,12 +376,12 @@ def _like(name: str, doc: str, draw: Callable[[np.random.Generator], Callable[..
     )
 
 
-_UNIFORM_LIKE: Final = _like(
+_UNIFORM_LIKE: Final = _register_draw_like(
     "random_uniform_like",
     """Uniform numbers in [0, 1), of the shape that ``x`` has at run time.""",
     lambda philox: philox.random,
 )
-_NORMAL_LIKE: Final = _like(
+_NORMAL_LIKE: Final = _register_draw_like(
     "random_normal_like",
     """Normal numbers of mean 0 and variance 1, of the shape that ``x`` has at run time.""",
     lambda philox: philox.standard_normal,

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 GLOBAL_STEP: Final = "global_step"
 
 
-class _Eager:
-    """The global step of eager execution, which all threads share."""
+class _EagerGlobalStep:
+    """The holder of the global step of eager execution, which all threads share."""
 
-    step: Any = None
+    variable: Any = None
 
 
 def get_global_step(graph: ExplicitGraph | None = None) -> Any:
@@ -34,7 +34,7 @@ def get_global_step(graph: ExplicitGraph | None = None) -> Any:
     True
     """
     owner = graph or graph_recording()
-    return _Eager.step if owner is None else next(iter(owner.get_collection(GLOBAL_STEP)), None)
+    return _EagerGlobalStep.variable if owner is None else next(iter(owner.get_collection(GLOBAL_STEP)), None)
 
 
 def create_global_step(graph: ExplicitGraph | None = None) -> Any:
@@ -53,8 +53,8 @@ def create_global_step(graph: ExplicitGraph | None = None) -> Any:
         raise InvalidArgumentError('"global_step" already exists: get_or_create_global_step() returns it.')
     if owner is None:
         with dispatch.using(EAGER):
-            _Eager.step = VariableV1(0, dtype=int64, trainable=False, name=GLOBAL_STEP)
-        return _Eager.step
+            _EagerGlobalStep.variable = VariableV1(0, dtype=int64, trainable=False, name=GLOBAL_STEP)
+        return _EagerGlobalStep.variable
     collections = [GLOBAL_VARIABLES, GLOBAL_STEP]
     with owner.as_default(), owner.name_scope(None), _root_scope():
         return get_variable(GLOBAL_STEP, [], int64, Zeros(), trainable=False, collections=collections)

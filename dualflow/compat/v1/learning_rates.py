@@ -42,7 +42,7 @@ def _tensors(learning_rate: Any, *others: Any) -> tuple[Any, ...]:
     return rate, *(x if x.dtype is rate.dtype else cast(x, rate.dtype) for x in parameters)
 
 
-def _required(global_step: Any, what: str) -> None:
+def _require_global_step(global_step: Any, what: str) -> None:
     if global_step is None:
         raise InvalidArgumentError(f"`global_step` is required for {what}: pass the variable of steps.")
 
@@ -80,7 +80,7 @@ def exponential_decay(
     >>> round(float(rate()), 4)
     0.005
     """
-    _required(global_step, "exponential_decay")
+    _require_global_step(global_step, "exponential_decay")
 
     def compute() -> Any:
         rate, step, steps, decay = _tensors(learning_rate, global_step, decay_steps, decay_rate)
@@ -105,7 +105,7 @@ def natural_exp_decay(
     >>> round(float(v1.train.natural_exp_decay(0.5, 20, 10, 1.0)()), 4)
     0.0677
     """
-    _required(global_step, "natural_exp_decay")
+    _require_global_step(global_step, "natural_exp_decay")
 
     def compute() -> Any:
         rate, step, steps, decay = _tensors(learning_rate, global_step, decay_steps, decay_rate)
@@ -130,7 +130,7 @@ def inverse_time_decay(
     >>> round(float(v1.train.inverse_time_decay(0.5, 20, 10, 1.0)()), 4)
     0.1667
     """
-    _required(global_step, "inverse_time_decay")
+    _require_global_step(global_step, "inverse_time_decay")
 
     def compute() -> Any:
         rate, step, steps, decay = _tensors(learning_rate, global_step, decay_steps, decay_rate)
@@ -168,7 +168,7 @@ def polynomial_decay(
     >>> round(float(v1.train.polynomial_decay(0.5, 5, 10, 0.1)()), 4)
     0.3
     """
-    _required(global_step, "polynomial_decay")
+    _require_global_step(global_step, "polynomial_decay")
 
     def compute() -> Any:
         rate, step, steps, last, by = _tensors(
@@ -200,7 +200,7 @@ def cosine_decay(
     >>> round(float(v1.train.cosine_decay(0.5, 5, 10)()), 4)
     0.25
     """
-    _required(global_step, "cosine_decay")
+    _require_global_step(global_step, "cosine_decay")
 
     def compute() -> Any:
         rate, step, steps = _tensors(learning_rate, global_step, decay_steps)
@@ -238,7 +238,7 @@ def cosine_decay_restarts(
     >>> [round(float(v1.train.cosine_decay_restarts(0.5, step, 10)()), 4) for step in (5, 10, 20)]
     [0.25, 0.5, 0.25]
     """
-    _required(global_step, "cosine_decay_restarts")
+    _require_global_step(global_step, "cosine_decay_restarts")
 
     def compute() -> Any:
         rate, step, first = _tensors(learning_rate, global_step, first_decay_steps)
@@ -313,7 +313,7 @@ def noisy_linear_cosine_decay(
     >>> v1.train.noisy_linear_cosine_decay(0.5, 5, 10)().shape
     ()
     """
-    _required(global_step, "a linear cosine decay")
+    _require_global_step(global_step, "a linear cosine decay")
 
     def compute() -> Any:
         rate, step, steps = _tensors(learning_rate, global_step, decay_steps)

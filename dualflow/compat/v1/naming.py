@@ -22,7 +22,7 @@ from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.unknown_rank import postpone, takes_unknown
 
 
-def named(value: Any, order: str = "") -> Any:
+def with_name(value: Any, order: str = "") -> Any:
     """A function with an argument ``name`` that names its operation, or a module of such functions.
 
     Other values are returned unchanged. ``order`` has TensorFlow 1's arguments of the function, if their
@@ -37,7 +37,7 @@ def named(value: Any, order: str = "") -> Any:
     if not optional:  # a required name is not that of an op
         return value
     positional = parameters["name"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return _naming(
+    return _with_named_operation(
         value, list(parameters).index("name") if positional else None, ArgumentTranslation(value, order)
     )
 
@@ -57,7 +57,7 @@ class Namespace(ModuleType):
 
     @entry
     def __getattr__(self, name: str) -> Any:
-        function = self._others.get(name) or named(getattr(self._module, name))
+        function = self._others.get(name) or with_name(getattr(self._module, name))
         setattr(self, name, function)
         return function
 
@@ -65,22 +65,29 @@ class Namespace(ModuleType):
         return dir(self._module)
 
 
-def _naming(
-    function: Callable[..., Any], place: int | None, older: ArgumentTranslation
+def _with_named_operation(
+    function: Callable[..., Any], name_index: int | None, translation: ArgumentTranslation
 ) -> Callable[..., Any]:
-    """``function`` with named operations; ``place`` is the position of its argument ``name``, or None."""
+    """``function`` with named operations.
+
+    ``name_index`` is the index of its argument ``name`` if it may be positional, else None.
+    """
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
-            if len(args) > older.alike or (kwargs and not older.names.isdisjoint(kwargs)):
-                args, kwargs = older.translated(args, kwargs)
+            if len(args) > translation.untranslated_count or (
+                kwargs and not translation.translated_names.isdisjoint(kwargs)
+            ):
+                args, kwargs = translation.translate(args, kwargs)
             graph = graph_recording()
             if graph is None:
                 return function(*args, **kwargs)
             before = len(graph.engine.builder.nodes)
-            name = args[place] if place is not None and len(args) > place else kwargs.get("name")
-            call = _postponing(function) if takes_unknown(args, kwargs) else function
+            name = (
+                args[name_index] if name_index is not None and len(args) > name_index else kwargs.get("name")
+            )
+            call = _postpone_if_unknown(function) if takes_unknown(args, kwargs) else function
             result = call(*args, **kwargs) if name is None else _call(graph, name, call, args, kwargs)
             return _last_effect(graph, before) if result is None else result
         except Exception as error:
@@ -90,7 +97,7 @@ def _naming(
     return wrapper
 
 
-def _postponing(function: Callable[..., Any]) -> Callable[..., Any]:
+def _postpone_if_unknown(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: postpone(function, args, kwargs)
 
 

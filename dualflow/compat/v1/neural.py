@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dualflow
 import dualflow.nn as nn2
 from dualflow.compat.v1 import differing
-from dualflow.compat.v1.naming import Namespace, named
+from dualflow.compat.v1.naming import Namespace, with_name
 from dualflow.ops.neural.convolution_gradients import conv_backprop_filter, conv_backprop_input
 from dualflow.ops.neural.normalization import fused_batch_norm
 
@@ -36,7 +36,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
     return nn2.relu(xw_plus_b(x, weights, biases))
 
 
-def dilated(
+def dilation2d_v1(
     input: TensorLike,
     filters: TensorLike,
     strides: IntsLike,
@@ -48,7 +48,7 @@ def dilated(
     return nn2.dilation2d(input, filters, strides, padding, "NHWC", dilations)
 
 
-def eroded(
+def erosion2d_v1(
     value: TensorLike,
     filters: TensorLike,
     strides: IntsLike,
@@ -62,100 +62,100 @@ def eroded(
 
 nn = Namespace(
     nn2,
-    conv1d=named(
+    conv1d=with_name(
         nn2.conv1d,
         "value filters stride padding use_cudnn_on_gpu data_format name input dilations",
     ),
-    conv2d=named(
+    conv2d=with_name(
         nn2.conv2d,
         "input filter strides padding use_cudnn_on_gpu data_format dilations name filters",
     ),
-    conv2d_transpose=named(
+    conv2d_transpose=with_name(
         nn2.conv2d_transpose,
         "value filter output_shape strides padding data_format name input filters dilations",
     ),
-    convolution=named(
+    convolution=with_name(
         nn2.convolution,
         "input filter padding strides dilation_rate name data_format filters dilations",
     ),
-    depthwise_conv2d=named(
+    depthwise_conv2d=with_name(
         nn2.depthwise_conv2d, "input filter strides padding rate name data_format dilations"
     ),
-    dropout=named(differing.dropout),
-    embedding_lookup=named(
+    dropout=with_name(differing.dropout),
+    embedding_lookup=with_name(
         nn2.embedding_lookup, "params ids partition_strategy name validate_indices max_norm"
     ),
-    fused_batch_norm=named(fused_batch_norm),
-    moments=named(nn2.moments, "x axes shift name keep_dims keepdims"),
-    nce_loss=named(
+    fused_batch_norm=with_name(fused_batch_norm),
+    moments=with_name(nn2.moments, "x axes shift name keep_dims keepdims"),
+    nce_loss=with_name(
         nn2.nce_loss,
         "weights biases labels inputs num_sampled num_classes num_true sampled_values remove_accidental_hits "
         "partition_strategy name",
     ),
-    sampled_softmax_loss=named(
+    sampled_softmax_loss=with_name(
         nn2.sampled_softmax_loss,
         "weights biases labels inputs num_sampled num_classes num_true sampled_values remove_accidental_hits "
         "partition_strategy name seed",
     ),
-    atrous_conv2d=named(nn2.atrous_conv2d),
-    avg_pool=named(nn2.avg_pool, "value ksize strides padding data_format name input"),
-    avg_pool_v2=named(nn2.avg_pool),
-    conv2d_backprop_filter=named(
+    atrous_conv2d=with_name(nn2.atrous_conv2d),
+    avg_pool=with_name(nn2.avg_pool, "value ksize strides padding data_format name input"),
+    avg_pool_v2=with_name(nn2.avg_pool),
+    conv2d_backprop_filter=with_name(
         conv_backprop_filter,
         "input filter_sizes out_backprop strides padding use_cudnn_on_gpu data_format dilations name",
     ),
-    conv2d_backprop_input=named(
+    conv2d_backprop_input=with_name(
         conv_backprop_input,
         "input_sizes filter out_backprop strides padding use_cudnn_on_gpu data_format dilations name filters",
     ),
-    conv3d=named(nn2.conv3d, "input filter strides padding data_format dilations name filters"),
-    conv3d_backprop_filter=named(conv_backprop_filter),
-    conv3d_backprop_filter_v2=named(conv_backprop_filter),
-    conv3d_transpose=named(
+    conv3d=with_name(nn2.conv3d, "input filter strides padding data_format dilations name filters"),
+    conv3d_backprop_filter=with_name(conv_backprop_filter),
+    conv3d_backprop_filter_v2=with_name(conv_backprop_filter),
+    conv3d_transpose=with_name(
         nn2.conv3d_transpose,
         "value filter output_shape strides padding data_format name input filters dilations",
     ),
-    crelu=named(nn2.crelu, "features name axis"),
+    crelu=with_name(nn2.crelu, "features name axis"),
     ctc_beam_search_decoder_v2=nn2.ctc_beam_search_decoder,
-    ctc_loss_v2=named(nn2.ctc_loss),
-    depth_to_space=named(nn2.depth_to_space, "input block_size name data_format"),
-    depthwise_conv2d_native=named(nn2.depthwise_conv2d),
-    depthwise_conv2d_native_backprop_filter=named(nn2.depthwise_conv2d_backprop_filter),
-    depthwise_conv2d_native_backprop_input=named(nn2.depthwise_conv2d_backprop_input),
-    dilation2d=named(dilated, "input filter strides rates padding name filters dilations"),
-    embedding_lookup_sparse=named(
+    ctc_loss_v2=with_name(nn2.ctc_loss),
+    depth_to_space=with_name(nn2.depth_to_space, "input block_size name data_format"),
+    depthwise_conv2d_native=with_name(nn2.depthwise_conv2d),
+    depthwise_conv2d_native_backprop_filter=with_name(nn2.depthwise_conv2d_backprop_filter),
+    depthwise_conv2d_native_backprop_input=with_name(nn2.depthwise_conv2d_backprop_input),
+    dilation2d=with_name(dilation2d_v1, "input filter strides rates padding name filters dilations"),
+    embedding_lookup_sparse=with_name(
         nn2.embedding_lookup_sparse,
         "params sp_ids sp_weights partition_strategy name combiner max_norm allow_fast_lookup",
     ),
-    erosion2d=named(eroded, "value kernel strides rates padding name"),
-    in_top_k=named(nn2.in_top_k, "predictions targets k name"),
-    log_uniform_candidate_sampler=named(dualflow.random.log_uniform_candidate_sampler),
-    max_pool=named(nn2.max_pool, "value ksize strides padding data_format name input"),
-    max_pool_v2=named(nn2.max_pool),
-    max_pool_with_argmax=named(
+    erosion2d=with_name(erosion2d_v1, "value kernel strides rates padding name"),
+    in_top_k=with_name(nn2.in_top_k, "predictions targets k name"),
+    log_uniform_candidate_sampler=with_name(dualflow.random.log_uniform_candidate_sampler),
+    max_pool=with_name(nn2.max_pool, "value ksize strides padding data_format name input"),
+    max_pool_v2=with_name(nn2.max_pool),
+    max_pool_with_argmax=with_name(
         nn2.max_pool_with_argmax,
         "input ksize strides padding data_format Targmax name output_dtype include_batch_in_index",
     ),
-    pool=named(
+    pool=with_name(
         nn2.pool,
         "input window_shape pooling_type padding dilation_rate strides name data_format dilations",
     ),
-    relu_layer=named(relu_layer),
-    safe_embedding_lookup_sparse=named(
+    relu_layer=with_name(relu_layer),
+    safe_embedding_lookup_sparse=with_name(
         nn2.safe_embedding_lookup_sparse,
         "embedding_weights sparse_ids sparse_weights combiner default_id name partition_strategy max_norm "
         "allow_fast_lookup",
     ),
-    separable_conv2d=named(
+    separable_conv2d=with_name(
         nn2.separable_conv2d,
         "input depthwise_filter pointwise_filter strides padding rate name data_format dilations",
     ),
-    space_to_depth=named(nn2.space_to_depth, "input block_size name data_format"),
-    sufficient_statistics=named(nn2.sufficient_statistics, "x axes shift keep_dims name keepdims"),
-    uniform_candidate_sampler=named(dualflow.random.uniform_candidate_sampler),
-    weighted_cross_entropy_with_logits=named(
+    space_to_depth=with_name(nn2.space_to_depth, "input block_size name data_format"),
+    sufficient_statistics=with_name(nn2.sufficient_statistics, "x axes shift keep_dims name keepdims"),
+    uniform_candidate_sampler=with_name(dualflow.random.uniform_candidate_sampler),
+    weighted_cross_entropy_with_logits=with_name(
         nn2.weighted_cross_entropy_with_logits, "labels logits pos_weight name targets"
     ),
-    weighted_moments=named(nn2.weighted_moments, "x axes frequency_weights name keep_dims keepdims"),
-    xw_plus_b=named(xw_plus_b),
+    weighted_moments=with_name(nn2.weighted_moments, "x axes frequency_weights name keep_dims keepdims"),
+    xw_plus_b=with_name(xw_plus_b),
 )

@@ -225,11 +225,11 @@ def variable_scope(
             raise InvalidArgumentError("If default_name is None then name_or_scope is required")
         if reuse is True:
             raise InvalidArgumentError("reuse=True cannot be used without a name_or_scope")
-        full, outer, named = store.unused(_joined(around, default_name)), around, default_name
+        full, outer, op_scope_name = store.unused(_scoped_name(around, default_name)), around, default_name
     elif isinstance(name_or_scope, VariableScope):
-        full, outer, named = name_or_scope.name, name_or_scope, name_or_scope.name.rpartition("/")[2]
+        full, outer, op_scope_name = name_or_scope.name, name_or_scope, name_or_scope.name.rpartition("/")[2]
     else:
-        full, outer, named = _joined(around, name_or_scope), around, name_or_scope
+        full, outer, op_scope_name = _scoped_name(around, name_or_scope), around, name_or_scope
     with ExitStack() as stack:
         scope = VariableScope(
             full,
@@ -238,7 +238,9 @@ def variable_scope(
             outer.regularizer if regularizer is None else regularizer,
             outer.constraint if constraint is None else constraint,
             outer.dtype if dtype is None else dtype,
-            stack.enter_context(name_scope(named) if auxiliary_name_scope and named else nullcontext("")),
+            stack.enter_context(
+                name_scope(op_scope_name) if auxiliary_name_scope and op_scope_name else nullcontext("")
+            ),
         )
         counts = dict(store.opened)
         token = _innermost.set((store, scope))
@@ -300,7 +302,7 @@ def get_variable(
     """
     scope, store = get_variable_scope(), store_here()
     has_store = store is not _NO_STORE
-    full = _joined(scope, name)
+    full = _scoped_name(scope, name)
     if scope.reuse and not has_store:
         raise FailedPreconditionError(
             "When eager execution is enabled variable reuse is only supported when an EagerVariableStore is "
@@ -308,7 +310,7 @@ def get_variable(
             "object."
         )
     if has_store and full in store.variables:
-        return _existing(store, full, scope, shape, dtype)
+        return _reuse_variable(store, full, scope, shape, dtype)
     if scope.reuse is True:
         raise InvalidArgumentError(
             f"Variable {full} does not exist, or was not created with "
@@ -316,7 +318,9 @@ def get_variable(
             "reuse=df.compat.v1.AUTO_REUSE in VarScope?"
         )
     with outside_of_bodies():
-        variable = _created(full, scope, shape, dtype, initializer, trainable, collections, constraint)
+        variable = _create_variable(
+            full, scope, shape, dtype, initializer, trainable, collections, constraint
+        )
         if has_store:
             store.variables[full], store.lines[full] = variable, caller()
         penalty = scope.regularizer if regularizer is None else regularizer
@@ -327,7 +331,7 @@ def get_variable(
         return variable
 
 
-def _existing(store: VariableStore, full: str, scope: VariableScope, shape: Any, dtype: Any) -> Any:
+def _reuse_variable(store: VariableStore, full: str, scope: VariableScope, shape: Any, dtype: Any) -> Any:
     variable = store.variables[full]
     if not scope.reuse:
         raise InvalidArgumentError(
@@ -347,7 +351,7 @@ def _existing(store: VariableStore, full: str, scope: VariableScope, shape: Any,
     return variable
 
 
-def _created(
+def _create_variable(
     full: str,
     scope: VariableScope,
     shape: Any,
@@ -391,7 +395,7 @@ def _created(
         )
 
 
-def _joined(scope: VariableScope, name: str) -> str:
+def _scoped_name(scope: VariableScope, name: str) -> str:
     return f"{scope.name}/{name}" if scope.name else name
 
 

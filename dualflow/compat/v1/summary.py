@@ -72,7 +72,7 @@ def scalar(
     >>> message.value[0].tag, message.value[0].simple_value
     ('loss', 0.5)
     """
-    return _recorded("scalar", name, family, collections, tensor)
+    return _record_summary("scalar", name, family, collections, tensor)
 
 
 @entry
@@ -91,7 +91,7 @@ def histogram(
     ...     print(v1.summary.histogram("weights", v1.zeros([3])).name)
     weights:0
     """
-    return _recorded("histogram", name, family, collections, values)
+    return _record_summary("histogram", name, family, collections, values)
 
 
 @entry
@@ -117,7 +117,7 @@ def image(
     ...     print(v1.summary.image("digits", v1.zeros([1, 8, 8, 1])).name)
     digits:0
     """
-    return _recorded("image", name, family, collections, tensor, most=_count(max_outputs))
+    return _record_summary("image", name, family, collections, tensor, most=_count(max_outputs))
 
 
 @entry
@@ -147,7 +147,7 @@ def audio(
     if sounds.ndim == 2:
         sounds = sounds[:, :, None]
     rate = convert_to_tensor(sample_rate)
-    return _recorded("audio", name, family, collections, sounds, rate, most=_count(max_outputs))
+    return _record_summary("audio", name, family, collections, sounds, rate, most=_count(max_outputs))
 
 
 @entry
@@ -164,7 +164,7 @@ def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None
     ...     print(v1.summary.text("settings", "rate = **0.1**").name)
     settings:0
     """
-    return _recorded("text", name, None, collections, tensor)
+    return _record_summary("text", name, None, collections, tensor)
 
 
 @entry
@@ -190,7 +190,7 @@ def merge(
     """
     if not len(inputs):
         raise InvalidArgumentError("merge takes at least one summary.")
-    return _named(name or "Merge/MergeSummary", collections or (), lambda _: merged(list(inputs)))
+    return _with_unique_name(name or "Merge/MergeSummary", collections or (), lambda _: merged(list(inputs)))
 
 
 def merge_all(
@@ -212,7 +212,7 @@ def merge_all(
     return merge(summaries, name=name) if summaries else None
 
 
-def _recorded(
+def _record_summary(
     kind: str, name: Any, family: str | None, collections: Any, *inputs: Any, most: int | None = None
 ) -> Tensor:
     """The summary of ``inputs`` through the current engine, named in a graph."""
@@ -224,10 +224,10 @@ def _recorded(
     def summary(full: str) -> Any:
         return summarised(kind, full if family is None else f"{family}/{full}", *inputs, most=most)
 
-    return _named(base, chosen, summary)
+    return _with_unique_name(base, chosen, summary)
 
 
-def _named(base: str, collections: Sequence[str], summary: Callable[[str], Tensor]) -> Tensor:
+def _with_unique_name(base: str, collections: Sequence[str], summary: Callable[[str], Tensor]) -> Tensor:
     """The result of ``summary(name)``; in a graph the name is unique, and collections get the result."""
     graph = graph_recording()
     if graph is None:

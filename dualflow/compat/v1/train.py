@@ -401,7 +401,7 @@ _publish(
             "polynomial_decay"
         ),
         "dualflow.compat.v1.moving_average": "ExponentialMovingAverage",
-        "dualflow.compat.v1.penalties": (
+        "dualflow.compat.v1.proximal": (
             "FtrlOptimizer ProximalAdagradOptimizer ProximalGradientDescentOptimizer"
         ),
         "dualflow.ops.records.example_messages": (

@@ -42,7 +42,7 @@ def require_one_shape(labels: Any, predictions: Any) -> None:
         )
 
 
-def aligned(labels: Any, predictions: Any) -> tuple[Any, Any]:
+def squeeze_to_equal_rank(labels: Any, predictions: Any) -> tuple[Any, Any]:
     """Labels and predictions of equal shape: a last axis of size 1 that only one of them has is dropped.
 
     Raises:
@@ -57,8 +57,8 @@ def aligned(labels: Any, predictions: Any) -> tuple[Any, Any]:
     return labels, predictions
 
 
-def fitting(weights: Any, values: Any) -> Any:
-    """Weights as a tensor that broadcasts to ``values``: a scalar, or for each axis of its size or 1.
+def fit_weights(weights: Any, values: Any) -> Any:
+    """Weights as a tensor of the rank of ``values`` that broadcasts to them, or a scalar.
 
     Raises:
         InvalidArgumentError: weights don't broadcast to ``values``.
@@ -80,9 +80,9 @@ def fitting(weights: Any, values: Any) -> Any:
     return w
 
 
-def spread(weights: Any, values: Any) -> Any:
-    """Weights broadcast to the shape of ``values``; see :func:`fitting`."""
-    w = as_numbers(fitting(weights, values))
+def broadcast_weights(weights: Any, values: Any) -> Any:
+    """Weights broadcast to the shape of ``values``; see :func:`fit_weights`."""
+    w = as_numbers(fit_weights(weights, values))
     if values.shape.is_static:
         return broadcast_to(w, values.shape)
     return w * ones_like(values, float32) if len(w.shape) else broadcast_to(w, shape_of(values))

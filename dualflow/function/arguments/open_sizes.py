@@ -32,7 +32,7 @@ def serves(key: Key, call: Key) -> bool:
 def relaxed(
     call: CallArguments, earlier: Sequence[Key], batches: bool = False, fixed: Container[Axis] = ()
 ) -> CallArguments:
-    """``call`` with dynamic sizes where it differs from ``earlier`` keys of the same structure.
+    """``call``, whose sizes that differ from ``earlier`` keys of the same structure become dynamic.
 
     As in TensorFlow, another rank, dtype or Python value needs another trace. With ``batches``, sizes other
     than the first become dynamic only after three keys that differ in these. The sizes of ``fixed`` axes of

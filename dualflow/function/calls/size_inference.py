@@ -236,7 +236,7 @@ class SizeInference:
         ]
 
     def _cond(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        """A conditional; a result size in which its branches differ is a variable that each branch binds."""
+        """Infer a conditional: result sizes that differ between branches become variables that each binds."""
         operands = inputs[1:]
         specs = [v.spec for v in operands]
         bodies = self._branches(branches_of(node), specs, operands)

@@ -183,7 +183,7 @@ class TapedCall:
         return results[:count]
 
     def vjp(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
-        """The cotangent of each input, by the backward graph, or by ops if an engine records them."""
+        """The cotangents of the inputs, by the compiled backward graph, or op by op if an engine records."""
         pair = self._pair
         gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
         cotangents = [gs[i] for i in pair.outputs_with_cotangent]

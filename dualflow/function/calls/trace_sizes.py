@@ -78,7 +78,7 @@ class TraceSizes:
             return self._inference.input_of(place, value.spec, {})
 
     def _record(self, value: Value, outside: _Outside) -> Value:
-        """The inference's record of ``value``; values it is computed from are recorded first."""
+        """Add ``value``, after the values that it depends on, to the size inference; returns its copy."""
         recorded, pending = self._recorded, [value]
         with tracing(self._inference.tracer):
             while pending:

@@ -50,8 +50,8 @@ def check_gradients(
     differentiable at ``args``.
 
     Args:
-        f: a plain function or a ``df.function`` of tensors or structures of them, that returns such. It runs
-            about ten times, and must return the same values each time.
+        f: a plain function or a ``df.function`` of tensors or structures of them, which returns floats
+            or complex numbers. It runs about ten times, and must return the same values each time.
         args: the arguments; derivatives are checked for the floats and complex numbers among them.
         order: 2 also checks the second derivatives, as derivatives of the first.
         modes: "fwd" (``ForwardAccumulator``), "rev" (``GradientTape``) or both.
@@ -99,9 +99,9 @@ class _Point:
         leaves, self._structure = tree.flatten(args)
         self._f = f
         self._leaves = [_in_double(x) for x in leaves]
-        self._places = [i for i, x in enumerate(self._leaves) if _is_inexact(x)]
+        self._inexact_indices = [i for i, x in enumerate(self._leaves) if _is_inexact(x)]
         self.name = getattr(f, "__name__", "the function")
-        self.x = [self._leaves[i] for i in self._places]
+        self.x = [self._leaves[i] for i in self._inexact_indices]
         if not self.x:
             raise InvalidArgumentError(
                 "check_gradients requires an argument to differentiate for: floats or complex numbers."
@@ -110,7 +110,7 @@ class _Point:
     def outputs(self, *x: Any) -> list[Any]:
         """The float and complex results, as a flat list."""
         leaves = list(self._leaves)
-        for i, value in zip(self._places, x, strict=True):
+        for i, value in zip(self._inexact_indices, x, strict=True):
             leaves[i] = value
         results = tree.leaves(self._f(*tree.unflatten(self._structure, leaves)))
         return [y for y in map(convert_to_tensor, results) if y.dtype.is_inexact]
@@ -122,16 +122,16 @@ class _Point:
 
     def check(self, function: Callable[..., list[Any]], mode: str, what: str, rtol: float) -> None:
         """Compare one weighted derivative along one direction with the difference quotient."""
-        along = _directions(self.x, seed=2)
+        direction = _directions(self.x, seed=2)
         weights = _directions(function(*self.x), seed=3)
-        slope = _slope(lambda arrays: function(*map(convert_to_tensor, arrays)), self.x, along, weights)
+        slope = _slope(lambda arrays: function(*map(convert_to_tensor, arrays)), self.x, direction, weights)
         if mode == "fwd":
             derivative = _inner_product(
-                jvp(function, self.x, list(map(convert_to_tensor, along)))[1], weights
+                jvp(function, self.x, list(map(convert_to_tensor, direction)))[1], weights
             )
         else:
             _, vjp_function = vjp(function, *self.x)
-            derivative = _inner_product(vjp_function(list(map(convert_to_tensor, weights))), along)
+            derivative = _inner_product(vjp_function(list(map(convert_to_tensor, weights))), direction)
         if _differ(derivative, slope, rtol):
             raise GradientCheckError(
                 f"The {what} of {self.name} in mode {mode} is {derivative:.6g} along a random direction, but "
@@ -183,12 +183,12 @@ class _OpRecorder(CountingEngine):
 
 
 def _rule_error(record: Record, rtol: float) -> str:
-    """How an op's gradient differs from the slopes of its kernel; empty if it doesn't or can't be checked."""
+    """The error of an op's gradient, compared with slopes of its kernel, as text; empty if there is none."""
     op, inputs, outputs, attrs = record
     if op.effect is not None or not all(y.dtype.is_inexact for y in outputs):
         return ""
     for i, x in _sources(record):
-        (along,) = _directions([x], seed=4)
+        (direction,) = _directions([x], seed=4)
         weights = _directions(outputs, seed=5)
 
         def kernel(arrays: Sequence[Array], index: int = i) -> list[Any]:
@@ -197,7 +197,7 @@ def _rule_error(record: Record, rtol: float) -> str:
                 results = op.kernel(*arguments, **attrs)
             return list(results) if isinstance(results, tuple | list) else [results]
 
-        slope = _slope(kernel, [x], [along], weights)
+        slope = _slope(kernel, [x], [direction], weights)
         cotangents = [np.conj(w) for w in weights]
         # copies, so that a tensor that is two inputs is differentiated as one of them
         distinct = [cast(y, y.dtype) if k != i else x for k, y in enumerate(inputs)]
@@ -207,7 +207,7 @@ def _rule_error(record: Record, rtol: float) -> str:
             list(map(convert_to_tensor, cotangents)),
             [x],
         )
-        derivative = 0.0 if cotangent is None else _inner_product([cotangent], [np.conj(along)])
+        derivative = 0.0 if cotangent is None else _inner_product([cotangent], [np.conj(direction)])
         if _differ(derivative, slope, rtol):
             shown = ", ".join(str(y.spec) for y in inputs)
             return f"{op.name}({shown}): for input {i} it gives {derivative:.6g}, the slope is {slope:.6g}"
@@ -223,13 +223,13 @@ def _sources(record: Record) -> Iterator[tuple[int, Any]]:
 def _slope(
     function: Callable[[Sequence[Array]], Sequence[Any]],
     x: Sequence[Any],
-    along: Sequence[Array],
+    direction: Sequence[Array],
     weights: Sequence[Array],
 ) -> float:
     """The central difference of the weighted results along a direction."""
     sides = []
     for sign in (_STEP, -_STEP):
-        shifted = [np.asarray(a) + sign * v for a, v in zip(x, along, strict=True)]
+        shifted = [np.asarray(a) + sign * v for a, v in zip(x, direction, strict=True)]
         sides.append(_inner_product(function(shifted), weights))
     return (sides[0] - sides[1]) / (2 * _STEP)
 

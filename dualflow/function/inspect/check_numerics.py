@@ -125,14 +125,14 @@ def _finite(array: Array) -> bool:
 
 def _first(array: Array, inputs: Sequence[Array]) -> str:
     """The first element that is not finite, with the input elements at its index if the shapes broadcast."""
-    at = tuple(int(i) for i in np.unravel_index(np.argmin(np.isfinite(array)), array.shape))
-    place = f" at {list(at)} of {_spec(array)}" if at else ""
+    index = tuple(int(i) for i in np.unravel_index(np.argmin(np.isfinite(array)), array.shape))
+    position = f" at {list(index)} of {_spec(array)}" if index else ""
     try:
-        sources = [str(np.broadcast_to(x, array.shape)[at]) for x in inputs]
+        sources = [str(np.broadcast_to(x, array.shape)[index]) for x in inputs]
     except ValueError:
         sources = []
     origin = f", from {' and '.join(sources)}" if sources else ", from finite inputs"
-    return f"{array[at]}{place}{origin}"
+    return f"{array[index]}{position}{origin}"
 
 
 def _spec(array: Array) -> TensorSpec:

@@ -12,7 +12,7 @@ from dualflow.core.progress import progress
 from dualflow.core.tracebacks import entry
 from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
-from dualflow.function.inspect.inspected import Inspected, inspected
+from dualflow.function.inspect.inspected import InspectedCall, inspect_call
 from dualflow.function.inspect.measure import CountingEngine, best_times, peak_bytes
 from dualflow.function.inspect.pass_graphs import graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
@@ -49,17 +49,17 @@ def compare(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Comparison:
     >>> report.kernels, report.eager_ops, report.difference.agrees
     (1, {'exp': 1, 'multiply': 1, 'reduce_sum': 1}, True)
     """
-    with inspected("compare", f, args, kwargs) as call, progress(f"compare {call.concrete.name}"):
-        return _Comparing(call).report()
+    with inspect_call("compare", f, args, kwargs) as call, progress(f"compare {call.concrete.name}"):
+        return _ComparisonRun(call).report()
 
 
-class _Comparing:
+class _ComparisonRun:
     """One comparison: an eager and a compiled call, and their measurements."""
 
-    def __init__(self, call: Inspected) -> None:
+    def __init__(self, call: InspectedCall) -> None:
         self.call, self.concrete = call, call.concrete
         self.compiled = call.concrete.with_static_shapes(call.inputs).compiled
-        self.eager, self.graph = call.call(eagerly=True), call.call(eagerly=False)
+        self.eager, self.graph = call.timed_call(eagerly=True), call.timed_call(eagerly=False)
 
     def report(self) -> Comparison:
         executable = self.compiled.executable

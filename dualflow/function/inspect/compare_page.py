@@ -34,7 +34,7 @@ _AROUND: Final = 2
 
 
 class PageContent(NamedTuple):
-    """What the page shows of a comparison.
+    """The content of the page for one comparison.
 
     Attributes:
         name, arguments: the function, and the specs of its arguments.

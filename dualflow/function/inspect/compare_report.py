@@ -45,8 +45,9 @@ _FIGURES = (
     "workload",
 )
 """The figures that the page shows."""
-_OF_THE_PAGE = ("timelines", "pass_graphs", "listing")
-_TIED = "\N{NO-BREAK SPACE}"
+_PAGE_ONLY = ("timelines", "pass_graphs", "listing")
+"""Fields for the page only, which plain data leaves out."""
+_NBSP = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class Comparison:
     __repr__ = __str__
 
     def page(self, *others: Comparison) -> str:
-        """The measurements as one HTML page, which loads nothing.
+        """The measurements as a self-contained HTML page.
 
         It has the timelines of both calls, time and memory, the cost before the first result, the number of
         calls after which compiling has paid, the graph after each pass with the source lines, the kernels,
@@ -238,9 +239,9 @@ class Comparison:
 
 
 def _plain(value: Any) -> Any:
-    """Plain data: dataclasses as dicts without the fields of the page, infinite numbers as None."""
+    """Plain data: dataclasses as dicts without the fields for the page only, infinite numbers as None."""
     if dataclasses.is_dataclass(value):
-        names = (field.name for field in dataclasses.fields(value) if field.name not in _OF_THE_PAGE)
+        names = (field.name for field in dataclasses.fields(value) if field.name not in _PAGE_ONLY)
         return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
@@ -257,8 +258,8 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield ""
     yield _row("", "eager", "graph")
     yield "-" * _WIDTH
-    yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _faster(c))
-    yield _row("peak memory", size(c.eager_peak_bytes), size(c.graph_peak_bytes), _less(c))
+    yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _speedup_text(c))
+    yield _row("peak memory", size(c.eager_peak_bytes), size(c.graph_peak_bytes), _memory_text(c))
     runs = _plural(sum(c.eager_ops.values()), "op"), _plural(c.kernels, "kernel")
     yield _row("one call runs", *runs, _other_calls(c))
     yield ""
@@ -285,17 +286,17 @@ def _wrapped(label: str, text: str) -> list[str]:
     return wrap(text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * _LABEL)
 
 
-def _faster(c: Comparison) -> str:
-    return _ratio(c.speedup, "faster", "slower")
+def _speedup_text(c: Comparison) -> str:
+    return _ratio_text(c.speedup, "faster", "slower")
 
 
-def _less(c: Comparison) -> str:
+def _memory_text(c: Comparison) -> str:
     if not c.graph_peak_bytes or not c.eager_peak_bytes:
         return ""
-    return _ratio(c.eager_peak_bytes / c.graph_peak_bytes, "less", "more")
+    return _ratio_text(c.eager_peak_bytes / c.graph_peak_bytes, "less", "more")
 
 
-def _ratio(ratio: float, above: str, below: str) -> str:
+def _ratio_text(ratio: float, above: str, below: str) -> str:
     times = max(ratio, 1 / ratio)
     shown = f"{times:,.0f}" if times >= 100 else f"{times:.3g}"
     if times < 1.02:
@@ -341,7 +342,7 @@ def _verdict(c: Comparison) -> str:
 
 
 def _modes(parts: tuple[PartReport, ...]) -> str:
-    """How the graph runs: natively, by NumPy or in Python, with reasons."""
+    """The text on how parts of the graph run: natively, by NumPy or in Python, with reasons."""
     modes = ["natively"] if any(p.kind is PartKind.NATIVE for p in parts) else []
     for kind, name in ((PartKind.NUMPY, "NumPy"), (PartKind.PYTHON, "Python")):
         reasons = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind is kind)
@@ -378,14 +379,14 @@ def _fused_lines(fused: tuple[Fused, ...]) -> Iterator[str]:
         start, indent = f"{label:<{_LABEL}}{group.kernel:<5}", " " * (_LABEL + 5)
         text = _counted(group.ops) + (f"  ({_joined(group.lines)})" if group.lines else "")
         for line in wrap(text, _WIDTH, initial_indent=start, subsequent_indent=indent):
-            yield line.replace(_TIED, " ")
+            yield line.replace(_NBSP, " ")
     if len(fused) > _MAX_FUSED:
         yield f"{'':<{_LABEL}}and {len(fused) - _MAX_FUSED} more, which as_dict() lists"
 
 
 def _counted(names: tuple[str, ...]) -> str:
     counts = Counter(names)
-    return ", ".join(name if n == 1 else f"{n}{_TIED}{name}" for name, n in counts.items())
+    return ", ".join(name if n == 1 else f"{n}{_NBSP}{name}" for name, n in counts.items())
 
 
 def _joined(lines: tuple[str, ...]) -> str:

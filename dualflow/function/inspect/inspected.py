@@ -27,7 +27,7 @@ from dualflow.ops.random_numbers.streams import drawing_as_eager
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inspected:
+class InspectedCall:
     """A call of a function, and the state that it may change.
 
     Attributes:
@@ -46,14 +46,14 @@ class Inspected:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
-    def call(self, *, eagerly: bool) -> TimedCall:
+    def timed_call(self, *, eagerly: bool) -> TimedCall:
         """The eager or the compiled call, preceded by a reset of the state."""
         function = self.traced.python_function if eagerly else self.traced
         return TimedCall(function, self.args, self.kwargs, partial(self._prepare, eagerly))
 
     def outcome(self, *, eagerly: bool) -> Outcome:
         """The results of one call, and the values of the variables after it."""
-        leaves, structure = flatten(self.call(eagerly=eagerly)())
+        leaves, structure = flatten(self.timed_call(eagerly=eagerly)())
         return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
 
     def frozen_reads(self) -> list[FrozenRead]:
@@ -74,7 +74,7 @@ class Inspected:
 
 
 @contextmanager
-def inspected(by: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Inspected]:
+def inspect_call(by: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[InspectedCall]:
     """The call ``f(*args, **kwargs)``, for the function named ``by``; its state is restored at the end.
 
     Raises:
@@ -90,18 +90,20 @@ def inspected(by: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise DTypeError(f"{by} takes a function and its arguments; {f!r} can't be called.")
     traced = f if isinstance(f, Function | BoundFunction) else function(f)
     with drawing_as_eager():
-        yield from _inspected(traced, args, kwargs)
+        yield from _with_restored_state(traced, args, kwargs)
 
 
-def _inspected(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Inspected]:
-    others = GlobalRandom()
+def _with_restored_state(
+    traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[InspectedCall]:
+    random_states = GlobalRandom()
     concrete = traced.get_concrete_function(*args, **kwargs)
     inputs = traced._signature.bind(args, kwargs).inputs
     variables = [*concrete.variables, *(x for x in inputs if isinstance(x, AbstractVariable))]
-    state = State(concrete.graph, variables, others)
+    state = State(concrete.graph, variables, random_states)
     eagerly = functions_run_eagerly()
     try:
-        yield Inspected(traced, concrete, inputs, state, args, kwargs)
+        yield InspectedCall(traced, concrete, inputs, state, args, kwargs)
     finally:
         state.restore()
         run_functions_eagerly(eagerly)

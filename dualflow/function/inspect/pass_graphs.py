@@ -33,7 +33,7 @@ def graphs_of_passes(compiled: CompiledGraph) -> tuple[PassGraph, ...]:
             graphs.append(PassGraph(name, reasons[name], graph))
 
     optimise(compiled.graph, compiled.options, observe, passes)
-    observe_last = PassGraph("plan", "the graph that runs", compiled.optimised)
-    if str(observe_last.graph) != str(graphs[-1].graph):
-        graphs.append(observe_last)
+    last = PassGraph("plan", "the graph that runs", compiled.optimised)
+    if str(last.graph) != str(graphs[-1].graph):
+        graphs.append(last)
     return tuple(graphs)

@@ -19,7 +19,7 @@ from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
 from dualflow.function.calls.lazy_backends import listed_kernels
-from dualflow.function.inspect.inspected import Inspected
+from dualflow.function.inspect.inspected import InspectedCall
 from dualflow.graph.compiled import Footprint, StepTime
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Origin, Value
@@ -129,8 +129,8 @@ class Timelines:
     graph_memory: tuple[int, ...]
 
 
-def timelines(call: Inspected, compiled: CompiledGraph, eager_seconds: float) -> Timelines:
-    """The timelines of a call; an eager one takes ``eager_seconds`` if it is not recorded."""
+def timelines(call: InspectedCall, compiled: CompiledGraph, eager_seconds: float) -> Timelines:
+    """The timelines of a call. Unrecorded eager runs count as ``eager_seconds``."""
     planned = sized_by_data(compiled.graph) is None and not holds_strings(compiled.graph)
     return Timelines(
         eager_steps(call, eager_seconds),
@@ -146,7 +146,7 @@ def _footprint(compiled: CompiledGraph) -> Footprint:
     return compiled.backend.footprint(compiled.optimised, in_order=in_order)
 
 
-def eager_steps(call: Inspected, unrecorded: float) -> tuple[TimelineStep, ...]:
+def eager_steps(call: InspectedCall, unrecorded: float) -> tuple[TimelineStep, ...]:
     """The ops of the fastest of several eager calls.
 
     Recording makes the gaps between ops longer. So they are shortened, all in proportion, to what a call of
@@ -154,7 +154,7 @@ def eager_steps(call: Inspected, unrecorded: float) -> tuple[TimelineStep, ...]:
     """
 
     def run() -> _Run:
-        engine, prepared = _TimingEngine(), call.call(eagerly=True)
+        engine, prepared = _TimingEngine(), call.timed_call(eagerly=True)
         prepared.prepare()
         with dispatch.using(engine):
             start = time.perf_counter()
@@ -175,9 +175,9 @@ def eager_steps(call: Inspected, unrecorded: float) -> tuple[TimelineStep, ...]:
     )
 
 
-def eager_memory(call: Inspected) -> tuple[int, ...]:
+def eager_memory(call: InspectedCall) -> tuple[int, ...]:
     """The bytes that an eager call has allocated after each of its ops, by tracemalloc."""
-    engine, prepared = _TimingEngine(), call.call(eagerly=True)
+    engine, prepared = _TimingEngine(), call.timed_call(eagerly=True)
     prepared.prepare()
     running = tracemalloc.is_tracing()
     if not running:
@@ -192,7 +192,7 @@ def eager_memory(call: Inspected) -> tuple[int, ...]:
     return tuple([max(0, op.live - before) for op in engine.ops])
 
 
-def graph_steps(call: Inspected, compiled: CompiledGraph) -> tuple[TimelineStep, ...]:
+def graph_steps(call: InspectedCall, compiled: CompiledGraph) -> tuple[TimelineStep, ...]:
     """The steps of the fastest of several calls of a compiled graph."""
     timer = compiled.backend.step_timer(compiled.executable)
     kernels = listed_kernels(compiled.without_symbolic_sizes)

@@ -24,7 +24,7 @@ from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
 from dualflow.function.inspect.agreement import Difference, agree, compared, distance, first_mismatch
-from dualflow.function.inspect.inspected import Inspected, inspected
+from dualflow.function.inspect.inspected import InspectedCall, inspect_call
 from dualflow.function.inspect.measure import CountingEngine
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
 from dualflow.graph.extract import ancestors, extract
@@ -72,8 +72,8 @@ def verify(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:
     >>> report.agrees, report.culprit.op, report.culprit.stage
     (False, 'multiply', 'trace')
     """
-    with inspected("verify", f, args, kwargs) as call, progress(f"verify {call.concrete.name}"):
-        return _Verifying(call).report()
+    with inspect_call("verify", f, args, kwargs) as call, progress(f"verify {call.concrete.name}"):
+        return _VerificationRun(call).report()
 
 
 class _ExecutedOp(NamedTuple):
@@ -105,10 +105,10 @@ class _OutputRecorder(CountingEngine):
         return result
 
 
-class _Verifying:
+class _VerificationRun:
     """One verification: the call, and the state that is reset before each run."""
 
-    def __init__(self, call: Inspected) -> None:
+    def __init__(self, call: InspectedCall) -> None:
         self._call, self._state, self._inputs = call, call.state, call.inputs
         self._trace = call.concrete.with_static_shapes(call.inputs)
         self._steps: list[_ExecutedOp] = []

@@ -47,7 +47,7 @@ class GuardedFloat(GuardedNumber):
 
     @property
     def number(self) -> float:
-        """The float in the traced call, which serves only calls of the sizes that it is computed from."""
+        """The float's value in the traced call; the trace then serves only calls of its sizes."""
         return float(self._function(*[float(x) for x in self._operands]))
 
     def recorded(self, dtype: DType | None) -> Any:

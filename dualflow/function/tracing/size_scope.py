@@ -22,7 +22,7 @@ from dualflow.graph.origin import caller
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.ops.size_formulas import SIZE_FORMULA, SizeFormula
-from dualflow.sizes.abstract_size import AbstractSizeScope, sizes_in_use
+from dualflow.sizes.abstract_size import AbstractSizeScope, symbolic_sizes_enabled
 from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, bounds, evaluate_size, size_variables
 
 _INT32_END: Final = 1 << 31
@@ -183,8 +183,8 @@ def guarded_sizes(tracer: Tracer, scope: SizeScope | None) -> Iterator[None]:
         yield
         return
     tracer.size_scope = scope
-    if not sizes_in_use:
-        sizes_in_use.append(tracer.name)
+    if not symbolic_sizes_enabled:
+        symbolic_sizes_enabled.append(tracer.name)
     try:
         yield
     finally:

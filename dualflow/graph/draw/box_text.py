@@ -90,7 +90,7 @@ def _is_boolean(index: Value) -> bool:
 
 
 def counted(names: Iterable[str]) -> str:
-    """How often each name occurs, the most frequent first.
+    """Each name with the number of its occurrences, the most frequent first.
 
     >>> counted(["add", "exp", "add"])
     '2 add, exp'

@@ -230,6 +230,7 @@ class _Drawing:
         index = len(self._boxes)
         sources = [self._sources[v] for v in inputs if v in self._sources]
         groups = {i for i, _ in sources if self._boxes[i].kind == "group"}
+        # the key of a wire: its source, and its number unless the source is a group
         distinct = dict.fromkeys(s if s[0] in groups else (*s, n) for n, s in enumerate(sources))
         self._boxes.append(replace(box, inputs=len(distinct)))
         self._wires += [Wire(source[0], source[1], index, n) for n, source in enumerate(distinct)]

@@ -32,7 +32,7 @@ _FONT: Final = "DejaVu Sans Mono"
 
 
 class Style(NamedTuple):
-    """The style of a kind of box: its colour, and its outline, which differs in black and white as well."""
+    """The style of a kind of box: its colour, and its outline, which is distinguishable without colour."""
 
     fill: str
     width: float = 0.8

@@ -63,7 +63,7 @@ def rows_of(count: int, wires: Sequence[tuple[int, int]]) -> list[int]:
     [0, 1, 2, 1]
     """
     down = [(source, target, 1) for source, target in wires]
-    return nearest(count, down, [(*wire, 1) for wire in down])[0]
+    return optimal_positions(count, down, [(*wire, 1) for wire in down])[0]
 
 
 def order(rows: Rows, links: Sequence[Link]) -> Rows:
@@ -74,14 +74,16 @@ def order(rows: Rows, links: Sequence[Link]) -> Rows:
     for sweep in range(_SWEEPS):
         if not fewest:
             break
-        at = {item: float(i) for row in rows for i, item in enumerate(row)}
+        index = {item: float(i) for row in rows for i, item in enumerate(row)}
         down = sweep % 2 == 0
+        neighbours = above if down else below
         for row in rows if down else reversed(rows):
             means = {
-                p: _mean([at[q] + share for q, share in (above if down else below)[p]], at[p]) for p in row
+                item: _mean([index[other] + port for other, port in neighbours[item]], index[item])
+                for item in row
             }
             row.sort(key=means.__getitem__)
-            at.update({item: float(i) for i, item in enumerate(row)})
+            index.update({item: float(i) for i, item in enumerate(row)})
         count = crossings(rows, links)
         if count < fewest:
             best, fewest = [list(row) for row in rows], count
@@ -90,12 +92,12 @@ def order(rows: Rows, links: Sequence[Link]) -> Rows:
 
 def crossings(rows: Rows, links: Iterable[Link]) -> int:
     """The number of pairs of links that cross."""
-    at = {item: i for row in rows for i, item in enumerate(row)}
-    between: dict[int, list[tuple[tuple[int, int], tuple[int, int]]]] = defaultdict(list)
-    for k in links:
-        between[k.above.row].append(((at[k.above], k.out), (at[k.below], k.into)))
+    index = {item: i for row in rows for i, item in enumerate(row)}
+    ends_by_row: dict[int, list[tuple[tuple[int, int], tuple[int, int]]]] = defaultdict(list)
+    for link in links:
+        ends_by_row[link.above.row].append(((index[link.above], link.out), (index[link.below], link.into)))
     count = 0
-    for ends in between.values():
+    for ends in ends_by_row.values():
         earlier_ends: list[tuple[int, int]] = []
         for _, end in sorted(ends):
             count += len(earlier_ends) - bisect(earlier_ends, end)
@@ -115,44 +117,44 @@ def set_x_positions(rows: Rows, links: Sequence[Link]) -> None:
     for band in _bands(rows):
         items = [*fixed, *(item for row in band for item in row)]
         number = {item: i for i, item in enumerate(items)}
-        apart = [(number[a], number[b], a.width + GAP) for row in band for a, b in pairwise(row)]
+        min_distances = [(number[a], number[b], a.width + GAP) for row in band for a, b in pairwise(row)]
         for a, b in pairwise(fixed):
-            apart += [(number[a], number[b], b.x - a.x), (number[b], number[a], a.x - b.x)]
-        together = [
-            (number[k.above], number[k.below], k.out - k.into, _STRAIGHT[k.above.wire + k.below.wire])
+            min_distances += [(number[a], number[b], b.x - a.x), (number[b], number[a], a.x - b.x)]
+        objective = [
+            (number[x.above], number[x.below], x.out - x.into, _STRAIGHT[x.above.wire + x.below.wire])
             for row in band
             if row
-            for k in entering[row[0].row]
-            if k.above in number
+            for x in entering[row[0].row]
+            if x.above in number
         ]
-        least, most = nearest(len(items), apart, together)
-        middle = [(a + b) // 2 for a, b in zip(least, most, strict=True)]
+        smallest, largest = optimal_positions(len(items), min_distances, objective)
+        middle = [(a + b) // 2 for a, b in zip(smallest, largest, strict=True)]
         shift = fixed[0].x - middle[0] if fixed else 0
         for item, x in zip(items, middle, strict=True):
             item.x = x + shift
         fixed = band[-1]
 
 
-def nearest(
+def optimal_positions(
     count: int,
-    apart: Iterable[tuple[int, int, int]],
-    together: Iterable[tuple[int, int, int, int]],
+    min_distances: Iterable[tuple[int, int, int]],
+    objective: Iterable[tuple[int, int, int, int]],
 ) -> tuple[list[int], list[int]]:
-    """Positions of ``count`` items that minimise the sum of ``together``: the smallest and the largest ones.
+    """Positions of ``count`` items that minimise the sum of ``objective``: the smallest and the largest ones.
 
-    Each ``(a, b, distance)`` of ``apart`` requires ``at[b] - at[a] >= distance``; each ``(a, b, distance,
-    weight)`` of ``together`` adds ``weight * abs(at[b] - at[a] - distance)`` to the sum. If several positions
-    are optimal, the smallest that begin with 0 and the largest that end with 0 are returned; their mean,
-    rounded down, is optimal, too.
+    Each ``(a, b, distance)`` of ``min_distances`` requires ``x[b] - x[a] >= distance``; each ``(a, b,
+    distance, weight)`` of ``objective`` adds ``weight * abs(x[b] - x[a] - distance)`` to the sum. If several
+    positions are optimal, the smallest that begin with 0 and the largest that end with 0 are returned; their
+    mean, rounded down, is optimal, too.
 
-    >>> nearest(3, [(0, 1, 4)], [(0, 2, 0, 1), (1, 2, 0, 1)])
+    >>> optimal_positions(3, [(0, 1, 4)], [(0, 2, 0, 1), (1, 2, 0, 1)])
     ([0, 4, 0], [-4, 0, 0])
     """
     network = nx.MultiDiGraph()
     network.add_nodes_from(range(count))
-    for a, b, distance in apart:
+    for a, b, distance in min_distances:
         network.add_edge(a, b, weight=-distance)
-    for a, b, distance, weight in together:
+    for a, b, distance, weight in objective:
         network.add_edge(a, b, weight=-distance, capacity=weight)
         network.add_edge(b, a, weight=distance, capacity=weight)
     if not count:
@@ -196,12 +198,12 @@ def _bands(rows: Rows) -> Iterator[Rows]:
 
 
 def _neighbours(links: Iterable[Link]) -> tuple[dict[RowItem, list[tuple[RowItem, float]]], ...]:
-    """The neighbours of each item in the rows above and below, with the positions of their ports."""
+    """The neighbours of each item in the rows above and below, with their ports as fractions of the width."""
     above: dict[RowItem, list[tuple[RowItem, float]]] = defaultdict(list)
     below: dict[RowItem, list[tuple[RowItem, float]]] = defaultdict(list)
-    for k in links:
-        above[k.below].append((k.above, k.out / (k.above.width + 1)))
-        below[k.above].append((k.below, k.into / (k.below.width + 1)))
+    for link in links:
+        above[link.below].append((link.above, link.out / (link.above.width + 1)))
+        below[link.above].append((link.below, link.into / (link.below.width + 1)))
     return above, below
 
 

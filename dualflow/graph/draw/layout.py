@@ -100,6 +100,19 @@ def text_width(text: str, size: float) -> float:
 
 
 class _Layout:
+    r"""Computes one picture; positions are in points, from its top left corner.
+
+    A row of items, boxes and passing wires, is as high as its highest item; wires bend in the gaps between
+    rows::
+
+        tops[0]   +-------+  +------+
+                  |  box  |  +------+      each box begins at the top of its row
+                  +-------+     |          heights[0]: a wire runs straight to the end of the row
+                      |         |
+                       \        |          _GAP_Y: a curve
+        tops[1]     +------+    |
+    """
+
     def __init__(self, diagram: Diagram) -> None:
         rows = rows_of(len(diagram.boxes), [(wire.source, wire.target) for wire in diagram.wires])
         self._diagram, rows = _cut(diagram, rows)
@@ -141,17 +154,17 @@ class _Layout:
             targets[wire.source, wire.port].append((wire.target, wire.input))
         links: list[Link] = []
         for (source, port), readers in targets.items():
-            here, out = self._boxes[source], _port(boxes[source], port, self._boxes[source].width)
-            path = {here.row: (here, out)}
-            for row in range(here.row + 1, max(self._boxes[t].row for t, _ in readers)):
-                step = RowItem(row, _WIRE, wire=True)
-                self._rows[row].append(step)
-                links.append(Link(here, step, out, _WIRE // 2, False))
-                here, out = path[row] = step, _WIRE // 2
+            item, out = self._boxes[source], _outgoing_x(boxes[source], port, self._boxes[source].width)
+            path = {item.row: (item, out)}
+            for row in range(item.row + 1, max(self._boxes[t].row for t, _ in readers)):
+                passing = RowItem(row, _WIRE, wire=True)
+                self._rows[row].append(passing)
+                links.append(Link(item, passing, out, _WIRE // 2, False))
+                item, out = path[row] = passing, _WIRE // 2
             for target, number in readers:
                 below = self._boxes[target]
                 above, start = path[below.row - 1]
-                links.append(Link(above, below, start, _entry(boxes[target], number, below.width), True))
+                links.append(Link(above, below, start, _incoming_x(boxes[target], number, below.width), True))
         return links
 
     def _placed(self, index: int, tops: Sequence[float]) -> PlacedBox:
@@ -161,9 +174,9 @@ class _Layout:
         panels = []
         x, top = p.x + PAD, y + _header(box)
         for title, picture in self._inside[index]:
-            width, head = _panel_width(title, picture), _panel_head(title)
-            high = head + picture.height + PAD
-            panels.append(Panel(title, x, top, width, high, x + PAD, top + head, picture))
+            width, title_height = _panel_width(title, picture), _panel_title_height(title)
+            panel_height = title_height + picture.height + PAD
+            panels.append(Panel(title, x, top, width, panel_height, x + PAD, top + title_height, picture))
             x += width + PAD
         return PlacedBox(box, p.x, y, p.width, height, tuple(panels))
 
@@ -201,7 +214,7 @@ def _size(box: Box, inside: Sequence[tuple[str, Picture]]) -> tuple[int, float]:
     width = max([*lines, panels, _WIRE * (box.inputs + 1)]) + 2 * PAD
     height = _header(box)
     if inside:
-        height += max(_panel_head(title) + picture.height for title, picture in inside) + 2 * PAD
+        height += max(_panel_title_height(title) + picture.height for title, picture in inside) + 2 * PAD
     return ceil(max(width, labels)), height + _label_height(box)
 
 
@@ -214,7 +227,7 @@ def _panel_width(title: str, picture: Picture) -> float:
     return max(picture.width, text_width(title, SMALL)) + 2 * PAD
 
 
-def _panel_head(title: str) -> float:
+def _panel_title_height(title: str) -> float:
     return SMALL * LINE + PAD / 2 if title else PAD
 
 
@@ -226,13 +239,13 @@ def _label_height(box: Box) -> float:
     return SMALL * LINE + 2.0 if any(box.labels) else 0.0
 
 
-def _port(box: Box, port: int, width: int) -> int:
+def _outgoing_x(box: Box, port: int, width: int) -> int:
     """The x at which a wire leaves the box: the middle of its label's part of the box."""
     widths = [_label_width(label) for label in box.labels]
     return round(width * (sum(widths[:port]) + widths[port] / 2) / sum(widths))
 
 
-def _entry(box: Box, number: int, width: int) -> int:
+def _incoming_x(box: Box, number: int, width: int) -> int:
     """The x at which a wire meets the box of its consumer."""
     return round(width * (number + 1) / (box.inputs + 1))
 
@@ -240,7 +253,7 @@ def _entry(box: Box, number: int, width: int) -> int:
 def _labels(placed: PlacedBox) -> list[Label]:
     y = placed.y + placed.height + _label_height(placed.box) / 2 + 1.0
     return [
-        Label(text, placed.x + _port(placed.box, i, ceil(placed.width)), y)
+        Label(text, placed.x + _outgoing_x(placed.box, i, ceil(placed.width)), y)
         for i, text in enumerate(placed.box.labels)
         if text
     ]

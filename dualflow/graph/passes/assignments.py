@@ -33,7 +33,7 @@ ASSIGNMENT: Final = in_text(
 
 
 class AssigningSpec:
-    """The base of attributes with the variables that a node assigns while it runs: frozen dataclasses.
+    """The base class of node attributes that list variables: those that the node assigns while it runs.
 
     A node that fails attaches its assignments to the error
     (:func:`dualflow.graph.effect_log.note_assigned`).

@@ -301,7 +301,7 @@ def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> se
 
 
 class _Recipe(NamedTuple):
-    """How a value is recomputed: from one large array, with a cost per element."""
+    """The recomputation of a value: the large array that it reads, and the cost per element."""
 
     source: Value
     cost: float
@@ -310,7 +310,7 @@ class _Recipe(NamedTuple):
 def _recipes(
     graph: Graph, group_of: dict[Node, Group], candidates: set[Value], costs: CostModel
 ) -> dict[Value, _Recipe]:
-    """How each candidate can be recomputed: from one array that is no candidate, at low cost."""
+    """The recomputation of each candidate that is cheap, and reads one array that is no candidate."""
     recipes: dict[Value, _Recipe] = {}
     for node in graph.nodes:
         if node not in group_of or node.output not in candidates:

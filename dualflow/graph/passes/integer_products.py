@@ -22,7 +22,7 @@ def sum_integer_products(graph: Graph) -> Graph:
 
 
 def _as_sum(node: Node, make: Make) -> Replacement:
-    """integer_product(x, w)[i, j] = sum over k, b of x[i, 4 k + b] * w[k, j, b]"""
+    """An integer product as a sum of products: that of ``x[i, 4 k + b] * w[k, j, b]`` over k and b."""
     if node.op is not INTEGER_PRODUCT:
         return None
     x, w = node.inputs

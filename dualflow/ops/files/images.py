@@ -32,7 +32,7 @@ _START_OF_JPEG: Final = b"\xff\xd8\xff"
 
 
 def pillow() -> ModuleType:
-    """Pillow's module of images.
+    """The module PIL.Image, imported at its first use.
 
     Raises:
         MissingNameError: it is not installed.
@@ -438,7 +438,7 @@ def _decode(
 
 
 def _lone(x: Any, name: str) -> Any:
-    """``x`` as a tensor of one string, without axes.
+    """``x`` as a scalar string tensor.
 
     Raises:
         InvalidArgumentError: a tensor with axes.

@@ -11,7 +11,7 @@ from dualflow.ops.static import ints, known_sizes, known_value
 
 
 def per_axis(value: Any, axes: int, what: str, first: bool = False) -> Sizes:
-    """One number for each spatial axis, from one for all, one each, or one for every axis of the tensor.
+    """An option as one int for each spatial axis; given as one int, or one for each spatial or tensor axis.
 
     With ``first`` the channels are the second of these.
     """
@@ -62,7 +62,7 @@ def _explicit(padding: Any, axes: int, first: bool) -> Padding:
 
 
 def _same(length: int | None, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The padding that makes one window for each ``stride`` elements, the odd one after the axis."""
+    """The SAME padding before and after an axis: for ceil(length / stride) windows; an odd one is after."""
     reach = (window - 1) * dilation + 1
     if length is None:
         if stride != 1:

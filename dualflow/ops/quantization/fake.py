@@ -9,7 +9,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.quantization.grids import broadcast_bound, clamped, floats, half_up, straight_through
+from dualflow.ops.quantization.grids import clamped, floats, half_up, range_bounds, straight_through
 from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 
@@ -180,7 +180,7 @@ def fake_quant_with_min_max_vars(
     array([0., 0., 3.], dtype=float32)
     """
     x = floats(inputs)
-    bounds = (broadcast_bound(x, min, None, "min"), broadcast_bound(x, max, None, "max"))
+    bounds = range_bounds(x, min, max, None, ("min", "max"))
     return _fake_quantized(x, *bounds, num_bits, narrow_range)
 
 
@@ -217,7 +217,7 @@ def fake_quant_with_min_max_vars_gradient(
     [[0.0, 2.0, 0.0], 1.0, 4.0]
     """
     x = floats(inputs)
-    bounds = (broadcast_bound(x, min, None, "min"), broadcast_bound(x, max, None, "max"))
+    bounds = range_bounds(x, min, max, None, ("min", "max"))
     x_cotangent, low_cotangent, high_cotangent = _cotangents(
         floats(gradients), x, *bounds, num_bits, narrow_range
     )
@@ -254,7 +254,7 @@ def fake_quant_with_min_max_vars_per_channel(
     array([[3., 6.]], dtype=float32)
     """
     x = floats(inputs)
-    bounds = (broadcast_bound(x, min, -1, "min"), broadcast_bound(x, max, -1, "max"))
+    bounds = range_bounds(x, min, max, -1, ("min", "max"))
     return _fake_quantized(x, *bounds, num_bits, narrow_range)
 
 
@@ -292,7 +292,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     [[[0.0, 2.0]], [1.0, 0.0], [0.0, 0.0]]
     """
     x = floats(inputs)
-    bounds = (broadcast_bound(x, min, -1, "min"), broadcast_bound(x, max, -1, "max"))
+    bounds = range_bounds(x, min, max, -1, ("min", "max"))
     x_cotangent, low_cotangent, high_cotangent = _cotangents(
         floats(gradients), x, *bounds, num_bits, narrow_range
     )

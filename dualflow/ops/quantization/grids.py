@@ -113,6 +113,15 @@ def broadcast_bound(x: Any, values: Any, axis: int | None, what: str) -> Any:
     return reshape(bounds, [-1 if a == axis else 1 for a in range(len(x.shape))])
 
 
+def range_bounds(x: Any, low: Any, high: Any, axis: int | None, names: tuple[str, str]) -> tuple[Any, Any]:
+    """Both bounds of a range by :func:`broadcast_bound`; ``names`` are the arguments that errors name.
+
+    Raises:
+        InvalidArgumentError: a bound has another shape.
+    """
+    return broadcast_bound(x, low, axis, names[0]), broadcast_bound(x, high, axis, names[1])
+
+
 def clamped(x: Any, low: Any, high: Any) -> Any:
     """``x`` clipped to two bounds, which get the gradients of elements outside; nan stays."""
     return where(less(x, low), low, where(greater(x, high), high, x))

@@ -18,13 +18,13 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
 from dualflow.ops.quantization.grids import (
     ROUNDINGS,
-    broadcast_bound,
     checked_choice,
     checked_dtype,
     clamped,
     floats,
     grid_around_zero,
     half_away,
+    range_bounds,
 )
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.selection import where
@@ -87,10 +87,7 @@ def quantize(
     rounding = ROUNDINGS[checked_choice(round_mode, "round_mode", ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"))]
     if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
         raise InvalidArgumentError(f"round_mode HALF_TO_EVEN is of mode SCALED, not of {mode}.")
-    low, high = (
-        broadcast_bound(x, min_range, axis, "min_range"),
-        broadcast_bound(x, max_range, axis, "max_range"),
-    )
+    low, high = range_bounds(x, min_range, max_range, axis, ("min_range", "max_range"))
     low = required(low, reduce_all(less_equal(low, high)), "min_range is not more than max_range.")
     min_width = maximum(maximum(magnitude(low), magnitude(high)), 1) * ensure_minimum_range
     low = minimum(low, 0)
@@ -145,10 +142,7 @@ def dequantize(
     kind = checked_dtype(quantized.dtype)
     x = cast(quantized, float32)
     checked_choice(mode, "mode", _MODES)
-    low, high = (
-        broadcast_bound(x, min_range, axis, "min_range"),
-        broadcast_bound(x, max_range, axis, "max_range"),
-    )
+    low, high = range_bounds(x, min_range, max_range, axis, ("min_range", "max_range"))
     lowest, highest = float(kind.min), float(kind.max)
     if mode == "SCALED":
         first = lowest + narrow_range

@@ -10,11 +10,11 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import greater_equal, less_equal, logical_and
 from dualflow.ops.quantization.grids import (
     ROUNDINGS,
-    broadcast_bound,
     checked_choice,
     clamped,
     floats,
     grid_around_zero,
+    range_bounds,
     straight_through,
 )
 from dualflow.ops.reduction import reduce_all, reduce_max, reduce_min
@@ -37,7 +37,10 @@ def _quantize_and_dequantize(
     narrow: bool,
     axis: int | None,
 ) -> Any:
-    """``x`` rounded to the grid, with the gradient of the rounding: callers replace it."""
+    """``x`` rounded to the grid.
+
+    Callers replace its gradient (zero almost everywhere) by a straight-through one.
+    """
     rounding = ROUNDINGS[checked_choice(round_mode, "round_mode", ("HALF_TO_EVEN", "HALF_UP"))]
     bits = static_int(num_bits, "num_bits")
     if not (2 if signed else 1) <= bits <= 63:
@@ -48,10 +51,7 @@ def _quantize_and_dequantize(
     else:
         first, last = 0.0, 2.0**bits - 1
     if range_given:
-        low, high = (
-            broadcast_bound(x, input_min, axis, "input_min"),
-            broadcast_bound(x, input_max, axis, "input_max"),
-        )
+        low, high = range_bounds(x, input_min, input_max, axis, ("input_min", "input_max"))
         low = required(low, reduce_all(less_equal(low, high)), "input_min is not more than input_max.")
     else:
         others, each = _other_axes(x, axis), axis is not None
@@ -159,9 +159,6 @@ def quantize_and_dequantize_v2(
         x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
     )
     axis = axis if range_given else None
-    low, high = (
-        broadcast_bound(x, input_min, axis, "input_min"),
-        broadcast_bound(x, input_max, axis, "input_max"),
-    )
+    low, high = range_bounds(x, input_min, input_max, axis, ("input_min", "input_max"))
     inside = logical_and(greater_equal(x, low), less_equal(x, high))
     return straight_through(rounded, where(inside, x, 0))

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _like() -> RaggedTensor:
-    """A ragged tensor without rows, whose class and dtype of row splits others take."""
+def _default_template() -> RaggedTensor:
+    """A ragged tensor without rows: it gives others their class, and the dtype of their row splits."""
     return RaggedTensor.from_row_splits(convert_to_tensor([0.0])[:0], [0], validate=False)
 
 
@@ -222,8 +222,8 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
         return stack_tensors(tensors, at)
     rank = len(tensors[0].shape) - 1
     if not rank:  # rows of vectors are no rows of rows yet
-        return stacked(tensors, at, _like())
-    return stacked([as_ragged(x, _like(), rank) for x in tensors], at, _like())
+        return stacked(tensors, at, _default_template())
+    return stacked([as_ragged(x, _default_template(), rank) for x in tensors], at, _default_template())
 
 
 @entry
@@ -246,19 +246,19 @@ def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) ->
     <tf.RaggedTensor [[1, 3], []]>
     """
     x = data if isinstance(data, RaggedRows) else convert_to_tensor(data)
-    chosen = mask if isinstance(mask, RaggedRows) else convert_to_tensor(mask)
-    if not chosen.dtype.is_bool:
-        raise DTypeError(f"a mask is of bools, not {chosen.dtype.name}; write a comparison such as x > 0.")
-    rank = len(chosen.shape)
+    bools = mask if isinstance(mask, RaggedRows) else convert_to_tensor(mask)
+    if not bools.dtype.is_bool:
+        raise DTypeError(f"a mask is of bools, not {bools.dtype.name}; write a comparison such as x > 0.")
+    rank = len(bools.shape)
     if not rank or rank > len(x.shape):
         raise InvalidArgumentError(
-            f"a mask of shape {chosen.shape} does not fit the first axes of shape {x.shape}; their sizes "
+            f"a mask of shape {bools.shape} does not fit the first axes of shape {x.shape}; their sizes "
             "must be equal."
         )
     if rank == 1:
-        return masked_rows(x, chosen)
-    like = next((t for t in (x, chosen) if isinstance(t, RaggedRows)), _like())
-    return masked_values(as_ragged(x, like, rank - 1), as_ragged(chosen, like, rank - 1))
+        return masked_rows(x, bools)
+    template = next((t for t in (x, bools) if isinstance(t, RaggedRows)), _default_template())
+    return masked_values(as_ragged(x, template, rank - 1), as_ragged(bools, template, rank - 1))
 
 
 @entry
@@ -318,7 +318,7 @@ def segment_ids_to_row_splits(
     out_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Where the rows of values with these segment ids begin and end.
+    """The row splits of values with these segment ids.
 
     Args:
         segment_ids: the row of each value: integers from 0 in ascending order.

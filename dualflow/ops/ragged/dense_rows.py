@@ -11,7 +11,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.comparison import less, logical_and
+from dualflow.ops.comparison import less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
@@ -117,7 +117,7 @@ def lengths_without_padding(x: Any, padding: Any) -> Any:
 def mask_of_lengths(lengths: Any, width: Any) -> Any:
     """Bools of shape ``[rows, width]`` that hold in the first ``lengths[i]`` columns of row i."""
     columns = expand_dims(count_up(cast(width, lengths.dtype)), 0)
-    return logical_and(less(columns, expand_dims(lengths, 1)), True)
+    return less(columns, expand_dims(lengths, 1))
 
 
 def nested_list(values: Any, splits: tuple[Any, ...]) -> Any:

@@ -14,7 +14,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.ragged.dense_rows import coordinates
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.row_partitions import are_same_rows, size_along
+from dualflow.ops.ragged.row_partitions import have_same_rows, size_along
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import gather_nd
@@ -44,7 +44,7 @@ def _checked(x: RaggedRows, rows: RaggedRows) -> Any:
     values = x.flat_values
     for splits, other in zip(x.nested_row_splits, rows.nested_row_splits, strict=True):
         if splits is not other:
-            values = required(values, are_same_rows(splits, other, DIFFERENT_ROWS), DIFFERENT_ROWS)
+            values = required(values, have_same_rows(splits, other, DIFFERENT_ROWS), DIFFERENT_ROWS)
     return values
 
 

@@ -35,8 +35,8 @@ class RaggedRows(AbstractComposite):
     _row_splits: Any
     _uniform_row_length: int | None
 
-    def like(self, values: object, row_splits: object, uniform_row_length: int | None = None) -> Self:
-        """A ragged tensor of other parts, which fit."""
+    def with_parts(self, values: object, row_splits: object, uniform_row_length: int | None = None) -> Self:
+        """A ragged tensor of these parts, with the class of this one; they are not checked."""
         return from_parts(values, row_splits, uniform_row_length)
 
     # Parts
@@ -48,7 +48,7 @@ class RaggedRows(AbstractComposite):
 
     @property
     def row_splits(self) -> Tensor:
-        """Where each row begins in ``values``, and at the end the number of values."""
+        """The index in ``values`` at which each row begins, and at the end the number of values."""
         splits: Tensor = self._row_splits
         return splits
 
@@ -110,7 +110,7 @@ class RaggedRows(AbstractComposite):
                 f"{self._values.shape[0]} values of rows can't be replaced by values of shape "
                 f"{values.shape}; give as many."
             )
-        return self.like(values, self._row_splits, self._uniform_row_length)
+        return self.with_parts(values, self._row_splits, self._uniform_row_length)
 
     def with_flat_values(self, new_values: TensorLike) -> Self:
         """The ragged tensor with other innermost values in the same rows.
@@ -138,7 +138,7 @@ class RaggedRows(AbstractComposite):
         values = self._values
         if isinstance(values, RaggedRows):
             values = values.with_row_splits_dtype(target)
-        return self.like(values, cast(self._row_splits, target), self._uniform_row_length)
+        return self.with_parts(values, cast(self._row_splits, target), self._uniform_row_length)
 
     # Partitions
 
@@ -151,12 +151,12 @@ class RaggedRows(AbstractComposite):
         return self._in_dtype(number_of_rows(self._row_splits), out_type)
 
     def row_starts(self) -> Tensor:
-        """Where each row begins in ``values``."""
+        """The index in ``values`` at which each row begins."""
         starts: Tensor = self._row_splits[:-1]
         return starts
 
     def row_limits(self) -> Tensor:
-        """Where each row ends in ``values``."""
+        """The index in ``values`` after the last value of each row."""
         limits: Tensor = self._row_splits[1:]
         return limits
 

@@ -242,13 +242,13 @@ def _merged(x: Any, first: int, last: int) -> Any:
     if first == 0:
         return _merged(x.values, 0, last - 1)
     if first > 1:
-        return x.like(_merged(x.values, first - 1, last - 1), x.row_splits, x._uniform_row_length)
-    values = x.values
+        return x.with_parts(_merged(x.values, first - 1, last - 1), x.row_splits, x._uniform_row_length)
+    values = x.values  # first == 1: merge the outer partition with the next one
     if isinstance(values, RaggedRows):
-        outer = x.like(values.values, gather(values.row_splits, x.row_splits))
+        outer = x.with_parts(values.values, gather(values.row_splits, x.row_splits))
     else:
         size = size_along(values, 1, x.row_splits.dtype)
-        outer = x.like(_merged(values, 0, 1), x.row_splits * size)
+        outer = x.with_parts(_merged(values, 0, 1), x.row_splits * size)
     return _merged(outer, 1, last - 1)
 
 

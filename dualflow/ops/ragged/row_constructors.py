@@ -303,8 +303,8 @@ class RowConstructors(RaggedRows):
                 f"{ragged_rank}."
             )
         if lengths is None and padding is None:
-            like = from_parts(x, convert_to_tensor([0], dtype))
-            return as_ragged(x, like, ragged_rank)
+            template = from_parts(x, convert_to_tensor([0], dtype))
+            return as_ragged(x, template, ragged_rank)
         if ragged_rank != 1 or (lengths is not None and padding is not None):
             raise InvalidArgumentError(
                 "Rows are cut by lengths or by padding, along the second axis: give one of them, and leave "

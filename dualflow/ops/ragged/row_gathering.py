@@ -19,8 +19,8 @@ from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_partitions import (
     number_of_rows,
     places_in_rows,
+    require_same_rows,
     row_ids,
-    same_rows,
     size_along,
     splits_of_lengths,
     splits_of_ranges,
@@ -41,9 +41,9 @@ def rows_of(x: Any) -> Any:
 
 
 def range_positions(starts: Any, splits: Any, deltas: Any) -> Any:
-    """The numbers of ranges that start at ``starts``, in steps of ``deltas``, one range after the other.
+    """The concatenated integers of ranges that start at ``starts``, in steps of ``deltas``.
 
-    ``splits`` partitions the numbers into the ranges; ``deltas`` is a scalar or one for each range.
+    ``splits`` partitions the integers into the ranges; ``deltas`` is a scalar or one for each range.
     """
     ids = row_ids(splits)
     steps = gather(deltas, ids) if len(deltas.shape) else deltas
@@ -54,22 +54,22 @@ def take_rows(x: Any, indices: Any) -> Any:
     """Rows of a tensor or a ragged tensor by a vector of integers."""
     if not isinstance(x, RaggedRows):
         return gather(x, indices)
-    at = _checked_rows(x, indices)
-    return values_in_ranges(x, gather(x.row_starts(), at), gather(x.row_limits(), at))
+    rows = _checked_rows(x, indices)
+    return values_in_ranges(x, gather(x.row_starts(), rows), gather(x.row_limits(), rows))
 
 
 def values_in_ranges(x: RaggedRows, starts: Any, limits: Any, step: int = 1) -> Any:
     """A ragged tensor of the values of ``x`` from each of ``starts`` to ``limits``."""
     delta = convert_to_tensor(step, starts.dtype)
     splits = splits_of_ranges(starts, limits, delta)
-    return x.like(take_rows(x.values, range_positions(starts, splits, delta)), splits)
+    return x.with_parts(take_rows(x.values, range_positions(starts, splits, delta)), splits)
 
 
 def _checked_rows(x: RaggedRows, indices: Any) -> Any:
     """Indices of rows in the dtype of the row splits, checked to be in range."""
-    at = cast(indices, x.row_splits.dtype)
-    in_range = logical_and(at >= 0, less(at, number_of_rows(x.row_splits)))
-    return required(at, reduce_all(in_range), f"row indices are in range of the rows of shape {x.shape}.")
+    rows = cast(indices, x.row_splits.dtype)
+    in_range = logical_and(rows >= 0, less(rows, number_of_rows(x.row_splits)))
+    return required(rows, reduce_all(in_range), f"row indices are in range of the rows of shape {x.shape}.")
 
 
 def gather_rows(params: Any, indices: Any) -> Any:
@@ -86,16 +86,16 @@ def gather_rows(params: Any, indices: Any) -> Any:
         return row(params, indices)
     rows = take_rows(params, reshape(indices, [-1]))
     for axis in range(rank - 1, 0, -1):
-        rows = in_rows_of(rows, size_along(indices, axis), params)
+        rows = rows_of_length(rows, size_along(indices, axis), params)
     return rows
 
 
-def in_rows_of(values: Any, size: Any, like: RaggedRows) -> Any:
-    """``values`` in rows of one length."""
-    dtype = like.row_splits.dtype
+def rows_of_length(values: Any, size: Any, template: RaggedRows) -> Any:
+    """``values`` in rows of ``size`` values, with the class and the dtype of row splits of ``template``."""
+    dtype = template.row_splits.dtype
     size = cast(size, dtype)
     count = cast(rows_of(values), dtype) // maximum(size, 1)
-    return like.like(values, count_up(count + 1) * size)
+    return template.with_parts(values, count_up(count + 1) * size)
 
 
 def row(x: RaggedRows, index: Any) -> Any:
@@ -118,7 +118,7 @@ def slice_rows(x: Any, start: Any, limit: Any) -> Any:
         return x[start:limit]
     splits = x.row_splits[start : limit + 1]
     first, last = splits[0], splits[-1]
-    return x.like(slice_rows(x.values, first, last), splits - first, x._uniform_row_length)
+    return x.with_parts(slice_rows(x.values, first, last), splits - first, x._uniform_row_length)
 
 
 # Indexing
@@ -223,10 +223,10 @@ def expand_rows(x: Any, axis: int) -> Any:
         splits = x.row_splits
         count = number_of_rows(splits)
         outer = splits_of_lengths(reshape(count, [1]))
-        return x.like(x, outer, None if splits.shape[0] is None else splits.shape[0] - 1)
+        return x.with_parts(x, outer, None if splits.shape[0] is None else splits.shape[0] - 1)
     if axis == 1:
-        return x.like(x, count_up(number_of_rows(x.row_splits) + 1), 1)
-    return x.like(expand_rows(x.values, axis - 1), x.row_splits, x._uniform_row_length)
+        return x.with_parts(x, count_up(number_of_rows(x.row_splits) + 1), 1)
+    return x.with_parts(expand_rows(x.values, axis - 1), x.row_splits, x._uniform_row_length)
 
 
 # Masks
@@ -241,11 +241,11 @@ def masked_rows(x: Any, mask: Any) -> Any:
 
 def masked_values(x: RaggedRows, mask: RaggedRows) -> Any:
     """The values in each row of ``x`` where the ragged ``mask`` of the same rows holds."""
-    splits = same_rows(x.row_splits, mask.row_splits, "data and mask have the same row lengths.")
+    splits = require_same_rows(x.row_splits, mask.row_splits, "data and mask have the same row lengths.")
     if isinstance(mask.values, RaggedRows):
-        return x.like(masked_values(x.values, mask.values), splits)
+        return x.with_parts(masked_values(x.values, mask.values), splits)
     kept = unsorted_segment_sum(cast(mask.values, int32), row_ids(splits), number_of_rows(splits))
-    return x.like(masked_rows(x.values, mask.values), splits_of_lengths(cast(kept, splits.dtype)))
+    return x.with_parts(masked_rows(x.values, mask.values), splits_of_lengths(cast(kept, splits.dtype)))
 
 
 def as_index_list(indices: Any) -> Any:

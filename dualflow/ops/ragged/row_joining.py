@@ -17,7 +17,12 @@ from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.flat_values import DIFFERENT_ROWS
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_gathering import expand_rows, rows_of, take_rows
-from dualflow.ops.ragged.row_partitions import number_of_rows, same_rows, size_along, splits_of_lengths
+from dualflow.ops.ragged.row_partitions import (
+    number_of_rows,
+    require_same_rows,
+    size_along,
+    splits_of_lengths,
+)
 from dualflow.ops.repetition import tile as tile_tensor
 
 
@@ -34,8 +39,8 @@ def concat(tensors: Sequence[Any], axis: int) -> Any:
         return _side_by_side(ragged)
     splits = ragged[0].row_splits
     for x in ragged[1:]:
-        splits = same_rows(splits, x.row_splits, DIFFERENT_ROWS)
-    return ragged[0].like(concat([x.values for x in ragged], axis - 1), splits)
+        splits = require_same_rows(splits, x.row_splits, DIFFERENT_ROWS)
+    return ragged[0].with_parts(concat([x.values for x in ragged], axis - 1), splits)
 
 
 def _with_equal_ranks(tensors: Sequence[Any]) -> list[Any]:
@@ -44,28 +49,30 @@ def _with_equal_ranks(tensors: Sequence[Any]) -> list[Any]:
     Raises:
         InvalidArgumentError: they have different ranks.
     """
-    like = max((x for x in tensors if isinstance(x, RaggedRows)), key=lambda x: x.ragged_rank)
-    parts = [x if isinstance(x, RaggedRows) else convert_to_tensor(x, dtype_hint=like.dtype) for x in tensors]
+    template = max((x for x in tensors if isinstance(x, RaggedRows)), key=lambda x: x.ragged_rank)
+    parts = [
+        x if isinstance(x, RaggedRows) else convert_to_tensor(x, dtype_hint=template.dtype) for x in tensors
+    ]
     if len({len(x.shape) for x in parts}) > 1:
         shapes = ", ".join(str(x.shape) for x in parts)
         raise InvalidArgumentError(
             f"tensors to join have one number of axes, not the shapes {shapes}; expand them."
         )
-    return [as_ragged(x, like, like.ragged_rank) for x in parts]
+    return [as_ragged(x, template, template.ragged_rank) for x in parts]
 
 
-def as_ragged(x: Any, like: RaggedRows, ragged_rank: int) -> Any:
+def as_ragged(x: Any, template: RaggedRows, ragged_rank: int) -> Any:
     """A tensor or a ragged tensor with ``ragged_rank`` ragged axes; all rows of a tensor have one length."""
     if not ragged_rank:
         return x
-    dtype = like.row_splits.dtype
+    dtype = template.row_splits.dtype
     if isinstance(x, RaggedRows):
-        inner = as_ragged(x.values, like, ragged_rank - 1)
-        return x.like(inner, cast(x.row_splits, dtype), x._uniform_row_length)
+        inner = as_ragged(x.values, template, ragged_rank - 1)
+        return x.with_parts(inner, cast(x.row_splits, dtype), x._uniform_row_length)
     rows, columns = size_along(x, 0, dtype), size_along(x, 1, dtype)
     flat = reshape(x, [rows * columns, *_inner_sizes(x)])
     splits = count_up(rows + 1) * columns
-    return like.like(as_ragged(flat, like, ragged_rank - 1), splits, x.shape[1])
+    return template.with_parts(as_ragged(flat, template, ragged_rank - 1), splits, x.shape[1])
 
 
 def _inner_sizes(x: Any) -> list[Any]:
@@ -81,18 +88,18 @@ def _one_after_the_other(tensors: Sequence[RaggedRows]) -> Any:
         total = total + x.row_splits[-1]
     lengths = {x._uniform_row_length for x in tensors}
     uniform = lengths.pop() if len(lengths) == 1 else None
-    return first.like(concat([x.values for x in tensors], 0), concat_tensors(pieces, 0), uniform)
+    return first.with_parts(concat([x.values for x in tensors], 0), concat_tensors(pieces, 0), uniform)
 
 
 def _side_by_side(tensors: Sequence[RaggedRows]) -> Any:
     """Row i is row i of the first, then row i of the second, and so on."""
     first, count = tensors[0], len(tensors)
     rows = _equal_numbers_of_rows(tensors)
-    together = _one_after_the_other(tensors)
+    one_after_the_other = _one_after_the_other(tensors)
     order = reshape(transpose(reshape(count_up(rows * count), [count, rows])), [-1])
-    interleaved = take_rows(together, order)
+    interleaved = take_rows(one_after_the_other, order)
     splits = interleaved.row_splits[::count]
-    return first.like(interleaved.values, splits)
+    return first.with_parts(interleaved.values, splits)
 
 
 def _equal_numbers_of_rows(tensors: Sequence[RaggedRows]) -> Any:
@@ -108,12 +115,12 @@ def _equal_numbers_of_rows(tensors: Sequence[RaggedRows]) -> Any:
     return rows
 
 
-def stack(tensors: Sequence[Any], axis: int, like: RaggedRows) -> Any:
-    """Tensors and ragged tensors of one rank joined along a new axis; the result is ragged as ``like``."""
+def stack(tensors: Sequence[Any], axis: int, template: RaggedRows) -> Any:
+    """Tensors and ragged tensors of one rank joined along a new axis; ragged as ``template``."""
     if axis == 0:
         rows = concat(tensors, 0)
-        counts = stack_tensors([cast(rows_of(x), like.row_splits.dtype) for x in tensors], 0)
-        return like.like(rows, splits_of_lengths(counts))
+        counts = stack_tensors([cast(rows_of(x), template.row_splits.dtype) for x in tensors], 0)
+        return template.with_parts(rows, splits_of_lengths(counts))
     return concat([expand_rows(x, axis) for x in tensors], axis)
 
 
@@ -123,9 +130,9 @@ def tile(x: Any, multiples: Sequence[int]) -> Any:
         return tile_tensor(x, multiples)
     rows, columns, *inner = multiples
     if inner and any(times != 1 for times in inner):
-        x = x.like(tile(x.values, [1, *inner]), x.row_splits, x._uniform_row_length)
+        x = x.with_parts(tile(x.values, [1, *inner]), x.row_splits, x._uniform_row_length)
     if columns == 0:
-        x = x.like(take_rows(x.values, count_up(0)), x.row_splits * 0)
+        x = x.with_parts(take_rows(x.values, count_up(0)), x.row_splits * 0)
     elif columns > 1:
         x = _side_by_side([x] * columns)
     if rows == 1:

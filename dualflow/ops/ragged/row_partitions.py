@@ -90,11 +90,11 @@ def splits_of_row_ids(ids: Any, rows: Any) -> Any:
 
 def splits_of_ranges(starts: Any, limits: Any, deltas: Any) -> Any:
     """The row splits of the ranges from ``starts`` to ``limits`` in steps of ``deltas``, integers."""
-    counts = floordiv(limits - starts + deltas - where_sign(deltas), deltas)
+    counts = floordiv(limits - starts + deltas - sign(deltas), deltas)
     return splits_of_lengths(maximum(counts, 0))
 
 
-def where_sign(deltas: Any) -> Any:
+def sign(deltas: Any) -> Any:
     """1 for positive, -1 for negative integers."""
     return cast(deltas > 0, deltas.dtype) - cast(deltas < 0, deltas.dtype)
 
@@ -106,12 +106,12 @@ def checked_splits(splits: Any, count: Any) -> Any:
     return required(splits, equal(splits[-1], count), "the last of row_splits is the number of values.")
 
 
-def same_rows(splits: Any, other: Any, message: str) -> Any:
+def require_same_rows(splits: Any, other: Any, message: str) -> Any:
     """``splits``; an error with ``message`` unless the partition ``other`` is the same."""
-    return splits if splits is other else required(splits, are_same_rows(splits, other, message), message)
+    return splits if splits is other else required(splits, have_same_rows(splits, other, message), message)
 
 
-def are_same_rows(splits: Any, other: Any, message: str) -> Any:
+def have_same_rows(splits: Any, other: Any, message: str) -> Any:
     """Whether two partitions are the same, as a bool tensor.
 
     Raises:

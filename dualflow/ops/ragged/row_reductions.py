@@ -31,11 +31,16 @@ Segments = Callable[[Any, Any, Any], Any]
 """Combines the rows of each segment: ``(data, segment_ids, num_segments)``."""
 
 
-class Combining(NamedTuple):
-    """A reduction: of all elements of a tensor along axes, and of the rows of segments."""
+class Reduction(NamedTuple):
+    """A reduction as two functions.
 
-    along: Callable[..., Any]
-    segments: Segments
+    Attributes:
+        over_axes: reduces a tensor over axes, by default over all.
+        over_segments: reduces the rows of each segment.
+    """
+
+    over_axes: Callable[..., Any]
+    over_segments: Segments
 
 
 def _any_of_segments(data: Any, ids: Any, count: Any) -> Any:
@@ -48,24 +53,24 @@ def _all_of_segments(data: Any, ids: Any, count: Any) -> Any:
     return equal(segments.unsorted_segment_sum(cast(logical_not(data), int32), ids, count), 0)
 
 
-def reduced(x: RaggedRows, combining: Combining, axis: Any, keepdims: bool) -> Any:
+def reduced(x: RaggedRows, reduction: Reduction, axis: Any, keepdims: bool) -> Any:
     """The reduction of ``x`` over axes; over all axes for None."""
     if axis is None:
-        return _whole(x, combining, keepdims)
+        return _whole(x, reduction, keepdims)
     rank = len(x.shape)
     axes = sorted(normalize_axes(ints(axis, "axis"), rank), reverse=True)
     if len(axes) == rank:
-        return _whole(x, combining, keepdims)
+        return _whole(x, reduction, keepdims)
     result: Any = x
-    for at in axes:
-        result = _along(result, combining, at)
+    for reduced_axis in axes:
+        result = _along(result, reduction, reduced_axis)
         if keepdims:
-            result = expand_rows(result, at)
+            result = expand_rows(result, reduced_axis)
     return result
 
 
-def _whole(x: RaggedRows, combining: Combining, keepdims: bool) -> Any:
-    total = combining.along(x.flat_values)
+def _whole(x: RaggedRows, reduction: Reduction, keepdims: bool) -> Any:
+    total = reduction.over_axes(x.flat_values)
     if not keepdims:
         return total
     for _ in x.shape:
@@ -73,36 +78,39 @@ def _whole(x: RaggedRows, combining: Combining, keepdims: bool) -> Any:
     return total
 
 
-def _along(x: Any, combining: Combining, axis: int) -> Any:
+def _along(x: Any, reduction: Reduction, axis: int) -> Any:
     """The reduction over one axis."""
     if not isinstance(x, RaggedRows):
-        return combining.along(x, axis)
+        return reduction.over_axes(x, axis)
     splits = x.row_splits
     if axis == 0:
         ids = row_ids(splits)
         width = longest(x.row_lengths())
-        return joined_rows(combining.segments, x.values, places_in_rows(splits, ids), width)
+        return reduce_over_rows(reduction.over_segments, x.values, places_in_rows(splits, ids), width)
     if axis == 1:
-        return joined_rows(combining.segments, x.values, row_ids(splits), number_of_rows(splits))
-    return x.like(_along(x.values, combining, axis - 1), splits, x._uniform_row_length)
+        return reduce_over_rows(reduction.over_segments, x.values, row_ids(splits), number_of_rows(splits))
+    return x.with_parts(_along(x.values, reduction, axis - 1), splits, x._uniform_row_length)
 
 
-def joined_rows(combine: Segments, data: Any, ids: Any, count: Any) -> Any:
-    """The rows of each segment combined; of ragged rows position by position."""
+def reduce_over_rows(combine: Segments, data: Any, ids: Any, count: Any) -> Any:
+    """One row for each segment: its rows, combined position by position.
+
+    The ragged rows ``[1, 2, 3]`` and ``[10, 20]`` of a segment have the sum ``[11, 22, 3]``.
+    """
     if not isinstance(data, RaggedRows):
         return combine(data, ids, count)
     lengths = segments.unsorted_segment_max(data.row_lengths(), ids, count)
     splits = splits_of_lengths(maximum(lengths, 0))
-    at = range_positions(gather(splits, ids), data.row_splits, convert_to_tensor(1, splits.dtype))
-    return data.like(joined_rows(combine, data.values, at, splits[-1]), splits)
+    positions = range_positions(gather(splits, ids), data.row_splits, convert_to_tensor(1, splits.dtype))
+    return data.with_parts(reduce_over_rows(combine, data.values, positions, splits[-1]), splits)
 
 
-SUM: Final = Combining(reduce_sum, segments.unsorted_segment_sum)
-PROD: Final = Combining(reduce_prod, segments.unsorted_segment_prod)
-MAX: Final = Combining(reduce_max, segments.unsorted_segment_max)
-MIN: Final = Combining(reduce_min, segments.unsorted_segment_min)
-ANY: Final = Combining(reduce_any, _any_of_segments)
-ALL: Final = Combining(reduce_all, _all_of_segments)
+SUM: Final = Reduction(reduce_sum, segments.unsorted_segment_sum)
+PROD: Final = Reduction(reduce_prod, segments.unsorted_segment_prod)
+MAX: Final = Reduction(reduce_max, segments.unsorted_segment_max)
+MIN: Final = Reduction(reduce_min, segments.unsorted_segment_min)
+ANY: Final = Reduction(reduce_any, _any_of_segments)
+ALL: Final = Reduction(reduce_all, _all_of_segments)
 
 
 def mean(x: RaggedRows, axis: Any, keepdims: bool) -> Any:

@@ -22,13 +22,13 @@ from dualflow.ops.ragged import row_joining, row_reductions
 from dualflow.ops.ragged.flat_values import map_values
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_gathering import as_index_list, expand_rows, gather_rows, take_rows
-from dualflow.ops.ragged.row_reductions import Combining
+from dualflow.ops.ragged.row_reductions import Reduction
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.text import joins, letters, numbers, patterns, substrings
 
 
-def _reduction(function: Callable[..., Any], combining: Combining) -> None:
+def _reduction(function: Callable[..., Any], combining: Reduction) -> None:
     @rule_for(function)
     def rule(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
         return row_reductions.reduced(input_tensor, combining, axis, keepdims)
@@ -116,8 +116,10 @@ def _concat(values: Any, axis: Any, name: str | None = None) -> Any:
 @rule_for(joining.stack)
 def _stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
     tensors = list(values)
-    like = next(x for x in tensors if isinstance(x, RaggedRows))
-    return row_joining.stack(tensors, normalize_axis(static_int(axis, "axis"), len(like.shape) + 1), like)
+    template = next(x for x in tensors if isinstance(x, RaggedRows))
+    return row_joining.stack(
+        tensors, normalize_axis(static_int(axis, "axis"), len(template.shape) + 1), template
+    )
 
 
 @rule_for(expand_dims)
@@ -164,10 +166,12 @@ def _gather(
 
 def _gather_in_rows(params: Any, indices: Any) -> Any:
     """Row i of the result has values of row i of ``params``."""
-    like = params if isinstance(params, RaggedRows) else indices
-    params = row_joining.as_ragged(params, like, like.ragged_rank if isinstance(params, RaggedRows) else 1)
+    template = params if isinstance(params, RaggedRows) else indices
+    params = row_joining.as_ragged(
+        params, template, template.ragged_rank if isinstance(params, RaggedRows) else 1
+    )
     indices = row_joining.as_ragged(
-        indices, like, indices.ragged_rank if isinstance(indices, RaggedRows) else 1
+        indices, template, indices.ragged_rank if isinstance(indices, RaggedRows) else 1
     )
     if isinstance(indices.values, RaggedRows):
         raise InvalidArgumentError(
@@ -176,8 +180,10 @@ def _gather_in_rows(params: Any, indices: Any) -> Any:
     fits = equal(params.nrows(), cast(indices.nrows(), params.row_splits.dtype))
     starts = required(params.row_starts(), fits, "gather with batch_dims=1 takes as many rows of both.")
     starts = gather(starts, indices.value_rowids())
-    at = cast(indices.values, starts.dtype) + starts
-    return indices.like(take_rows(params.values, at), indices.row_splits, indices._uniform_row_length)
+    positions = cast(indices.values, starts.dtype) + starts
+    return indices.with_parts(
+        take_rows(params.values, positions), indices.row_splits, indices._uniform_row_length
+    )
 
 
 @rule_for(shapes.size)

@@ -1,4 +1,4 @@
-"""Distributions by rejection sampling: the number of random words that a number takes depends on the words.
+"""Distributions by rejection sampling: the number of random words for a sample depends on the words.
 
 So no native code draws them: inside compiled functions they are host calls.
 """

@@ -148,7 +148,7 @@ def delimited(number: int, content: bytes) -> bytes:
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """A field of an integer."""
+    """The bytes of a protobuf varint field."""
     return encoded_varint(number << 3 | VARINT) + encoded_varint(value)
 
 

@@ -28,14 +28,15 @@ def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     """
     leaves = tree.flatten((args, kwargs))
     is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in leaves)
-    result = _traced(fn, args, kwargs, _SIZES[0])
+    result = _trace_outputs(fn, args, kwargs, _SIZES[0])
     if not is_open:
         return tree.map_structure(_keras_tensor, result)
-    other = iter(tree.flatten(_traced(fn, args, kwargs, _SIZES[1])))
+    other = iter(tree.flatten(_trace_outputs(fn, args, kwargs, _SIZES[1])))
     return tree.map_structure(lambda x: _keras_tensor(x, next(other)), result)
 
 
-def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
+def _trace_outputs(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
+    """The symbolic outputs of ``fn``, traced with ``size`` in place of each dynamic size."""
     tracer = Tracer("compute_output_spec")
 
     def argument(x: Any) -> Any:

@@ -108,21 +108,25 @@ def _prefixes(f: Callable[[Tensors, Tensors], Tensors], elems: Tensors, axes: li
     else:
         before = _every(odd, axes, 0, -1) if size % 2 == 0 else odd
         even = [df.concat(pair, at) for at, *pair in zip(axes, first, f(before, later), strict=True)]
-    return [_interleaved(a, b, at) for a, b, at in zip(even, odd, axes, strict=True)]
+    return [_interleave(a, b, at) for a, b, at in zip(even, odd, axes, strict=True)]
 
 
 def _every(elems: Tensors, axes: list[int], start: int, stop: int | None, step: int = 1) -> Tensors:
     return [x[(slice(None),) * at + (slice(start, stop, step),)] for x, at in zip(elems, axes, strict=True)]
 
 
-def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+def _interleave(even: Any, odd: Any, axis: int) -> Any:
     """The elements of both, interleaved along ``axis``; ``even`` may have one more."""
     [pairs] = _every([even], [axis], 0, odd.shape[axis])
     both = df.stack([pairs, odd], axis + 1)
     sizes = list(odd.shape)
     sizes[axis] *= 2
-    mixed = df.reshape(both, sizes)
-    return mixed if even.shape[axis] == odd.shape[axis] else df.concat([mixed, even[_last(axis)]], axis)
+    interleaved = df.reshape(both, sizes)
+    return (
+        interleaved
+        if even.shape[axis] == odd.shape[axis]
+        else df.concat([interleaved, even[_last(axis)]], axis)
+    )
 
 
 def _last(axis: int) -> tuple[slice, ...]:

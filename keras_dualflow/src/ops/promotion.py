@@ -1,4 +1,16 @@
-"""Dtype promotion by Keras's rules: those of jax, without results of 64 bits."""
+"""Dtype promotion by Keras's rules: those of jax, without results of 64 bits.
+
+The dtypes of results, where Keras's default floating dtype is float32; other floating dtypes stay as float16:
+
+=============================================  =======  ================  =======  =======
+function                                       bool     int8, int32, ...  int64    float16
+=============================================  =======  ================  =======  =======
+``floats``, ``inexact``, ``also=(float,)``     float32  float32           float32  float16
+``wide_floats``                                float32  float32           float64  float16
+``bools_as_int32``                             int32    unchanged         int64    float16
+``sum_dtype``                                  int32    32 bits or more   int64    float16
+=============================================  =======  ================  =======  =======
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dualflow.distribute.datasets import is_distributed
 from keras_dualflow.src.training.parts import PartAdapter
 
 
-def batches_of(strategy: Any, x: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
+def epoch_iterator(strategy: Any, x: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
     """An iterator over the epochs of data: arrays, a generator, a ``df.data.Dataset`` or another dataset.
 
     With several replicas its batches are :class:`BatchPart` s.
@@ -38,8 +38,8 @@ def batches_of(strategy: Any, x: Any, y: Any = None, sample_weight: Any = None, 
     return batches
 
 
-def without_validation(data: tuple[Any, Any, Any], validation_data: Any, split: float) -> tuple[Any, Any]:
-    """The training data, and the validation data: ``validation_data``, or else the last part of ``data``."""
+def split_validation(data: tuple[Any, Any, Any], validation_data: Any, split: float) -> tuple[Any, Any]:
+    """Training and validation data: ``validation_data``, or else the fraction ``split`` of ``data``."""
     if validation_data is not None or not split:
         return data, validation_data
     train, validation = array_slicing.train_validation_split(data, validation_split=split)

@@ -122,10 +122,10 @@ def predict(model: Any, batches: Any, verbose: Any, callbacks: Any) -> Any:
     callbacks.on_predict_end()
     if not outputs:
         return None
-    return tree.map_structure(_joined, *outputs)
+    return tree.map_structure(_concatenate_batches, *outputs)
 
 
-def _joined(*parts: Any) -> Any:
+def _concatenate_batches(*parts: Any) -> Any:
     if len(parts) == 1:
         return convert_to_numpy(parts[0])
     return np.concatenate([convert_to_numpy(part) for part in parts])

@@ -11,7 +11,7 @@ from keras.src import tree
 from keras.src.trainers.data_adapters import data_adapter
 
 import dualflow as df
-from dualflow.distribute.datasets import own_rows
+from dualflow.distribute.datasets import shard_rows
 from keras_dualflow import replicas
 
 
@@ -45,7 +45,7 @@ class PartAdapter(data_adapter.DataAdapter):  # type: ignore[misc]  # Keras has 
         if not self._whole:
             return BatchPart(batch, 1.0 / self._count)
         size = next(leaf.shape[0] for leaf in tree.flatten(batch) if leaf is not None)
-        rows = own_rows(size, self._index, self._count)
+        rows = shard_rows(size, self._index, self._count)
         own = tree.map_structure(lambda leaf: None if leaf is None else leaf[rows.start : rows.stop], batch)
         return BatchPart(own, len(rows) / size)
 

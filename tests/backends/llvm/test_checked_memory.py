@@ -37,8 +37,8 @@ from dualflow.schedule.select_kernel import kernel_launch
 ITERATIONS, CHUNK, NUMBERS = 3, 4, 5
 
 def only(kind):
-    (found,) = [x for x in gc.get_objects() if isinstance(x, kind)]
-    return found
+    (instance,) = [x for x in gc.get_objects() if isinstance(x, kind)]
+    return instance
 
 def step_of(executable, op):
     "The place of the step that computes an op."
@@ -360,13 +360,13 @@ for bad in (np.full((2, 64), 200.0), np.full((2, 64), 50.0)):
 long = [df.constant(rng.normal(size=40_000 + i).astype(np.float32)) for i in range(4)]
 for x in long:
     note(df.exp(x) + 1.0, df.reduce_sum(x))
-found = [None] * 4
+results = [None] * 4
 def work(i):
-    found[i] = [df.function(lambda x: df.reduce_sum(df.exp(x) * x))(long[i]).numpy() for _ in range(5)]
+    results[i] = [df.function(lambda x: df.reduce_sum(df.exp(x) * x))(long[i]).numpy() for _ in range(5)]
 threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
 [t.start() for t in threads]
 [t.join() for t in threads]
-note(*found)
+note(*results)
 reader, writer = os.pipe()
 if os.fork() == 0:
     os.write(writer, step(df.constant(rng.normal(size=(500, 64)).astype(np.float32))).numpy().tobytes())

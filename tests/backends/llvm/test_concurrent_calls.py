@@ -17,7 +17,7 @@ import dualflow as df
 from dualflow.backends.llvm.backend import compile_stats
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.runtime import threads
-from dualflow.backends.llvm.steps import StepKind
+from dualflow.backends.llvm.steps import PFOR, POOL, StepKind
 from dualflow.backends.llvm.timed_run import TimedExecutable
 from dualflow.core.errors import InternalError
 from dualflow.function.calls.compiled_graph import CompiledGraph
@@ -237,7 +237,7 @@ def test_a_pool_of_more_workers_than_cores_computes_the_same(monkeypatch: pytest
     expected = bytes_of(built(branches, *specs, concurrent_calls=1).run(inputs))
     executable = built(branches, *specs, concurrent_calls=8)
     pool = threads.make_pool(7)
-    executable.params[2], executable.params[3] = pool.address, pool.pfor
+    executable.params[POOL], executable.params[PFOR] = pool.address, pool.pfor
     for _ in range(50):
         assert bytes_of(executable.run(inputs)) == expected
 

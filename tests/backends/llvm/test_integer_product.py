@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.backends.llvm.product.gemm import Gemm, MatrixStrides
-from dualflow.backends.llvm.product.multiply_add import BYTES, PAIRS, VNNI, MultiplyAdd, of_groups
+from dualflow.backends.llvm.product.multiply_add import BYTES, PAIRS, VNNI, MultiplyAdd, integer_multiply_add
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
@@ -70,7 +70,7 @@ def test_sums_do_not_saturate() -> None:
 
 def run(products: MultiplyAdd, x: np.ndarray, w: np.ndarray, monkeypatch: Any) -> np.ndarray:
     """The product by machine code with this multiply-add."""
-    monkeypatch.setattr("dualflow.backends.llvm.product.gemm.of_groups", lambda bits: products)
+    monkeypatch.setattr("dualflow.backends.llvm.product.gemm.integer_multiply_add", lambda bits: products)
     routine = Gemm("i", vector_bits())
     code = jit.compile_sources([IrSource(routine.text(), (routine.routine,))], {})
     (rows, groups), columns = (x.shape[0], w.shape[0]), w.shape[1]
@@ -104,12 +104,12 @@ def test_each_form_is_exact(products: MultiplyAdd, sizes: Any, monkeypatch: pyte
     ],
 )
 def test_the_form_follows_from_the_extensions(bits: int, extensions: set[str], form: MultiplyAdd) -> None:
-    assert of_groups(bits, frozenset(extensions)) is form
+    assert integer_multiply_add(bits, frozenset(extensions)) is form
 
 
 @pytest.mark.parametrize(("bits", "cpu"), [(512, "icelake-server"), (256, "alderlake")])
 def test_with_vnni_a_group_is_one_instruction(bits: int, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualflow.backends.llvm.product.gemm.of_groups", lambda bits: VNNI)
+    monkeypatch.setattr("dualflow.backends.llvm.product.gemm.integer_multiply_add", lambda bits: VNNI)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=cpu, opt=2)

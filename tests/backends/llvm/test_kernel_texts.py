@@ -65,7 +65,7 @@ def test_rows_are_kept_by_each_of_several_kernels_alike() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["first", "second"])
-def test_of_kernels_alike_the_one_that_fails_is_blamed(wrong: str) -> None:
+def test_of_equal_kernels_the_error_names_the_one_that_fails(wrong: str) -> None:
     def picked(x: Any, i: Any, w: Any, j: Any) -> Any:
         first = df.gather(x, i) @ w
         return df.gather(first, j) @ w

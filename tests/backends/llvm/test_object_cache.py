@@ -247,8 +247,8 @@ from dualflow.backends.runtime import object_cache
 for round in range(150):
     for key in ("00" * 32, "ab" * 32, "cd" * 32):  # every store of the first one also evicts
         object_cache.store(key, bytes([round]) * 5000)
-        found = object_cache.load(key)
-        if found is not None and (len(found) != 5000 or len(set(found)) != 1):
+        loaded = object_cache.load(key)
+        if loaded is not None and (len(loaded) != 5000 or len(set(loaded)) != 1):
             sys.exit(1)
 """
 

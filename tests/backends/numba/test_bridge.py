@@ -67,7 +67,7 @@ def test_a_nopython_loop_feeds_results_back(half: Any) -> None:
     np.testing.assert_allclose(repeat(x, 20), expected, rtol=1e-12)
 
 
-def test_each_call_answers_an_array_of_its_own(half: Any) -> None:
+def test_each_call_returns_an_array_of_its_own(half: Any) -> None:
     x, y = np.linspace(-2, 2, 8), np.ones(8)
     first = half(x)
     second = half(y)

@@ -232,5 +232,5 @@ def test_a_loop_inside_of_a_cond_is_noted_while_it_runs() -> None:
 
     assert [int(next_multiple(df.constant(i))) for i in (0, 3)] == [0, 7]
     (concrete,) = next_multiple.concrete_functions
-    (noted,) = concrete.compiled.executable.source.marks
+    (noted,) = concrete.compiled.executable.source.marked_loops
     assert noted.op.name == "cond"

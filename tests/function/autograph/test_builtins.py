@@ -59,7 +59,7 @@ def test_built_in_functions_answer_as_in_python(call, expected, tmp_path, load):
         assert plain == expected
 
 
-def agrees(f, *numbers):
+def assert_matches_eager(f, *numbers):
     """Whether ``f`` compiled once gives what Python gives for each of the numbers."""
     compiled = df.function(f)
     for x in numbers:
@@ -71,7 +71,7 @@ def agrees(f, *numbers):
 def test_a_range_is_reversed(limits, tmp_path, load):
     lines = ["def f(n):", "    total = 0", f"    for i in reversed(range({limits})):"]
     f = load(tmp_path, "\n".join([*lines, "        total = total * 10 + i", "    return total"]))
-    agrees(f, 7, 8, 0)
+    assert_matches_eager(f, 7, 8, 0)
 
 
 def test_a_tensor_is_reversed():
@@ -81,7 +81,7 @@ def test_a_tensor_is_reversed():
             total = total * 10 + i
         return total
 
-    agrees(f, 1, 2)
+    assert_matches_eager(f, 1, 2)
 
 
 def test_range_enumerate_and_zip_count_together():
@@ -91,7 +91,7 @@ def test_range_enumerate_and_zip_count_together():
             total += i * a + b
         return total
 
-    agrees(f, 0, 2, 9)
+    assert_matches_eager(f, 0, 2, 9)
 
 
 def test_python_functions_are_used_where_nothing_is_a_tensor():

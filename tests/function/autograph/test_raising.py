@@ -22,8 +22,8 @@ def outcome(f, *numbers):
     return None if result is None else result.numpy()
 
 
-def agrees(f, *cases):
-    """Whether ``f``, compiled once, returns and raises the same as in Python for each of the cases."""
+def assert_matches_eager(f, *cases):
+    """Assert that ``f``, compiled once, returns and raises as in Python; returns the compiled function."""
     compiled = df.function(f)
     for case in cases:
         numbers = case if isinstance(case, tuple) else (case,)
@@ -38,7 +38,7 @@ def test_a_branch_raises_only_where_it_runs():
             raise ValueError("negative")
         return x * 2
 
-    agrees(f, 3, -3, 0)
+    assert_matches_eager(f, 3, -3, 0)
 
 
 def test_an_else_branch_raises():
@@ -49,7 +49,7 @@ def test_an_else_branch_raises():
             raise ValueError("not positive")
         return y
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 def test_the_last_of_several_cases_raises():
@@ -60,7 +60,7 @@ def test_the_last_of_several_cases_raises():
             return x * 2
         raise OverflowError("too large")
 
-    agrees(f, -3, 5, 50)
+    assert_matches_eager(f, -3, 5, 50)
 
 
 def test_code_after_a_return_raises():
@@ -69,7 +69,7 @@ def test_code_after_a_return_raises():
             return x
         raise ValueError
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 def test_all_ways_raise():
@@ -79,7 +79,7 @@ def test_all_ways_raise():
         else:
             raise TypeError("not positive")
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 def test_only_the_innermost_branch_raises():
@@ -92,7 +92,7 @@ def test_only_the_innermost_branch_raises():
             x = x - 1
         return x
 
-    agrees(f, 3, 8, -1)
+    assert_matches_eager(f, 3, 8, -1)
 
 
 def test_the_surviving_branch_needs_no_counterpart():
@@ -106,10 +106,10 @@ def test_the_surviving_branch_needs_no_counterpart():
         assert result["text"] == "fine"
         return result["sum"]
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
-def test_sizes_may_be_open():
+def test_dynamic_sizes():
     @df.function(input_signature=[df.TensorSpec([None], df.float32)])
     def f(x):
         if df.reduce_any(x < 0.0):
@@ -130,7 +130,7 @@ def test_assert_states_what_holds():
         assert y < 10
         return y
 
-    agrees(f, 3, -3, 50)
+    assert_matches_eager(f, 3, -3, 50)
 
 
 def test_assert_has_what_is_a_tensor():
@@ -154,7 +154,7 @@ def test_a_loop_raises_in_the_iteration_that_is_wrong():
                 raise RuntimeError(f"more than ten at {int(i)}")
         return total
 
-    agrees(f, 3, 20)
+    assert_matches_eager(f, 3, 20)
 
 
 def test_a_while_loop_raises():
@@ -164,7 +164,7 @@ def test_a_while_loop_raises():
             assert n != 3, "three"
         return n
 
-    agrees(f, 4, 5, 9)
+    assert_matches_eager(f, 4, 5, 9)
 
 
 def test_a_body_that_always_raises_does_so_in_its_first_iteration():
@@ -173,7 +173,7 @@ def test_a_body_that_always_raises_does_so_in_its_first_iteration():
             raise ValueError("there is one")
         return n
 
-    agrees(f, 0, 2)
+    assert_matches_eager(f, 0, 2)
 
 
 def test_a_python_loop_raises_under_a_condition():
@@ -183,7 +183,7 @@ def test_a_python_loop_raises_under_a_condition():
                 raise ValueError(f"more than {limit}")
         return x
 
-    agrees(f, 0, 5)
+    assert_matches_eager(f, 0, 5)
 
 
 def test_a_check_goes_before_what_follows_it():
@@ -196,7 +196,7 @@ def test_a_check_goes_before_what_follows_it():
             n = n // 2 if n % 2 == 0 else 3 * n + 1
         return n
 
-    agrees(f, 7, 0)
+    assert_matches_eager(f, 7, 0)
 
 
 def test_effects_before_it_stay_and_those_after_it_do_not_happen():
@@ -229,7 +229,7 @@ def test_messages_hold_the_values():
             raise ValueError(f"{int(x)} is negative, {float(x):.2f}, twice that is {x * 2}, {x!s}")
         return x
 
-    agrees(f, -3)
+    assert_matches_eager(f, -3)
 
 
 def test_messages_are_formatted_in_any_way():
@@ -238,7 +238,7 @@ def test_messages_are_formatted_in_any_way():
         assert x > 0, "%s and {}".format(y) % x  # noqa: UP032
         return x
 
-    agrees(f, -3)
+    assert_matches_eager(f, -3)
 
 
 def test_arguments_may_be_tensors():
@@ -247,7 +247,7 @@ def test_arguments_may_be_tensors():
             raise KeyError("key", x + 1, [x])
         return x
 
-    compiled = agrees(lambda x: f(x) if x < 100 else x, 3)
+    compiled = assert_matches_eager(lambda x: f(x) if x < 100 else x, 3)
     with pytest.raises(KeyError) as caught:
         compiled(df.constant(-3))
     assert caught.value.args[1].numpy() == -2
@@ -345,7 +345,7 @@ def test_a_called_function_raises():
             y = fail(x)
         return y
 
-    agrees(f, 3, -3, 50)
+    assert_matches_eager(f, 3, -3, 50)
 
 
 def test_a_traced_function_raises_in_another():
@@ -354,7 +354,7 @@ def test_a_traced_function_raises_in_another():
         assert x >= 0, "negative"
         return x * 2
 
-    agrees(lambda x: checked(x) + 1 if x < 100 else x, 3, -3, 1000)
+    assert_matches_eager(lambda x: checked(x) + 1 if x < 100 else x, 3, -3, 1000)
 
 
 def test_functions_given_to_cond_raise():
@@ -368,7 +368,7 @@ def test_functions_given_to_cond_raise():
             return x
         return df.cond(x > 0, lambda: x * 2, lambda: fail(x))
 
-    agrees(f, 3, -3, 0, 1000)
+    assert_matches_eager(f, 3, -3, 0, 1000)
 
 
 def fails_always(x):
@@ -381,7 +381,7 @@ def test_a_function_given_to_cond_that_always_raises_needs_no_result():
             return x
         return df.cond(x > 0, lambda: x * 2, lambda: fails_always(x))
 
-    agrees(f, 3, -3, 1000)
+    assert_matches_eager(f, 3, -3, 1000)
 
 
 def test_a_function_given_to_switch_case_that_always_raises_needs_no_result():
@@ -390,10 +390,10 @@ def test_a_function_given_to_switch_case_that_always_raises_needs_no_result():
             return x
         return df.switch_case(i, [lambda: x, lambda: fails_always(x), lambda: x * 3])
 
-    agrees(f, (0, 5), (1, 5), (2, 5))
+    assert_matches_eager(f, (0, 5), (1, 5), (2, 5))
 
 
-def test_gradients_go_by():
+def test_gradients_of_code_with_raise_and_assert():
     def f(x):
         if x < 0.0:
             raise ValueError("negative")
@@ -449,7 +449,7 @@ def test_a_try_inside_the_branch_catches():
                 x = x * 5
         return x
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 def test_a_try_around_the_call_catches():
@@ -475,7 +475,7 @@ def test_a_try_that_names_other_exceptions_lets_it_pass():
             x = x + 1
         return x * 2
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def number(match):
     return None if match is None else np.asarray(match).tolist()
 
 
-def agrees(f, *cases):
+def assert_matches_eager(f, *cases):
     """Whether ``f`` compiled once gives what Python gives for each of the cases."""
     compiled = df.function(f)
     for case in cases:
@@ -41,7 +41,7 @@ def test_for_else_runs_unless_the_loop_was_left():
             n = n + 100
         return n
 
-    agrees(f, 0, 3, 4, 9)
+    assert_matches_eager(f, 0, 3, 4, 9)
 
 
 def test_while_else_runs_unless_the_loop_was_left():
@@ -54,7 +54,7 @@ def test_while_else_runs_unless_the_loop_was_left():
             n = n * 10
         return n
 
-    agrees(f, 5, 8, -1)
+    assert_matches_eager(f, 5, 8, -1)
 
 
 def test_an_else_belongs_to_its_own_loop():
@@ -74,7 +74,7 @@ def test_an_else_belongs_to_its_own_loop():
             result += 100
         return result
 
-    agrees(f, 0, 2, 4, 9)
+    assert_matches_eager(f, 0, 2, 4, 9)
 
 
 def test_an_else_may_leave_the_outer_loop():
@@ -90,7 +90,7 @@ def test_an_else_may_leave_the_outer_loop():
             total += 100
         return total
 
-    agrees(f, 0, 2, 9)
+    assert_matches_eager(f, 0, 2, 9)
 
 
 def test_a_return_in_a_loop_passes_its_else():
@@ -102,7 +102,7 @@ def test_a_return_in_a_loop_passes_its_else():
             n = n + 1
         return n
 
-    agrees(f, 2, 9)
+    assert_matches_eager(f, 2, 9)
 
 
 # match
@@ -119,7 +119,7 @@ def test_match_compares_with_values():
                 y = -x
         return y
 
-    agrees(f, 1, 2, 3, 4)
+    assert_matches_eager(f, 1, 2, 3, 4)
 
 
 def test_match_has_guards_and_captures():
@@ -132,7 +132,7 @@ def test_match_has_guards_and_captures():
             case y:
                 return y * 2
 
-    agrees(f, 20, 4, 1)
+    assert_matches_eager(f, 20, 4, 1)
 
 
 def test_match_takes_sequences_apart():
@@ -147,7 +147,7 @@ def test_match_takes_sequences_apart():
             case [_, _]:
                 return x - y
 
-    agrees(f, (0, 0), (0, 5), (3, 1), (7, 2))
+    assert_matches_eager(f, (0, 0), (0, 5), (3, 1), (7, 2))
 
 
 def test_match_of_python_values_stays_python():
@@ -198,7 +198,7 @@ def test_walrus_in_tests():
             return y
         return y + 1
 
-    agrees(f, 1, 3)
+    assert_matches_eager(f, 1, 3)
 
 
 def test_walrus_in_the_test_of_a_loop():
@@ -208,7 +208,7 @@ def test_walrus_in_the_test_of_a_loop():
                 continue
         return x
 
-    agrees(f, 1, 8, 31)
+    assert_matches_eager(f, 1, 8, 31)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_del_in_branches():
             del y
         return z
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 def test_deleted_elements_are_absent():
@@ -266,7 +266,7 @@ def test_a_global_is_assigned_in_a_branch():
         return LIMIT + 1
 
     try:
-        agrees(f, 3, -3)
+        assert_matches_eager(f, 3, -3)
     finally:
         LIMIT = 0
 
@@ -285,7 +285,7 @@ def test_a_nonlocal_is_assigned_in_a_branch():
         g()
         return k
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 def test_unpacking_takes_a_tensor_apart():
@@ -295,7 +295,7 @@ def test_unpacking_takes_a_tensor_apart():
             return c
         return others[0][0] + a
 
-    agrees(f, np.array([[1, 2], [3, 4], [5, 6]]), np.array([[9, 2], [3, 4], [5, 6]]))
+    assert_matches_eager(f, np.array([[1, 2], [3, 4], [5, 6]]), np.array([[9, 2], [3, 4], [5, 6]]))
 
 
 def test_chained_assignments_unpack():
@@ -305,7 +305,7 @@ def test_chained_assignments_unpack():
             a = pair[1] + b
         return a
 
-    agrees(f, np.array([1, 2]), np.array([-1, 2]))
+    assert_matches_eager(f, np.array([1, 2]), np.array([-1, 2]))
 
 
 def test_unpacking_of_another_number_of_rows_is_pythons_error():
@@ -335,7 +335,7 @@ def test_targets_of_for_take_rows_apart():
             total = total + a * b[0] + b[1]
         return total
 
-    agrees(f, np.array([[1, 2, 3], [4, 5, 6]]))
+    assert_matches_eager(f, np.array([[1, 2, 3], [4, 5, 6]]))
 
 
 def test_targets_of_for_nest():
@@ -345,7 +345,7 @@ def test_targets_of_for_nest():
             total = total + i * a + b * c
         return total
 
-    agrees(f, (np.array([[1, 2], [3, 4]]), np.array([5, 6])))
+    assert_matches_eager(f, (np.array([[1, 2], [3, 4]]), np.array([5, 6])))
 
 
 def test_starred_targets_over_python_lists():
@@ -356,7 +356,7 @@ def test_starred_targets_over_python_lists():
                 total = total + b[0]
         return total
 
-    agrees(f, 0, 3, 9)
+    assert_matches_eager(f, 0, 3, 9)
 
 
 # comprehensions, generators, in
@@ -370,7 +370,7 @@ def test_comprehensions_go_through_the_rows_of_a_tensor():
             return doubled[1] + by_place[2] + sum(v for v in x)
         return doubled[0]
 
-    agrees(f, np.array([1, 2, 3]), np.array([-1, 2, 3]))
+    assert_matches_eager(f, np.array([1, 2, 3]), np.array([-1, 2, 3]))
 
 
 def test_comprehensions_nest_and_zip():
@@ -380,7 +380,9 @@ def test_comprehensions_nest_and_zip():
             return total
         return -total
 
-    agrees(f, (np.array([[1, 2], [3, 4]]), np.array([1, 2])), (np.array([[1, 0], [0, 0]]), np.array([1, 2])))
+    assert_matches_eager(
+        f, (np.array([[1, 2], [3, 4]]), np.array([1, 2])), (np.array([[1, 0], [0, 0]]), np.array([1, 2]))
+    )
 
 
 def test_a_comprehension_that_filters_by_a_tensor_is_refused():
@@ -430,7 +432,7 @@ def test_in_looks_through_lists_and_tensors():
             return -x
         return x
 
-    agrees(f, 1, 2, 5, 7)
+    assert_matches_eager(f, 1, 2, 5, 7)
 
 
 def test_in_looks_for_keys_and_texts_as_python_does():
@@ -456,7 +458,7 @@ def test_a_generator_is_run_as_it_is_written():
                 total = total + v
         return total
 
-    agrees(f, 1, 3)
+    assert_matches_eager(f, 1, 3)
 
 
 def test_a_generator_that_tests_a_tensor_is_named():
@@ -501,7 +503,7 @@ def test_with_around_branches():
                 y = x * 5.0
         return tape.gradient(y, x)
 
-    agrees(f, 3.0, -3.0)
+    assert_matches_eager(f, 3.0, -3.0)
 
 
 def test_branches_in_try_and_finally():
@@ -513,7 +515,7 @@ def test_branches_in_try_and_finally():
             x = x + 1
         return x
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 def test_except_has_its_exception():
@@ -526,7 +528,7 @@ def test_except_has_its_exception():
             result = result * 2
         return result
 
-    agrees(f, 3, -3)
+    assert_matches_eager(f, 3, -3)
 
 
 # results
@@ -585,7 +587,7 @@ def test_names_with_two_underscores_belong_to_their_class():
                 return g(x)
             return x
 
-    agrees(Model().f, 2, -2)
+    assert_matches_eager(Model().f, 2, -2)
 
 
 def _parameter_of_an_inner_function(x, n):

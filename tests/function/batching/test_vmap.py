@@ -26,21 +26,21 @@ def branch(row):
     return -row
 
 
-def running(row):
+def loop_over_elements(row):
     total = df.constant(0.0, df.float64)
     for x in row:
         total = 0.5 * total + x * x
     return total
 
 
-def summed_until(row):
+def sum_until(row):
     i, total = df.constant(0), df.constant(0.0, df.float64)
     while i < 3 and total < 1.0:
         total, i = total + row[i] ** 2, i + 1
     return total
 
 
-def grown(row):
+def gradient_through_while(row):
     """A loop whose number of iterations depends on the numbers of the row."""
     with df.GradientTape() as tape:
         tape.watch(row)
@@ -50,15 +50,15 @@ def grown(row):
     return tape.gradient(total, row), total
 
 
-def grown_value(row):
-    return grown(row)[1]
+def value_of_while(row):
+    return gradient_through_while(row)[1]
 
 
-def steepness(row):
-    return df.reduce_sum(grown(row)[0] ** 2)
+def squared_gradient_through_while(row):
+    return df.reduce_sum(gradient_through_while(row)[0] ** 2)
 
 
-def grown_together(row):
+def gradient_through_equal_loops(row):
     """A loop with as many iterations for all rows."""
     with df.GradientTape() as tape:
         tape.watch(row)
@@ -68,7 +68,7 @@ def grown_together(row):
     return tape.gradient(total, row)
 
 
-def never_begun(row):
+def gradient_through_no_iterations(row):
     with df.GradientTape() as tape:
         tape.watch(row)
         total = 3.0 * row[0]
@@ -77,7 +77,7 @@ def never_begun(row):
     return tape.gradient(total, row)
 
 
-def step_by_step(row):
+def scan_rows(row):
     return df.scan(lambda a, x: a * x + 1.0, row)
 
 
@@ -96,19 +96,19 @@ FUNCTIONS = {
     "solved": lambda row: df.linalg.solve(df.linalg.diag(row**2 + 1.0), row[:, None]),
     "convolved": lambda row: df.nn.conv1d(row[None, :, None], df.ones([2, 1, 2], df.float64), 1, "SAME"),
     "branch": branch,
-    "loop over elements": running,
-    "loop while a condition holds": summed_until,
-    "scan": step_by_step,
+    "loop over elements": loop_over_elements,
+    "loop while a condition holds": sum_until,
+    "scan": scan_rows,
     "gradient": df.autodiff.grad(lambda row: df.reduce_sum(df.sin(row) * row)),
     "gradient of a branch": df.autodiff.grad(
         lambda row: df.cond(row[0] > 0.0, lambda: df.reduce_sum(df.sqrt(row[0]) * row), lambda: -row[1])
     ),
-    "gradient of a loop whose iterations differ": grown,
-    "gradient of a loop with iterations for all": grown_together,
-    "gradient of a loop without iterations": never_begun,
+    "gradient of a loop whose iterations differ": gradient_through_while,
+    "gradient of a loop with iterations for all": gradient_through_equal_loops,
+    "gradient of a loop without iterations": gradient_through_no_iterations,
     "hessian": df.autodiff.hessian(lambda row: df.reduce_prod(row)),
-    "hessian of a loop whose iterations differ": df.autodiff.hessian(grown_value),
-    "gradients of gradients of a loop": df.autodiff.grad(steepness),
+    "hessian of a loop whose iterations differ": df.autodiff.hessian(value_of_while),
+    "gradients of gradients of a loop": df.autodiff.grad(squared_gradient_through_while),
     "tangent": lambda row: df.autodiff.jvp(df.sin, [row], [row])[1],
     "structure": lambda row: {"a": row[0], "b": (row[1:], 2.0 * row)},
 }

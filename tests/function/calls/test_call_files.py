@@ -1,4 +1,4 @@
-"""The page of ``function/calls`` lists the files that a call passes: compared with what calls do."""
+"""The page of ``function/calls`` lists the source files executed by a call: compared with calls."""
 
 import re
 import subprocess
@@ -15,12 +15,12 @@ PROGRAM = """
 import sys
 import dualflow as df
 
-def passed(call):
+def executed_files(call):
     files = {}
-    def listen(frame, event, arg):
+    def record_call(frame, event, arg):
         if event == "call":
             files.setdefault(frame.f_code.co_filename)
-    sys.setprofile(listen)
+    sys.setprofile(record_call)
     try:
         call()
     finally:
@@ -30,13 +30,13 @@ def passed(call):
 x = df.constant([1.0, 2.0])
 f = df.function(lambda x, y: x * 2.0 + y)
 for _ in range(3):
-    print(*passed(lambda: f(x, x)), sep=";")
+    print(*executed_files(lambda: f(x, x)), sep=";")
 """
 
 
 @pytest.fixture(scope="module")
-def passed() -> list[set[str]]:
-    """The files of ``function`` that the first three calls pass, in a process of their own."""
+def executed() -> list[set[str]]:
+    """The files of ``function`` that each of the first three calls executes, in a process of their own."""
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     folder = PACKAGE / "function"
     calls = [[Path(name) for name in line.split(";")] for line in ended.stdout.splitlines()]
@@ -52,16 +52,16 @@ def listed(call: str) -> set[str]:
 
 
 @pytest.mark.llvm
-def test_the_first_call_passes_the_files_of_the_page(passed: list[set[str]]) -> None:
-    assert listed("First call") - passed[0] == set()
+def test_the_first_call_passes_the_files_of_the_page(executed: list[set[str]]) -> None:
+    assert listed("First call") - executed[0] == set()
 
 
 @pytest.mark.llvm
 @pytest.mark.parametrize(("number", "call"), [(1, "Second call"), (2, "Third call")])
 def test_a_later_call_passes_the_files_of_the_page_and_no_others(
-    passed: list[set[str]], number: int, call: str
+    executed: list[set[str]], number: int, call: str
 ) -> None:
-    assert passed[number] == listed(call)
+    assert executed[number] == listed(call)
 
 
 def test_the_page_names_every_file_of_the_package() -> None:

@@ -15,8 +15,8 @@ from dualflow.ops.random_numbers import draws
 from dualflow.ops.random_numbers.streams import Stream
 
 
-class World:
-    """The variables of a program, and what it has printed."""
+class ProgramState:
+    """The variables and random streams of a program, and its log."""
 
     def __init__(self):
         self.v = df.Variable([1.0, 2.0, 3.0, 4.0], name="v")
@@ -43,7 +43,7 @@ def refuse(x):
     return x * 2
 
 
-# Each takes a number that is well in [0, 3], and bad above
+# Each takes a number: it succeeds in [0, 3], and raises above
 
 
 def gather_before_an_update(s, i):
@@ -298,8 +298,8 @@ PROGRAMS = [
 ]
 
 
-def world():
-    created = World()
+def program():
+    created = ProgramState()
 
     @df.function
     def inner(i):
@@ -347,7 +347,7 @@ CALLS = {"at first": [9], "later": [1, 2, 0, 9, 1, 9, 3], "again and again": [2,
 @pytest.mark.parametrize("numbers", CALLS.values(), ids=CALLS.keys())
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_failed_call_leaves_what_eager_code_leaves(program, numbers):
-    eager, compiled = world(), world()
+    eager, compiled = program(), program()
     f = df.function(lambda i: program(compiled, i))
     failures = 0
     for i in map(df.constant, numbers):
@@ -366,7 +366,7 @@ def test_the_same_without_the_c_fast_call(program, monkeypatch):
 
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p is not python_in_a_loop])
 def test_the_same_under_a_tape(program):
-    eager, compiled = world(), world()
+    eager, compiled = program(), program()
     f = df.function(lambda i, x: (program(compiled, i), x * x * compiled.v)[1])
     x = df.constant(3.0)
 
@@ -393,7 +393,7 @@ def test_nothing_is_written_after_a_failed_gather_of_variables_alone():
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int8"])
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 40])
-def test_every_index_is_looked_at_before_rows_are_written(count, dtype):
+def test_all_indices_are_checked_before_rows_are_written(count, dtype):
     rows = df.Variable(df.zeros([50, 2]))
     f = df.function(lambda i, x: rows.scatter_nd_add(i, x))
     good = np.arange(count, dtype=dtype).reshape(count, 1)

@@ -75,7 +75,6 @@ def test_a_seed_of_run_time_size_is_compared_with_two():
         df.zeros,
     ],
 )
-@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_a_matrix_is_no_shape(draw: Callable[[Any], Any], way: Any):
+def test_a_matrix_is_no_shape(draw: Callable[[Any], Any], mode: Any):
     with pytest.raises(df.errors.InvalidArgumentError, match="a tensor of one axis, not one of shape"):
-        way(draw)(df.constant([[2, 3], [4, 5]]))
+        mode(draw)(df.constant([[2, 3], [4, 5]]))

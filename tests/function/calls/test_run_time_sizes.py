@@ -134,7 +134,7 @@ def test_one_trace_of_machine_code_gives_what_eager_gives_for_all_sizes(name):
     assert [part.kind for part in concrete.parts] == WHOLE
 
 
-SLOPES = [
+GRADIENT_CASES = [
     "slice to",
     "slice between",
     "slice by a step",
@@ -154,7 +154,7 @@ SLOPES = [
 ]
 
 
-@pytest.mark.parametrize("name", SLOPES)
+@pytest.mark.parametrize("name", GRADIENT_CASES)
 def test_gradients_are_those_of_eager(name):
     program, cases = PROGRAMS[name]
 

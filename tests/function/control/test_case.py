@@ -5,7 +5,6 @@ import pytest
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError
 
-MODES = pytest.mark.parametrize("mode", [lambda f: f, df.function], ids=["eager", "compiled"])
 SIGNS = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)]
 
 
@@ -13,7 +12,6 @@ def chosen(x, y, **options):
     return df.case([(x > 0.0, lambda: x * 2.0), (y > 0.0, lambda: y * 3.0)], **options)
 
 
-@MODES
 @pytest.mark.parametrize(("x", "y"), SIGNS)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("has_default", [False, True])
@@ -33,7 +31,6 @@ def test_one_function_runs_or_an_error_reports_why_none(mode, x, y, exclusive, h
         assert float(mode(f)(*inputs)) == (2.0 if x > 0 else 3.0 if y > 0 else 9.0)
 
 
-@MODES
 def test_gradients_flow_through_the_function_that_ran(mode):
     def slope(x, y):
         with df.GradientTape() as tape:
@@ -44,7 +41,6 @@ def test_gradients_flow_through_the_function_that_ran(mode):
     assert [float(g) for g in mode(slope)(df.constant(-1.0), df.constant(1.0))] == [0.0, 3.0]
 
 
-@MODES
 @pytest.mark.parametrize(
     "loop",
     [

@@ -171,16 +171,15 @@ def test_a_loop_that_draws_has_no_gradient_and_reports_it():
         gradient(f, df.constant(2.0))
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: f, df.function])
-def test_a_loop_variable_that_begins_as_a_python_number_takes_the_dtype_of_an_iteration(wrapped):
+def test_a_loop_variable_that_begins_as_a_python_number_takes_the_dtype_of_an_iteration(mode):
     def total(n):
         return df.while_loop(lambda i, c: i < n, lambda i, c: (i + 1, c + 0.5), (df.constant(0), 0))[1]
 
-    result = wrapped(total)(df.constant(3))
+    result = mode(total)(df.constant(3))
     assert result.dtype is df.float32
     assert float(result) == 1.5
     with pytest.raises(TypeError, match="dtype int32 before the loop, but dtype float32 after"):
-        wrapped(lambda: df.while_loop(lambda c: c < 2.0, lambda c: c + 0.5, [df.constant(0)]))()
+        mode(lambda: df.while_loop(lambda c: c < 2.0, lambda c: c + 0.5, [df.constant(0)]))()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from error_cases import ErrorCases, Frames
 
 import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
-Invalid, Wrong, Outside = df.errors.InvalidArgumentError, df.errors.DTypeError, df.errors.OutOfRangeError
 V, ONE = df.constant([1.0, 2.0]), df.constant(1.0)
 
 
@@ -40,59 +40,64 @@ def read_twice():
 
 CASES = {
     # rows
-    "rows of a scalar": (lambda: df.map_fn(lambda x: x, ONE), Invalid, "not scalars", r"1\+ dimensional"),
+    "rows of a scalar": (
+        lambda: df.map_fn(lambda x: x, ONE),
+        InvalidArgumentError,
+        "not scalars",
+        r"1\+ dimensional",
+    ),
     "rows of two counts": (
         lambda: df.map_fn(lambda x: x[0], [V, df.ones([3])]),
-        Invalid,
+        InvalidArgumentError,
         "equal first sizes",
         "not",
     ),
     "no first row": (
         lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
-        Invalid,
+        InvalidArgumentError,
         "no rows",
         "give an initializer",
     ),
     "a map of another structure": (
         lambda: df.map_fn(lambda x: x, V, fn_output_signature=(df.float32, df.float32)),
-        Invalid,
+        InvalidArgumentError,
         "not the expected structure",
         "fn_output_signature",
     ),
     "rows of changing structure": (
         lambda: df.vectorized_map(growing(), V, warn=False),
-        Invalid,
+        InvalidArgumentError,
         "structure for each row",
         "the same",
     ),
     "a map of another dtype": (
         lambda: df.map_fn(lambda x: df.cast(x, df.int32), V),
-        Invalid,
+        InvalidArgumentError,
         "not",
         "fn_output_signature",
     ),
     "a step of another dtype": (
         lambda: run(lambda x: df.foldl(lambda a, b: df.cast(a, df.float64), x), V),
-        Wrong,
+        DTypeError,
         "dtype float32 before the loop, but dtype float64",
         "cast it",
     ),
     "a step of another shape": (
         lambda: run(lambda x: df.foldl(lambda a, b: V, x), V),
-        Invalid,
+        InvalidArgumentError,
         r"shape \(\) before the loop, but shape \(2,\)",
         "",
     ),
     # arrays of tensors
     "an array of dynamic size and shape": (
         lambda: run(lambda n: df.TensorArray(df.float32, n).stack(), df.constant(2)),
-        Invalid,
+        InvalidArgumentError,
         "Nothing has been written",
         "element_shape",
     ),
     "joining scalars": (
         lambda: run(lambda n: df.TensorArray(df.float32, n, element_shape=[]).concat(), df.constant(2)),
-        Invalid,
+        InvalidArgumentError,
         "are scalars",
         "use stack",
     ),
@@ -100,29 +105,39 @@ CASES = {
         lambda: run(
             lambda n: df.TensorArray(df.float32, n, element_shape=[]).write(n, 1.0).stack(), df.constant(2)
         ),
-        Outside,
+        OutOfRangeError,
         "index 2",
         "not resizeable",
     ),
-    "reading too far": (lambda: array().read(5), Outside, "index 5", "array size is: 2"),
-    "reading twice": (read_twice, Invalid, "Could not read index 0 twice", "clear_after_read = false"),
-    "writing too far": (lambda: array().write(5, ONE), Outside, "index 5", "not resizeable"),
-    "unstacking too many": (lambda: array().unstack(df.ones([3])), Invalid, "3 tensors", "static size 2"),
+    "reading too far": (lambda: array().read(5), OutOfRangeError, "index 5", "array size is: 2"),
+    "reading twice": (
+        read_twice,
+        InvalidArgumentError,
+        "Could not read index 0 twice",
+        "clear_after_read = false",
+    ),
+    "writing too far": (lambda: array().write(5, ONE), OutOfRangeError, "index 5", "not resizeable"),
+    "unstacking too many": (
+        lambda: array().unstack(df.ones([3])),
+        InvalidArgumentError,
+        "3 tensors",
+        "static size 2",
+    ),
     "writing another dtype": (
         lambda: array().write(0, df.constant(1)),
-        Invalid,
+        InvalidArgumentError,
         "dtype is float32",
         "dtype int32",
     ),
     "writing another shape": (
         lambda: array().write(0, ONE).write(1, V),
-        Invalid,
+        InvalidArgumentError,
         "Incompatible shape",
         "expected",
     ),
     "an array that was never written": (
         lambda: array().stack(),
-        Invalid,
+        InvalidArgumentError,
         "Nothing has been written",
         "element_shape",
     ),

@@ -44,7 +44,7 @@ def over(request):
 
 
 @pytest.mark.parametrize("n", LENGTHS)
-def test_compiled_answers_are_those_of_now(over, n):
+def test_compiled_results_equal_eager_ones(over, n):
     x = rows(n)
     np.testing.assert_allclose(df.function(over)(x), over(x), rtol=1e-12)
 
@@ -196,36 +196,32 @@ def test_elems_of_different_lengths_are_an_error():
 
 
 @pytest.mark.parametrize("n", [3, MANY])
-@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_loop_variables_keep_their_dtype_and_shape(way, n):
+def test_loop_variables_keep_their_dtype_and_shape(mode, n):
     with pytest.raises(DTypeError, match="cast it"):
-        way(lambda x: df.foldl(lambda a, e: df.cast(a, df.float64), x))(df.ones([n]))
+        mode(lambda x: df.foldl(lambda a, e: df.cast(a, df.float64), x))(df.ones([n]))
     with pytest.raises(InvalidArgumentError, match="shape"):
-        way(lambda x: df.foldl(lambda a, e: df.stack([a, e]), x))(df.ones([n]))
+        mode(lambda x: df.foldl(lambda a, e: df.stack([a, e]), x))(df.ones([n]))
 
 
-@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_no_rows_give_results_of_the_shape_that_is_declared(way):
+def test_no_rows_give_results_of_the_shape_that_is_declared(mode):
     x = df.zeros([0, 3])
     spec = df.TensorSpec([2, 3])
-    result = way(lambda x: df.map_fn(lambda r: df.stack([r, r]), x, fn_output_signature=spec))(x)
+    result = mode(lambda x: df.map_fn(lambda r: df.stack([r, r]), x, fn_output_signature=spec))(x)
     assert result.shape == (0, 2, 3)
-    assert way(lambda x: df.scan(lambda a, r: a + r, x, df.zeros([3])))(x).shape == (0, 3)
-    assert float(way(lambda x: df.foldl(lambda a, r: a + r[0], x, 7.0))(x)) == 7.0
+    assert mode(lambda x: df.scan(lambda a, r: a + r, x, df.zeros([3])))(x).shape == (0, 3)
+    assert float(mode(lambda x: df.foldl(lambda a, r: a + r[0], x, 7.0))(x)) == 7.0
 
 
-@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
-def test_without_a_declared_shape_no_rows_have_that_of_the_functions_result(way):
+def test_without_a_declared_shape_no_rows_have_that_of_the_functions_result(mode):
     x = df.zeros([0, 3])
-    assert way(lambda x: df.map_fn(lambda r: df.stack([r, r]), x))(x).shape == (0, 2, 3)
-    assert way(lambda x: df.map_fn(df.cumsum, x))(df.zeros([0, 2])).shape == (0, 2)
+    assert mode(lambda x: df.map_fn(lambda r: df.stack([r, r]), x))(x).shape == (0, 2, 3)
+    assert mode(lambda x: df.map_fn(df.cumsum, x))(df.zeros([0, 2])).shape == (0, 2)
 
 
-@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
 @pytest.mark.parametrize("results", [lambda r: (r, r * 2.0), lambda r: [r], lambda r: {"x": r}])
-def test_results_in_a_structure_need_a_signature(results, way):
+def test_results_in_a_structure_need_a_signature(results, mode):
     with pytest.raises(InvalidArgumentError, match="has not the expected structure; declare another"):
-        way(lambda x: df.map_fn(results, x))(df.ones([2]))
+        mode(lambda x: df.map_fn(results, x))(df.ones([2]))
     assert df.map_fn(lambda r: [1.0, 2.0], df.ones([2])).shape == (2, 2)
 
 

@@ -309,7 +309,6 @@ def test_their_gradients_in_a_trace_of_dynamic_sizes(program):
             assert_same(f(*arguments), slope(*arguments))
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])
 @pytest.mark.parametrize(
     ("invariants", "message"),
     [
@@ -320,7 +319,7 @@ def test_their_gradients_in_a_trace_of_dynamic_sizes(program):
         (([], None), "after one iteration"),
     ],
 )
-def test_invariants_that_do_not_fit_are_refused(wrap, invariants, message):
+def test_invariants_that_do_not_fit_are_refused(mode, invariants, message):
     def program(x):
         return df.while_loop(
             lambda i, y: i < 2,
@@ -330,7 +329,7 @@ def test_invariants_that_do_not_fit_are_refused(wrap, invariants, message):
         )
 
     with pytest.raises(InvalidArgumentError, match=message):
-        wrap(program)(df.constant(X))
+        mode(program)(df.constant(X))
 
 
 def test_a_failure_in_an_iteration_leaves_variables_as_eager_would():

@@ -8,70 +8,61 @@ import dualflow as df
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.tree import leaves
 
-WAYS = pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
-
 
 def halves(array):
     """An array with two of its places written."""
     return array.write(0, [1.0, 2.0]).write(2, [3.0, 4.0])
 
 
-@WAYS
-def test_stack_gives_what_was_written_and_zeros(way):
-    result = way(lambda: halves(df.TensorArray(df.float32, 3)).stack())()
+def test_stack_gives_what_was_written_and_zeros(mode):
+    result = mode(lambda: halves(df.TensorArray(df.float32, 3)).stack())()
     assert result.numpy().tolist() == [[1, 2], [0, 0], [3, 4]]
 
 
-@WAYS
-def test_read_gives_what_was_written(way):
-    result = way(lambda i: halves(df.TensorArray(df.float32, 3)).read(i))(df.constant(2))
+def test_read_gives_what_was_written(mode):
+    result = mode(lambda i: halves(df.TensorArray(df.float32, 3)).read(i))(df.constant(2))
     assert result.numpy().tolist() == [3, 4]
 
 
-@WAYS
-def test_gather_returns_some_elements(way):
-    result = way(lambda: halves(df.TensorArray(df.float32, 3)).gather([2, 1]))()
+def test_gather_returns_some_elements(mode):
+    result = mode(lambda: halves(df.TensorArray(df.float32, 3)).gather([2, 1]))()
     assert result.numpy().tolist() == [[3, 4], [0, 0]]
 
 
-@WAYS
-def test_unstack_and_concat_are_the_rows(way):
-    result = way(lambda x: df.TensorArray(df.float32, 2).unstack(x).concat())(df.constant([[1.0, 2], [3, 4]]))
+def test_unstack_and_concat_are_the_rows(mode):
+    result = mode(lambda x: df.TensorArray(df.float32, 2).unstack(x).concat())(
+        df.constant([[1.0, 2], [3, 4]])
+    )
     assert result.numpy().tolist() == [1, 2, 3, 4]
 
 
-@WAYS
-def test_split_writes_pieces_to_elements(way):
-    result = way(lambda x: df.TensorArray(df.float32, 2).split(x, [2, 2]).read(1))(df.range(4.0))
+def test_split_writes_pieces_to_elements(mode):
+    result = mode(lambda x: df.TensorArray(df.float32, 2).split(x, [2, 2]).read(1))(df.range(4.0))
     assert result.numpy().tolist() == [2, 3]
 
 
-@WAYS
-def test_scatter_writes_to_elements(way):
-    result = way(lambda x: df.TensorArray(df.float32, 3).scatter([2, 0], x).stack())(df.constant([1.0, 2.0]))
+def test_scatter_writes_to_elements(mode):
+    result = mode(lambda x: df.TensorArray(df.float32, 3).scatter([2, 0], x).stack())(df.constant([1.0, 2.0]))
     assert result.numpy().tolist() == [2, 0, 1]
 
 
-@WAYS
-def test_size_is_a_tensor(way):
-    result = way(lambda: df.TensorArray(df.float32, 3).size())()
+def test_size_is_a_tensor(mode):
+    result = mode(lambda: df.TensorArray(df.float32, 3).size())()
     assert (int(result), result.dtype) == (3, df.int32)
 
 
-@WAYS
-def test_a_dynamic_array_grows(way):
-    result = way(lambda: df.TensorArray(df.int32, 0, dynamic_size=True).write(2, 7).stack())()
+def test_a_dynamic_array_grows(mode):
+    result = mode(lambda: df.TensorArray(df.int32, 0, dynamic_size=True).write(2, 7).stack())()
     assert result.numpy().tolist() == [0, 0, 7]
 
 
-@WAYS
 @pytest.mark.parametrize("index", [-1, 3])
-def test_an_index_outside_is_out_of_range(way, index):
+def test_an_index_outside_is_out_of_range(mode, index):
     array = df.TensorArray(df.float32, 3, element_shape=[])
     with pytest.raises(OutOfRangeError):
-        way(lambda: array.write(index, 1.0).stack())()
+        mode(lambda: array.write(index, 1.0).stack())()
     with pytest.raises(OutOfRangeError):
-        way(lambda: array.read(index))()
+        mode(lambda: array.read(index))()
 
 
 def test_an_index_outside_known_at_run_time_is_out_of_range():
@@ -100,32 +91,27 @@ def test_a_rewritten_element_can_be_read_again():
     assert float(array.write(0, 2.0).read(0)) == 2.0
 
 
-@WAYS
-def test_another_dtype_is_an_error(way):
+def test_another_dtype_is_an_error(mode):
     with pytest.raises(InvalidArgumentError, match="dtype is float32 but Op is trying to write dtype int32"):
-        way(lambda: df.TensorArray(df.float32, 1).write(0, df.constant(1)).stack())()
+        mode(lambda: df.TensorArray(df.float32, 1).write(0, df.constant(1)).stack())()
 
 
-@WAYS
-def test_another_shape_is_an_error(way):
+def test_another_shape_is_an_error(mode):
     with pytest.raises(InvalidArgumentError, match="Incompatible shape"):
-        way(lambda: df.TensorArray(df.float32, 2).write(0, 1.0).write(1, [1.0]).stack())()
+        mode(lambda: df.TensorArray(df.float32, 2).write(0, 1.0).write(1, [1.0]).stack())()
 
 
-@WAYS
-def test_more_rows_than_elements_are_an_error(way):
+def test_more_rows_than_elements_are_an_error(mode):
     with pytest.raises(InvalidArgumentError, match="Cannot unstack 3 tensors"):
-        way(lambda: df.TensorArray(df.float32, 2).unstack(df.ones([3])).stack())()
+        mode(lambda: df.TensorArray(df.float32, 2).unstack(df.ones([3])).stack())()
 
 
-@WAYS
-def test_an_array_of_unknown_shape_has_no_zeros(way):
+def test_an_array_of_unknown_shape_has_no_zeros(mode):
     with pytest.raises(InvalidArgumentError, match="element_shape"):
-        way(lambda: df.TensorArray(df.float32, 2).stack())()
+        mode(lambda: df.TensorArray(df.float32, 2).stack())()
 
 
-@WAYS
-def test_gradients_flow_through_writes_and_reads(way):
+def test_gradients_flow_through_writes_and_reads(mode):
     def f(x):
         array = df.TensorArray(df.float32, 2).write(0, x * 2).write(1, x * x)
         return array.read(0) * array.read(1)
@@ -133,7 +119,7 @@ def test_gradients_flow_through_writes_and_reads(way):
     x = df.constant(3.0)
     with df.GradientTape() as tape:
         tape.watch(x)
-        y = way(f)(x)
+        y = mode(f)(x)
     assert float(tape.gradient(y, x)) == 54.0
 
 
@@ -149,18 +135,16 @@ def powers(x, n, **options):
     ].stack()
 
 
-@WAYS
-def test_a_loop_over_a_tensor_carries_the_array(way):
-    result = way(lambda x, n: powers(x, n, element_shape=[]))(df.constant(2.0), df.constant(3))
+def test_a_loop_over_a_tensor_carries_the_array(mode):
+    result = mode(lambda x, n: powers(x, n, element_shape=[]))(df.constant(2.0), df.constant(3))
     assert result.numpy().tolist() == [1, 2, 4, 0]
 
 
-@WAYS
-def test_gradients_flow_through_an_array_that_a_loop_carries(way):
+def test_gradients_flow_through_an_array_that_a_loop_carries(mode):
     x = df.constant(2.0)
     with df.GradientTape() as tape:
         tape.watch(x)
-        y = way(lambda x: df.reduce_sum(powers(x, df.constant(4), element_shape=[])))(x)
+        y = mode(lambda x: df.reduce_sum(powers(x, df.constant(4), element_shape=[])))(x)
     assert float(tape.gradient(y, x)) == 1 + 4 + 12
 
 
@@ -179,8 +163,7 @@ def test_branches_carry_the_array():
     assert f(df.constant(False)).numpy().tolist() == [0, 2]
 
 
-@WAYS
-def test_pythons_own_loops_and_branches_carry_the_array(way):
+def test_pythons_own_loops_and_branches_carry_the_array(mode):
     def f(x, n):
         array = df.TensorArray(df.float32, 3, element_shape=[])
         for i in df.range(n):
@@ -189,7 +172,7 @@ def test_pythons_own_loops_and_branches_carry_the_array(way):
             array = array.write(0, -x)
         return array.stack()
 
-    result = way(f)(df.constant(2.0), df.constant(3))
+    result = mode(f)(df.constant(2.0), df.constant(3))
     assert result.numpy().tolist() == [-2, 2, 4]
 
 
@@ -342,14 +325,13 @@ def test_dynamic_sizes_run_natively():
     assert "numpy" not in f.status()
 
 
-@WAYS
-def test_rows_of_different_shapes_are_joined(way):
+def test_rows_of_different_shapes_are_joined(mode):
     def joined():
         array = df.TensorArray(df.float32, size=3, infer_shape=False)
         array = array.write(0, [1.0, 2.0]).write(1, [3.0]).write(2, [])
         return array.concat(), array.read(1)
 
-    first, second = way(joined)()
+    first, second = mode(joined)()
     assert (first.numpy().tolist(), second.numpy().tolist()) == ([1.0, 2.0, 3.0], [3.0])
 
 

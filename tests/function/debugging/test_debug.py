@@ -54,7 +54,7 @@ def pdb(tmp_path: Path, *commands: str, script: str = SCRIPT) -> tuple[int, str,
     return done.returncode, done.stdout, done.stderr
 
 
-def test_it_answers_and_assigns_what_a_call_does() -> None:
+def test_it_returns_and_assigns_what_a_call_does() -> None:
     v = df.Variable(1.0)
 
     @df.function

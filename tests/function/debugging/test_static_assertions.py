@@ -9,9 +9,9 @@ import pytest
 from error_cases import ErrorCases
 
 import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 
 D = df.debugging
-Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
 X, Y, ONE = df.ones([2, 3]), df.ones([2]), df.constant(1.0)
 
 HOLDS: dict[str, Any] = {
@@ -63,53 +63,83 @@ def test_a_trace_is_refused() -> None:
         return x
 
     f.get_concrete_function(df.TensorSpec([None]))
-    with pytest.raises(Invalid, match="rank 1"):
+    with pytest.raises(InvalidArgumentError, match="rank 1"):
         f.get_concrete_function(df.TensorSpec([None, 2]))
 
 
 CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
     "rank": (
         lambda: D.assert_rank(X, 1, "rows"),
-        Invalid,
+        InvalidArgumentError,
         "^rows. Expected a tensor of rank 1",
         r"shape is \(2, 3\)",
     ),
-    "rank or more": (lambda: D.assert_rank_at_least(X, 3), Invalid, "rank 3 or more", r"shape is \(2, 3\)"),
-    "one of ranks": (lambda: D.assert_rank_in(X, [0, 1]), Invalid, "rank 0 or 1", r"shape is \(2, 3\)"),
-    "a scalar": (lambda: D.assert_scalar(X), Invalid, "rank 0", r"shape is \(2, 3\)"),
+    "rank or more": (
+        lambda: D.assert_rank_at_least(X, 3),
+        InvalidArgumentError,
+        "rank 3 or more",
+        r"shape is \(2, 3\)",
+    ),
+    "one of ranks": (
+        lambda: D.assert_rank_in(X, [0, 1]),
+        InvalidArgumentError,
+        "rank 0 or 1",
+        r"shape is \(2, 3\)",
+    ),
+    "a scalar": (lambda: D.assert_scalar(X), InvalidArgumentError, "rank 0", r"shape is \(2, 3\)"),
     "dtype": (
         lambda: D.assert_type(X, df.int32, "x"),
-        Wrong,
+        DTypeError,
         "^x. .* not float32",
         "df.cast",
     ),
-    "integers": (lambda: D.assert_integer(X), Wrong, "not float32", "df.cast"),
+    "integers": (lambda: D.assert_integer(X), DTypeError, "not float32", "df.cast"),
     "two dtypes": (
         lambda: D.assert_same_float_dtype([X, df.cast(Y, df.float64)]),
-        Invalid,
+        InvalidArgumentError,
         "not float64",
         "df.cast",
     ),
-    "no floats": (lambda: D.assert_same_float_dtype([df.constant(1)]), Invalid, "not int32", "df.cast"),
-    "a tensor for a list": (lambda: D.assert_proper_iterable(X), Wrong, "EagerTensor", "into a list"),
-    "a string for a list": (lambda: D.assert_proper_iterable("ab"), Wrong, "type str", "into a list"),
-    "a number for a list": (lambda: D.assert_proper_iterable(3), Wrong, "type int", "into a list"),
+    "no floats": (
+        lambda: D.assert_same_float_dtype([df.constant(1)]),
+        InvalidArgumentError,
+        "not int32",
+        "df.cast",
+    ),
+    "a tensor for a list": (lambda: D.assert_proper_iterable(X), DTypeError, "EagerTensor", "into a list"),
+    "a string for a list": (lambda: D.assert_proper_iterable("ab"), DTypeError, "type str", "into a list"),
+    "a number for a list": (lambda: D.assert_proper_iterable(3), DTypeError, "type int", "into a list"),
     "a size by name": (
         lambda: D.assert_shapes([(X, ("N", "M")), (Y, ("M",))], message="x, y"),
-        Invalid,
+        InvalidArgumentError,
         r"^x, y. Axis 0 of a tensor of shape \(2,\)",
         r"size 3, as 'M' has in \(2, 3\)",
     ),
-    "a size": (lambda: D.assert_shapes([(X, (2, 4))]), Invalid, "Axis 1", "size 4, as specified"),
-    "axes": (lambda: D.assert_shapes([(X, ("N",))]), Invalid, r"shape \(2, 3\)", "should have 1 axes"),
-    "too few axes": (lambda: D.assert_shapes([(Y, (..., "N", "M"))]), Invalid, r"\(2,\)", "2 axes or more"),
+    "a size": (
+        lambda: D.assert_shapes([(X, (2, 4))]),
+        InvalidArgumentError,
+        "Axis 1",
+        "size 4, as specified",
+    ),
+    "axes": (
+        lambda: D.assert_shapes([(X, ("N",))]),
+        InvalidArgumentError,
+        r"shape \(2, 3\)",
+        "should have 1 axes",
+    ),
+    "too few axes": (
+        lambda: D.assert_shapes([(Y, (..., "N", "M"))]),
+        InvalidArgumentError,
+        r"\(2,\)",
+        "2 axes or more",
+    ),
     "dots in the middle": (
         lambda: D.assert_shapes([(X, ("N", ...))]),
-        Invalid,
+        InvalidArgumentError,
         "Ellipsis",
         "at the beginning",
     ),
-    "no shape": (lambda: D.assert_shapes([(X, 3)]), Invalid, "sequence of sizes", "not 3"),
+    "no shape": (lambda: D.assert_shapes([(X, 3)]), InvalidArgumentError, "sequence of sizes", "not 3"),
 }
 
 

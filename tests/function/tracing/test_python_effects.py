@@ -19,19 +19,13 @@ def square(v):
     return v * v
 
 
-def ways(function):
-    """The function as it is and compiled."""
-    return function, df.function(function)
-
-
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_the_function_gets_tensors_that_have_their_values(way):
+def test_the_function_gets_tensors_that_have_their_values(mode):
     received = []
 
     def f(x):
         return df.py_function(lambda v: received.append(v.numpy().tolist()) or v, [x], df.float32)
 
-    ways(f)[way](df.constant([1.0, 2.0]))
+    mode(f)(df.constant([1.0, 2.0]))
     assert received == [[1.0, 2.0]]
 
 
@@ -61,45 +55,40 @@ def test_effects_of_all_kinds_keep_the_order_of_the_program(capsys):
     assert capsys.readouterr().err.split() == ["first", "1", "second", "third", "2", "fourth", "fifth"]
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
 @pytest.mark.parametrize("call", [df.py_function, df.numpy_function])
-def test_an_exception_keeps_its_type(call, way):
+def test_an_exception_keeps_its_type(call, mode):
     def fail(v):
         raise OfTheUserError("no")
 
     with pytest.raises(OfTheUserError, match="no"):
-        ways(lambda x: call(fail, [x], df.float32))[way](df.constant(1.0))
+        mode(lambda x: call(fail, [x], df.float32))(df.constant(1.0))
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_several_results_come_as_a_list(way):
+def test_several_results_come_as_a_list(mode):
     def f(x):
         return df.py_function(lambda v: (v + 1, v * 2), [x], [df.float32, df.float32])
 
-    result = ways(f)[way](df.constant(3.0))
+    result = mode(f)(df.constant(3.0))
     assert isinstance(result, list)
     assert [float(y) for y in result] == [4.0, 6.0]
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_too_few_results_are_an_error(way):
+def test_too_few_results_are_an_error(mode):
     def f(x):
         return df.py_function(lambda v: (v, v), [x], [df.float32] * 3)
 
     with pytest.raises(InvalidArgumentError, match="returned 2 values, but Tout declares 3"):
-        ways(f)[way](df.constant(1.0))
+        mode(f)(df.constant(1.0))
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_a_result_of_none_is_an_error_where_one_is_declared(way):
+def test_a_result_of_none_is_an_error_where_one_is_declared(mode):
     with pytest.raises(DTypeError, match="returned None"):
-        ways(lambda x: df.py_function(lambda v: None, [x], df.float32))[way](df.constant(1.0))
+        mode(lambda x: df.py_function(lambda v: None, [x], df.float32))(df.constant(1.0))
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_a_result_of_another_dtype_is_an_error(way):
+def test_a_result_of_another_dtype_is_an_error(mode):
     with pytest.raises(InvalidArgumentError, match="float64, but Tout declares float32"):
-        ways(lambda x: df.numpy_function(lambda v: v.astype("f8"), [x], df.float32))[way](df.constant(1.0))
+        mode(lambda x: df.numpy_function(lambda v: v.astype("f8"), [x], df.float32))(df.constant(1.0))
 
 
 def test_a_spec_declares_a_shape_that_is_not_the_inputs():
@@ -139,9 +128,8 @@ def test_arrays_that_the_function_keeps_and_changes_are_its_own():
     assert (ordered.numpy().tolist(), z.numpy().tolist()) == ([4.0, 8.0], [8.0, 4.0])
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_gradients_flow_through_py_function(way):
-    f = ways(lambda x: 3 * df.py_function(square, [x], df.float32))[way]
+def test_gradients_flow_through_py_function(mode):
+    f = mode(lambda x: 3 * df.py_function(square, [x], df.float32))
     x = df.constant([1.0, 2.0])
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -199,9 +187,8 @@ def test_complex_gradients_are_those_of_the_op_itself():
     assert gradient(called) == gradient(square)
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_numpy_function_has_no_gradient(way):
-    f = ways(lambda x: df.numpy_function(np.sin, [x], df.float32))[way]
+def test_numpy_function_has_no_gradient(mode):
+    f = mode(lambda x: df.numpy_function(np.sin, [x], df.float32))
     x = df.constant(1.0)
     with df.GradientTape() as tape:
         tape.watch(x)
@@ -300,23 +287,21 @@ def test_print_refuses_a_stream_that_is_none():
         df.print("x", output_stream=3)
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_py_function_is_a_decorator(way):
+def test_py_function_is_a_decorator(mode):
     @df.py_function(Tout=df.float32)
     def reversed_product(x, y):
         """The product, backwards."""
         return (x * y).numpy()[::-1]
 
-    result = ways(lambda x: reversed_product(x, [1.0, 10.0]))[way](df.constant([2.0, 3.0]))
+    result = mode(lambda x: reversed_product(x, [1.0, 10.0]))(df.constant([2.0, 3.0]))
     assert result.numpy().tolist() == [30.0, 2.0]
     assert reversed_product.__doc__ == "The product, backwards."
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["eager", "traced"])
-def test_numpy_function_is_a_decorator(way):
+def test_numpy_function_is_a_decorator(mode):
     @df.numpy_function(Tout=[df.float32, df.float32])
     def parts(x):
         return x + 1, x - 1
 
-    more, less = ways(parts)[way](df.constant([2.0]))
+    more, less = mode(parts)(df.constant([2.0]))
     assert (more.numpy().tolist(), less.numpy().tolist()) == ([3.0], [1.0])

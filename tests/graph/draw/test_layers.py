@@ -7,46 +7,55 @@ from itertools import pairwise, permutations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualflow.graph.draw.layers import GAP, Link, RowItem, crossings, nearest, order, rows_of, set_x_positions
+from dualflow.graph.draw.layers import (
+    GAP,
+    Link,
+    RowItem,
+    crossings,
+    optimal_positions,
+    order,
+    rows_of,
+    set_x_positions,
+)
 
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, int]], list[tuple[int, int, int, int]]]:
-    """Up to four things, least distances between some, which make no circle, and what draws them together."""
+    """Up to four items, least distances between some, without cycles, and terms of the objective."""
     count = draw(st.integers(1, 4))
     pairs = [(a, b) for b in range(count) for a in range(b)]
-    apart = [(a, b, draw(st.integers(0, 3))) for a, b in pairs if draw(st.booleans())]
-    together = [
+    min_distances = [(a, b, draw(st.integers(0, 3))) for a, b in pairs if draw(st.booleans())]
+    objective = [
         (a, b, draw(st.integers(-2, 3)), draw(st.integers(1, 4))) for a, b in pairs if draw(st.booleans())
     ]
-    return count, apart, together
+    return count, min_distances, objective
 
 
-def legal(at: tuple[int, ...] | list[int], apart: list[tuple[int, int, int]]) -> bool:
-    return all(at[b] - at[a] >= distance for a, b, distance in apart)
+def legal(at: tuple[int, ...] | list[int], min_distances: list[tuple[int, int, int]]) -> bool:
+    return all(at[b] - at[a] >= distance for a, b, distance in min_distances)
 
 
-def sum_of(at: tuple[int, ...] | list[int], together: list[tuple[int, int, int, int]]) -> int:
-    return sum(weight * abs(at[b] - at[a] - distance) for a, b, distance, weight in together)
+def sum_of(at: tuple[int, ...] | list[int], objective: list[tuple[int, int, int, int]]) -> int:
+    return sum(weight * abs(at[b] - at[a] - distance) for a, b, distance, weight in objective)
 
 
 @given(programs())
 @settings(max_examples=60, deadline=None)
 def test_the_nearest_positions_are_legal_and_none_are_nearer(given_program) -> None:
-    count, apart, together = given_program
-    tried = (at for at in product(range(10), repeat=count) if legal(at, apart))
-    least = min(sum_of(at, together) for at in tried)
-    first, last = nearest(count, apart, together)
+    count, min_distances, objective = given_program
+    tried = (at for at in product(range(10), repeat=count) if legal(at, min_distances))
+    least = min(sum_of(at, objective) for at in tried)
+    first, last = optimal_positions(count, min_distances, objective)
     middle = [(a + b) // 2 for a, b in zip(first, last, strict=True)]
     for at in (first, last, middle):
-        assert legal(at, apart)
-        assert sum_of(at, together) == least
+        assert legal(at, min_distances)
+        assert sum_of(at, objective) == least
     assert min(first) == 0
     assert max(last) == 0
 
 
 def test_nothing_has_no_positions() -> None:
-    assert nearest(0, [], []) == ([], [])
+    assert optimal_positions(0, [], []) == ([], [])
 
 
 @st.composite

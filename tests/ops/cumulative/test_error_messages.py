@@ -5,8 +5,8 @@ from __future__ import annotations
 from error_cases import ErrorCases
 
 import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 
-Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
 V = df.constant([True])
 
 
@@ -19,8 +19,8 @@ def gradient(x):
 
 
 CASES = {
-    "products of bools": (lambda: df.math.cumprod(V), Wrong, "bool", "cast"),
-    "no axis": (lambda: df.math.cumprod(1.0), Invalid, "rank 0", "out of range"),
+    "products of bools": (lambda: df.math.cumprod(V), DTypeError, "bool", "cast"),
+    "no axis": (lambda: df.math.cumprod(1.0), InvalidArgumentError, "rank 0", "out of range"),
 }
 
 

@@ -16,17 +16,20 @@ X = np.random.default_rng(0).uniform(size=(2, 7, 8, 3)).astype(np.float32)
     ("size", "step", "rate"), [((2, 3), (2, 2), (1, 1)), ((3, 3), (1, 2), (2, 1)), ((1, 1), (3, 3), (1, 1))]
 )
 def test_patches_are_rows_of_pixels(mode, size, step, rate, padding):
-    reach = [(k - 1) * r + 1 for k, r in zip(size, rate, strict=True)]
-    have, wide = X.shape[1:3], X
+    # SAME: ceil(size / step) windows, so (windows - 1) * step + window_extent elements, the odd one after
+    window_extent = [(k - 1) * r + 1 for k, r in zip(size, rate, strict=True)]
+    sizes, padded = X.shape[1:3], X
     if padding == "SAME":
-        beyond = [max(0, (-(-n // s) - 1) * s + e - n) for n, s, e in zip(have, step, reach, strict=True)]
-        wide = np.pad(X, [(0, 0), *[(b // 2, b - b // 2) for b in beyond], (0, 0)])
+        extra = [
+            max(0, (-(-n // s) - 1) * s + e - n) for n, s, e in zip(sizes, step, window_extent, strict=True)
+        ]
+        padded = np.pad(X, [(0, 0), *[(b // 2, b - b // 2) for b in extra], (0, 0)])
     rows = [
         [
-            wide[:, y : y + reach[0] : rate[0], x : x + reach[1] : rate[1]].reshape(2, -1)
-            for x in range(0, wide.shape[2] - reach[1] + 1, step[1])
+            padded[:, y : y + window_extent[0] : rate[0], x : x + window_extent[1] : rate[1]].reshape(2, -1)
+            for x in range(0, padded.shape[2] - window_extent[1] + 1, step[1])
         ]
-        for y in range(0, wide.shape[1] - reach[0] + 1, step[0])
+        for y in range(0, padded.shape[1] - window_extent[0] + 1, step[0])
     ]
     expected = np.array(rows).transpose(2, 0, 1, 3)
     result = mode(lambda x: image.extract_patches(x, [1, *size, 1], [1, *step, 1], [1, *rate, 1], padding))(X)

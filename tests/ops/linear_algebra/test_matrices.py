@@ -260,12 +260,12 @@ def test_tridiagonal_matrices_in_every_format(mode: Any, dtype: str, size: int) 
         close(solved, x, dtype)
         column = mode(lambda y, d=diagonals, f=form: L.tridiagonal_solve(d, y[..., 0], f))(product)
         close(column, x[..., 0], dtype)
-        turned = mode(
+        solved_adjoint = mode(
             lambda y, d=diagonals, f=form: L.tridiagonal_solve(
                 d, y, f, transpose_rhs=True, conjugate_rhs=True
             )
         )(L.adjoint(product))
-        close(turned, x, dtype)
+        close(solved_adjoint, x, dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

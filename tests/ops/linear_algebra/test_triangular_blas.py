@@ -10,7 +10,7 @@ import pytest
 
 from dualflow.ops.linear_algebra import triangular_blas
 
-WAYS = [triangular_blas.solve, triangular_blas._by_scipy]
+SOLVERS = [triangular_blas.solve, triangular_blas._by_scipy]
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "rows": np.ascontiguousarray,
     "columns": np.asfortranarray,
@@ -21,15 +21,15 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", "fdFD")
-@pytest.mark.parametrize("way", WAYS)
-def test_the_product_with_the_triangle_is_the_right_side(way: Any, dtype: str, layout: str) -> None:
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_the_product_with_the_triangle_is_the_right_side(solve: Any, dtype: str, layout: str) -> None:
     rng = np.random.default_rng(0)
     full = rng.normal(size=(9, 9)) / 9 + np.eye(9) * 2
     sides = rng.normal(size=(9, 4)) + (1j * rng.normal(size=(9, 4)) if dtype in "FD" else 0)
     a, b = LAYOUTS[layout](full.astype(dtype)), LAYOUTS[layout](sides.astype(dtype))
     for lower, part in ((True, np.tril), (False, np.triu)):
         before = b.copy()
-        x = way(a, b, lower)
+        x = solve(a, b, lower)
         np.testing.assert_array_equal(b, before)
         assert x.dtype == b.dtype
         np.testing.assert_allclose(part(a) @ x, b, rtol=1e-5, atol=1e-5)

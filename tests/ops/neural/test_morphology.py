@@ -12,21 +12,27 @@ def expected(x, f, strides, dilations, padding):
     """By hand: the largest sum of each window, and where it is."""
     (sh, sw), (dh, dw) = [(o, o) if isinstance(o, int) else o[1:3] for o in (strides, dilations)]
     _, rows, columns, _ = x.shape
-    high, wide, _ = f.shape
+    kernel_height, kernel_width, _ = f.shape
     if padding == "SAME":
         out = -(-rows // sh), -(-columns // sw)
         before = [
             max(0, (n - 1) * s + (k - 1) * d + 1 - size) // 2
-            for n, s, k, d, size in ((out[0], sh, high, dh, rows), (out[1], sw, wide, dw, columns))
+            for n, s, k, d, size in (
+                (out[0], sh, kernel_height, dh, rows),
+                (out[1], sw, kernel_width, dw, columns),
+            )
         ]
     else:
-        out = (rows - (high - 1) * dh - 1) // sh + 1, (columns - (wide - 1) * dw - 1) // sw + 1
+        out = (
+            (rows - (kernel_height - 1) * dh - 1) // sh + 1,
+            (columns - (kernel_width - 1) * dw - 1) // sw + 1,
+        )
         before = [0, 0]
     largest = np.full((len(x), *out, x.shape[3]), -np.inf)
     for i in range(out[0]):
         for j in range(out[1]):
-            for a in range(high):
-                for b in range(wide):
+            for a in range(kernel_height):
+                for b in range(kernel_width):
                     r, c = i * sh + a * dh - before[0], j * sw + b * dw - before[1]
                     if 0 <= r < rows and 0 <= c < columns:
                         largest[:, i, j] = np.maximum(largest[:, i, j], x[:, r, c] + f[a, b])

@@ -6,10 +6,10 @@ from error_cases import ErrorCases
 
 import dualflow as df
 from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.record import REGISTRY
 
-Invalid, Wrong = df.errors.InvalidArgumentError, df.errors.DTypeError
 random = df.random
 V, C = df.ones([3]), df.constant([1j])
 DIRECT = {"inferred", "run"}  # cases that call no public function
@@ -33,137 +33,157 @@ def integers_between(low, high):
 CASES = {
     "gamma numbers of less than 0": (
         lambda: random.gamma([2], -1.0),
-        Invalid,
+        InvalidArgumentError,
         "alpha of 0 or more",
         "not -1.0",
     ),
-    "Poisson numbers of less than 0": (lambda: random.poisson([2], -1.0), Invalid, "a mean from 0", "not "),
-    "Poisson numbers of a word": (lambda: random.poisson([2], "a"), Wrong, "lam is of numbers", "df.cast"),
-    "a scalar to shuffle": (lambda: random.shuffle(3), Invalid, "one axis or more", r"the shape is \(\)"),
+    "Poisson numbers of less than 0": (
+        lambda: random.poisson([2], -1.0),
+        InvalidArgumentError,
+        "a mean from 0",
+        "not ",
+    ),
+    "Poisson numbers of a word": (
+        lambda: random.poisson([2], "a"),
+        DTypeError,
+        "lam is of numbers",
+        "df.cast",
+    ),
+    "a scalar to shuffle": (
+        lambda: random.shuffle(3),
+        InvalidArgumentError,
+        "one axis or more",
+        r"the shape is \(\)",
+    ),
     "gamma numbers of integers": (
         lambda: random.gamma([2], df.constant(2)),
-        Wrong,
+        DTypeError,
         "alpha is of floats, not int32",
         "df.cast",
     ),
     "logits of no classes": (
         lambda: random.categorical(df.ones([2, 0]), 3),
-        Invalid,
+        InvalidArgumentError,
         "draws from 1 class or more",
         r"float32\[2, 0\] has none",
     ),
     "ints between tensors of no range": (
         lambda: integers_between(df.constant(5), df.constant(3)),
-        Invalid,
+        InvalidArgumentError,
         "the run has others",
         "minval < maxval",
     ),
     "random ints": (
         lambda: random.normal([2], dtype=df.int32),
-        Wrong,
+        DTypeError,
         "floats, not int32",
         "df.random.uniform",
     ),
     "ints without an end": (
         lambda: random.uniform([2], dtype=df.int32),
-        Invalid,
+        InvalidArgumentError,
         "needs maxval",
         "never drawn",
     ),
     "ints of no range": (
         lambda: random.uniform([2], 3, 3, df.int32),
-        Invalid,
+        InvalidArgumentError,
         "not 3 and 3",
         "minval < maxval",
     ),
-    "categories": (lambda: random.categorical(V, 2), Invalid, "float logits", r"\(rows, classes\)"),
+    "categories": (
+        lambda: random.categorical(V, 2),
+        InvalidArgumentError,
+        "float logits",
+        r"\(rows, classes\)",
+    ),
     "stateless ints of a normal distribution": (
         lambda: random.stateless_normal([2], (1, 2), dtype=df.int32),
-        Wrong,
+        DTypeError,
         "are floats, not int32",
         "df.random.uniform",
     ),
     "stateless integers without an end": (
         lambda: random.stateless_uniform([2], (1, 2), dtype=df.int32),
-        Invalid,
+        InvalidArgumentError,
         "uniform of int32 needs maxval",
         "minval=None too",
     ),
     "stateless integers from an empty range": (
         lambda: random.stateless_uniform([2], (1, 2), 3, 3, df.int32),
-        Invalid,
+        InvalidArgumentError,
         "minval < maxval",
         "not 3 and 3",
     ),
     "stateless integers between vectors": (
         lambda: random.stateless_uniform([2], (1, 2), [0, 1], 3, df.int32),
-        Invalid,
+        InvalidArgumentError,
         r"one number each, not of shapes \(2,\) and \(\)",
         "one number each",
     ),
     "a seed of three": (
         lambda: random.stateless_uniform([2], (1, 2, 3)),
-        Invalid,
+        InvalidArgumentError,
         r"two integers, of shape \[2\], not \(1, 2, 3\)",
         "two integers",
     ),
     "a seed of floats": (
         lambda: random.stateless_uniform([2], (1.0, 2.0)),
-        Wrong,
+        DTypeError,
         "two integers, not",
         "df.cast",
     ),
     "another algorithm": (
         lambda: random.stateless_uniform([2], (1, 2), alg="threefry"),
-        Invalid,
+        InvalidArgumentError,
         "no algorithm 'threefry'",
         "use 'philox'",
     ),
     "stateless categories of a vector": (
         lambda: random.stateless_categorical(V, 2, (1, 2)),
-        Invalid,
+        InvalidArgumentError,
         r"\(rows, classes\)",
         "reshape",
     ),
     "bounds of normal numbers": (
         lambda: random.stateless_parameterized_truncated_normal([2], (1, 2), 0.0, 1.0, 3.0, 2.0),
-        Invalid,
+        InvalidArgumentError,
         "is below its largest",
         "check the parameters",
     ),
     "a counter that is no integer": (
         lambda: inferred("philox", ([], df.float32), ([], df.int64), ([], df.int64), count=1),
-        Wrong,
+        DTypeError,
         "integers, not float32",
         "df.cast",
     ),
     "words at a counter that is no integer": (
         lambda: run("philox", 1.0, 0, 0, count=1),
-        Wrong,
+        DTypeError,
         "integers, not float32",
         "df.cast",
     ),
     "truncated numbers at a counter that is no integer": (
         lambda: run("philox_truncated_normal", 1.0, 0, 0, count=1, dtype=df.float32),
-        Wrong,
+        DTypeError,
         "integers, not float32",
         "df.cast",
     ),
     "numbers sampled at a counter that is no integer": (
         lambda: run("philox_sampled", 1.0, 0, 0, V, kind="gamma", dtype=df.float32),
-        Wrong,
+        DTypeError,
         "integers, not float32",
         "df.cast",
     ),
     "several counters": (
         lambda: inferred("philox", ([2], df.int64), ([], df.int64), ([], df.int64), count=1),
-        Invalid,
+        InvalidArgumentError,
         "one number each",
         "not of",
     ),
     "complex parameters": (
         lambda: random.stateless_poisson([1], (1, 2), C),
-        Wrong,
+        DTypeError,
         "real parameters, not complex128",
         "df.cast",
     ),

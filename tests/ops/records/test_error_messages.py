@@ -11,12 +11,12 @@ from unittest.mock import patch
 from error_cases import ErrorCases
 
 import dualflow as df
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.status_errors import DataLossError
 from dualflow.ops.records.example_parsing import PARSE, PARSE_SEQUENCE, PARSE_SEQUENCES
 from dualflow.ops.records.wire_format import delimited, encoded_varint, float_values, varint_field, varints
 
 E = df.errors
-Invalid, Wrong = E.InvalidArgumentError, E.DTypeError
 io: Any = df.io
 T: Any = df.train
 INT = io.FixedLenFeature([], df.int64)
@@ -126,178 +126,225 @@ CASES = {
         "within a varint",
     ),
     # messages
-    "a message of text": (lambda: T.Example.FromString("a"), Wrong, "from bytes, not from a str", "numpy"),
-    "text in bytes": (lambda: T.BytesList(value=["a"]), Wrong, "'a' has type str", "encode"),
-    "text in floats": (lambda: T.FloatList(value=["a"]), Wrong, "'a' has type str.*int, float"),
-    "floats in integers": (lambda: T.Int64List(value=[0.5]), Wrong, "0.5 has type float"),
-    "a large integer": (lambda: T.Int64List(value=[2**63]), Invalid, "9223372036854775808 does not fit"),
-    "another oneof": (lambda: T.Feature().WhichOneof("x"), Invalid, "oneof 'kind', not 'x'"),
-    "another field": (lambda: T.Feature().HasField("x"), Invalid, "no field 'x'", "bytes_list"),
-    "another list": (lambda: T.Feature(int64_list=T.FloatList()), Wrong, "Int64List, not a FloatList"),
-    "a name of bytes": (lambda: T.Features(feature={b"a": T.Feature()}), Wrong, "are str, not b'a'"),
-    "a list as a feature": (lambda: T.Features(feature={"a": T.Int64List()}), Wrong, "'a' is a Int64List"),
-    "a list in a list": (lambda: T.FeatureList(feature=[T.Int64List()]), Wrong, "not a Int64List"),
-    "features of another type": (lambda: T.Example(features=T.Feature()), Wrong, "Features, not a Feature"),
+    "a message of text": (
+        lambda: T.Example.FromString("a"),
+        DTypeError,
+        "from bytes, not from a str",
+        "numpy",
+    ),
+    "text in bytes": (lambda: T.BytesList(value=["a"]), DTypeError, "'a' has type str", "encode"),
+    "text in floats": (lambda: T.FloatList(value=["a"]), DTypeError, "'a' has type str.*int, float"),
+    "floats in integers": (lambda: T.Int64List(value=[0.5]), DTypeError, "0.5 has type float"),
+    "a large integer": (
+        lambda: T.Int64List(value=[2**63]),
+        InvalidArgumentError,
+        "9223372036854775808 does not fit",
+    ),
+    "another oneof": (lambda: T.Feature().WhichOneof("x"), InvalidArgumentError, "oneof 'kind', not 'x'"),
+    "another field": (lambda: T.Feature().HasField("x"), InvalidArgumentError, "no field 'x'", "bytes_list"),
+    "another list": (lambda: T.Feature(int64_list=T.FloatList()), DTypeError, "Int64List, not a FloatList"),
+    "a name of bytes": (lambda: T.Features(feature={b"a": T.Feature()}), DTypeError, "are str, not b'a'"),
+    "a list as a feature": (
+        lambda: T.Features(feature={"a": T.Int64List()}),
+        DTypeError,
+        "'a' is a Int64List",
+    ),
+    "a list in a list": (lambda: T.FeatureList(feature=[T.Int64List()]), DTypeError, "not a Int64List"),
+    "features of another type": (
+        lambda: T.Example(features=T.Feature()),
+        DTypeError,
+        "Features, not a Feature",
+    ),
     # parsing
     "numbers to parse": (
         lambda: io.parse_example([1], {"a": INT}),
-        Wrong,
+        DTypeError,
         r"\[1\] to a tensor of dtype string",
     ),
-    "one to parse": (lambda: io.parse_example(one(1), {"a": INT}), Invalid, "a vector", "parse_single_ex"),
+    "one to parse": (
+        lambda: io.parse_example(one(1), {"a": INT}),
+        InvalidArgumentError,
+        "a vector",
+        "parse_single_ex",
+    ),
     "several to parse": (
         lambda: io.parse_single_example([one(1)], {"a": INT}),
-        Invalid,
+        InvalidArgumentError,
         "one string",
         "vector",
     ),
-    "several sequences": (lambda: getattr(io, SEQUENCE)([b""], {"a": INT}), Invalid, "one string"),
-    "no features": (lambda: io.parse_example([one(1)], {}), Invalid, "features was {}"),
-    "no sequence features": (lambda: getattr(io, SEQUENCE)(b""), Invalid, "neither"),
+    "several sequences": (
+        lambda: getattr(io, SEQUENCE)([b""], {"a": INT}),
+        InvalidArgumentError,
+        "one string",
+    ),
+    "no features": (lambda: io.parse_example([one(1)], {}), InvalidArgumentError, "features was {}"),
+    "no sequence features": (lambda: getattr(io, SEQUENCE)(b""), InvalidArgumentError, "neither"),
     "other rows": (
         lambda: io.parse_example([one(1, 5)], {"f": ragged(io.RaggedFeature.RowLengths("a"))}),
-        Invalid,
+        InvalidArgumentError,
         "Its row_lengths are for",
         "describe other rows",
     ),
     "no partition": (
         lambda: io.parse_example([b""], {"f": ragged("row_splits")}),
-        Wrong,
+        DTypeError,
         "not 'row_splits'",
         "name a feature",
     ),
     "rows without values": (
         lambda: io.parse_example([b""], {"f": ragged(io.RaggedFeature.UniformRowLength(0))}),
-        Invalid,
+        InvalidArgumentError,
         "1 or more, not 0",
         "change it",
     ),
     "one sequence": (
         lambda: io.parse_sequence_example(b"", {}, {"a": io.VarLenFeature(df.int64)}),
-        Invalid,
+        InvalidArgumentError,
         "takes a vector of strings",
         "parse_single_sequence_example",
     ),
     "one sequence in a graph": (
         lambda: PARSE_SEQUENCES.specs([df.TensorSpec([], df.string)], {"context": (), "steps": ()}),
-        Invalid,
+        InvalidArgumentError,
         "a vector of strings, not",
     ),
-    "fixed steps": (lambda: getattr(io, SEQUENCE)(b"", {}, {"a": INT}), Wrong, "Features of steps"),
-    "a list of features": (lambda: io.parse_example([one(1)], ["a"]), Wrong, "a dict of names"),
-    "a dtype as a feature": (lambda: io.parse_example([b""], {"a": df.int64}), Wrong, "FixedLenFeature"),
-    "int32": (lambda: io.parse_example([b""], {"a": io.VarLenFeature(df.int32)}), Invalid, "int32", "cast"),
+    "fixed steps": (lambda: getattr(io, SEQUENCE)(b"", {}, {"a": INT}), DTypeError, "Features of steps"),
+    "a list of features": (lambda: io.parse_example([one(1)], ["a"]), DTypeError, "a dict of names"),
+    "a dtype as a feature": (lambda: io.parse_example([b""], {"a": df.int64}), DTypeError, "FixedLenFeature"),
+    "int32": (
+        lambda: io.parse_example([b""], {"a": io.VarLenFeature(df.int32)}),
+        InvalidArgumentError,
+        "int32",
+        "cast",
+    ),
     "a dynamic shape": (
         lambda: io.parse_example([b""], {"a": io.FixedLenFeature([None], df.int64)}),
-        Invalid,
+        InvalidArgumentError,
         "static shape",
     ),
     "another default": (
         lambda: io.parse_example([b""], {"a": io.FixedLenFeature([2], df.int64, [1, 2, 3])}),
-        Invalid,
+        InvalidArgumentError,
         r"default of the feature 'a' has the shape \(3,\)",
     ),
     "a sequence that must be there": (
         lambda: io.parse_example([b""], {"a": STEPS}),
-        Invalid,
+        InvalidArgumentError,
         "requires allow_missing",
     ),
     "another dtype": (
         lambda: io.parse_example([one(1)], {"a": io.FixedLenFeature([], df.float32)}),
-        Invalid,
+        InvalidArgumentError,
         "Key: a, Index: 0. Data types don't match. Expected type: float, actual type: int64",
     ),
     "a missing feature": (
         lambda: io.parse_example([one(1), one(2, name="b")], {"a": INT}),
-        Invalid,
+        InvalidArgumentError,
         r"Index: 1. Feature: a \(data type: int64\) is required",
         "default_value",
     ),
     "two values": (
         lambda: io.parse_example([one(1, 2)], {"a": INT}),
-        Invalid,
+        InvalidArgumentError,
         r"values size: 2 but output shape: \[\]",
     ),
     "half a step": (
         lambda: io.parse_example([one(1)], {"a": io.FixedLenSequenceFeature([2], df.int64, True)}),
-        Invalid,
+        InvalidArgumentError,
         "not a multiple",
     ),
     "a missing context": (
         lambda: getattr(io, SEQUENCE)(b"", {"a": STEPS}),
-        Invalid,
+        InvalidArgumentError,
         "Feature: a is required",
         "allow_missing",
     ),
     "missing steps": (
         lambda: getattr(io, SEQUENCE)(steps(b=[[1]]), {}, {"a": STEPS}),
-        Invalid,
+        InvalidArgumentError,
         "Feature list: a is",
     ),
     "a damaged example": (
         lambda: io.parse_example([one(1), b"\x80"], {"a": INT}),
-        Invalid,
+        InvalidArgumentError,
         "index 1: a varint",
     ),
     "damaged integers": (
         lambda: io.parse_example(
             [one(1), one(1).replace(delimited(1, b"\x01"), delimited(1, b"\x80" * 11 + b"\x01"))], {"a": INT}
         ),
-        Invalid,
+        InvalidArgumentError,
         "[iI]ndex",
     ),
     "long integers": (
         lambda: io.parse_example([one(1), LONG], {"a": io.VarLenFeature(df.int64)}),
-        Invalid,
+        InvalidArgumentError,
         "Index: 1. a var",
     ),
     "damaged steps": (
         lambda: getattr(io, SEQUENCE)(delimited(2, b"\x80"), {}, {"a": STEPS}),
-        Invalid,
+        InvalidArgumentError,
         "sequence example",
     ),
     "a placeholder of numbers": (
         lambda: df.function(lambda: io.parse_example(df.zeros([2]), {"a": INT}))(),
-        Wrong,
+        DTypeError,
         "float32",
     ),
     # tensors
-    "several tensors": (lambda: io.parse_tensor([b"", b""], df.int32), Invalid, "one string"),
+    "several tensors": (lambda: io.parse_tensor([b"", b""], df.int32), InvalidArgumentError, "one string"),
     "another dtype of a tensor": (
         lambda: tensor(varint_field(1, 3)),
-        Invalid,
+        InvalidArgumentError,
         "its dtype is int32, not float32",
     ),
-    "few strings": (lambda: tensor(varint_field(1, 7), TWO, dtype=df.string), Invalid, "0 strings, not 2"),
-    "few bytes": (lambda: tensor(FLOAT, TWO, delimited(4, b"1234")), Invalid, "4 bytes, not 8"),
-    "many numbers": (lambda: tensor(FLOAT, delimited(5, bytes(8))), Invalid, "2 numbers, not 1"),
+    "few strings": (
+        lambda: tensor(varint_field(1, 7), TWO, dtype=df.string),
+        InvalidArgumentError,
+        "0 strings, not 2",
+    ),
+    "few bytes": (lambda: tensor(FLOAT, TWO, delimited(4, b"1234")), InvalidArgumentError, "4 bytes, not 8"),
+    "many numbers": (lambda: tensor(FLOAT, delimited(5, bytes(8))), InvalidArgumentError, "2 numbers, not 1"),
     "a large fill": (
         lambda: tensor(FLOAT, delimited(2, delimited(2, varint_field(1, 10**9))), delimited(5, bytes(4))),
-        Invalid,
+        InvalidArgumentError,
         "1 numbers, which stand for 1000000000",
     ),
-    "an unknown rank": (lambda: tensor(FLOAT, delimited(2, varint_field(3, 1))), Invalid, "rank is unknown"),
+    "an unknown rank": (
+        lambda: tensor(FLOAT, delimited(2, varint_field(3, 1))),
+        InvalidArgumentError,
+        "rank is unknown",
+    ),
     "a large shape": (
         lambda: tensor(FLOAT, delimited(2, delimited(2, varint_field(1, -1)))),
-        Invalid,
+        InvalidArgumentError,
         "no tensor has the shape",
     ),
     # files
-    "another compression": (lambda: io.TFRecordOptions("ZIP"), Invalid, "'GZIP' or 'ZLIB', not 'ZIP'"),
-    "another level": (lambda: io.TFRecordOptions("GZIP", compression_level=10), Invalid, "0 to 9, not 10"),
-    "a file of a number": (lambda: io.TFRecordWriter(3), Wrong, "by a path, not by 3"),
+    "another compression": (
+        lambda: io.TFRecordOptions("ZIP"),
+        InvalidArgumentError,
+        "'GZIP' or 'ZLIB', not 'ZIP'",
+    ),
+    "another level": (
+        lambda: io.TFRecordOptions("GZIP", compression_level=10),
+        InvalidArgumentError,
+        "0 to 9, not 10",
+    ),
+    "a file of a number": (lambda: io.TFRecordWriter(3), DTypeError, "by a path, not by 3"),
     "no folder": (lambda: io.TFRecordWriter("/no/such/file"), E.NotFoundError, "/no/such/file"),
-    "a record of text": (lambda: io.TFRecordWriter(FOLDER / "x").write("a"), Wrong, "not str", "encode"),
+    "a record of text": (lambda: io.TFRecordWriter(FOLDER / "x").write("a"), DTypeError, "not str", "encode"),
     "a closed writer": (lambda: closed().write(b"a"), E.FailedPreconditionError, "is closed"),
     "a full disk": (lambda: written_to(full()), E.ResourceExhaustedError, "No space left"),
     "a matrix in a graph": (
         lambda: PARSE.specs([df.TensorSpec([1, 1], df.string)], {"plan": ()}),
-        Invalid,
+        InvalidArgumentError,
         "vector of strings",
     ),
     "a vector of sequences in a graph": (
         lambda: PARSE_SEQUENCE.specs([df.TensorSpec([1], df.string)], {"context": (), "steps": ()}),
-        Invalid,
+        InvalidArgumentError,
         "is one string",
     ),
     "a wrong length": (

@@ -214,13 +214,13 @@ def test_gradients_where_the_rule_has_a_case(function, at, expected):
     ("a", "x", "expected"),
     [(1.0, 0.5, -0.48945752), (2.0, 3.0, -0.19742544), (0.5, 10.0, -3.3719873e-05), (1.0, 0.0, 0.0)],
 )
-def test_the_incomplete_gamma_functions_slope_by_the_order_is_tensorflows(a, x, expected):
+def test_the_derivatives_of_incomplete_gamma_functions_with_respect_to_a_are_tensorflows(a, x, expected):
     assert slope(math.igamma, a, x)[0] == pytest.approx(expected, rel=1e-6)
     assert slope(math.igammac, a, x)[0] == pytest.approx(-expected, rel=1e-6)
 
 
 @given(a=st.floats(0.05, 200), ratio=st.floats(0.05, 10))
-def test_the_slope_by_the_order_is_that_of_the_values(a, ratio):
+def test_the_derivative_with_respect_to_a_is_that_of_the_values(a, ratio):
     x, h = a * ratio, 1e-4 * a
     points = math.igamma(double([a + 2 * h, a + h, a - h, a - 2 * h]), double(x)).numpy()
     expected = (-points[0] + 8 * points[1] - 8 * points[2] + points[3]) / (12 * h)

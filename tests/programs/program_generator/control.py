@@ -5,7 +5,7 @@ from __future__ import annotations
 from .elementary import has_axes, is_float, is_number, production
 from .records import Step
 from .sized import rows
-from .values import Open, Value, most_of
+from .values import DynamicSize, Value, max_size_of
 from .writer import Writer
 
 __all__ = ["repeated"]
@@ -33,7 +33,7 @@ def repeated(w: Writer, s: Step) -> Value | None:
         return None
     iterations = ("n", "3", "df.minimum(n, 2)", "0")[s.k // 4 % 4]
     if s.k & 1:
-        value = w.let(a.name, a.dtype, a.sizes)
+        value = w.assign(a.name, a.dtype, a.sizes)
         i = w.name("i")
         with w.block(f"for {i} in df.range({iterations}):"):
             w.scope.append(Value(i, "int32", ()))
@@ -46,19 +46,19 @@ def repeated(w: Writer, s: Step) -> Value | None:
         f"df.while_loop(lambda i, x: i < {iterations}, lambda i, x: (i + 1, {name}(i, x)), "
         f"(df.constant(0), {a.name}))[1]"
     )
-    return w.let(text, a.dtype, a.sizes)
+    return w.assign(text, a.dtype, a.sizes)
 
 
 @production
 def growing(w: Writer, s: Step) -> Value | None:
     """A loop whose value changes its first size from one iteration to the next."""
     a = w.pick(s.i, has_axes)
-    if a is None or w.depth > 1 or w.in_vmap or w.rows_alike:
+    if a is None or w.depth > 1 or w.in_vmap or w.static_sizes_only:
         return None
-    most = most_of(a.sizes[0]) * 4 + 40
-    if not w.small((most, *a.sizes[1:])):
+    maximum = max_size_of(a.sizes[0]) * 4 + 40
+    if not w.is_small((maximum, *a.sizes[1:])):
         return None
-    x = Value(w.name("x"), a.dtype, (w.size(most), *a.sizes[1:]))
+    x = Value(w.name("x"), a.dtype, (w.size(maximum), *a.sizes[1:]))
     i = w.name("i")
     name = w.name("f")
     with w.block(f"def {name}({i}, {x.name}):"):
@@ -66,13 +66,13 @@ def growing(w: Writer, s: Step) -> Value | None:
         w.steps(s.body)
         operand = w.last(x, growing=True)
         longer = f"df.concat([{operand.name}, {a.name}[:1]], 0)" if s.k & 1 else f"{operand.name}[1:]"
-        w.line(f"return ({operand.name if s.k & 2 and operand is not x else longer})[:{most}]")
+        w.line(f"return ({operand.name if s.k & 2 and operand is not x else longer})[:{maximum}]")
     shape = f"[{', '.join(['None', *[str(n) if isinstance(n, int) else 'None' for n in a.sizes[1:]]])}]"
     text = (
         f"df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, {name}(i, x)), (df.constant(0), {a.name}), "
         f"shape_invariants=([], {shape}))[1]"
     )
-    return w.let(text, a.dtype, (w.size(most), *a.sizes[1:]))
+    return w.assign(text, a.dtype, (w.size(maximum), *a.sizes[1:]))
 
 
 @production
@@ -81,7 +81,7 @@ def branched(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, has_axes if s.k & 8 else is_number)
     if a is None or w.depth > 3:
         return None
-    grows = bool(s.k & 8) and not w.rows_alike
+    grows = bool(s.k & 8) and not w.static_sizes_only
     test = condition(w, s)
     if s.k & 16:
         value = Value(w.name(), a.dtype, a.sizes)
@@ -104,8 +104,8 @@ def branched(w: Writer, s: Step) -> Value | None:
         value = Value(w.name(), a.dtype, a.sizes)
         w.line(f"{value.name} = df.cond({test}, {names[0]}, {names[1]})")
     if any(r.sizes != a.sizes for r in results):
-        most = max(most_of(r.sizes[0]) for r in results)
-        value = Value(value.name, a.dtype, (w.size(most), *a.sizes[1:]))
+        maximum = max(max_size_of(r.sizes[0]) for r in results)
+        value = Value(value.name, a.dtype, (w.size(maximum), *a.sizes[1:]))
     w.scope.append(value)
     return value
 
@@ -114,20 +114,20 @@ def branched(w: Writer, s: Step) -> Value | None:
 def mapped(w: Writer, s: Step) -> Value | None:
     """``vmap`` over rows; the checks replace it by a Python loop over rows."""
     a = w.pick(s.i, has_axes, is_number)
-    if a is None or w.depth > 2 or most_of(a.sizes[0]) > 40 or not s.body:
+    if a is None or w.depth > 2 or max_size_of(a.sizes[0]) > 40 or not s.body:
         return None
-    before, w.rows_alike = w.rows_alike, True
+    before, w.static_sizes_only = w.static_sizes_only, True
     w.in_vmap += 1
     outer, w.scope = w.scope, []
     row = Value(w.name("x"), a.dtype, a.sizes[1:])
     name, result = w.function([row], s.body)
     w.scope = outer
     w.in_vmap -= 1
-    w.rows_alike = before
+    w.static_sizes_only = before
     if a.sizes[0] == 0:
         return None
     sizes = (a.sizes[0], *result.sizes)
-    return w.let(f"vmap({name})({a.name})", result.dtype, sizes) if w.small(sizes) else None
+    return w.assign(f"vmap({name})({a.name})", result.dtype, sizes) if w.is_small(sizes) else None
 
 
 @production
@@ -149,27 +149,27 @@ def differentiated(w: Writer, s: Step) -> Value | None:
     k = s.k % 3
     kind = result.dtype if k == 1 else a.dtype
     sizes = result.sizes if k == 1 else a.sizes
-    return w.let(w.bounded(texts[k], kind), kind, sizes)
+    return w.assign(w.bound_values(texts[k], kind), kind, sizes)
 
 
 @production
 def scanned(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, has_axes, is_number)
-    if a is None or w.depth > 1 or not s.body or w.in_vmap or most_of(a.sizes[0]) > 60:
+    if a is None or w.depth > 1 or not s.body or w.in_vmap or max_size_of(a.sizes[0]) > 60:
         return None
     state = Value(w.name("s"), a.dtype, a.sizes[1:])
     row = Value(w.name("x"), a.dtype, a.sizes[1:])
     if s.k % 3 == 0:
-        if any(isinstance(n, Open) for n in row.sizes):
+        if any(isinstance(n, DynamicSize) for n in row.sizes):
             return None
         name, _ = w.function([row], s.body, row)
         spec = f"df.TensorSpec({[*row.sizes]}, df.{a.dtype})"
-        return w.let(f"df.map_fn({name}, {a.name}, fn_output_signature={spec})", a.dtype, a.sizes)
+        return w.assign(f"df.map_fn({name}, {a.name}, fn_output_signature={spec})", a.dtype, a.sizes)
     name, _ = w.function([state, row], s.body, row)
     start = f"df.zeros_like(df.reduce_sum({a.name}, 0))"
     if s.k % 3 == 1:
-        return w.let(f"df.scan({name}, {a.name}, {start})", a.dtype, a.sizes)
-    return w.let(f"df.{('foldl', 'foldr')[s.k // 3 % 2]}({name}, {a.name}, {start})", a.dtype, a.sizes[1:])
+        return w.assign(f"df.scan({name}, {a.name}, {start})", a.dtype, a.sizes)
+    return w.assign(f"df.{('foldl', 'foldr')[s.k // 3 % 2]}({name}, {a.name}, {start})", a.dtype, a.sizes[1:])
 
 
 @production
@@ -177,7 +177,7 @@ def written(w: Writer, s: Step) -> Value | None:
     """Rows written one by one into a TensorArray."""
     a = w.pick(s.i, has_axes, is_number)
     static = a is not None and all(isinstance(n, int) for n in a.sizes[1:])
-    if a is None or not static or w.depth > 1 or w.in_vmap or most_of(a.sizes[0]) > 60:
+    if a is None or not static or w.depth > 1 or w.in_vmap or max_size_of(a.sizes[0]) > 60:
         return None
     array, i, row = w.name("array"), w.name("i"), Value(w.name("x"), a.dtype, a.sizes[1:])
     size = "0, dynamic_size=True" if s.k & 1 else rows(a)
@@ -187,7 +187,7 @@ def written(w: Writer, s: Step) -> Value | None:
         w.scope += [Value(i, "int32", ()), row]
         w.steps(s.body)
         w.line(f"{array} = {array}.write({i}, {w.last(row).name})")
-    return w.let(f"{array}.stack()", a.dtype, (w.size(most_of(a.sizes[0])), *a.sizes[1:]))
+    return w.assign(f"{array}.stack()", a.dtype, (w.size(max_size_of(a.sizes[0])), *a.sizes[1:]))
 
 
 @production
@@ -201,4 +201,4 @@ def called(w: Writer, s: Step) -> Value | None:
     w.line("@inner")
     name, result = w.function([x], s.body)
     w.scope = outer
-    return w.let(f"{name}({a.name})", result.dtype, result.sizes)
+    return w.assign(f"{name}({a.name})", result.dtype, result.sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .elementary import exact_sums, has_axes, is_real, production
 from .records import Step
 from .sized import rows
-from .values import Value, most_of
+from .values import Value, max_size_of
 from .writer import Writer
 
 __all__ = ["read"]
@@ -18,7 +18,7 @@ def variable(w: Writer, i: int) -> Value | None:
 @production
 def read(w: Writer, s: Step) -> Value | None:
     state = variable(w, s.i)
-    return None if state is None else w.let(f"{state.name} + 0", state.dtype, state.sizes)
+    return None if state is None else w.assign(f"{state.name} + 0", state.dtype, state.sizes)
 
 
 @production
@@ -31,7 +31,7 @@ def assigned(w: Writer, s: Step) -> Value | None:
     if a.sizes == state.sizes:
         text = w.as_dtype(a, dtype)
     else:
-        text = f"df.fill({[*state.sizes]}, {w.bounded(f'df.reduce_sum({w.as_dtype(a, dtype)})', dtype)})"
+        text = f"df.fill({[*state.sizes]}, {w.bound_values(f'df.reduce_sum({w.as_dtype(a, dtype)})', dtype)})"
     w.line(f"{state.name}.{names[s.k % 3]}({text})")
     return None
 
@@ -44,7 +44,7 @@ def scattered_onto(w: Writer, s: Step) -> Value | None:
         return None
     update = f"df.ones({[1, *state.sizes[1:]]}, df.{state.dtype})"
     method = ("scatter_nd_add", "scatter_nd_update")[s.k % 2]
-    w.line(f"{state.name}.{method}([[n % {most_of(state.sizes[0]) + 1}]], {update})")
+    w.line(f"{state.name}.{method}([[n % {max_size_of(state.sizes[0]) + 1}]], {update})")
     return None
 
 
@@ -73,4 +73,4 @@ def picked(w: Writer, s: Step) -> Value | None:
         f"df.gather({a.name}, [n, 0])[0]",
         f"{a.name}[{rows(a)} - 1]",
     )
-    return w.let(texts[s.k % 4], a.dtype, a.sizes[1:])
+    return w.assign(texts[s.k % 4], a.dtype, a.sizes[1:])

@@ -11,7 +11,7 @@ from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY, Op
 
 from .records import Step
-from .values import Open, Size, Value, most_of
+from .values import DynamicSize, Size, Value, max_size_of
 from .writer import Production, Writer
 
 PRODUCTIONS: dict[str, Production] = {}
@@ -50,7 +50,7 @@ def is_matrix(value: Value) -> bool:
 
 def exact_sums(value: Value) -> bool:
     """Whether sums of the value's elements are exact or smooth: a 16-bit float holds few numbers."""
-    return value.dtype not in ("float16", "bfloat16") or value.most <= 20
+    return value.dtype not in ("float16", "bfloat16") or value.max_elements <= 20
 
 
 @cache
@@ -89,43 +89,43 @@ def inside(w: Writer, value: Value, low: float, high: float) -> str:
 
 @production
 def element(w: Writer, s: Step) -> Value | None:
-    a = w.pick(s.i, is_float if w.world == "smooth" else is_real)
+    a = w.pick(s.i, is_float if w.domain == "smooth" else is_real)
     if a is None:
         return None
-    if w.world == "whole":
+    if w.domain == "whole":
         op = EXACT[s.k % len(EXACT)]
         if op in ("relu", "relu6") or not a.is_float:
             op = ("abs", "square", "sign")[s.k % 3]
         namespace = "nn." if op.startswith("relu") else ""
-        return w.let(w.bounded(f"df.{namespace}{op}({a.name})", a.dtype), a.dtype, a.sizes)
+        return w.assign(w.bound_values(f"df.{namespace}{op}({a.name})", a.dtype), a.dtype, a.sizes)
     path, [(low, high)] = smooth_elements(1)[s.k % len(smooth_elements(1))]
-    return w.let(w.bounded(f"{path}({inside(w, a, low, high)})", a.dtype), a.dtype, a.sizes)
+    return w.assign(w.bound_values(f"{path}({inside(w, a, low, high)})", a.dtype), a.dtype, a.sizes)
 
 
 @production
 def pair(w: Writer, s: Step) -> Value | None:
-    a, b = w.pick(s.i, is_float if w.world == "smooth" else is_number), w.pick(s.j, is_number)
+    a, b = w.pick(s.i, is_float if w.domain == "smooth" else is_number), w.pick(s.j, is_number)
     if a is None or b is None:
         return None
-    if w.world == "whole":
+    if w.domain == "whole":
         op = EXACT_PAIRS[s.k % (3 if "complex" in a.dtype else 5)]
-        text = f"df.{op}({a.name}, {w.fitted(b, a)})"
+        text = f"df.{op}({a.name}, {w.as_broadcastable(b, a)})"
         if "complex" in a.dtype:
-            real = w.bounded(f"df.math.real({text})", "float64")
+            real = w.bound_values(f"df.math.real({text})", "float64")
             text = f"df.complex({real}, df.zeros_like(df.math.real({a.name})))"
-            return w.let(f"df.cast({text}, df.{a.dtype})", a.dtype, a.sizes)
-        return w.let(w.bounded(text, a.dtype), a.dtype, a.sizes)
+            return w.assign(f"df.cast({text}, df.{a.dtype})", a.dtype, a.sizes)
+        return w.assign(w.bound_values(text, a.dtype), a.dtype, a.sizes)
     path, [(low, high), (low2, high2)] = smooth_elements(2)[s.k % len(smooth_elements(2))]
-    other = f"df.clip_by_value({w.fitted(b, a)}, {low2}, {high2})"
-    return w.let(w.bounded(f"{path}({inside(w, a, low, high)}, {other})", a.dtype), a.dtype, a.sizes)
+    other = f"df.clip_by_value({w.as_broadcastable(b, a)}, {low2}, {high2})"
+    return w.assign(w.bound_values(f"{path}({inside(w, a, low, high)}, {other})", a.dtype), a.dtype, a.sizes)
 
 
 @production
 def compared(w: Writer, s: Step) -> Value | None:
     a, b = w.pick(s.i, is_real), w.pick(s.j, is_real)
-    if a is None or b is None or w.world == "smooth":
+    if a is None or b is None or w.domain == "smooth":
         return None
-    return w.let(f"df.{COMPARISONS[s.k % 5]}({a.name}, {w.fitted(b, a)})", "bool", a.sizes)
+    return w.assign(f"df.{COMPARISONS[s.k % 5]}({a.name}, {w.as_broadcastable(b, a)})", "bool", a.sizes)
 
 
 @production
@@ -133,8 +133,8 @@ def chosen(w: Writer, s: Step) -> Value | None:
     a, b = w.pick(s.i, is_real), w.pick(s.j, is_real)
     if a is None or b is None:
         return None
-    return w.let(
-        f"df.where({a.name} > {0.1234 if a.is_float else s.k % 3}, {a.name}, {w.fitted(b, a)})",
+    return w.assign(
+        f"df.where({a.name} > {0.1234 if a.is_float else s.k % 3}, {a.name}, {w.as_broadcastable(b, a)})",
         a.dtype,
         a.sizes,
     )
@@ -143,10 +143,10 @@ def chosen(w: Writer, s: Step) -> Value | None:
 @production
 def quotient(w: Writer, s: Step) -> Value | None:
     a, b = w.pick(s.i, lambda v: v.is_integer), w.pick(s.j, lambda v: v.is_integer)
-    if a is None or b is None or w.world == "smooth":
+    if a is None or b is None or w.domain == "smooth":
         return None
-    divisor = w.bounded(f"df.abs({w.fitted(b, a)})", a.dtype)
-    return w.let(f"{a.name} {('//', '%')[s.k % 2]} ({divisor} + 1)", a.dtype, a.sizes)
+    divisor = w.bound_values(f"df.abs({w.as_broadcastable(b, a)})", a.dtype)
+    return w.assign(f"{a.name} {('//', '%')[s.k % 2]} ({divisor} + 1)", a.dtype, a.sizes)
 
 
 @production
@@ -154,10 +154,10 @@ def cast(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, lambda v: "complex" not in v.dtype)
     if a is None:
         return None
-    dtypes = ("float32", "float64") if w.world == "smooth" else DTYPES_OF_CASTS
+    dtypes = ("float32", "float64") if w.domain == "smooth" else DTYPES_OF_CASTS
     dtype = dtypes[s.k % len(dtypes)]
     text = f"df.abs({a.name})" if dtype == "uint8" and a.dtype != "bool" and a.dtype != "uint8" else a.name
-    return w.let(f"df.cast({text}, df.{dtype})", dtype, a.sizes)
+    return w.assign(f"df.cast({text}, df.{dtype})", dtype, a.sizes)
 
 
 DTYPES_OF_CASTS = (
@@ -177,26 +177,26 @@ REDUCTIONS = ("sum", "max", "min", "mean", "logsumexp", "variance", "prod")
 
 @production
 def reduction(w: Writer, s: Step) -> Value | None:
-    a = w.pick(s.i, is_float if w.world == "smooth" else is_real, exact_sums)
+    a = w.pick(s.i, is_float if w.domain == "smooth" else is_real, exact_sums)
     if a is None:
         return None
     axes = [x for x in range(a.rank) if s.j >> x & 1]
-    names = REDUCTIONS[:3] if w.world == "whole" else REDUCTIONS[:6]
+    names = REDUCTIONS[:3] if w.domain == "whole" else REDUCTIONS[:6]
     name, keep = names[s.k % len(names)], bool(s.k & 8)
-    if name != "sum" and any(most_of(a.sizes[x]) == 0 for x in axes or range(a.rank)):
+    if name != "sum" and any(max_size_of(a.sizes[x]) == 0 for x in axes or range(a.rank)):
         name = "sum"
     text = f"df.reduce_{name}({a.name}, {axes or None}, keepdims={keep})"
     gone = set(axes or range(a.rank))
     sizes = tuple(1 if x in gone else n for x, n in enumerate(a.sizes) if keep or x not in gone)
     if name in ("max", "min"):  # of no elements: the least or greatest number
-        text = w.bounded(text, a.dtype)
+        text = w.bound_values(text, a.dtype)
     elif name in ("variance", "mean"):
         text = f"df.where(df.math.is_finite({text}), {text}, 0.0)"
     elif name == "logsumexp":
         text = f"df.clip_by_value({text}, -50.0, 50.0) * 0.1"
     else:
-        text = w.bounded(text + (" * 0.3" if w.world == "smooth" else ""), a.dtype)
-    return w.let(text, a.dtype, sizes)
+        text = w.bound_values(text + (" * 0.3" if w.domain == "smooth" else ""), a.dtype)
+    return w.assign(text, a.dtype, sizes)
 
 
 @production
@@ -206,13 +206,13 @@ def truth(w: Writer, s: Step) -> Value | None:
         return None
     axis = s.j % a.rank
     sizes = tuple(n for x, n in enumerate(a.sizes) if x != axis)
-    return w.let(f"df.reduce_{('any', 'all')[s.k % 2]}({a.name}, {axis})", "bool", sizes)
+    return w.assign(f"df.reduce_{('any', 'all')[s.k % 2]}({a.name}, {axis})", "bool", sizes)
 
 
 @production
 def centred(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, is_float, exact_sums, has_axes)
-    if a is None or w.world == "whole":
+    if a is None or w.domain == "whole":
         return None
     axis = s.j % a.rank
     names = (
@@ -222,32 +222,34 @@ def centred(w: Writer, s: Step) -> Value | None:
         "{0} - df.reduce_mean({0}, axis={1}, keepdims=True)",
         "{0} - df.nn.moments({0}, [{1}], keepdims=True)[0]",
     )
-    return w.let(names[s.k % 5].format(a.name, axis), a.dtype, a.sizes)
+    return w.assign(names[s.k % 5].format(a.name, axis), a.dtype, a.sizes)
 
 
 @production
 def place(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, is_real, has_axes)
-    if a is None or w.world == "smooth":
+    if a is None or w.domain == "smooth":
         return None
     axis = s.j % a.rank
     if not isinstance(a.sizes[axis], int) or a.sizes[axis] == 0:
         return None
     sizes = tuple(n for x, n in enumerate(a.sizes) if x != axis)
-    return w.let(f"df.arg{('max', 'min')[s.k % 2]}({a.name}, axis={axis})", "int64", sizes)
+    return w.assign(f"df.arg{('max', 'min')[s.k % 2]}({a.name}, axis={axis})", "int64", sizes)
 
 
 @production
 def running(w: Writer, s: Step) -> Value | None:
-    a = w.pick(s.i, is_float if w.world == "smooth" else is_real, has_axes, exact_sums)
+    a = w.pick(s.i, is_float if w.domain == "smooth" else is_real, has_axes, exact_sums)
     if a is None:
         return None
     axis, more = s.j % a.rank, f"exclusive={bool(s.k & 1)}, reverse={bool(s.k & 2)}"
-    if w.world == "smooth" and s.k & 4:
-        return w.let(
-            w.bounded(f"df.math.cumprod({a.name} * 0.1 + 1.0, {axis}, {more})", a.dtype), a.dtype, a.sizes
+    if w.domain == "smooth" and s.k & 4:
+        return w.assign(
+            w.bound_values(f"df.math.cumprod({a.name} * 0.1 + 1.0, {axis}, {more})", a.dtype),
+            a.dtype,
+            a.sizes,
         )
-    return w.let(w.bounded(f"df.cumsum({a.name}, {axis}, {more})", a.dtype), a.dtype, a.sizes)
+    return w.assign(w.bound_values(f"df.cumsum({a.name}, {axis}, {more})", a.dtype), a.dtype, a.sizes)
 
 
 @production
@@ -257,9 +259,9 @@ def ordered(w: Writer, s: Step) -> Value | None:
         return None
     axis = s.j % a.rank
     direction = ("ASCENDING", "DESCENDING")[s.k % 2]
-    if s.k & 2 and w.world == "whole":
-        return w.let(f"df.argsort({a.name}, {axis}, '{direction}')", "int32", a.sizes)
-    return w.let(f"df.sort({a.name}, {axis}, '{direction}')", a.dtype, a.sizes)
+    if s.k & 2 and w.domain == "whole":
+        return w.assign(f"df.argsort({a.name}, {axis}, '{direction}')", "int32", a.sizes)
+    return w.assign(f"df.sort({a.name}, {axis}, '{direction}')", a.dtype, a.sizes)
 
 
 @production
@@ -269,7 +271,7 @@ def transposed(w: Writer, s: Step) -> Value | None:
         return None
     order = list(range(a.rank))
     order = order[s.k % a.rank :] + order[: s.k % a.rank]
-    return w.let(f"df.transpose({a.name}, {order})", a.dtype, tuple(a.sizes[x] for x in order))
+    return w.assign(f"df.transpose({a.name}, {order})", a.dtype, tuple(a.sizes[x] for x in order))
 
 
 @production
@@ -283,7 +285,7 @@ def turned(w: Writer, s: Step) -> Value | None:
         f"df.roll({a.name}, {s.k % 4 - 1}, {axis})",
         f"{a.name}[::-1]",
     )
-    return w.let(texts[s.k % 3], a.dtype, a.sizes)
+    return w.assign(texts[s.k % 3], a.dtype, a.sizes)
 
 
 @production
@@ -292,9 +294,9 @@ def another_axis(w: Writer, s: Step) -> Value | None:
     if a is None:
         return None
     if a.rank and a.sizes[0] == 1 and s.k & 1:
-        return w.let(f"df.squeeze({a.name}, [0])", a.dtype, a.sizes[1:])
+        return w.assign(f"df.squeeze({a.name}, [0])", a.dtype, a.sizes[1:])
     axis = s.j % (a.rank + 1)
-    return w.let(f"df.expand_dims({a.name}, {axis})", a.dtype, (*a.sizes[:axis], 1, *a.sizes[axis:]))
+    return w.assign(f"df.expand_dims({a.name}, {axis})", a.dtype, (*a.sizes[:axis], 1, *a.sizes[axis:]))
 
 
 @production
@@ -304,21 +306,21 @@ def indexed(w: Writer, s: Step) -> Value | None:
         return None
     axis = s.j % a.rank
     size = a.sizes[axis]
-    if isinstance(size, Open) or size == 0:
+    if isinstance(size, DynamicSize) or size == 0:
         return None
     index = s.k % size
     key = ", ".join([*[":"] * axis, str(index if s.k & 16 else index - size)])
-    return w.let(f"{a.name}[{key}]", a.dtype, tuple(n for x, n in enumerate(a.sizes) if x != axis))
+    return w.assign(f"{a.name}[{key}]", a.dtype, tuple(n for x, n in enumerate(a.sizes) if x != axis))
 
 
 @production
 def stacked(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, lambda v: v.rank < 4)
-    if a is None or not w.small((2, *a.sizes)):
+    if a is None or not w.is_small((2, *a.sizes)):
         return None
     b = w.pick(s.j, lambda v: (v.dtype, v.sizes) == (a.dtype, a.sizes)) or a
     axis = s.k % (a.rank + 1)
-    return w.let(f"df.stack([{a.name}, {b.name}], {axis})", a.dtype, (*a.sizes[:axis], 2, *a.sizes[axis:]))
+    return w.assign(f"df.stack([{a.name}, {b.name}], {axis})", a.dtype, (*a.sizes[:axis], 2, *a.sizes[axis:]))
 
 
 @production
@@ -340,10 +342,12 @@ def product(w: Writer, s: Step) -> Value | None:
         text, sizes = f"df.einsum('ij,ik->jk', {a.name}, {a.name})", (a.sizes[1], a.sizes[1])
     else:
         text, sizes = f"df.matmul({a.name}, {a.name}, transpose_a=True)", (a.sizes[1], a.sizes[1])
-    work = Value("", "", (*sizes, a.sizes[1] if b is not None or s.k & 1 else a.sizes[0])).most
-    if not w.small(sizes) or work > 1_000_000:
+    work = Value("", "", (*sizes, a.sizes[1] if b is not None or s.k & 1 else a.sizes[0])).max_elements
+    if not w.is_small(sizes) or work > 1_000_000:
         return None
-    return w.let(w.bounded(text + (" * 0.1" if w.world == "smooth" else ""), a.dtype), a.dtype, sizes)
+    return w.assign(
+        w.bound_values(text + (" * 0.1" if w.domain == "smooth" else ""), a.dtype), a.dtype, sizes
+    )
 
 
 @production
@@ -353,10 +357,10 @@ def complex_parts(w: Writer, s: Step) -> Value | None:
     if c is not None and s.k & 1:
         dtype = "float32" if c.dtype == "complex64" else "float64"
         parts = ("df.math.real({0})", "df.math.imag({0})", "df.math.real({0} * df.math.conj({0}))")
-        return w.let(w.bounded(parts[s.k // 2 % 3].format(c.name), dtype), dtype, c.sizes)
+        return w.assign(w.bound_values(parts[s.k // 2 % 3].format(c.name), dtype), dtype, c.sizes)
     if a is None:
         return None
-    return w.let(
+    return w.assign(
         f"df.complex({a.name}, {a.name} * 2.0)",
         "complex64" if a.dtype == "float32" else "complex128",
         a.sizes,
@@ -368,7 +372,7 @@ def from_numpy(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, lambda v: v.dtype in ("float32", "int32"))
     if a is None or w.in_vmap or s.k % 4:
         return None
-    value = w.let(
+    value = w.assign(
         f"df.numpy_function(lambda z: z[::-1].copy() if z.ndim else z, [{a.name}], df.{a.dtype})",
         a.dtype,
         a.sizes,

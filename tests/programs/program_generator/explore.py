@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from .records import Options, Program, Step
 from .source import source
-from .strategies import open_programs, programs
+from .strategies import dynamic_programs, programs
 from .worker import Died, Worker
 
 PER_ROUND = 500
@@ -78,11 +78,11 @@ def smaller_steps(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
                 yield (*steps[:i], replace(step, **{name: 0}), *steps[i + 1 :])
 
 
-def shrunk(program: Program, failure: str, most: int) -> Program:
+def shrunk(program: Program, failure: str, max_tries: int) -> Program:
     """The smallest program near this one whose faults have the same key."""
     progress, tries = True, 0
     with Worker() as worker:
-        while progress and tries < most:
+        while progress and tries < max_tries:
             progress = False
             for candidate in smaller(program):
                 tries += 1
@@ -130,7 +130,7 @@ def explore(
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        strategy = open_programs() if open_sizes else programs(large=large)
+        strategy = dynamic_programs() if open_sizes else programs(large=large)
         seed(first_seed * 1000 + round_number)(run(given(strategy)(look)))()
         round_number += 1
         worker.close()

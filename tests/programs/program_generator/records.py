@@ -56,7 +56,7 @@ class Program:
     """A whole program.
 
     Attributes:
-        world: "whole" (small whole numbers, whose arithmetic is exact in each dtype) or "smooth" (bounded
+        domain: "whole" (small whole numbers, whose arithmetic is exact in each dtype) or "smooth" (bounded
             differentiable steps on floats).
         inputs: the arguments before ``n``, a scalar int32.
         steps: what it computes.
@@ -65,7 +65,7 @@ class Program:
         options: how it is compiled.
     """
 
-    world: str
+    domain: str
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
     results: tuple[int, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .elementary import exact_sums, has_axes, is_float, is_number, is_real, production
 from .records import Step
-from .values import Size, Value, most_of
+from .values import Size, Value, max_size_of
 from .writer import Writer
 
 __all__ = ["concatenated"]
@@ -29,13 +29,13 @@ def row_mask(w: Writer, a: Value, k: int) -> str:
     return f"{values} > {limit}"
 
 
-def decided_by_data(w: Writer, i: int, *fits: object) -> Value | None:
-    return None if w.rows_alike else w.pick(i, is_real, has_axes, *fits)  # type: ignore[arg-type]
+def pick_for_data_dependent_size(w: Writer, i: int, *predicates: object) -> Value | None:
+    return None if w.static_sizes_only else w.pick(i, is_real, has_axes, *predicates)  # type: ignore[arg-type]
 
 
 @production
 def masked(w: Writer, s: Step) -> Value | None:
-    a = decided_by_data(w, s.i, exact_sums)
+    a = pick_for_data_dependent_size(w, s.i, exact_sums)
     if a is None:
         return None
     mask = row_mask(w, a, s.j)
@@ -44,34 +44,34 @@ def masked(w: Writer, s: Step) -> Value | None:
         f"df.boolean_mask({a.name}, {mask})",
         f"df.gather({a.name}, df.where({mask})[:, 0])",
     )
-    return w.let(texts[s.k % 3], a.dtype, (w.size(most_of(a.sizes[0])), *a.sizes[1:]))
+    return w.assign(texts[s.k % 3], a.dtype, (w.size(max_size_of(a.sizes[0])), *a.sizes[1:]))
 
 
 @production
 def masked_elements(w: Writer, s: Step) -> Value | None:
-    a = decided_by_data(w, s.i)
+    a = pick_for_data_dependent_size(w, s.i)
     if a is None:
         return None
-    return w.let(f"{a.name}[{a.name} > {threshold(a, s.k)}]", a.dtype, (w.size(a.most),))
+    return w.assign(f"{a.name}[{a.name} > {threshold(a, s.k)}]", a.dtype, (w.size(a.max_elements),))
 
 
 @production
 def positions(w: Writer, s: Step) -> Value | None:
-    a = decided_by_data(w, s.i)
-    if a is None or not w.small((a.most, a.rank)):
+    a = pick_for_data_dependent_size(w, s.i)
+    if a is None or not w.is_small((a.max_elements, a.rank)):
         return None
-    return w.let(f"df.where({a.name} > {threshold(a, s.k)})", "int64", (w.size(a.most), a.rank))
+    return w.assign(f"df.where({a.name} > {threshold(a, s.k)})", "int64", (w.size(a.max_elements), a.rank))
 
 
 @production
 def distinct(w: Writer, s: Step) -> Value | None:
-    a = decided_by_data(w, s.i)
+    a = pick_for_data_dependent_size(w, s.i)
     if a is None:
         return None
     flat = f"df.reshape({w.as_dtype(a, 'int32') if a.is_float else a.name}, [-1])"
     dtype = "int32" if a.is_float else a.dtype
     first, place = w.name(), w.name()
-    size, flat_size = w.size(a.most), a.sizes[0] if a.rank == 1 else w.size(a.most)
+    size, flat_size = w.size(a.max_elements), a.sizes[0] if a.rank == 1 else w.size(a.max_elements)
     if s.k & 1:
         count = w.name()
         w.line(f"{first}, {place}, {count} = df.unique_with_counts({flat})")
@@ -80,7 +80,7 @@ def distinct(w: Writer, s: Step) -> Value | None:
         w.line(f"{first}, {place} = df.unique({flat})")
     w.scope += [Value(first, dtype, (size,)), Value(place, "int32", (flat_size,))]
     if s.k & 2:
-        return w.let(f"df.gather({first}, {place})", dtype, (flat_size,))
+        return w.assign(f"df.gather({first}, {place})", dtype, (flat_size,))
     return w.scope[-1]
 
 
@@ -93,12 +93,12 @@ def cut(w: Writer, s: Step) -> Value | None:
     keys = ("1:", ":-1", "::2", f"{rows(a)} // 2:", ":n", "n:", "-2:", "::-2", f":{rows(a)} - 1", "-n:")
     key = keys[s.k % (len(keys) if not w.in_vmap else 3)]
     axis = s.j % a.rank if "shape" not in key else 0
-    most = most_of(a.sizes[axis])
-    size: Size = w.size(most)
+    maximum = max_size_of(a.sizes[axis])
+    size: Size = w.size(maximum)
     if isinstance(a.sizes[axis], int) and key in ("1:", ":-1", "::2", "::-2"):
         bounds = [int(x) if x else None for x in [*key.split(":"), ""][:3]]
-        size = len(range(most)[slice(*bounds)])
-    return w.let(
+        size = len(range(maximum)[slice(*bounds)])
+    return w.assign(
         f"{a.name}[{', '.join([*[':'] * axis, key])}]", a.dtype, (*a.sizes[:axis], size, *a.sizes[axis + 1 :])
     )
 
@@ -106,16 +106,18 @@ def cut(w: Writer, s: Step) -> Value | None:
 @production
 def counted(w: Writer, s: Step) -> Value | None:
     dtype = ("int32", "int64", "float32", "float64")[s.k % 4]
-    dtype = "float32" if w.world == "smooth" else dtype
-    scale = " * 0.1" if w.world == "smooth" else ""
+    dtype = "float32" if w.domain == "smooth" else dtype
+    scale = " * 0.1" if w.domain == "smooth" else ""
     a = w.pick(s.i, has_axes)
     if a is None or s.j & 1:
         return (
-            w.let(f"df.cast(df.range(n), df.{dtype}){scale}", dtype, (w.size(12),)) if not w.in_vmap else None
+            w.assign(f"df.cast(df.range(n), df.{dtype}){scale}", dtype, (w.size(12),))
+            if not w.in_vmap
+            else None
         )
-    value = w.let(f"df.cast(df.range({rows(a)}), df.{dtype}){scale}", dtype, (a.sizes[0],))
-    if most_of(a.sizes[0]) > 9 and not scale:
-        w.line(f"{value.name} = {w.bounded(value.name, dtype)}")
+    value = w.assign(f"df.cast(df.range({rows(a)}), df.{dtype}){scale}", dtype, (a.sizes[0],))
+    if max_size_of(a.sizes[0]) > 9 and not scale:
+        w.line(f"{value.name} = {w.bound_values(value.name, dtype)}")
     return value
 
 
@@ -135,10 +137,10 @@ def concatenated(w: Writer, s: Step) -> Value | None:
         ),
     )
     b = b or a
-    total = most_of(a.sizes[axis]) + most_of(b.sizes[axis])
+    total = max_size_of(a.sizes[axis]) + max_size_of(b.sizes[axis])
     static = isinstance(a.sizes[axis], int) and isinstance(b.sizes[axis], int)
     sizes = (*a.sizes[:axis], total if static else w.size(total), *a.sizes[axis + 1 :])
-    return w.let(f"df.concat([{a.name}, {b.name}], {axis})", a.dtype, sizes) if w.small(sizes) else None
+    return w.assign(f"df.concat([{a.name}, {b.name}], {axis})", a.dtype, sizes) if w.is_small(sizes) else None
 
 
 @production
@@ -148,7 +150,7 @@ def lengthened(w: Writer, s: Step) -> Value | None:
     if a is None:
         return None
     axis, count = s.j % a.rank, s.k // 8 % 3
-    most = most_of(a.sizes[axis])
+    maximum = max_size_of(a.sizes[axis])
     static = isinstance(a.sizes[axis], int)
     pads = [[0, 0]] * a.rank
     pads[axis] = [count, 1]
@@ -156,25 +158,25 @@ def lengthened(w: Writer, s: Step) -> Value | None:
     tiles[axis] = count
     dynamic = f"[{', '.join('n' if x == axis else '1' for x in range(a.rank))}]"
     cases: list[tuple[str, int, bool]] = [
-        (f"df.pad({a.name}, {pads})", most + count + 1, static),
-        (f"df.tile({a.name}, {tiles})", most * count, static),
-        (f"df.repeat({a.name}, {count}, {axis})", most * count, static),
+        (f"df.pad({a.name}, {pads})", maximum + count + 1, static),
+        (f"df.tile({a.name}, {tiles})", maximum * count, static),
+        (f"df.repeat({a.name}, {count}, {axis})", maximum * count, static),
     ]
     if not w.in_vmap:
-        cases.append((f"df.tile({a.name}, {dynamic})", most * 12, False))
-        cases.append((f"df.repeat({a.name}, n, {axis})", most * 12, False))
-        if a.is_real and not w.rows_alike:
+        cases.append((f"df.tile({a.name}, {dynamic})", maximum * 12, False))
+        cases.append((f"df.repeat({a.name}, n, {axis})", maximum * 12, False))
+        if a.is_real and not w.static_sizes_only:
             cases.append(
                 (
                     f"df.repeat({a.name}, df.cast({row_mask(w, a, count)}, df.int32) + {count}, 0)",
-                    most_of(a.sizes[0]) * 3,
+                    max_size_of(a.sizes[0]) * 3,
                     False,
                 )
             )
     text, total, fixed = cases[s.k % len(cases)]
     axis = 0 if text.endswith(", 0)") else axis
     sizes = (*a.sizes[:axis], total if fixed else w.size(total), *a.sizes[axis + 1 :])
-    return w.let(text, a.dtype, sizes) if w.small(sizes) else None
+    return w.assign(text, a.dtype, sizes) if w.is_small(sizes) else None
 
 
 @production
@@ -183,14 +185,16 @@ def flattened(w: Writer, s: Step) -> Value | None:
     if a is None:
         return None
     static = all(isinstance(n, int) for n in a.sizes)
-    flat: Size = a.most if static else (a.sizes[0] if a.rank == 1 else w.size(a.most))
+    flat: Size = a.max_elements if static else (a.sizes[0] if a.rank == 1 else w.size(a.max_elements))
     if s.k & 1 and isinstance(a.sizes[-1], int) and a.sizes[-1]:
-        first: Size = a.most // a.sizes[-1] if static else w.size(a.most // a.sizes[-1])
+        first: Size = a.max_elements // a.sizes[-1] if static else w.size(a.max_elements // a.sizes[-1])
         first = a.sizes[0] if a.rank == 2 else first
-        return w.let(f"df.reshape({a.name}, [-1, {a.sizes[-1]}])", a.dtype, (first, a.sizes[-1]))
+        return w.assign(f"df.reshape({a.name}, [-1, {a.sizes[-1]}])", a.dtype, (first, a.sizes[-1]))
     if s.k & 2:
-        return w.let(f"df.reshape({a.name}, df.concat([df.shape({a.name}), [1]], 0))", a.dtype, (*a.sizes, 1))
-    return w.let(f"df.reshape({a.name}, [-1])", a.dtype, (flat,))
+        return w.assign(
+            f"df.reshape({a.name}, df.concat([df.shape({a.name}), [1]], 0))", a.dtype, (*a.sizes, 1)
+        )
+    return w.assign(f"df.reshape({a.name}, [-1])", a.dtype, (flat,))
 
 
 @production
@@ -202,19 +206,19 @@ def gathered(w: Writer, s: Step) -> Value | None:
     sizes = (b.sizes[0], *a.sizes[1:])
     size = f"df.cast({rows(a)}, {b.name}.dtype)"
     positions = f"df.math.abs({b.name}) % df.maximum({size}, 1)"
-    return w.let(f"df.gather({a.name}, {positions})", a.dtype, sizes) if w.small(sizes) else None
+    return w.assign(f"df.gather({a.name}, {positions})", a.dtype, sizes) if w.is_small(sizes) else None
 
 
 @production
 def scattered(w: Writer, s: Step) -> Value | None:
-    a = w.pick(s.i, is_float if w.world == "smooth" else is_number, has_axes, exact_sums)
+    a = w.pick(s.i, is_float if w.domain == "smooth" else is_number, has_axes, exact_sums)
     if a is None or w.in_vmap or "bool" in a.dtype:
         return None
     tail = f"df.shape({a.name})[1:]"
-    n, most = rows(a), most_of(a.sizes[0])
+    n, maximum = rows(a), max_size_of(a.sizes[0])
     places = (f"df.range({n})[:, None] + 1", f"df.range({n})[:, None] // 2")[s.k % 2]
     taller = f"df.zeros(df.concat([[{n} + 2], {tail}], 0), df.{a.dtype})"
-    size: Size = most + 2 if isinstance(a.sizes[0], int) else w.size(most + 2)
+    size: Size = maximum + 2 if isinstance(a.sizes[0], int) else w.size(maximum + 2)
     texts = (
         f"df.tensor_scatter_nd_add({taller}, {places}, {a.name})",
         f"df.scatter_nd({places}, {a.name}, df.concat([[{n} + 2], {tail}], 0))",
@@ -227,12 +231,12 @@ def scattered(w: Writer, s: Step) -> Value | None:
     text = texts[s.k // 2 % 3]
     if "complex" not in a.dtype and s.k & 8:
         text, size = f"df.math.unsorted_segment_sum({a.name}, df.range({n}) % 3, 3)", 3
-    return w.let(w.bounded(text, a.dtype), a.dtype, (size, *a.sizes[1:]))
+    return w.assign(w.bound_values(text, a.dtype), a.dtype, (size, *a.sizes[1:]))
 
 
 @production
 def partitioned(w: Writer, s: Step) -> Value | None:
-    a = decided_by_data(w, s.i, exact_sums)
+    a = pick_for_data_dependent_size(w, s.i, exact_sums)
     if a is None:
         return None
     parts = w.name()
@@ -240,8 +244,8 @@ def partitioned(w: Writer, s: Step) -> Value | None:
     if s.k & 1:
         where = f"df.dynamic_partition(df.range({rows(a)}), df.cast({row_mask(w, a, s.j)}, df.int32), 2)"
         stitched = f"df.dynamic_stitch({where}, {parts})"
-        return w.let(stitched, a.dtype, (w.size(most_of(a.sizes[0])), *a.sizes[1:]))
-    return w.let(f"{parts}[{s.k // 2 % 2}]", a.dtype, (w.size(most_of(a.sizes[0])), *a.sizes[1:]))
+        return w.assign(stitched, a.dtype, (w.size(max_size_of(a.sizes[0])), *a.sizes[1:]))
+    return w.assign(f"{parts}[{s.k // 2 % 2}]", a.dtype, (w.size(max_size_of(a.sizes[0])), *a.sizes[1:]))
 
 
 @production
@@ -252,10 +256,10 @@ def fitted_rows(w: Writer, s: Step) -> Value | None:
     if a is None or b is None or w.in_vmap or "complex" in a.dtype:
         return None
     least = f"df.minimum({rows(a)}, {rows(b)})"
-    size = w.size(min(most_of(a.sizes[0]), most_of(b.sizes[0])))
+    size = w.size(min(max_size_of(a.sizes[0]), max_size_of(b.sizes[0])))
     op = ("+", "*", "-")[s.k % 3]
-    return w.let(
-        w.bounded(f"{a.name}[:{least}] {op} {b.name}[:{least}]", a.dtype), a.dtype, (size, *a.sizes[1:])
+    return w.assign(
+        w.bound_values(f"{a.name}[:{least}] {op} {b.name}[:{least}]", a.dtype), a.dtype, (size, *a.sizes[1:])
     )
 
 
@@ -264,8 +268,11 @@ def largest_rows(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, is_real, has_axes)
     if a is None or w.in_vmap:
         return None
-    k, size = (f"df.minimum(df.shape({a.name})[-1], {s.k % 4})", w.size(min(most_of(a.sizes[-1]), s.k % 4)))
-    return w.let(f"df.math.top_k({a.name}, {k})[0]", a.dtype, (*a.sizes[:-1], size))
+    k, size = (
+        f"df.minimum(df.shape({a.name})[-1], {s.k % 4})",
+        w.size(min(max_size_of(a.sizes[-1]), s.k % 4)),
+    )
+    return w.assign(f"df.math.top_k({a.name}, {k})[0]", a.dtype, (*a.sizes[:-1], size))
 
 
 @production
@@ -274,7 +281,7 @@ def sequence(w: Writer, s: Step) -> Value | None:
     if a is None or w.in_vmap:
         return None
     if s.k & 1:
-        return w.let(
+        return w.assign(
             f"df.cast(df.sequence_mask(df.math.abs({a.name}) % 4, 3), df.float32)", "float32", (*a.sizes, 3)
         )
-    return w.let(f"df.one_hot(df.math.abs({a.name}) % 4, 3)", "float32", (*a.sizes, 3))
+    return w.assign(f"df.one_hot(df.math.abs({a.name}) % 4, 3)", "float32", (*a.sizes, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import control, effects, sized, windows
 from .elementary import PRODUCTIONS
 from .records import Call, Input, Program
-from .values import Open, Size, Value
+from .values import DynamicSize, Size, Value
 from .writer import Writer
 
 __all__ = ["control", "effects", "sized", "source", "windows"]
@@ -54,7 +54,7 @@ if __name__ == "__main__":
 def source(program: Program) -> str:
     """The script; its last lines run all calls in both modes."""
     large = any(size > 100 for call in program.calls for size in call.sizes)
-    w = Writer(program.world, LARGE if large else SMALL, PRODUCTIONS)
+    w = Writer(program.domain, LARGE if large else SMALL, PRODUCTIONS)
     arguments = [Value(f"a{i}", x.dtype, x.sizes) for i, x in enumerate(program.inputs)]
     w.scope += arguments
     w.variables += variables(program)
@@ -66,7 +66,7 @@ def source(program: Program) -> str:
     names = ", ".join(a.name for a in arguments)
     lines = [HEAD]
     lines += [
-        f"{v.name} = df.Variable({data(v.dtype, v.sizes, i, program.world)})"
+        f"{v.name} = df.Variable({data(v.dtype, v.sizes, i, program.domain)})"
         for i, v in enumerate(w.variables)
     ]
     lines += [
@@ -122,7 +122,7 @@ def options(program: Program) -> str:
     texts = [f"{name}={text}" for name, text in program.options.function]
     if program.options.open_signature:
         specs = [
-            f"df.TensorSpec({[None if isinstance(n, Open) else n for n in x.sizes]}, df.{x.dtype})"
+            f"df.TensorSpec({[None if isinstance(n, DynamicSize) else n for n in x.sizes]}, df.{x.dtype})"
             for x in program.inputs
         ]
         texts.append(f"input_signature=[{', '.join([*specs, 'df.TensorSpec([], df.int32)'])}]")
@@ -131,20 +131,20 @@ def options(program: Program) -> str:
 
 def arguments_of(program: Program, call: Call) -> str:
     arrays = [
-        data(x.dtype, shape_of(x, call), call.seed + i, program.world) for i, x in enumerate(program.inputs)
+        data(x.dtype, shape_of(x, call), call.seed + i, program.domain) for i, x in enumerate(program.inputs)
     ]
     return ", ".join([*arrays, f"np.int32({call.n})"])
 
 
 def shape_of(x: Input, call: Call) -> tuple[int, ...]:
     """The shape that a call gives an input: the dynamic size "n0" is the first of the call's, and so on."""
-    return tuple([call.sizes[int(n.name[1:])] if isinstance(n, Open) else n for n in x.sizes])
+    return tuple([call.sizes[int(n.name[1:])] if isinstance(n, DynamicSize) else n for n in x.sizes])
 
 
-def data(dtype: str, shape: tuple[Size, ...], seed: int, world: str) -> str:
+def data(dtype: str, shape: tuple[Size, ...], seed: int, domain: str) -> str:
     """An expression for an array: small whole numbers with ties, or numbers between -2 and 2."""
     random = f"np.random.default_rng({seed})"
-    if world == "smooth" and dtype in ("float32", "float64"):
+    if domain == "smooth" and dtype in ("float32", "float64"):
         return f"{random}.uniform(-2, 2, {shape}).astype('{dtype}')"
     low = 0 if dtype in ("uint8", "bool") else -4
     return f"{random}.integers({low}, {2 if dtype == 'bool' else 5}, {shape}).astype('{dtype}')"

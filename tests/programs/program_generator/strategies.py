@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from . import source as _source
 from .elementary import PRODUCTIONS
 from .records import Call, Input, Options, Program, Step
-from .values import Open
+from .values import DynamicSize
 
-__all__ = ["open_programs", "programs"]
+__all__ = ["dynamic_programs", "programs"]
 
 _NESTED = ("repeated", "growing", "branched", "mapped", "differentiated", "scanned", "written", "called")
 _EFFECTS = ("read", "assigned", "scattered_onto", "checked", "picked")
@@ -67,7 +67,7 @@ _FUNCTION = st.sampled_from(
 
 
 @st.composite
-def open_programs(draw: st.DrawFn) -> Program:
+def dynamic_programs(draw: st.DrawFn) -> Program:
     """Programs with an open signature, each called at ten sizes of its first dynamic axis."""
     program = draw(programs(large=True))
     sizes = [*_EACH_SIZE, *draw(st.lists(st.sampled_from(_THRESHOLDS), min_size=4, max_size=4))]
@@ -82,26 +82,28 @@ def open_programs(draw: st.DrawFn) -> Program:
 
 @st.composite
 def programs(draw: st.DrawFn, large: bool = False) -> Program:
-    """Programs of both worlds: with run-time sizes, loops, derivatives, variables and several calls."""
-    world = draw(st.sampled_from(["whole", "smooth"]))
-    most = max(_LARGE_SIZES if large else _SMALL_SIZES)
-    opens = [Open("n0", most), Open("n1", 7 if large else most)]
+    """Programs of both domains: with run-time sizes, loops, derivatives, variables and several calls."""
+    domain = draw(st.sampled_from(["whole", "smooth"]))
+    maximum = max(_LARGE_SIZES if large else _SMALL_SIZES)
+    dynamic_sizes = [DynamicSize("n0", maximum), DynamicSize("n1", 7 if large else maximum)]
     sizes = st.lists(
-        st.sampled_from([*opens, 3, 1, 2, 0] if not large else [opens[0], 1, 3, opens[1], 16]),
+        st.sampled_from(
+            [*dynamic_sizes, 3, 1, 2, 0] if not large else [dynamic_sizes[0], 1, 3, dynamic_sizes[1], 16]
+        ),
         max_size=2 if large else 3,
     )
     if large:
-        sizes = sizes.filter(lambda axes: axes.count(opens[0]) < 2)  # two large axes are gigabytes
+        sizes = sizes.filter(lambda axes: axes.count(dynamic_sizes[0]) < 2)  # two large axes are gigabytes
     dtypes = (
         ("float32", "float64")
-        if world == "smooth"
+        if domain == "smooth"
         else ("float32", "int32", "float64", "int64", "float16", "bool", "uint8", "complex64", "int8")
     )
     inputs = draw(
         st.lists(st.builds(Input, st.sampled_from(dtypes), sizes.map(tuple)), min_size=1, max_size=3)
     )
-    if not any(n in x.sizes for x in inputs for n in opens):
-        inputs[0] = Input(inputs[0].dtype, (opens[0], *inputs[0].sizes[:1]))
+    if not any(n in x.sizes for x in inputs for n in dynamic_sizes):
+        inputs[0] = Input(inputs[0].dtype, (dynamic_sizes[0], *inputs[0].sizes[:1]))
     stateful = draw(st.integers(0, 3)) == 3 and not large
     steps = draw(st.lists(_WITH_STATE if stateful else _STEPS, min_size=1, max_size=3 if large else 7))
     transform = "values" if stateful else draw(st.sampled_from(["values", "gradient", "jvp", "gradient"]))
@@ -114,7 +116,7 @@ def programs(draw: st.DrawFn, large: bool = False) -> Program:
         )
     )
     return Program(
-        world,
+        domain,
         tuple(inputs),
         tuple(steps),
         tuple(draw(st.lists(st.integers(0, 5), min_size=1, max_size=2))),

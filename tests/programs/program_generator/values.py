@@ -11,24 +11,24 @@ DTYPES = (*FLOATS, *INTEGERS, *COMPLEX, "bool")
 
 
 @dataclass(frozen=True)
-class Open:
+class DynamicSize:
     """A size that is known only at run time; sizes of one name are equal.
 
     Attributes:
         name: unique in the program.
-        most: no call has a larger one.
+        maximum: no call has a larger one.
     """
 
     name: str
-    most: int
+    maximum: int
 
 
-Size = int | Open
+Size = int | DynamicSize
 
 
-def most_of(size: Size) -> int:
+def max_size_of(size: Size) -> int:
     """The largest number that a size can be."""
-    return size if isinstance(size, int) else size.most
+    return size if isinstance(size, int) else size.maximum
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Value:
         return len(self.sizes)
 
     @property
-    def most(self) -> int:
+    def max_elements(self) -> int:
         """The largest number of elements that it can have."""
         count = 1
         for size in self.sizes:
-            count *= most_of(size)
+            count *= max_size_of(size)
         return count
 
     @property

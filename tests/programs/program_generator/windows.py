@@ -5,7 +5,7 @@ from __future__ import annotations
 from .elementary import production
 from .records import Step
 from .sized import rows
-from .values import Value, most_of
+from .values import Value, max_size_of
 from .writer import Writer
 
 __all__ = ["windowed"]
@@ -17,21 +17,21 @@ def windowed(w: Writer, s: Step) -> Value | None:
     a = w.pick(s.i, lambda v: v.dtype in ("float32", "float64"), lambda v: v.rank == 1)
     if a is None or w.in_vmap:
         return None
-    most, stride, window = most_of(a.sizes[0]), 1 + s.j % 3, 1 + s.j // 3 % 3
+    maximum, stride, window = max_size_of(a.sizes[0]), 1 + s.j % 3, 1 + s.j // 3 % 3
     image = f"{a.name}[None, :, None]"
     filters = f"df.constant([1.0, -2.0, 0.0, 1.0][:{window}], df.{a.dtype})[:, None, None]"
-    pooling = "avg_pool1d" if w.world == "smooth" else "max_pool1d"
+    pooling = "avg_pool1d" if w.domain == "smooth" else "max_pool1d"
     wide = f"df.stack([1, {stride} * {rows(a)}, 1])"
-    windows = -(-most // stride)
+    windows = -(-maximum // stride)
     cases = (
         (f"df.nn.{pooling}({image}, {window}, {stride}, 'SAME')[0, :, 0]", windows),
         (f"df.nn.conv1d({image}, {filters}, {stride}, 'SAME')[0, :, 0]", windows),
         (f"df.nn.conv1d({image}, {filters}, {stride}, 'VALID')[0, :, 0]", None),
-        (f"df.nn.conv1d_transpose({image}, {filters}, {wide}, {stride})[0, :, 0]", most * stride),
+        (f"df.nn.conv1d_transpose({image}, {filters}, {wide}, {stride})[0, :, 0]", maximum * stride),
         (f"df.signal.frame({a.name}, {window}, {stride}, pad_end=True)[:, {window - 1}]", windows),
-        (f"df.pad({a.name}, [[1, 1]], '{('SYMMETRIC', 'REFLECT')[s.k // 8 % 2]}')", most + 2),
+        (f"df.pad({a.name}, [[1, 1]], '{('SYMMETRIC', 'REFLECT')[s.k // 8 % 2]}')", maximum + 2),
     )
     text, count = cases[s.k % len(cases)]
     static = isinstance(a.sizes[0], int) and count is not None
     size = count if static and count is not None else w.size(windows if count is None else count)
-    return w.let(w.bounded(text, a.dtype), a.dtype, (size,)) if w.small((size,)) else None
+    return w.assign(w.bound_values(text, a.dtype), a.dtype, (size,)) if w.is_small((size,)) else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .records import Step
-from .values import Open, Size, Value, broadcasts_to
+from .values import DynamicSize, Size, Value, broadcasts_to
 
 Production = Callable[["Writer", Step], "Value | None"]
 
@@ -15,16 +15,16 @@ class Writer:
     """Lines of source, and the values in scope.
 
     Attributes:
-        world: see :class:`Program`.
-        most: no value has more elements.
-        rows_alike: whether sizes must not depend on data: in functions that ``vmap`` maps.
+        domain: see :class:`Program`.
+        max_elements: no value has more elements.
+        static_sizes_only: whether sizes must not depend on data: in functions that ``vmap`` maps.
         variables: the names of variables, with their types.
     """
 
-    def __init__(self, world: str, most: int, productions: dict[str, Production]) -> None:
-        self.world = world
-        self.most = most
-        self.rows_alike = False
+    def __init__(self, domain: str, max_elements: int, productions: dict[str, Production]) -> None:
+        self.domain = domain
+        self.max_elements = max_elements
+        self.static_sizes_only = False
         self.in_vmap = 0
         self.depth = 0
         self.lines: list[str] = []
@@ -41,39 +41,39 @@ class Writer:
         self._names += 1
         return f"{prefix}{self._names}"
 
-    def size(self, most: int) -> Open:
+    def size(self, maximum: int) -> DynamicSize:
         """A new size that is known only at run time."""
-        return Open(self.name("size"), most)
+        return DynamicSize(self.name("size"), maximum)
 
-    def let(self, text: str, dtype: str, sizes: tuple[Size, ...]) -> Value:
+    def assign(self, text: str, dtype: str, sizes: tuple[Size, ...]) -> Value:
         """A new value in scope: ``name = text``."""
         value = Value(self.name(), dtype, sizes)
         self.line(f"{value.name} = {text}")
         self.scope.append(value)
         return value
 
-    def pick(self, i: int, *fits: Callable[[Value], bool]) -> Value | None:
+    def pick(self, i: int, *predicates: Callable[[Value], bool]) -> Value | None:
         """The value in scope that ``i`` names among those that fit, counted back from the last."""
-        values = [v for v in self.scope if all(fit(v) for fit in fits)]
+        values = [v for v in self.scope if all(fit(v) for fit in predicates)]
         return values[-1 - i % len(values)] if values else None
 
-    def small(self, sizes: tuple[Size, ...]) -> bool:
-        return Value("", "", sizes).most <= self.most
+    def is_small(self, sizes: tuple[Size, ...]) -> bool:
+        return Value("", "", sizes).max_elements <= self.max_elements
 
     def as_dtype(self, value: Value, dtype: str) -> str:
         """An expression for a value in another dtype."""
         return value.name if value.dtype == dtype else f"df.cast({value.name}, df.{dtype})"
 
-    def fitted(self, value: Value, target: Value, dtype: str | None = None) -> str:
+    def as_broadcastable(self, value: Value, target: Value, dtype: str | None = None) -> str:
         """An expression of a dtype that broadcasts with ``target`` without changing its sizes."""
         text = self.as_dtype(value, dtype or target.dtype)
         if broadcasts_to(value.sizes, target.sizes):
             return text
-        return self.bounded(f"df.reduce_sum({text})", dtype or target.dtype)
+        return self.bound_values(f"df.reduce_sum({text})", dtype or target.dtype)
 
-    def bounded(self, text: str, dtype: str) -> str:
+    def bound_values(self, text: str, dtype: str) -> str:
         """An expression whose elements are small again."""
-        if self.world == "smooth" and dtype in ("float32", "float64"):
+        if self.domain == "smooth" and dtype in ("float32", "float64"):
             return f"df.tanh({text})"
         if dtype in ("complex64", "complex128", "bool"):
             return text
@@ -113,9 +113,9 @@ class Writer:
     def last(self, like: Value, growing: bool = False) -> Value:
         """The last value of the type of ``like``; its first size may differ where it may grow."""
         tail = like.sizes[1:] if growing else like.sizes
-        fits = [
+        candidates = [
             v
             for v in self.scope
             if v.dtype == like.dtype and v.rank == like.rank and (v.sizes[1:] if growing else v.sizes) == tail
         ]
-        return fits[-1] if fits else like
+        return candidates[-1] if candidates else like

@@ -29,7 +29,7 @@ from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
 from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
 from dualflow.backends.llvm.product.gemm_windows import emit_pieces
-from dualflow.backends.llvm.product.multiply_add import FLOATS, MultiplyAdd, of_groups
+from dualflow.backends.llvm.product.multiply_add import FLOATS, MultiplyAdd, integer_multiply_add
 from dualflow.backends.llvm.product.window_layout import copied_windows
 from dualflow.backends.llvm.product.window_offsets import emit_offsets, emit_windows, list_lengths
 from dualflow.backends.llvm.runtime.ir_source import IrSource
@@ -117,7 +117,7 @@ class Gemm(NamedTuple):
     @property
     def products(self) -> MultiplyAdd:
         """The multiply-add of elements."""
-        return of_groups(self.bits) if self.char == "i" else FLOATS
+        return integer_multiply_add(self.bits) if self.char == "i" else FLOATS
 
     @property
     def dot_lanes(self) -> int:
@@ -175,7 +175,7 @@ class Gemm(NamedTuple):
         if n == a.column == b.row == 1:
             blocking, thread_scratch = GemmBlocking(blocking.mc, blocking.nc, largest(k, 1)), 0
         if threads > 1 and not copies and not is_static(sizes):
-            blocking = self._least_blocks((m, n, k), blocking)
+            blocking = self._with_larger_blocks((m, n, k), blocking)
         m_blocks, n_blocks = -(-m // blocking.mc), -(-n // blocking.nc)
         parameters = [m, n, k, a.row, a.column, b.row, b.column, c.row, int(accumulate)]
         parameters += [
@@ -261,7 +261,7 @@ class Gemm(NamedTuple):
         merged = max(1, -(-m // mc) * panels // most)
         return GemmBlocking(mc, nr * merged, -(-k // -(-k // MAX_KC)))
 
-    def _least_blocks(self, sizes: tuple[int, int, int], assumed: GemmBlocking) -> GemmBlocking:
+    def _with_larger_blocks(self, sizes: tuple[int, int, int], assumed: GemmBlocking) -> GemmBlocking:
         """``assumed``, the blocking for typical sizes, with larger blocks in a call with smaller sizes.
 
         A product without enough work for several threads is one block. The order of sums stays.

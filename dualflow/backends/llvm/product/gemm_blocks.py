@@ -128,7 +128,7 @@ def _copied_if_required(
 def _copied_windows(
     ir: Builder, table: EmittedValue, size: dict[Field, EmittedValue], copy: EmittedValue
 ) -> list[EmittedValue]:
-    """The address and strides of copied windows; the strides are 0 if lines are copied."""
+    """The address and strides of the copy of windows (im2col); strides of 0 if whole lines were copied."""
     by_window, one = field(ir, table, WindowField.BY_WINDOW).ne(0), ir.constant(I64, 1)
     stride, lines = size[Field.COPY_STRIDE], field(ir, table, WindowField.LINES).ne(0)
     strides = by_window.select(stride, one), by_window.select(one, stride)

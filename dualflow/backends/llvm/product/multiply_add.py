@@ -21,7 +21,7 @@ _EVEN: Final = 0x00FF
 
 
 class MultiplyAdd(NamedTuple):
-    """How ``left * right + total`` is computed for elements of A and B.
+    """The computation of ``left * right + total`` for elements of A and B.
 
     Attributes:
         left, right: what is computed once for an element of A, and of B.
@@ -40,11 +40,11 @@ def multiply_add(left: EmittedValue, right: EmittedValue, term: EmittedValue) ->
     return left.emitter.intrinsic("llvm.fmuladd", left, right, term)
 
 
-def _itself(x: EmittedValue) -> Parts:
+def _identity(x: EmittedValue) -> Parts:
     return (x,)
 
 
-FLOATS: Final = MultiplyAdd(_itself, _itself, lambda x, y, total: multiply_add(x[0], y[0], total))
+FLOATS: Final = MultiplyAdd(_identity, _identity, lambda x, y, total: multiply_add(x[0], y[0], total))
 """The multiply-add of floats."""
 
 
@@ -54,7 +54,7 @@ def _vnni(x: Parts, y: Parts, total: EmittedValue) -> EmittedValue:
 
 
 def _even_and_odd(x: EmittedValue) -> Parts:
-    """The unsigned bytes of groups as 16-bit integers: those at even, and at odd places."""
+    """The unsigned bytes of groups as 16-bit integers: those at even, and at odd positions."""
     pairs = x.bitcast(U16.vector(2 * x.type.lanes))
     return pairs & _EVEN, pairs >> 8
 
@@ -90,12 +90,12 @@ def _by_bytes(x: Parts, y: Parts, total: EmittedValue) -> EmittedValue:
     return total
 
 
-VNNI: Final = MultiplyAdd(_itself, _itself, _vnni)
+VNNI: Final = MultiplyAdd(_identity, _identity, _vnni)
 PAIRS: Final = MultiplyAdd(_even_and_odd, _signed_even_and_odd, _pairs)
 BYTES: Final = MultiplyAdd(_bytes, _signed_bytes, _by_bytes)
 
 
-def of_groups(bits: int, extensions: frozenset[str] | None = None) -> MultiplyAdd:
+def integer_multiply_add(bits: int, extensions: frozenset[str] | None = None) -> MultiplyAdd:
     """The multiply-add of groups for vectors of this width.
 
     ``extensions`` are those of the processor, by default of this one.

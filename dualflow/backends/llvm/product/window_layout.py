@@ -8,7 +8,7 @@ Which layout is faster depends on the sizes of the tensor: if they are symbolic,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.sliding import MAX_AXES, SlidingAxis, SlidingWindows
@@ -115,14 +115,20 @@ def copied_windows(
         return WindowLayouts(((1, separate),), separate.size)
     lines = _lines(sliding, count, pitch)
     runs = -(-length // sliding.contiguous_elements) + 1
-    saved = parts * count * (RUN_OVERHEAD * runs + length) - lines.max_pieces * (RUN_OVERHEAD + lines.pitch)
+    cost_of_windows = parts * count * (RUN_OVERHEAD * runs + length)
+    cost_of_lines = lines.max_pieces * (RUN_OVERHEAD + lines.pitch)
     scratch = max(separate.size, CACHED_ELEMENTS)
-    conditions = (saved, scratch + 1 - lines.size, *[n for n in sizes if type(n) is not int])
-    use_lines = math.prod([smallest(largest(n, 0), 1) for n in conditions])
+    symbolic_sizes = [n for n in sizes if type(n) is not int]
+    use_lines = _all_positive([cost_of_windows - cost_of_lines, scratch + 1 - lines.size, *symbolic_sizes])
     if type(use_lines) is int:
         layout = lines if use_lines else separate
         return WindowLayouts(((1, layout),), layout.size)
     return WindowLayouts(((use_lines, lines), (1 - use_lines, separate)), scratch)
+
+
+def _all_positive(sizes: Sequence[int]) -> int:
+    """1 if all sizes are positive, else 0: an *and* of conditions, which may be symbolic."""
+    return math.prod([smallest(largest(n, 0), 1) for n in sizes])
 
 
 def _lines(sliding: SlidingWindows, count: int, pitch: Callable[[int], int]) -> CopiedWindows:
@@ -164,13 +170,25 @@ def _padded_axes(sliding: SlidingWindows) -> tuple[SlidingAxis, ...]:
 
 
 def _lines_between(axes: tuple[SlidingAxis, ...], padded_sizes: list[int], count: int) -> int:
-    """The maximum number of lines between the first lines of two windows that are ``count - 1`` apart."""
+    """The maximum number of lines between the first lines of two windows that are ``count - 1`` apart.
+
+    The windows of a row of windows have one first line. From row to row it moves as follows::
+
+        image 0, plane 0, row 0     to the next row: by the stride of rows
+                          row 1     from the last row of a plane to the next plane
+        image 0, plane 1, row 0
+                          row 1     from the last row of an image to the next image
+        image 1, plane 0, row 0
+
+    Each move to a plane or an image adds what it is longer than the next shorter kind of move.
+    """
     first, second, last = axes
     row_steps = -(-(count - 1) // last.windows)
-    to_next = second.stride
-    to_first = first.stride * padded_sizes[1] - (second.windows - 1) * second.stride
-    to_batch = math.prod(padded_sizes[:2]) - (first.windows - 1) * first.stride * padded_sizes[1]
-    to_batch -= (second.windows - 1) * second.stride
-    row_jumps = -(-row_steps // second.windows) * largest(0, to_first - to_next)
-    batch_jumps = -(-row_steps // (first.windows * second.windows)) * largest(0, to_batch - to_first)
-    return row_steps * to_next + row_jumps + batch_jumps
+    to_next_row = second.stride
+    to_next_plane = first.stride * padded_sizes[1] - (second.windows - 1) * second.stride
+    to_next_image = math.prod(padded_sizes[:2]) - (first.windows - 1) * first.stride * padded_sizes[1]
+    to_next_image -= (second.windows - 1) * second.stride
+    plane_moves = -(-row_steps // second.windows)
+    image_moves = -(-row_steps // (first.windows * second.windows))
+    longer = largest(0, to_next_plane - to_next_row), largest(0, to_next_image - to_next_plane)
+    return row_steps * to_next_row + plane_moves * longer[0] + image_moves * longer[1]

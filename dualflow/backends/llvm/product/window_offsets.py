@@ -5,6 +5,7 @@ from __future__ import annotations
 from dualflow.backends.llvm.product.gemm_kernel import LISTS, ColumnRun, Field, WindowField, field, smaller
 from dualflow.backends.llvm.product.gemm_windows import linear_offset, next_index, unravel_index
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule
+from dualflow.core.records import NamedTuple
 
 ARGUMENTS = (
     ("table", PTR),
@@ -45,24 +46,26 @@ def emit_windows(module: LlvmModule, name: str) -> None:
     by_window = field(ir, table, WindowField.BY_WINDOW).ne(0)
     lines_per_window, copy_stride = field(ir, table, WindowField.LINES), field(ir, table, Field.COPY_STRIDE)
     copies_lines = lines_per_window.ne(0)
-    first, count = by_window.select(top, start), by_window.select(rows, depth)
-    low, length = by_window.select(start, top), by_window.select(depth, rows)
+    block_rows, block_columns = _EmittedRange(top, rows), _EmittedRange(start, depth)
+    windows = _select_range(by_window, block_rows, block_columns)
+    elements = _select_range(by_window, block_columns, block_rows)
     windows_field, elements_field = (
         ir.constant(I64, WindowField[f"{n}_OFFSETS"]) for n in ("WINDOW", "ELEMENT")
     )
     first_line, last_line = (
-        _EmittedGrid(ir, table, windows_field).run(number) for number in (first, first + count - 1)
+        _EmittedGrid(ir, table, windows_field).run(number)
+        for number in (windows.first, windows.first + windows.count - 1)
     )
-    with ir.if_then(~(copies_lines & by_window & (start > 0)) & (count > 0)):
+    with ir.if_then(~(copies_lines & by_window & (start > 0)) & (windows.count > 0)):
         line_length = field(ir, table, WindowField.SPAN) * field(ir, table, WindowField.CHANNELS)
         pairs = (  # of lines and of windows: the first piece, the number, the first element, the length
-            (first_line.quotient(copy_stride), first),
-            ((last_line - first_line).quotient(copy_stride) + lines_per_window, count),
-            (ir.constant(I64, 0), low),
-            (line_length, length),
+            (first_line.quotient(copy_stride), windows.first),
+            ((last_line - first_line).quotient(copy_stride) + lines_per_window, windows.count),
+            (ir.constant(I64, 0), elements.first),
+            (line_length, elements.count),
         )
         ir.call("copy_pieces", [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
-    base = copies_lines.select(first_line, first * copy_stride + low)
+    base = copies_lines.select(first_line, windows.first * copy_stride + elements.first)
     one, zero = ir.constant(I64, 1), ir.constant(I64, 0)
     rows_field, columns_field = (
         by_window.select(windows_field, elements_field),
@@ -106,6 +109,18 @@ def emit_offsets(module: LlvmModule, name: str) -> None:
             ir.store(offset.splat(_AT_ONCE) + steps, target, index + iteration.index)
         run.next(index + listed, done + length, zero, *next_index(outer_index, grid.sizes[:-1]))
     ir.ret()
+
+
+class _EmittedRange(NamedTuple):
+    """Consecutive numbers of windows, or of elements of a window."""
+
+    first: EmittedValue
+    count: EmittedValue
+
+
+def _select_range(condition: EmittedValue, x: _EmittedRange, y: _EmittedRange) -> _EmittedRange:
+    """``x`` if the condition holds, else ``y``."""
+    return _EmittedRange(condition.select(x.first, y.first), condition.select(x.count, y.count))
 
 
 class _EmittedGrid:

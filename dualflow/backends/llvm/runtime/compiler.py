@@ -56,9 +56,8 @@ def build(text: str, vector_bits: int) -> ObjectCode:
 
 def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
     """Compile modules as :func:`build` does, in parallel."""
-    order = sorted(
-        range(len(texts)), key=lambda i: -len(texts[i])
-    )  # long ones first: no thread ends with one
+    # long texts first, so that no thread ends with one
+    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     with compilation(vector_bits, threads_for(len(texts))) as modules:
         for i in order:
             modules.add(texts[i])

@@ -82,9 +82,9 @@ class Layer(Module):
         self.dtype = float32 if dtype is None else as_dtype(dtype)
         self.activity_regularizer = activity_regularizer
         self.built = False
-        self._own: dict[str, Any] = {}
-        self._penalties: list[Callable[[], Any]] = []
-        self._added: list[Any] = []
+        self._weights: dict[str, Any] = {}
+        self._loss_functions: list[Callable[[], Any]] = []
+        self._losses: list[Any] = []
         self._updates: list[Any] = []
         self._requested_name = name
         self._reuse = _reuse
@@ -131,7 +131,7 @@ class Layer(Module):
             raise DTypeError(f"add_weight() got an unexpected keyword argument {min(unexpected)!r}.")
         graph = graph_recording()
         before = 0 if graph is None else len(graph.get_collection(REGULARIZATION_LOSSES))
-        with self._within():
+        with self._variable_scope():
             variable = get_variable(
                 name,
                 () if shape is None and (initializer is None or callable(initializer)) else shape,
@@ -141,12 +141,12 @@ class Layer(Module):
                 self.trainable and trainable is not False,
                 constraint=constraint,
             )
-        self._own[name] = variable
+        self._weights[name] = variable
         if graph is not None:
             for penalty in graph.get_collection(REGULARIZATION_LOSSES)[before:]:
-                self._penalties.append(functools.partial(_identity, penalty))
+                self._loss_functions.append(functools.partial(_identity, penalty))
         elif regularizer is not None:
-            self._penalties.append(functools.partial(regularizer, variable))
+            self._loss_functions.append(functools.partial(regularizer, variable))
         return variable
 
     add_variable = add_weight
@@ -173,11 +173,11 @@ class Layer(Module):
             if graph is not None:
                 tensor = loss() if callable(loss) else loss
                 graph.add_to_collection(REGULARIZATION_LOSSES, tensor)
-                self._penalties.append(functools.partial(_identity, tensor))
+                self._loss_functions.append(functools.partial(_identity, tensor))
             elif callable(loss):
-                self._penalties.append(loss)
+                self._loss_functions.append(loss)
             else:
-                self._added.append(loss)
+                self._losses.append(loss)
 
     def add_update(self, updates: object, inputs: object = None) -> None:
         """Add a graph's operation, or several, to :attr:`updates` and ``GraphKeys.UPDATE_OPS``.
@@ -196,7 +196,11 @@ class Layer(Module):
     def weights(self) -> list[Any]:
         """The variables of the layer in the order of their creation, then those of its submodules."""
         inner = [m for m in self.submodules if isinstance(m, Layer)]
-        weights = [*self._own.values(), *(v for m in inner for v in m._own.values()), *super().variables]
+        weights = [
+            *self._weights.values(),
+            *(v for m in inner for v in m._weights.values()),
+            *super().variables,
+        ]
         return list({id(v): v for v in weights}.values())
 
     @property
@@ -218,7 +222,7 @@ class Layer(Module):
     def losses(self) -> list[Any]:
         """The losses of the regularizers of this layer and of its sublayers, as tensors."""
         layers = [self, *(m for m in self.submodules if isinstance(m, Layer))]
-        return [loss for layer in layers for loss in (*(p() for p in layer._penalties), *layer._added)]
+        return [loss for layer in layers for loss in (*(p() for p in layer._loss_functions), *layer._losses)]
 
     @property
     def updates(self) -> list[Any]:
@@ -262,7 +266,7 @@ class Layer(Module):
         self._require_axes(tensors)
         if not self.built:
             self._build_for(tensors)
-        self._added.clear()
+        self._losses.clear()
         with name_scope(self.name):
             outputs = self.call(tensors, *args, **kwargs)
         if self.activity_regularizer is not None:
@@ -274,21 +278,21 @@ class Layer(Module):
     def _build_for(self, inputs: Any) -> None:
         shapes = tree.map_structure(lambda x: x.shape, inputs)
         try:
-            with self._within():
+            with self._variable_scope():
                 self.build(shapes)
         except Exception:
-            self._own.clear()
-            self._penalties.clear()
+            self._weights.clear()
+            self._loss_functions.clear()
             raise
         self.built = True
 
-    def _within(self) -> Any:
+    def _variable_scope(self) -> Any:
         """A block in the layer's variable scope, whose name is chosen by the first call."""
         if self._scope is None:
-            chosen = variable_scope(
+            new_scope = variable_scope(
                 self._requested_name, self._name, reuse=self._reuse, auxiliary_name_scope=False
             )
-            with chosen as self._scope:
+            with new_scope as self._scope:
                 self._name = self._scope.name.rpartition("/")[2]
         return variable_scope(self._scope, reuse=self._reuse, auxiliary_name_scope=False)
 
@@ -302,7 +306,7 @@ class Layer(Module):
             f"ndim={len(shape)}. Full shape received: {shape}"
         )
 
-    def _in_own_dtype(self, inputs: Any) -> Any:
+    def _cast_inputs(self, inputs: Any) -> Any:
         return inputs if inputs.dtype is self.dtype else cast(inputs, self.dtype)
 
 
@@ -340,7 +344,7 @@ def named_activation(activation: Callable[[Any], Any] | str | None) -> Callable[
     return function
 
 
-def several(value: Any, axes: int, what: str) -> tuple[int, ...]:
+def ints_per_axis(value: Any, axes: int, what: str) -> tuple[int, ...]:
     """An integer for each axis, from a sequence or from one integer for all axes.
 
     Raises:

@@ -12,9 +12,9 @@ from dualflow.compat.v1.layers.base import (
     WeightOptions,
     as_function,
     checked_padding,
+    ints_per_axis,
     is_channels_first,
     named_activation,
-    several,
 )
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.errors import InvalidArgumentError
@@ -64,11 +64,11 @@ class ConvolutionLayer(Layer):
     ) -> None:
         super().__init__(trainable, name, dtype, activity_regularizer, _reuse)
         self.filters = int(filters)
-        self.kernel_size = several(kernel_size, self.axes, "kernel_size")
-        self.strides = several(strides, self.axes, "strides")
+        self.kernel_size = ints_per_axis(kernel_size, self.axes, "kernel_size")
+        self.strides = ints_per_axis(strides, self.axes, "strides")
         self.padding = checked_padding(padding)
         self.channels_first = is_channels_first(data_format)
-        self.dilation_rate = several(dilation_rate, self.axes, "dilation_rate")
+        self.dilation_rate = ints_per_axis(dilation_rate, self.axes, "dilation_rate")
         self.activation = named_activation(activation)
         self.use_bias = use_bias
         self.kernel: Any = None
@@ -91,12 +91,12 @@ class ConvolutionLayer(Layer):
                 call.
         """
         self._channels(inputs.shape)
-        return self._finished(self._convolved(self._in_own_dtype(inputs)))
+        return self._add_bias_and_activate(self._convolve(self._cast_inputs(inputs)))
 
     def _kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, channels, self.filters]
 
-    def _convolved(self, inputs: Any) -> Any:
+    def _convolve(self, inputs: Any) -> Any:
         return nn.convolution(
             inputs, self.kernel, self.strides, self.padding, self._format(), self.dilation_rate
         )
@@ -111,7 +111,7 @@ class ConvolutionLayer(Layer):
             self.bias = self._weight("bias", [self.filters], self._bias_options)
         super().build(input_shape)
 
-    def _finished(self, outputs: Any) -> Any:
+    def _add_bias_and_activate(self, outputs: Any) -> Any:
         """``activation(outputs + bias)``."""
         if self.use_bias:
             bias_shape = [1, self.filters, *[1] * self.axes]

@@ -117,7 +117,7 @@ class Dense(Layer):
                 f"Input 0 of layer {self.name} is incompatible with the layer: expected axis -1 of input "
                 f"shape to have value {self.kernel.shape[0]} but received input with shape {inputs.shape}"
             )
-        outputs = matmul(self._in_own_dtype(inputs), self.kernel)
+        outputs = matmul(self._cast_inputs(inputs), self.kernel)
         if self.use_bias:
             outputs = outputs + self.bias
         return outputs if self.activation is None else self.activation(outputs)
@@ -194,13 +194,13 @@ class Dropout(Layer):
 
     def call(self, inputs: Tensor, training: TensorLike = False) -> Any:
         """``inputs``, with dropout if ``training``, a bool or a scalar tensor, is true."""
-        return chosen(training, lambda: self._dropped(inputs), lambda: convert_to_tensor(inputs))
+        return smart_cond(training, lambda: self._apply_dropout(inputs), lambda: convert_to_tensor(inputs))
 
-    def _dropped(self, inputs: Any) -> Any:
+    def _apply_dropout(self, inputs: Any) -> Any:
         return differing.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
 
 
-def chosen(training: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+def smart_cond(training: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """``one()`` if ``training``, else ``other()``; a ``cond`` if ``training`` is a tensor."""
     if isinstance(training, TENSORS):
         return cond(training, one, other)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow import nn
 from dualflow.compat.v1.initializers import Ones, Zeros
 from dualflow.compat.v1.layers.base import Layer, WeightOptions
-from dualflow.compat.v1.layers.core import chosen
+from dualflow.compat.v1.layers.core import smart_cond
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import float32
@@ -141,13 +141,13 @@ class BatchNormalization(Layer):
             training: a bool or a scalar tensor: whether to normalize by the batch's mean and variance, and to
                 update the moving averages.
         """
-        x = self._in_own_dtype(inputs)
+        x = self._cast_inputs(inputs)
         rank = len(x.shape)
         channels = self._channel_axes(rank)
         reduced = [a for a in range(rank) if a not in channels]
         by = [x.shape[a] if a in channels else 1 for a in range(rank)]
         is_single = len(channels) == 1
-        mean, variance = chosen(
+        mean, variance = smart_cond(
             training,
             lambda: nn.moments(x, reduced, keepdims=not is_single),
             lambda: (self.moving_mean.value(), self.moving_variance.value()),
@@ -168,7 +168,7 @@ class BatchNormalization(Layer):
 
     def _update(self, average: Any, value: Any, training: Any) -> None:
         """Update a moving average with the value of a batch; does nothing outside of training."""
-        rate = chosen(
+        rate = smart_cond(
             training,
             lambda: convert_to_tensor(1 - self.momentum, self.dtype),
             lambda: convert_to_tensor(0.0, self.dtype),

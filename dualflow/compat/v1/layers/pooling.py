@@ -9,8 +9,8 @@ from dualflow.compat.v1.layers.base import (
     Layer,
     as_function,
     checked_padding,
+    ints_per_axis,
     is_channels_first,
-    several,
 )
 from dualflow.compat.v1.scopes import Reuse
 
@@ -42,8 +42,8 @@ class PoolingLayer(Layer):
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=_reuse)
-        self.pool_size = several(pool_size, self.axes, "pool_size")
-        self.strides = self.pool_size if strides is None else several(strides, self.axes, "strides")
+        self.pool_size = ints_per_axis(pool_size, self.axes, "pool_size")
+        self.strides = self.pool_size if strides is None else ints_per_axis(strides, self.axes, "strides")
         self.padding = checked_padding(padding)
         self.channels_first = is_channels_first(data_format)
 

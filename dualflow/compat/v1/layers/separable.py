@@ -97,7 +97,7 @@ class SeparableLayer(ConvolutionLayer):
     def _channels_of_kernel(self) -> int | None:
         return None if self.depthwise_kernel is None else self.depthwise_kernel.shape[-2]
 
-    def _convolved(self, inputs: Any) -> Any:
+    def _convolve(self, inputs: Any) -> Any:
         depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
         along = 2 if self.channels_first else 1
         if self.axes == 1:

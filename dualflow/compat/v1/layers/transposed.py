@@ -74,7 +74,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
     def _channels_of_kernel(self) -> int | None:
         return None if self.kernel is None else self.kernel.shape[-1]
 
-    def _convolved(self, inputs: Any) -> Any:
+    def _convolve(self, inputs: Any) -> Any:
         start = 2 if self.channels_first else 1
         input_sizes = tuple(inputs.shape)[start : start + self.axes]
         if None in input_sizes:

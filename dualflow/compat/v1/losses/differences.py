@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow import nn
 from dualflow.compat.v1.collection import GraphKeys
-from dualflow.compat.v1.losses.weighted import Reduction, add_loss, compute_weighted_loss, present
-from dualflow.compat.v1.weighting import as_numbers, fitting, require_one_shape, required_tensor
+from dualflow.compat.v1.losses.weighted import Reduction, add_loss, compute_weighted_loss, nonzero_weights
+from dualflow.compat.v1.weighting import as_numbers, fit_weights, require_one_shape, required_tensor
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.graph_mode import name_scope
@@ -230,9 +230,9 @@ def mean_pairwise_squared_error(
             )
         w = as_numbers(required_tensor(weights, "weights"))
         difference = y_pred - y_true
-        w = fitting(w, difference)
+        w = fit_weights(w, difference)
         axes = list(range(1, len(difference.shape)))
-        count = reduce_sum(present(difference, w), axes, keepdims=True)
+        count = reduce_sum(nonzero_weights(difference, w), axes, keepdims=True)
         squares = reduce_sum(difference * difference, axes, keepdims=True)
         total = reduce_sum(difference, axes, keepdims=True)
         first = 2 * divide_no_nan(squares, maximum(count - 1, 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.compat.v1.collection import GraphKeys, get_collection
-from dualflow.compat.v1.weighting import as_numbers, fitting, required_tensor, spread
+from dualflow.compat.v1.weighting import as_numbers, broadcast_weights, fit_weights, required_tensor
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -86,18 +86,18 @@ def compute_weighted_loss(
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss"):
         values = required_tensor(losses, "losses")
-        w = fitting(required_tensor(weights, "weights"), values)
+        w = fit_weights(required_tensor(weights, "weights"), values)
         computed = values if values.dtype.size == 8 and values.dtype.is_floating else as_numbers(values)
         w = cast(w, computed.dtype)
         loss = computed * w
         if reduction != Reduction.NONE:
-            loss = _reduced(reduce_sum(loss), computed, w, reduction)
+            loss = _reduce(reduce_sum(loss), computed, w, reduction)
         loss = cast(loss, values.dtype)
         add_loss(loss, loss_collection)
         return loss
 
 
-def _reduced(total: Any, losses: Any, weights: Any, reduction: str) -> Any:
+def _reduce(total: Any, losses: Any, weights: Any, reduction: str) -> Any:
     if reduction == Reduction.SUM:
         return total
     if reduction == Reduction.SUM_OVER_BATCH_SIZE:
@@ -105,13 +105,13 @@ def _reduced(total: Any, losses: Any, weights: Any, reduction: str) -> Any:
     elif reduction == Reduction.MEAN:
         count = reduce_sum(ones_like(losses) * weights)
     else:
-        count = cast(reduce_sum(present(losses, weights)), losses.dtype)
+        count = cast(reduce_sum(nonzero_weights(losses, weights)), losses.dtype)
     return divide_no_nan(total, count)
 
 
-def present(losses: Any, weights: Any) -> Any:
+def nonzero_weights(losses: Any, weights: Any) -> Any:
     """1 for each element whose weight is not 0, else 0."""
-    return spread(cast(convert_to_tensor(weights) != 0, float32), losses)
+    return broadcast_weights(cast(convert_to_tensor(weights) != 0, float32), losses)
 
 
 def add_loss(loss: object, loss_collection: str | None = GraphKeys.LOSSES) -> None:

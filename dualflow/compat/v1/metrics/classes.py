@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dualflow.compat.v1.metrics.state import Pair, collected, metric_scope, metric_variable
-from dualflow.compat.v1.weighting import as_numbers, require_one_shape, required_tensor, spread
+from dualflow.compat.v1.metrics.state import Pair, add_to_collections, metric_scope, metric_variable
+from dualflow.compat.v1.weighting import as_numbers, broadcast_weights, require_one_shape, required_tensor
 from dualflow.core.dtypes import float32, float64, int64
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, maximum
@@ -31,7 +31,7 @@ def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     y_true = cast(required_tensor(labels, "labels"), int64)
     y_pred = cast(required_tensor(predictions, "predictions"), int64)
     require_one_shape(y_true, y_pred)
-    w = None if weights is None else reshape(spread(weights, y_true), [-1])
+    w = None if weights is None else reshape(broadcast_weights(weights, y_true), [-1])
     return reshape(y_true, [-1]), reshape(y_pred, [-1]), w
 
 
@@ -71,7 +71,7 @@ def mean_iou(
         count = reduce_sum(as_numbers(not_equal(either, 0)))
         ratios = both / where(greater(either, 0), either, ones_like(either))
         value = where(greater(count, 0), reduce_sum(ratios) / maximum(count, 1), 0.0)
-        return collected((value, update), metrics_collections, updates_collections)
+        return add_to_collections((value, update), metrics_collections, updates_collections)
 
 
 @entry
@@ -111,4 +111,4 @@ def mean_per_class_accuracy(
             total.assign_add(unsorted_segment_sum(weight, y_true, num_classes)),
         )
         pair = reduce_mean(divide_no_nan(count, total)), divide_no_nan(*updates)
-        return collected(pair, metrics_collections, updates_collections)
+        return add_to_collections(pair, metrics_collections, updates_collections)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.metrics.state import (
     Pair,
-    collected,
-    compared,
+    add_to_collections,
+    align_labels,
     map_pairs,
     metric_scope,
     metric_variable,
 )
-from dualflow.compat.v1.weighting import as_numbers, spread
+from dualflow.compat.v1.weighting import as_numbers, broadcast_weights
 from dualflow.core.dtypes import bool_
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan
@@ -31,11 +31,11 @@ def _count_of(
 ) -> Pair:
     """The weight of the elements with this label and this prediction."""
     with metric_scope(name, default):
-        y_true, y_pred, w = compared(labels, predictions, weights)
+        y_true, y_pred, w = align_labels(labels, predictions, weights)
         matches = logical_and(equal(cast(y_true, bool_), label), equal(cast(y_pred, bool_), prediction))
         count, counted = metric_variable([], "count"), as_numbers(matches)
         if w is not None:
-            counted = counted * spread(w, counted)
+            counted = counted * broadcast_weights(w, counted)
         return count.value(), count.assign_add(reduce_sum(counted))
 
 
@@ -58,7 +58,7 @@ def true_positives(
     1.0
     """
     pair = _count_of(labels, predictions, weights, True, True, name, "true_positives")
-    return collected(pair, metrics_collections, updates_collections)
+    return add_to_collections(pair, metrics_collections, updates_collections)
 
 
 @entry
@@ -72,7 +72,7 @@ def false_positives(
 ) -> Pair:
     """The number of true predictions whose labels are false; see :func:`mean`."""
     pair = _count_of(labels, predictions, weights, False, True, name, "false_positives")
-    return collected(pair, metrics_collections, updates_collections)
+    return add_to_collections(pair, metrics_collections, updates_collections)
 
 
 @entry
@@ -86,7 +86,7 @@ def true_negatives(
 ) -> Pair:
     """The number of false predictions whose labels are false; see :func:`mean`."""
     pair = _count_of(labels, predictions, weights, False, False, name, "true_negatives")
-    return collected(pair, metrics_collections, updates_collections)
+    return add_to_collections(pair, metrics_collections, updates_collections)
 
 
 @entry
@@ -100,7 +100,7 @@ def false_negatives(
 ) -> Pair:
     """The number of false predictions whose labels are true; see :func:`mean`."""
     pair = _count_of(labels, predictions, weights, True, False, name, "false_negatives")
-    return collected(pair, metrics_collections, updates_collections)
+    return add_to_collections(pair, metrics_collections, updates_collections)
 
 
 @entry
@@ -124,7 +124,9 @@ def precision(
     with metric_scope(name, "precision"):
         right = true_positives(labels, predictions, weights)
         wrong = false_positives(labels, predictions, weights)
-        return collected(map_pairs(_fraction, right, wrong), metrics_collections, updates_collections)
+        return add_to_collections(
+            map_pairs(_fraction, right, wrong), metrics_collections, updates_collections
+        )
 
 
 @entry
@@ -140,7 +142,9 @@ def recall(
     with metric_scope(name, "recall"):
         right = true_positives(labels, predictions, weights)
         missed = false_negatives(labels, predictions, weights)
-        return collected(map_pairs(_fraction, right, missed), metrics_collections, updates_collections)
+        return add_to_collections(
+            map_pairs(_fraction, right, missed), metrics_collections, updates_collections
+        )
 
 
 def _fraction(one: Any, other: Any) -> Any:

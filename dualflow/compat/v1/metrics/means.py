@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from dualflow.compat.v1.metrics.state import (
     Pair,
-    collected,
-    compared,
+    add_to_collections,
+    align_labels,
     map_pairs,
     metric_scope,
     metric_variable,
 )
-from dualflow.compat.v1.weighting import aligned, as_numbers, required_tensor, spread
+from dualflow.compat.v1.weighting import as_numbers, broadcast_weights, required_tensor, squeeze_to_equal_rank
 from dualflow.core.dtypes import float32
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan
@@ -69,11 +69,11 @@ def mean(
         if weights is None:
             weight = cast(size(numbers), float32)
         else:
-            broadcast_weights = spread(weights, numbers)
-            numbers, weight = numbers * broadcast_weights, reduce_sum(broadcast_weights)
+            w = broadcast_weights(weights, numbers)
+            numbers, weight = numbers * w, reduce_sum(w)
         updates = total.assign_add(reduce_sum(numbers)), count.assign_add(weight)
         pair = divide_no_nan(total, count), divide_no_nan(*updates)
-        return collected(pair, metrics_collections, updates_collections)
+        return add_to_collections(pair, metrics_collections, updates_collections)
 
 
 @entry
@@ -103,10 +103,10 @@ def mean_tensor(
         numbers = as_numbers(required_tensor(values, "values"))
         total = metric_variable(numbers.shape, "total_tensor")
         count = metric_variable(numbers.shape, "count_tensor")
-        broadcast_weights = ones_like(numbers) if weights is None else spread(weights, numbers)
-        updates = total.assign_add(numbers * broadcast_weights), count.assign_add(broadcast_weights)
+        w = ones_like(numbers) if weights is None else broadcast_weights(weights, numbers)
+        updates = total.assign_add(numbers * w), count.assign_add(w)
         pair = divide_no_nan(total, count), divide_no_nan(*updates)
-        return collected(pair, metrics_collections, updates_collections)
+        return add_to_collections(pair, metrics_collections, updates_collections)
 
 
 @entry
@@ -130,7 +130,7 @@ def accuracy(
     ...     print(session.run(update))
     0.5
     """
-    y_true, y_pred, w = compared(labels, predictions, weights)
+    y_true, y_pred, w = align_labels(labels, predictions, weights)
     correct = equal(y_pred, y_true if y_true.dtype is y_pred.dtype else cast(y_true, y_pred.dtype))
     return mean(correct, w, metrics_collections, updates_collections, name or "accuracy")
 
@@ -145,7 +145,7 @@ def mean_absolute_error(
     name: str | None = None,
 ) -> Pair:
     """The mean of ``abs(predictions - labels)``; see :func:`mean`."""
-    y_true, y_pred, w = compared(labels, predictions, weights)
+    y_true, y_pred, w = align_labels(labels, predictions, weights)
     error = abs(as_numbers(y_pred) - as_numbers(y_true))
     return mean(error, w, metrics_collections, updates_collections, name or "mean_absolute_error")
 
@@ -160,7 +160,7 @@ def mean_squared_error(
     name: str | None = None,
 ) -> Pair:
     """The mean of ``(predictions - labels) ** 2``; see :func:`mean`."""
-    y_true, y_pred, w = compared(labels, predictions, weights)
+    y_true, y_pred, w = align_labels(labels, predictions, weights)
     error = as_numbers(y_pred) - as_numbers(y_true)
     return mean(error * error, w, metrics_collections, updates_collections, name or "mean_squared_error")
 
@@ -176,7 +176,7 @@ def root_mean_squared_error(
 ) -> Pair:
     """The square root of the mean of ``(predictions - labels) ** 2``; see :func:`mean`."""
     pair = mean_squared_error(labels, predictions, weights, None, None, name or "root_mean_squared_error")
-    return collected(map_pairs(sqrt, pair), metrics_collections, updates_collections)
+    return add_to_collections(map_pairs(sqrt, pair), metrics_collections, updates_collections)
 
 
 @entry
@@ -194,8 +194,8 @@ def mean_relative_error(
     Args:
         normalizer: of the shape of ``predictions``.
     """
-    y_true, y_pred, w = compared(labels, predictions, weights)
-    divisor, _ = aligned(required_tensor(normalizer, "normalizer"), y_pred)
+    y_true, y_pred, w = align_labels(labels, predictions, weights)
+    divisor, _ = squeeze_to_equal_rank(required_tensor(normalizer, "normalizer"), y_pred)
     divisor = as_numbers(divisor)
     ratio = where(
         equal(divisor, 0.0), zeros_like(divisor), abs(as_numbers(y_true) - as_numbers(y_pred)) / divisor
@@ -219,10 +219,10 @@ def mean_cosine_distance(
         dim: the axis of the vectors, which must be normalised to length 1.
         weights: numbers that broadcast to one number for each vector, with that axis of size 1.
     """
-    y_true, y_pred, _ = compared(labels, predictions, None)
+    y_true, y_pred, _ = align_labels(labels, predictions, None)
     along = reduce_sum(as_numbers(y_true) * as_numbers(y_pred), dim, keepdims=True)
     pair = mean(along, weights, None, None, name or "mean_cosine_distance")
-    return collected(map_pairs(lambda x: 1 - x, pair), metrics_collections, updates_collections)
+    return add_to_collections(map_pairs(lambda x: 1 - x, pair), metrics_collections, updates_collections)
 
 
 @entry

@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.compat.v1.scopes import variable_scope
-from dualflow.compat.v1.weighting import aligned, fitting, required_tensor
+from dualflow.compat.v1.weighting import fit_weights, required_tensor, squeeze_to_equal_rank
 from dualflow.core.dtypes import DType, float32
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.graph_mode import VariableV1, get_default_graph, graph_recording
@@ -40,17 +40,19 @@ def metric_variable(shape: Any, name: str, dtype: DType = float32) -> Any:
     return VariableV1(zeros(shape, dtype), trainable=False, collections=kinds, name=name)
 
 
-def compared(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
+def align_labels(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     """Labels and predictions of equal shape, and weights that broadcast to them, or None.
 
     Raises:
         InvalidArgumentError: their shapes don't match.
     """
-    y_true, y_pred = aligned(required_tensor(labels, "labels"), required_tensor(predictions, "predictions"))
-    return y_true, y_pred, None if weights is None else fitting(weights, y_pred)
+    y_true, y_pred = squeeze_to_equal_rank(
+        required_tensor(labels, "labels"), required_tensor(predictions, "predictions")
+    )
+    return y_true, y_pred, None if weights is None else fit_weights(weights, y_pred)
 
 
-def collected(pair: Pair, metrics_collections: Any, updates_collections: Any) -> Pair:
+def add_to_collections(pair: Pair, metrics_collections: Any, updates_collections: Any) -> Pair:
     """Add the value and the operation of ``pair`` to the graph's collections of these names; returns it."""
     graph = get_default_graph()
     for item, names in zip(pair, (metrics_collections, updates_collections), strict=True):

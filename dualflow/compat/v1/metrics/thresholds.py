@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from dualflow.compat.v1.metrics.state import Pair, collected, compared, metric_scope, metric_variable
-from dualflow.compat.v1.weighting import as_numbers, spread
+from dualflow.compat.v1.metrics.state import (
+    Pair,
+    add_to_collections,
+    align_labels,
+    metric_scope,
+    metric_variable,
+)
+from dualflow.compat.v1.weighting import as_numbers, broadcast_weights
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -49,11 +55,11 @@ def _counts(
     labels: Any, predictions: Any, thresholds: Any, weights: Any, needed: str = "tp fn tn fp"
 ) -> tuple[Counts, Counts]:
     """The current counts among ``needed``, and the operations that update them; the others are None."""
-    y_true, y_pred, w = compared(labels, predictions, weights)
+    y_true, y_pred, w = align_labels(labels, predictions, weights)
     score = reshape(as_numbers(y_pred), [1, -1])
     is_true = reshape(cast(y_true, bool_), [1, -1])
     above = score > reshape(constant(np.float32(thresholds)), [-1, 1])
-    weight = None if w is None else reshape(spread(w, y_pred), [1, -1])
+    weight = None if w is None else reshape(broadcast_weights(w, y_pred), [1, -1])
     values, updates = {}, {}
     for key in needed.split():
         count = metric_variable([len(thresholds)], getattr(_NAMES, key))
@@ -81,7 +87,7 @@ def _at_thresholds(
     ) -> Pair:
         with metric_scope(name, scope):
             values, updates = _counts(labels, predictions, list(thresholds), weights, needed)
-            return collected((what(values), what(updates)), metrics_collections, updates_collections)
+            return add_to_collections((what(values), what(updates)), metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = name
     metric.__doc__ = f"""{doc}, for each of several thresholds.
@@ -203,33 +209,35 @@ def auc(
             return area(fp / (fp + tn + _AUC_EPSILON), recall)
         return area(recall, (tp + _AUC_EPSILON) / (tp + fp + _AUC_EPSILON))
 
-    marks = _even(num_thresholds) if thresholds is None else _bounded(thresholds)
+    marks = _even(num_thresholds) if thresholds is None else _with_end_points(thresholds)
     with metric_scope(name, "auc"):
         values, updates = _counts(labels, predictions, marks, weights)
-        return collected((compute(values), compute(updates)), metrics_collections, updates_collections)
+        return add_to_collections(
+            (compute(values), compute(updates)), metrics_collections, updates_collections
+        )
 
 
-def _bounded(thresholds: Any) -> list[float]:
+def _with_end_points(thresholds: Any) -> list[float]:
     return [-_EPSILON, *sorted(float(t) for t in thresholds), 1 + _EPSILON]
 
 
-def _trapezoidal(x: Any, y: Any) -> Any:
+def _trapezoidal_area(x: Any, y: Any) -> Any:
     return reduce_sum((x[:-1] - x[1:]) * (y[:-1] + y[1:]) / 2)
 
 
-def _lower(x: Any, y: Any) -> Any:
+def _lower_area(x: Any, y: Any) -> Any:
     return reduce_sum((x[:-1] - x[1:]) * minimum(y[:-1], y[1:]))
 
 
-def _upper(x: Any, y: Any) -> Any:
+def _upper_area(x: Any, y: Any) -> Any:
     return reduce_sum((x[:-1] - x[1:]) * maximum(y[:-1], y[1:]))
 
 
 _AREAS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "trapezoidal": _trapezoidal,
-    "careful_interpolation": _trapezoidal,
-    "minoring": _lower,
-    "majoring": _upper,
+    "trapezoidal": _trapezoidal_area,
+    "careful_interpolation": _trapezoidal_area,
+    "minoring": _lower_area,
+    "majoring": _upper_area,
 }
 
 
@@ -273,7 +281,9 @@ def sensitivity_at_specificity(
 
     with metric_scope(name, "sensitivity_at_specificity"):
         values, updates = _counts(labels, predictions, _even(num_thresholds), weights)
-        return collected((compute(values), compute(updates)), metrics_collections, updates_collections)
+        return add_to_collections(
+            (compute(values), compute(updates)), metrics_collections, updates_collections
+        )
 
 
 @entry
@@ -305,7 +315,9 @@ def specificity_at_sensitivity(
     with metric_scope(name, "specificity_at_sensitivity"):
         marks = [*_even(num_thresholds)[:-1], 1 - _EPSILON]
         values, updates = _counts(labels, predictions, marks, weights)
-        return collected((compute(values), compute(updates)), metrics_collections, updates_collections)
+        return add_to_collections(
+            (compute(values), compute(updates)), metrics_collections, updates_collections
+        )
 
 
 def _require_fraction(value: float, what: str) -> None:

@@ -32,14 +32,14 @@ def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Any:
 
 
 def rgb_to_hsv(images: Any, data_format: str | None = None) -> Any:
-    return with_channels_last(_of_floats(images), data_format, df.image.rgb_to_hsv)
+    return with_channels_last(_float_images(images), data_format, df.image.rgb_to_hsv)
 
 
 def hsv_to_rgb(images: Any, data_format: str | None = None) -> Any:
-    return with_channels_last(_of_floats(images), data_format, df.image.hsv_to_rgb)
+    return with_channels_last(_float_images(images), data_format, df.image.hsv_to_rgb)
 
 
-def _of_floats(images: Any) -> Any:
+def _float_images(images: Any) -> Any:
     images = images_of(images)
     if not images.dtype.is_floating:
         raise ValueError(

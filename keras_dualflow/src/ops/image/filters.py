@@ -22,12 +22,14 @@ def gaussian_blur(
 ) -> Any:
     sigma = floats(convert_to_tensor(sigma))
 
-    def blurred(x: Any) -> Any:
-        across, down = (_gaussian_kernel(kernel_size[i], sigma[i], x.dtype.name) for i in range(2))
-        kernel = df.reshape(df.expand_dims(down, 1) * across, (down.shape[0], across.shape[0], 1, 1))
+    def blur(x: Any) -> Any:
+        horizontal, vertical = (_gaussian_kernel(kernel_size[i], sigma[i], x.dtype.name) for i in range(2))
+        kernel = df.reshape(
+            df.expand_dims(vertical, 1) * horizontal, (vertical.shape[0], horizontal.shape[0], 1, 1)
+        )
         return depthwise_conv(x, df.tile(kernel, (1, 1, x.shape[-1], 1)), 1, "same", "channels_last")
 
-    return with_channels_last(images, data_format, lambda x: on_batch(x, blurred))
+    return with_channels_last(images, data_format, lambda x: on_batch(x, blur))
 
 
 def _gaussian_kernel(size: int, sigma: Any, dtype: str) -> Any:

@@ -40,14 +40,14 @@ def resize(
         )
     height, width = size
 
-    def resized(x: Any) -> Any:
+    def resize_batch(x: Any) -> Any:
         if crop_to_aspect_ratio:
-            x = _cropped(x, height, width)
+            x = _crop(x, height, width)
         elif pad_to_aspect_ratio:
-            x = _padded(x, height, width, fill_value)
+            x = _pad(x, height, width, fill_value)
         return _in_dtype(df.image.resize(x, (height, width), interpolation, antialias=antialias), x)
 
-    return with_channels_last(images, data_format, resized)
+    return with_channels_last(images, data_format, resize_batch)
 
 
 def _in_dtype(result: Any, images: Any) -> Any:
@@ -59,16 +59,16 @@ def _in_dtype(result: Any, images: Any) -> Any:
     return cast(result, dtype.name)
 
 
-def _cropped(x: Any, height: int, width: int) -> Any:
+def _crop(x: Any, height: int, width: int) -> Any:
     """The central crop of images with the ratio of a height and a width."""
     rows, columns = x.shape[-3], x.shape[-2]
-    tall = max(min(rows, int(columns * height / width)), 1)
-    wide = max(min(columns, int(rows * width / height)), 1)
-    top, left = (rows - tall) // 2, (columns - wide) // 2
-    return x[..., top : top + tall, left : left + wide, :]
+    crop_height = max(min(rows, int(columns * height / width)), 1)
+    crop_width = max(min(columns, int(rows * width / height)), 1)
+    top, left = (rows - crop_height) // 2, (columns - crop_width) // 2
+    return x[..., top : top + crop_height, left : left + crop_width, :]
 
 
-def _padded(x: Any, height: int, width: int, fill_value: float) -> Any:
+def _pad(x: Any, height: int, width: int, fill_value: float) -> Any:
     """Images padded to the ratio of a height and a width."""
     rows, columns = x.shape[-3], x.shape[-2]
     above = max(int(columns * height / width) - rows, 0) // 2

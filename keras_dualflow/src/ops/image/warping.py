@@ -34,10 +34,10 @@ def map_coordinates(
             f"Received input with shape: {coordinates.shape}"
         )
     check_choice("fill_mode", fill_mode, _FILL_MODES)
-    return _interpolated(inputs, df.unstack(coordinates), order, fill_mode, fill_value, batched=False)
+    return _interpolate(inputs, df.unstack(coordinates), order, fill_mode, fill_value, batched=False)
 
 
-def _interpolated(
+def _interpolate(
     x: Any, coordinates: Sequence[Any], order: int, fill_mode: str, fill_value: float, batched: bool
 ) -> Any:
     """``x`` interpolated at coordinates along its first axes, or along those after a batch axis."""
@@ -45,19 +45,19 @@ def _interpolated(
         raise NotImplementedError("map_coordinates currently requires order<=1")
     first = 1 if batched else 0
     trailing = len(x.shape) - len(coordinates) - first
-    nodes = [
+    neighbours = [
         _neighbours(coordinate, x.shape[first + i], order, fill_mode)
         for i, coordinate in enumerate(coordinates)
     ]
     parts = []
-    for chosen in itertools.product(*nodes):
-        at, weights, inside = zip(*chosen, strict=True)
-        values = df.gather_nd(x, df.stack(at, axis=-1), batch_dims=first)
+    for corner in itertools.product(*neighbours):
+        indices, weights, in_bounds = zip(*corner, strict=True)
+        values = df.gather_nd(x, df.stack(indices, axis=-1), batch_dims=first)
         weight = functools.reduce(df.multiply, weights)
         values = cast(values, weight.dtype.name)
         if fill_mode == "constant":
-            there = _append_axes(functools.reduce(df.logical_and, inside), trailing)
-            values = df.where(there, values, float(fill_value))
+            is_inside = _append_axes(functools.reduce(df.logical_and, in_bounds), trailing)
+            values = df.where(is_inside, values, float(fill_value))
         parts.append(values * _append_axes(weight, trailing))
     total = functools.reduce(df.add, parts)
     return cast(df.round(total) if x.dtype.is_integer else total, x.dtype.name)
@@ -78,29 +78,30 @@ def _neighbours(coordinate: Any, size: int, order: int, fill_mode: str) -> list[
     else:
         coordinate = floats(coordinate)
         below = df.floor(coordinate)
-        part = coordinate - below
+        fraction = coordinate - below
         start = cast(below, "int32")
-        neighbours = [(start, 1.0 - part), (start + 1, part)]
+        neighbours = [(start, 1.0 - fraction), (start + 1, fraction)]
     return [
-        (_index_in_range(at, size, fill_mode), weight, df.logical_and(at >= 0, at < size))
-        for at, weight in neighbours
+        (_index_in_range(index, size, fill_mode), weight, df.logical_and(index >= 0, index < size))
+        for index, weight in neighbours
     ]
 
 
-def _index_in_range(at: Any, size: int, fill_mode: str) -> Any:
+def _index_in_range(index: Any, size: int, fill_mode: str) -> Any:
     """Indices within an axis, for coordinates beyond its ends too."""
     if fill_mode == "wrap":
-        return df.math.floormod(at, size)
+        return df.math.floormod(index, size)
     if fill_mode == "mirror":
-        return _mirrored(at, size)
+        return _mirror(index, size)
     if fill_mode == "reflect":
-        return df.math.floordiv(_mirrored(2 * at + 1, 2 * size + 1) - 1, 2)
-    return df.clip_by_value(at, 0, size - 1)
+        return df.math.floordiv(_mirror(2 * index + 1, 2 * size + 1) - 1, 2)
+    return df.clip_by_value(index, 0, size - 1)
 
 
-def _mirrored(at: Any, size: int) -> Any:
+def _mirror(index: Any, size: int) -> Any:
+    """Indices reflected at the centres of the first and last element: 0 1 2 1 0 1 for ``size`` 3."""
     span = max(size - 1, 1)
-    return df.abs(df.math.floormod(at + span, 2 * span) - span) if size > 1 else df.zeros_like(at)
+    return df.abs(df.math.floormod(index + span, 2 * span) - span) if size > 1 else df.zeros_like(index)
 
 
 def affine_transform(
@@ -120,7 +121,7 @@ def affine_transform(
             "Invalid transform rank: expected rank 1 (single transform) or rank 2 (batch of transforms). "
             f"Received input with shape: transform.shape={transform.shape}"
         )
-    return _transformed(images, transform, interpolation, fill_mode, fill_value, data_format)
+    return _project(images, transform, interpolation, fill_mode, fill_value, data_format)
 
 
 def perspective_transform(
@@ -148,7 +149,7 @@ def perspective_transform(
     if len(start.shape) == 2:
         start, end = df.expand_dims(start, 0), df.expand_dims(end, 0)
     transform = compute_homography_matrix(start, end)
-    return _transformed(images, transform, interpolation, "constant", fill_value, data_format)
+    return _project(images, transform, interpolation, "constant", fill_value, data_format)
 
 
 def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
@@ -171,7 +172,7 @@ def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
     return df.reshape(coefficients, (-1, 8))
 
 
-def _transformed(
+def _project(
     images: Any,
     transform: Any,
     interpolation: str,
@@ -179,23 +180,27 @@ def _transformed(
     fill_value: float,
     data_format: str | None,
 ) -> Any:
-    """Images whose element at (x, y) is read at the projection of (x, y)."""
+    """Images whose element at (x, y) is read at the projection of (x, y).
+
+    With the coefficients a to h of ``transform``, the projection is
+    ((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x + h y + 1)).
+    """
     if len(transform.shape) == 1:
         transform = df.expand_dims(transform, 0)
 
-    def warped(x: Any) -> Any:
+    def warp(x: Any) -> Any:
         height, width = x.shape[1:3]
         rows = df.expand_dims(cast(df.range(height), transform.dtype.name), 1)
         columns = cast(df.range(width), transform.dtype.name)
-        a = [df.reshape(number, (-1, 1, 1)) for number in df.unstack(transform, axis=1)]
-        depth = a[6] * columns + a[7] * rows + 1.0
-        across = (a[0] * columns + a[1] * rows + a[2]) / depth
-        down = (a[3] * columns + a[4] * rows + a[5]) / depth
+        a, b, c, d, e, f, g, h = (df.reshape(k, (-1, 1, 1)) for k in df.unstack(transform, axis=1)[:8])
+        denominator = g * columns + h * rows + 1.0
+        source_x = (a * columns + b * rows + c) / denominator
+        source_y = (d * columns + e * rows + f) / denominator
         sizes = (shape(x)[0], height, width)
-        coordinates = [df.broadcast_to(down, sizes), df.broadcast_to(across, sizes)]
-        return _interpolated(x, coordinates, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
+        coordinates = [df.broadcast_to(source_y, sizes), df.broadcast_to(source_x, sizes)]
+        return _interpolate(x, coordinates, _ORDERS[interpolation], fill_mode, fill_value, batched=True)
 
-    return with_channels_last(images, data_format, lambda x: on_batch(x, warped))
+    return with_channels_last(images, data_format, lambda x: on_batch(x, warp))
 
 
 def elastic_transform(
@@ -215,12 +220,12 @@ def elastic_transform(
     dtype = images.dtype if images.dtype.is_floating else df.float32
     size = 6 * int(sigma) | 1
 
-    def warped(x: Any) -> Any:
+    def warp(x: Any) -> Any:
         batch, height, width = shape(x)[:3]
         noise = df.random.stateless_normal((batch, height, width, 2), draw_seed(seed), dtype=dtype)
-        moved = gaussian_blur(noise * sigma, (size, size), (sigma, sigma), "channels_last") * alpha
-        rows = df.expand_dims(cast(df.range(height), dtype.name), 1) + moved[..., 0]
-        columns = cast(df.range(width), dtype.name) + moved[..., 1]
-        return _interpolated(x, [rows, columns], _ORDERS[interpolation], fill_mode, fill_value, batched=True)
+        displacement = gaussian_blur(noise * sigma, (size, size), (sigma, sigma), "channels_last") * alpha
+        rows = df.expand_dims(cast(df.range(height), dtype.name), 1) + displacement[..., 0]
+        columns = cast(df.range(width), dtype.name) + displacement[..., 1]
+        return _interpolate(x, [rows, columns], _ORDERS[interpolation], fill_mode, fill_value, batched=True)
 
-    return with_channels_last(images, data_format, lambda x: on_batch(x, warped))
+    return with_channels_last(images, data_format, lambda x: on_batch(x, warp))

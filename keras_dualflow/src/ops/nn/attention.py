@@ -9,7 +9,8 @@ import dualflow as df
 from keras_dualflow.src.ops.core import cast, convert_to_tensor
 from keras_dualflow.src.ops.promotion import promote, result_type
 
-_LOWEST = {"float16": -65500.0 * 0.7}
+_MASK_VALUE = -0.7 * 3.38953e38
+"""The logit of an excluded key, as in Keras's NumPy backend: finite, so that a row without keys isn't nan."""
 
 
 def dot_product_attention(
@@ -37,26 +38,26 @@ def dot_product_attention(
     logits = logits * (1.0 / math.sqrt(key.shape[-1]) if scale is None else cast(scale, logits.dtype.name))
     if bias is not None:
         logits = logits + convert_to_tensor(bias, logits.dtype.name)
-    weights = cast(df.nn.softmax(_masked(logits, mask, is_causal)), key.dtype.name)
+    weights = cast(df.nn.softmax(_apply_mask(logits, mask, is_causal)), key.dtype.name)
     return df.einsum("BNTS,BSNH->BTNH", weights, value)
 
 
 def _repeat_heads(x: Any, heads: int | None) -> Any:
     """Keys or values with each head repeated for the query heads that share it."""
-    own = x.shape[2]
-    if heads is None or own is None or own == 1 or own >= heads:
+    key_heads = x.shape[2]
+    if heads is None or key_heads is None or key_heads == 1 or key_heads >= heads:
         return x
-    return df.repeat(x, heads // own, axis=2)
+    return df.repeat(x, heads // key_heads, axis=2)
 
 
-def _masked(logits: Any, mask: Any, is_causal: bool) -> Any:
+def _apply_mask(logits: Any, mask: Any, is_causal: bool) -> Any:
     """``logits``, with a large negative number where the mask excludes a key."""
     if mask is not None:
         mask = cast(mask, "bool")
     if is_causal:
         queries, keys = df.shape(logits)[2], df.shape(logits)[3]
-        earlier = df.expand_dims(df.range(queries), 1) >= df.range(keys)
-        mask = earlier if mask is None else df.logical_and(mask, earlier)
+        causal_mask = df.expand_dims(df.range(queries), 1) >= df.range(keys)
+        mask = causal_mask if mask is None else df.logical_and(mask, causal_mask)
     if mask is None:
         return logits
-    return df.where(mask, logits, _LOWEST.get(logits.dtype.name, -3.38953e38 * 0.7))
+    return df.where(mask, logits, _MASK_VALUE)

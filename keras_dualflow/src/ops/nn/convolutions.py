@@ -26,7 +26,7 @@ def conv(
 ) -> Any:
     inputs, kernel = promote(inputs, kernel)
     data_format = standardize_data_format(data_format)
-    result = _convolved(inputs, kernel, strides, padding, data_format, dilation_rate)
+    result = _convolve(inputs, kernel, strides, padding, data_format, dilation_rate)
     if result.size == 0 and inputs.size != 0:
         raise ValueError(
             "The convolution operation resulted in an empty output. This can happen if the input is too "
@@ -36,7 +36,7 @@ def conv(
     return result
 
 
-def _convolved(x: Any, kernel: Any, strides: Any, padding: str, data_format: str, dilation_rate: Any) -> Any:
+def _convolve(x: Any, kernel: Any, strides: Any, padding: str, data_format: str, dilation_rate: Any) -> Any:
     function = (df.nn.conv1d, df.nn.conv2d, df.nn.conv3d)[dimensions(x, "conv") - 1]
     name = layout(data_format, len(x.shape))
     return function(x, kernel, strides, padding.upper(), name, dilation_rate)
@@ -55,7 +55,7 @@ def depthwise_conv(
     check_conv_input_channels(inputs, kernel, data_format)
     *window, channels, multiplier = kernel.shape
     grouped = df.reshape(kernel, (*window, 1, channels * multiplier))
-    return _convolved(inputs, grouped, strides, padding, data_format, dilation_rate)
+    return _convolve(inputs, grouped, strides, padding, data_format, dilation_rate)
 
 
 def separable_conv(

@@ -118,7 +118,7 @@ def ctc_decode(
 
 
 def _dense_labels(path: Any, sizes: Any) -> Any:
-    """Labels as a matrix with a column for each step, padded with -1 after the last label."""
+    """Labels as a dense matrix with a column for each step, padded with -1 after the last label."""
     labels = df.SparseTensor(path.indices, path.values, cast(sizes[:2], "int64"))
     return cast(df.sparse.to_dense(labels, default_value=-1), "int32")
 

@@ -17,7 +17,7 @@ def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = Fals
         mean, variance = compute(x, axes, keepdims=keepdims)
         return mean, variance
     mean, variance = compute(cast(x, "float32"), axes, keepdims=keepdims)
-    return _in_range(mean, x.dtype), _in_range(variance, x.dtype)
+    return _cast_saturating(mean, x.dtype), _cast_saturating(variance, x.dtype)
 
 
 def _moments_of_all(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
@@ -34,8 +34,8 @@ def _moments_of_all(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
     return (mean, variance) if keepdims else (df.squeeze(mean, axes), df.squeeze(variance, axes))
 
 
-def _in_range(x: Any, dtype: Any) -> Any:
-    """``x`` cast to a dtype of 16 bits, clipped to the range of float16."""
+def _cast_saturating(x: Any, dtype: Any) -> Any:
+    """``x`` cast to a 16-bit dtype, clipped to the range of float16."""
     return cast(df.clip_by_value(x, -65504.0, 65504.0), dtype.name)
 
 

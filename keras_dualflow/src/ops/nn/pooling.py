@@ -15,16 +15,16 @@ from keras_dualflow.src.ops.promotion import tensor
 def max_pool(
     inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
 ) -> Any:
-    return _pooled(df.nn.max_pool, inputs, pool_size, strides, padding, data_format)
+    return _pool(df.nn.max_pool, inputs, pool_size, strides, padding, data_format)
 
 
 def average_pool(
     inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
 ) -> Any:
-    return _pooled(df.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
+    return _pool(df.nn.avg_pool, inputs, pool_size, strides, padding, data_format)
 
 
-def _pooled(pool: Any, inputs: Any, size: Any, strides: Any, padding: str, data_format: str | None) -> Any:
+def _pool(pool: Any, inputs: Any, size: Any, strides: Any, padding: str, data_format: str | None) -> Any:
     if padding not in ("valid", "same"):
         raise ValueError(f"Invalid padding '{padding}', must be 'same' or 'valid'.")
     inputs = tensor(inputs)
@@ -61,6 +61,7 @@ def _adaptive_pool_axis(kind: str, x: Any, axis: int, count: int) -> Any:
     small, large = compute_adaptive_pooling_window_sizes(size, count)
     starts = [i * size // count for i in range(count)]
     ends = [-(-(i + 1) * size // count) for i in range(count)]
+    # in `windows`, the size - small + 1 small windows come first, one from each start, then the large ones
     indices = [
         start if end - start == small else size - small + 1 + start
         for start, end in zip(starts, ends, strict=True)
@@ -72,8 +73,8 @@ def _adaptive_pool_axis(kind: str, x: Any, axis: int, count: int) -> Any:
 def _windows(kind: str, x: Any, axis: int, width: int) -> Any:
     """The maximum or mean of each window of ``width`` along an axis."""
     order = [*[i for i in range(len(x.shape)) if i != axis], axis]
-    moved = df.transpose(x, order)
-    sizes = df.shape(moved)
-    pooled = df.nn.pool(df.reshape(moved, (-1, x.shape[axis], 1)), [width], kind)
+    transposed = df.transpose(x, order)
+    sizes = df.shape(transposed)
+    pooled = df.nn.pool(df.reshape(transposed, (-1, x.shape[axis], 1)), [width], kind)
     pooled = df.reshape(pooled, df.concat([sizes[:-1], [-1]], 0))
     return df.transpose(pooled, [order.index(i) for i in range(len(order))])

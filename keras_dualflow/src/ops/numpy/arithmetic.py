@@ -51,17 +51,18 @@ def floor_divide(x1: Any, x2: Any) -> Any:
     return dnp.floor_divide(*promote(x1, x2))
 
 
-def _whole_numbers(x1: Any, x2: Any) -> list[Any]:
+def _promote_numbers(x1: Any, x2: Any) -> list[Any]:
+    """Both values as tensors of their promoted dtype; int32 for bools."""
     tensors = promote(x1, x2)
     return [cast(x, "int32") for x in tensors] if tensors[0].dtype.is_bool else tensors
 
 
 def mod(x1: Any, x2: Any) -> Any:
-    return dnp.mod(*_whole_numbers(x1, x2))
+    return dnp.mod(*_promote_numbers(x1, x2))
 
 
 def fmod(x1: Any, x2: Any) -> Any:
-    return dnp.fmod(*_whole_numbers(x1, x2))
+    return dnp.fmod(*_promote_numbers(x1, x2))
 
 
 def power(x1: Any, x2: Any) -> Any:

@@ -94,7 +94,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     return cast(dnp.arange(*[tensor_or_number(x) for x in (start, stop, step)], dtype=dtype), dtype)
 
 
-def _spaced(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, str]:
+def _endpoints(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, str]:
     """Start and stop as tensors of the dtype to compute in, and the dtype of the result."""
     start, stop = tensor_or_number(start), tensor_or_number(stop)
     result = _dtype(dtype) if dtype is not None else result_type(kind_of(start), kind_of(stop), float)
@@ -111,7 +111,7 @@ def linspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    start, stop, dtype = _spaced(start, stop, dtype)
+    start, stop, dtype = _endpoints(start, stop, dtype)
     result = dnp.linspace(start, stop, num, endpoint=endpoint, retstep=retstep, axis=axis)
     if retstep:
         return cast(result[0], dtype), result[1]
@@ -127,14 +127,14 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    start, stop, dtype = _spaced(start, stop, dtype)
+    start, stop, dtype = _endpoints(start, stop, dtype)
     return cast(dnp.logspace(start, stop, num, endpoint=endpoint, base=base, axis=axis), dtype)
 
 
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
-    start, stop, dtype = _spaced(start, stop, dtype or config.floatx())
+    start, stop, dtype = _endpoints(start, stop, dtype or config.floatx())
     return cast(dnp.geomspace(start, stop, num, endpoint=endpoint, axis=axis), dtype)
 
 

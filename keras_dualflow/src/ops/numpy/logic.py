@@ -11,7 +11,7 @@ from keras_dualflow.src.ops.promotion import kind_of, operands, tensor, tensor_o
 
 
 def _comparable(x1: Any, x2: Any) -> Any:
-    """Two values in one dtype, of 64 bits if both have 64 bits."""
+    """Both operands in their common dtype, which is 64-bit only if both are."""
     x1, x2 = tensor_or_number(x1), tensor_or_number(x2)
     return (x1, x2) if kind_of(x1) is kind_of(x2) and is_tensor(x1) else operands(x1, x2)
 

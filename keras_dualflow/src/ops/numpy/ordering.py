@@ -66,7 +66,7 @@ def unique(
         along = 0 if axis is None else canonicalize_axis(axis, len(x.shape))
         outputs[0] = _cut_or_pad(outputs[0], size, along, 0 if fill_value is None else fill_value)
         if return_index:
-            outputs[1] = _cut_or_pad(outputs[1], size, 0, 1)
+            outputs[1] = _cut_or_pad(outputs[1], size, 0, 1)  # as Keras's NumPy backend
         if return_counts:
             outputs[-1] = _cut_or_pad(outputs[-1], size, 0, 0)
     outputs[1:] = [cast(output, "int32") for output in outputs[1:]]

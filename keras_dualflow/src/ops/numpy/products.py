@@ -12,7 +12,7 @@ from keras_dualflow.src.ops.promotion import kind_of, operands, promote, result_
 
 def matmul(x1: Any, x2: Any) -> Any:
     x1, x2 = tensor(x1), tensor(x2)
-    if x1.dtype is df.int8 and x2.dtype is df.int8:  # whose sums of products would overflow
+    if x1.dtype is df.int8 and x2.dtype is df.int8:  # sums of int8 products overflow
         return dnp.matmul(cast(x1, "int32"), cast(x2, "int32"))
     x1, x2 = operands(x1, x2)
     if x1.dtype.is_inexact and len(x1.shape) > 1 and len(x2.shape) > 1:

@@ -87,14 +87,14 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    return cast(dnp.argmax(_ordered(x), axis, keepdims=keepdims), "int32")
+    return cast(dnp.argmax(_with_ordered_zeros(x), axis, keepdims=keepdims), "int32")
 
 
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    return cast(dnp.argmin(_ordered(x), axis, keepdims=keepdims), "int32")
+    return cast(dnp.argmin(_with_ordered_zeros(x), axis, keepdims=keepdims), "int32")
 
 
-def _ordered(x: Any) -> Any:
+def _with_ordered_zeros(x: Any) -> Any:
     """``x`` with -0.0 replaced by the largest negative number, so that it is less than 0.0."""
     x = tensor(x)
     if not x.dtype.is_floating or not x.shape:

@@ -1,4 +1,4 @@
-"""Optimizers with penalties that make weights small or zero."""
+"""Proximal optimizers and FTRL, whose L1 and L2 penalties make weights small or zero."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _require_penalties(**penalties: float) -> None:
             raise InvalidArgumentError(f"{name} needs to be greater than or equal to zero, not {value}.")
 
 
-def _shrunk(x: Any, rate: Any, l1: float, l2: float) -> Any:
+def _proximal_step(x: Any, rate: Any, l1: float, l2: float) -> Any:
     """``x`` shrunk towards 0 by ``rate * l1``, then divided by ``1 + rate * l2``: the proximal operator."""
     return sign(x) * maximum(abs(x) - rate * l1, 0.0) / (1 + rate * l2)
 
@@ -55,7 +55,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
-        variable.assign(_shrunk(variable - rate * gradient, rate, self._l1, self._l2))
+        variable.assign(_proximal_step(variable - rate * gradient, rate, self._l1, self._l2))
 
 
 class ProximalAdagradOptimizer(Optimizer):
@@ -96,7 +96,7 @@ class ProximalAdagradOptimizer(Optimizer):
         new_total = total + gradient * gradient
         total.assign(new_total)
         step_size = rate / sqrt(new_total)
-        variable.assign(_shrunk(variable - step_size * gradient, step_size, self._l1, self._l2))
+        variable.assign(_proximal_step(variable - step_size * gradient, step_size, self._l1, self._l2))
 
 
 class FtrlOptimizer(Optimizer):
@@ -158,9 +158,9 @@ class FtrlOptimizer(Optimizer):
         linear = self._slot(variable, "linear")
         before, new_total = total.value(), total + gradient * gradient
         shrinking = gradient + 2 * self._shrinkage * variable if self._shrinkage else gradient
-        sum_ = linear + shrinking - (new_total**self._power - before**self._power) / rate * variable
+        gradient_sum = linear + shrinking - (new_total**self._power - before**self._power) / rate * variable
         total.assign(new_total)
-        linear.assign(sum_)
+        linear.assign(gradient_sum)
         curvature = new_total**self._power / rate + 2 * self._l2 + self._beta / rate
-        minimum = (self._l1 * sign(sum_) - sum_) / curvature
-        variable.assign(where(abs(sum_) > self._l1, minimum, zeros_like(minimum)))
+        minimum = (self._l1 * sign(gradient_sum) - gradient_sum) / curvature
+        variable.assign(where(abs(gradient_sum) > self._l1, minimum, zeros_like(minimum)))

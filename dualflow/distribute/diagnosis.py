@@ -1,4 +1,13 @@
-"""What is wrong with a job, from the reports of its workers: pure functions of these."""
+"""Diagnoses a job from the reports of its workers, by pure functions.
+
+A job can't go on if
+
+* two workers run different exchanges,
+* a worker's program has failed with an error,
+* a worker has ended, and another one waits for it,
+* a worker has waited in an exchange for longer than the timeout,
+* a worker's connection has ended, as its process has died.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +18,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """What a worker's monitor reports, several times a second.
+    """The report that a worker's monitor sends several times a second.
 
     Attributes:
         rank: the worker.
@@ -65,8 +74,8 @@ class Job:
         """Whether the programs of all workers have ended."""
         return all(report.ended for report in self._latest.values())
 
-    def verdict(self, timeout: float) -> str:
-        """What is wrong, so that the job can't go on; "" if nothing is.
+    def diagnosis(self, timeout: float) -> str:
+        """The reason why the job can't go on; "" if it can.
 
         Args:
             timeout: the seconds for which a worker may wait in an exchange.
@@ -120,7 +129,7 @@ class Job:
 
 
 def lost(rank: int, where: str) -> str:
-    """The verdict on a worker whose connection has ended."""
+    """The diagnosis for a worker whose connection has ended."""
     return f"Worker {rank} ({where}) has died: it was killed, or has crashed."
 
 
