@@ -160,7 +160,7 @@ class _Window(NamedTuple):
         return _Window(self.steps[part], self.costs[part], self.split[part], before, self.counts[part])
 
 
-class _Candidate(NamedTuple):
+class _RegionCandidate(NamedTuple):
     """A possible region: a window as tasks of its steps, and the estimated time on several threads."""
 
     window: _Window
@@ -293,7 +293,7 @@ def dependences(accesses: Sequence[StepAccess]) -> tuple[tuple[int, ...], ...]:
 # Candidates
 
 
-def _best_candidates(window: _Window, costs: CostModel, threads: int) -> list[_Candidate]:
+def _best_candidates(window: _Window, costs: CostModel, threads: int) -> list[_RegionCandidate]:
     """The parts of a window that become regions: all of it, those between long calls, or none."""
     whole = _candidate(window, costs, threads)
     parts = [x for part in _between_long(window) if (x := _candidate(part, costs, threads))]
@@ -314,7 +314,7 @@ def _between_long(window: _Window) -> Iterator[_Window]:
             begin = end + 1
 
 
-def _candidate(window: _Window, costs: CostModel, threads: int) -> _Candidate | None:
+def _candidate(window: _Window, costs: CostModel, threads: int) -> _RegionCandidate | None:
     """The window as a region; None if that doesn't pay."""
     in_order = sum(window.split)
     span = max(chain_costs(window.costs, window.before))
@@ -324,10 +324,10 @@ def _candidate(window: _Window, costs: CostModel, threads: int) -> _Candidate | 
     groups = grouped(window.costs, window.before, costs.chunk_ns / 2)
     times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
     ns = makespan(times, _between(groups, window.before), threads) + costs.region_ns
-    return _Candidate(window, groups, ns) if ns <= max_ns else None
+    return _RegionCandidate(window, groups, ns) if ns <= max_ns else None
 
 
-def _region(candidate: _Candidate, costs: CostModel, threads: int) -> tuple[Region, list[int]]:
+def _region(candidate: _RegionCandidate, costs: CostModel, threads: int) -> tuple[Region, list[int]]:
     """The region of a candidate, and the previous numbers of its steps."""
     window, groups, _ = candidate
     before = _between(groups, window.before)

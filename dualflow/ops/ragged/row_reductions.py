@@ -31,7 +31,7 @@ Segments = Callable[[Any, Any, Any], Any]
 """Combines the rows of each segment: ``(data, segment_ids, num_segments)``."""
 
 
-class Reduction(NamedTuple):
+class RowReduction(NamedTuple):
     """A reduction as two functions.
 
     Attributes:
@@ -53,7 +53,7 @@ def _all_of_segments(data: Any, ids: Any, count: Any) -> Any:
     return equal(segments.unsorted_segment_sum(cast(logical_not(data), int32), ids, count), 0)
 
 
-def reduced(x: RaggedRows, reduction: Reduction, axis: Any, keepdims: bool) -> Any:
+def reduced(x: RaggedRows, reduction: RowReduction, axis: Any, keepdims: bool) -> Any:
     """The reduction of ``x`` over axes; over all axes for None."""
     if axis is None:
         return _whole(x, reduction, keepdims)
@@ -69,7 +69,7 @@ def reduced(x: RaggedRows, reduction: Reduction, axis: Any, keepdims: bool) -> A
     return result
 
 
-def _whole(x: RaggedRows, reduction: Reduction, keepdims: bool) -> Any:
+def _whole(x: RaggedRows, reduction: RowReduction, keepdims: bool) -> Any:
     total = reduction.over_axes(x.flat_values)
     if not keepdims:
         return total
@@ -78,7 +78,7 @@ def _whole(x: RaggedRows, reduction: Reduction, keepdims: bool) -> Any:
     return total
 
 
-def _along(x: Any, reduction: Reduction, axis: int) -> Any:
+def _along(x: Any, reduction: RowReduction, axis: int) -> Any:
     """The reduction over one axis."""
     if not isinstance(x, RaggedRows):
         return reduction.over_axes(x, axis)
@@ -105,12 +105,12 @@ def reduce_over_rows(combine: Segments, data: Any, ids: Any, count: Any) -> Any:
     return data.with_parts(reduce_over_rows(combine, data.values, positions, splits[-1]), splits)
 
 
-SUM: Final = Reduction(reduce_sum, segments.unsorted_segment_sum)
-PROD: Final = Reduction(reduce_prod, segments.unsorted_segment_prod)
-MAX: Final = Reduction(reduce_max, segments.unsorted_segment_max)
-MIN: Final = Reduction(reduce_min, segments.unsorted_segment_min)
-ANY: Final = Reduction(reduce_any, _any_of_segments)
-ALL: Final = Reduction(reduce_all, _all_of_segments)
+SUM: Final = RowReduction(reduce_sum, segments.unsorted_segment_sum)
+PROD: Final = RowReduction(reduce_prod, segments.unsorted_segment_prod)
+MAX: Final = RowReduction(reduce_max, segments.unsorted_segment_max)
+MIN: Final = RowReduction(reduce_min, segments.unsorted_segment_min)
+ANY: Final = RowReduction(reduce_any, _any_of_segments)
+ALL: Final = RowReduction(reduce_all, _all_of_segments)
 
 
 def mean(x: RaggedRows, axis: Any, keepdims: bool) -> Any:

@@ -22,13 +22,13 @@ from dualflow.ops.ragged import row_joining, row_reductions
 from dualflow.ops.ragged.flat_values import map_values
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_gathering import as_index_list, expand_rows, gather_rows, take_rows
-from dualflow.ops.ragged.row_reductions import Reduction
+from dualflow.ops.ragged.row_reductions import RowReduction
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.text import joins, letters, numbers, patterns, substrings
 
 
-def _reduction(function: Callable[..., Any], combining: Reduction) -> None:
+def _reduction(function: Callable[..., Any], combining: RowReduction) -> None:
     @rule_for(function)
     def rule(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
         return row_reductions.reduced(input_tensor, combining, axis, keepdims)

@@ -54,15 +54,15 @@ def emit_windows(module: LlvmModule, name: str) -> None:
     )
     first_line, last_line = (
         _EmittedGrid(ir, table, windows_field).run(number)
-        for number in (windows.first, windows.first + windows.count - 1)
+        for number in (windows.first, windows.first + windows.size - 1)
     )
-    with ir.if_then(~(copies_lines & by_window & (start > 0)) & (windows.count > 0)):
+    with ir.if_then(~(copies_lines & by_window & (start > 0)) & (windows.size > 0)):
         line_length = field(ir, table, WindowField.SPAN) * field(ir, table, WindowField.CHANNELS)
         pairs = (  # of lines and of windows: the first piece, the number, the first element, the length
             (first_line.quotient(copy_stride), windows.first),
-            ((last_line - first_line).quotient(copy_stride) + lines_per_window, windows.count),
+            ((last_line - first_line).quotient(copy_stride) + lines_per_window, windows.size),
             (ir.constant(I64, 0), elements.first),
-            (line_length, elements.count),
+            (line_length, elements.size),
         )
         ir.call("copy_pieces", [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
     base = copies_lines.select(first_line, windows.first * copy_stride + elements.first)
@@ -115,12 +115,12 @@ class _EmittedRange(NamedTuple):
     """Consecutive numbers of windows, or of elements of a window."""
 
     first: EmittedValue
-    count: EmittedValue
+    size: EmittedValue
 
 
 def _select_range(condition: EmittedValue, x: _EmittedRange, y: _EmittedRange) -> _EmittedRange:
     """``x`` if the condition holds, else ``y``."""
-    return _EmittedRange(condition.select(x.first, y.first), condition.select(x.count, y.count))
+    return _EmittedRange(condition.select(x.first, y.first), condition.select(x.size, y.size))
 
 
 class _EmittedGrid:
