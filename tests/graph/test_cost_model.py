@@ -45,6 +45,7 @@ NO_FIGURES = {
     "schedule.concurrency.MAX_STEPS": "bounds the time of planning",
     "schedule.concurrency.SMALL_SIZE": "is a size that estimates assume",
     "schedule.concurrency.WORK_UNITS": "is a unit",
+    "schedule.concurrent_arena._ALL_TASKS": "is no task's number",
     "schedule.lanes.FEWEST_LANES": "fixes the order of sums",
     "schedule.lanes.LIGHT_REDUCTION": "fixes the order of sums",
     "schedule.lanes.LONG_REDUCTION": "fixes the order of sums",

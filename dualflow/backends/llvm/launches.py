@@ -8,7 +8,7 @@ from dualflow.backends.llvm.kernel_texts import KernelText, kernel_text
 from dualflow.core.records import NamedTuple
 from dualflow.schedule.equal_launches import launch_key, reads_forwards, with_buffers_of
 from dualflow.schedule.kernel import KernelLaunch
-from dualflow.schedule.lanes import lanes_of
+from dualflow.schedule.lanes import lanes_of, widest_element
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.planned import Plan
@@ -85,7 +85,7 @@ def rows_side_by_side(nest: Nest, lanes: int, vector_bits: int) -> int:
     if not runs_side_by_side(nest):
         return 1
     extent = nest.loops[nest.num_parallel - 1].extent
-    widest = max(8 * v.spec.dtype.size for step in nest.steps for v in step.node.outputs)
+    widest = 8 * widest_element(nest)
     registers = nest.costs.row_registers * (2 if nest.cost < nest.costs.light_kernel else 1)
     rows = max(1, registers * vector_bits // (max(widest, 32) * lanes))
     while nest.num_parallel > 1 and type(extent) is int and rows > extent:

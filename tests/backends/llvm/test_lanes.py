@@ -14,11 +14,11 @@ from dualflow.graph.cost_model import CPU
 from dualflow.schedule.lanes import FEWEST_LANES, lanes_of
 
 
-def lanes(f: Callable[..., Any], *shape: int) -> int:
-    """The lanes of the one kernel of ``f`` with registers of 512 bits."""
-    executable = df.function(f).get_concrete_function(df.TensorSpec(shape)).compiled.executable
+def lanes(f: Callable[..., Any], *shape: int, dtype: str = "float32", vector_bits: int = 512) -> int:
+    """The lanes of the one kernel of ``f`` with registers of ``vector_bits``."""
+    executable = df.function(f).get_concrete_function(df.TensorSpec(shape, dtype)).compiled.executable
     (kernel,) = executable.program.kernels
-    return lanes_of(kernel.nest, 512)
+    return lanes_of(kernel.nest, vector_bits)
 
 
 def row_sum(x: Any) -> Any:
@@ -54,6 +54,32 @@ def test_light_and_long_kernels_have_two_registers_and_short_loops_fewer_lanes(
 ) -> None:
     rows = 1 if f is long_chain else 64
     assert lanes(f, rows, columns) == expected
+
+
+def gelu(x: Any) -> Any:
+    return 0.5 * x * (1.0 + df.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+@pytest.mark.parametrize(
+    ("vector_bits", "dtype", "expected"),
+    [
+        (512, "float32", 16),
+        (256, "float32", 16),
+        (128, "float32", 8),
+        (256, "float16", 16),
+        (512, "float64", 16),
+        (256, "float64", 8),
+    ],
+)
+def test_kernels_have_two_registers_where_these_are_narrow(
+    vector_bits: int, dtype: str, expected: int
+) -> None:
+    assert lanes(gelu, 1000, dtype=dtype, vector_bits=vector_bits) == expected
+
+
+@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+def test_the_lanes_of_a_reduction_are_those_of_wide_registers(vector_bits: int) -> None:
+    assert lanes(heavy, 64, 100, vector_bits=vector_bits) == 16
 
 
 @pytest.mark.parametrize(
