@@ -34,7 +34,7 @@ from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 Array = np.ndarray[Any, Any]
 
 
-CAPABILITIES = Capabilities(dtypes="", windows=False, fourier=False, symbolic_sizes=False)
+CAPABILITIES = Capabilities(dtypes="", windows=False, fourier=False, exchanges=False, symbolic_sizes=False)
 
 
 class Interpreted:

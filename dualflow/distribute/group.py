@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,15 +13,17 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.convert import Array
+from dualflow.core.dtypes import DType
 from dualflow.core.locks import imported
 from dualflow.core.status_errors import AbortedError
 from dualflow.distribute.monitor import report_interval
 from dualflow.distribute.progress import Progress
+from dualflow.ops.op_kinds import Exchange
 
 MAX_COUNT: Final = 1 << 28
 """The number of elements of one MPI call; MPI counts with 31 bits."""
-
-
+_NATIVE: Final = "bBhHiIlLqQfdFD"
+"""Characters of the dtypes that MPI adds; narrower floats are added as float32."""
 _NOTHING: Final = np.empty(0, np.uint8)
 
 
@@ -32,6 +35,9 @@ class OneWorker:
 
     def all_reduce(self, array: Array) -> Array:
         return array.copy()
+
+    def native_all_reduce(self, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+        return None
 
     def all_gather(self, array: Array) -> Array:
         return array.copy()
@@ -54,7 +60,6 @@ class WorkerGroup:
 
     def __init__(self, communicator: Any) -> None:
         self._communicator = communicator
-        self._lock = threading.Lock()
         self.progress: Final = Progress()
         self.size: Final[int] = communicator.size
         self.rank: Final[int] = communicator.rank
@@ -67,6 +72,30 @@ class WorkerGroup:
             for part in _parts(source.size):
                 self._communicator.Allreduce(source.reshape(-1)[part], result.reshape(-1)[part])
         return result
+
+    def native_all_reduce(self, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+        """The call of ``MPI_Allreduce`` that machine code runs for :meth:`all_reduce`; None if there is none.
+
+        The library is the one that mpi4py has loaded.
+        """
+        function = _address("MPI_Allreduce")
+        if not function or not self.progress.address or dtype.char not in _NATIVE:
+            return None
+        mpi = imported("mpi4py.MPI")
+        return Exchange(
+            function,
+            mpi.Datatype.fromcode(dtype.char).handle,
+            mpi.SUM.handle,
+            self._communicator.handle,
+            self.progress.address,
+            self.progress.signature("all_reduce", dtype.dtype, shape),
+            self.exchange_error,
+        )
+
+    def exchange_error(self) -> Exception:
+        """The error of the exchange that has failed in machine code."""
+        text = imported("mpi4py.MPI").Get_error_string(self.progress.code)
+        return self._error(self.progress.description(), text)
 
     def all_gather(self, array: Array) -> Array:
         """The workers' arrays, concatenated along the first axis; only its sizes may differ."""
@@ -119,21 +148,35 @@ class WorkerGroup:
     @contextmanager
     def _exchange(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:
         """A block that exchanges arrays; its progress is noted for the monitor."""
-        with self._lock:
-            self.progress.begin(kind, array, any_length=any_length)
+        progress = self.progress
+        with progress.lock:
+            progress.begin(progress.signature(kind, array.dtype, array.shape, any_length=any_length))
             try:
                 yield
             except imported("mpi4py.MPI").Exception as error:
-                time.sleep(3 * report_interval(self.size))  # the monitor may end the job, and name the cause
-                raise AbortedError(
-                    f"Worker {self.rank} failed in exchange {self.progress.begun}, {kind} of "
-                    f"{array.dtype}{list(array.shape)}: {error}. All workers must run the same functions on "
-                    "tensors of the same shapes."
-                ) from None
-            self.progress.finish()
+                raise self._error(progress.description(), str(error)) from None
+            progress.finish()
+
+    def _error(self, exchange: str, cause: str) -> AbortedError:
+        """The error of an exchange that has failed, after a time in which the monitor may end the job."""
+        time.sleep(3 * report_interval(self.size))
+        return AbortedError(
+            f"Worker {self.rank} failed in exchange {self.progress.begun}, {exchange}: {cause}. All workers "
+            "must run the same functions on tensors of the same shapes."
+        )
 
     def __repr__(self) -> str:
         return f"<group of {self.size} workers>"
+
+
+@functools.cache
+def _address(name: str) -> int:
+    """The address of a function of the MPI library that mpi4py has loaded; 0 if it is not visible."""
+    try:
+        function = getattr(ctypes.CDLL(imported("mpi4py.MPI").__file__), name)
+    except (AttributeError, OSError):
+        return 0
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _bytes(array: Array) -> Array:

@@ -80,7 +80,7 @@ class Monitor:
         reported, described, latest = 0, 0, _ExchangeStart(0, 0.0)
         inbox = _Inbox(self._socket)
         while True:
-            ended, begun, finished = self._ended, self._progress.begun, self._progress.finished
+            ended, finished, begun = self._ended, self._progress.finished, self._progress.begun
             if latest.number != begun:
                 latest = _ExchangeStart(begun, time.monotonic())
             texts = list(self._progress.descriptions.items())

@@ -6,52 +6,79 @@ import sys
 import threading
 from hashlib import blake2b
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.convert import Array
+from dualflow.distribute.mutex import MUTEX_BYTES, Mutex, is_available
 from dualflow.graph.origin import PACKAGE
 
 RING: Final = 1 << 14
 """The number of latest exchanges whose signatures are kept."""
+_BEGUN, _FINISHED, _CODE, _MUTEX, _SIGNATURES = 0, 1, 2, 3, 3 + MUTEX_BYTES // 8
+"""The words of a progress, which machine code writes too: see ``backends/llvm/runtime/exchange.ll``."""
 _LIBRARIES: Final = ("keras", "mpi4py", "keras_dualflow")
 """Packages whose frames are not the user's."""
 
 
 class Progress:
-    """The exchanges of this worker.
+    """The exchanges of this worker: those that Python runs, and those of machine code.
 
     Attributes:
-        begun: the number of exchanges that it has begun.
-        finished: the number of those that it has finished.
         descriptions: the text of each signature: op, dtype and shape.
+        lock: held during an exchange, so that one runs at a time.
+        address: of the words that machine code writes; 0 if it can't lock.
     """
 
     def __init__(self) -> None:
-        self.begun = 0
-        self.finished = 0
         self.descriptions: dict[int, str] = {}
-        self._signatures: Final = [0] * RING
-        self._known: dict[tuple[str, str, tuple[int, ...]], int] = {}
+        self._words: Final = np.zeros(_SIGNATURES + RING, np.int64)
+        self._view: Final = self._words.data  # whose items are read faster
+        self._cached: dict[tuple[str, str, tuple[int, ...]], int] = {}
+        address = self._words.ctypes.data
+        self.lock: Any = Mutex(address + 8 * _MUTEX) if is_available() else threading.Lock()
+        self.address: Final = address if is_available() else 0
 
-    def begin(self, kind: str, array: Array, *, any_length: bool = False) -> None:
-        """Note that an exchange begins; with ``any_length`` the first sizes may differ between workers."""
-        shape = array.shape[1:] if any_length else array.shape
-        key = (kind, array.dtype.str, shape)
-        signature = self._known.get(key)
-        if signature is None:
-            signature = self._add(key, any_length)
-        self._signatures[self.begun % RING] = signature
-        self.begun += 1
+    @property
+    def begun(self) -> int:
+        """The number of exchanges that the worker has begun."""
+        return self._view[_BEGUN]
+
+    @property
+    def finished(self) -> int:
+        """The number of those that it has finished."""
+        return self._view[_FINISHED]
+
+    @property
+    def code(self) -> int:
+        """The return code of the exchange that has failed in machine code."""
+        return self._view[_CODE]
+
+    def begin(self, signature: int) -> None:
+        """Note that an exchange begins; the caller holds the lock."""
+        begun = self._view[_BEGUN]
+        self._view[_SIGNATURES + begun % RING] = signature
+        self._view[_BEGUN] = begun + 1
 
     def finish(self) -> None:
         """Note that the exchange has finished."""
-        self.finished = self.begun
+        self._view[_FINISHED] = self._view[_BEGUN]
 
     def signatures(self, begin: int, end: int) -> list[int]:
         """The signatures of the exchanges from ``begin`` to before ``end`` that are still kept."""
-        return [self._signatures[i % RING] for i in range(max(begin, end - RING), end)]
+        return [self._view[_SIGNATURES + i % RING] for i in range(max(begin, end - RING), end)]
+
+    def signature(
+        self, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...], *, any_length: bool = False
+    ) -> int:
+        """The signature of an exchange; with ``any_length`` the first sizes may differ between workers."""
+        key = (kind, dtype.str, shape[1:] if any_length else shape)
+        signature = self._cached.get(key)
+        return self._add(key, any_length) if signature is None else signature
+
+    def description(self) -> str:
+        """The text of the exchange that has begun last."""
+        return self.descriptions[self._view[_SIGNATURES + (self.begun - 1) % RING]]
 
     def _add(self, key: tuple[str, str, tuple[int, ...]], any_length: bool) -> int:
         kind, dtype, shape = key
@@ -59,7 +86,7 @@ class Progress:
         text = f"{kind} of {np.dtype(dtype).name}[{sizes}]"
         signature = int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "big")
         self.descriptions[signature] = text
-        self._known[key] = signature
+        self._cached[key] = signature
         return signature
 
 

@@ -150,6 +150,27 @@ class Literal(NamedTuple):
     """A value known while tracing, in ``attrs["value"]``."""
 
 
+class Exchange(NamedTuple):
+    """An exchange with other workers, by a call of the MPI library from machine code.
+
+    Attributes:
+        function: the address of ``int f(const void *in, void *out, int count, datatype, operation,
+            communicator)``.
+        datatype, operation, communicator: handles of the library.
+        progress: the address of the words in which exchanges are counted.
+        signature: the number of the op, dtype and shape, which the monitor compares between workers.
+        error: called after the function has returned another number than 0; returns the error.
+    """
+
+    function: int
+    datatype: int
+    operation: int
+    communicator: int
+    progress: int
+    signature: int
+    error: Callable[[], Exception]
+
+
 class Opaque(NamedTuple):
     """An op that runs as its NumPy or Python kernel also inside a compiled function.
 
@@ -157,12 +178,15 @@ class Opaque(NamedTuple):
         reason: the reason, for reports.
         fourier: ``fourier(x, **attrs)``, of the spec of the input: whether the op is the Fourier transform of
             long rows (the inverse one if ``attrs["kind"]`` is "ifft"), for which some backends have code.
+        exchange: ``exchange(x, **attrs)``, of the spec of the input, returns the :class:`Exchange` by which
+            machine code runs the op, or None.
         drawn_singly: whether a draw of shape ``attrs["shape"]`` has the same numbers as that many draws of
             one number.
     """
 
     reason: str
     fourier: Callable[..., bool] | None = None
+    exchange: Callable[..., Exchange | None] | None = None
     drawn_singly: bool = False
 
 
@@ -198,5 +222,6 @@ OpKind = (
     | Scatter
     | MatMul
     | Literal
+    | Exchange
     | Opaque
 )

@@ -19,6 +19,7 @@ from dualflow.ops.op_kinds import (
     Check,
     Cond,
     CopyPieces,
+    Exchange,
     Loop,
     MatMul,
     RepeatIndices,
@@ -72,6 +73,8 @@ class CallKind(StrEnum):
     """A copy of memory."""
     FOURIER = "fourier"
     """Fourier transforms of long rows."""
+    EXCHANGE = "exchange"
+    """An exchange with other workers, by machine code."""
     HOST = "host"
     """The op's NumPy or Python kernel."""
 
@@ -93,6 +96,8 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.CONTROL
     if binds_or_checks_size(node):
         return CallKind.MEASURE
+    if isinstance(kind, Exchange):
+        return CallKind.EXCHANGE
     if isinstance(kind, SizeVector):
         return CallKind.SIZES
     if isinstance(kind, RepeatIndices):
@@ -306,5 +311,6 @@ _READS_CONTIGUOUS = (
     CallKind.POSITIONS,
     CallKind.FOURIER,
     CallKind.WINDOW_SUM,
+    CallKind.EXCHANGE,
 )
 """The kinds of calls whose operands must be contiguous."""

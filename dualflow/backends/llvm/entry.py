@@ -67,6 +67,7 @@ class Unit:
         products: the indices of the addresses of matrix products.
         addresses: the external symbols, besides functions of C.
         polls_signals: whether a kernel polls for signals.
+        waits: whether a call waits for other workers.
         steps: the records of the steps, for reports.
         node: the node of the statement that is being emitted.
         parent: the conditional or loop that contains it.
@@ -92,6 +93,7 @@ class Unit:
     products: list[int] = field(default_factory=list)
     addresses: dict[str, int] = field(default_factory=dict)
     polls_signals: bool = False
+    waits: bool = False
     workspace_bytes: int = 0
     parallel: bool = False
     work_ns: float = 0.0

@@ -34,6 +34,7 @@ from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
+from dualflow.ops.op_kinds import Exchange
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
@@ -318,6 +319,8 @@ class Executable:
     def failure(self, number: int, params: Array | None = None) -> Exception:
         """The error of a failed check, with the op and the user's line; ``params`` is the call's table."""
         message, node = self.program.messages[number - 1]
+        if isinstance(node.op.kind, Exchange):
+            return node.op.kind.error()
         if isinstance(message, CheckValues):
             table = self._params if params is None else params
             error: Exception = node.attrs["error"](message.arrays(node, table))

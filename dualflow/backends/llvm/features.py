@@ -4,7 +4,7 @@ Results are the same without them, but slower: without the C fast call, calls go
 linker, LLVM is loaded to link; without threads, loops run on the calling thread; without concurrency, the
 calls of a graph run one after another; without the own matrix product, NumPy's BLAS is called; without the
 disk cache, each process compiles again; without cached blocks, the system zeroes the memory of each large
-output. The checked mode is listed if it is on.
+output; without exchanges, those between workers are host calls. The checked mode is listed if it is on.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _CHECKED_SIDES: Final = {"end": "end at protected pages", "begin": "begin after 
 def features(tensor_class: type) -> tuple[FastPathReport, ...]:
     """The features of this process for tensors of ``tensor_class``.
 
-    >>> [feature.name for feature in features(object)]
-    ['C fast call', 'linker', 'threads', 'concurrency', 'matrix product', 'disk cache', 'kept blocks']
+    >>> [feature.name for feature in features(object)]  # doctest: +NORMALIZE_WHITESPACE
+    ['C fast call', 'linker', 'threads', 'concurrency', 'exchanges', 'matrix product', 'disk cache',
+     'kept blocks']
     """
     pool = threads.status()
     no_cache = object_cache.unavailable_reason()
@@ -64,6 +65,7 @@ def features(tensor_class: type) -> tuple[FastPathReport, ...]:
         _unless("linker", "linker", elf.unavailable_reason()),
         FastPathReport("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
         _unless("concurrency", "concurrency", sequential_reason()),
+        _unless("exchanges", "exchanges", switches.off("exchanges")),
         FastPathReport("matrix product", "product", gemm_or_blas.uses_own_gemm(), _product()),
         FastPathReport("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
         _unless(

@@ -80,7 +80,7 @@ class Program(NamedTuple):
             whose sizes follow from these; else None.
         kernels: the loop nests, for listings.
         parallel: whether a loop is parallel.
-        heavy: whether a call is, or may be, so long that it releases the GIL.
+        heavy: whether a call is, or may be, so long that it releases the GIL; also if it waits for workers.
         output_shapes: for each output the parameter indices of its sizes, if sizes are dynamic.
         temporary_shapes: the same for each temporary, if all sizes follow from those of arguments.
         standalone: the entry that copies the parameter table and allocates buffers for each call. None for a
@@ -199,6 +199,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         parallel=unit.parallel,
         heavy=unit.work_ns > unit.costs.long_call_ns
         or unit.polls_signals
+        or unit.waits
         or unit.module.has(interrupts.ROUTINE),
     )
 

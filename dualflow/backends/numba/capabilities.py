@@ -10,6 +10,7 @@ CAPABILITIES = Capabilities(
     integer_products=False,
     windows=False,
     fourier=False,
+    exchanges=False,
 )
 
 

@@ -23,6 +23,7 @@ PARTS: Final = {
     "cache": "each process compiles anew",
     "blocks": "large outputs are new memory",
     "concurrency": "the calls of a graph run one after another",
+    "exchanges": "Python calls exchange tensors with other workers",
 }
 """The parts that have a switch, and the fallback of each."""
 CHECK_MEMORY: Final = "DUALFLOW_CHECK_MEMORY"

@@ -208,11 +208,15 @@ class _Recovery:
 
 
 def _is_of_values(error: BaseException, effect_log: EffectLog) -> bool:
-    """Whether the failure depends on values alone, so that NumPy fails too: no signal, enough memory."""
+    """Whether the failure depends on values alone, so that NumPy fails too: no signal, enough memory.
+
+    Neither does that of an exchange, which the replay must not repeat.
+    """
     if isinstance(error, Halted):
         return (
             not effect_log.of_memory
             and effect_log.node is not None
+            and effect_log.node.effect is not Effect.EXCHANGE
             and not isinstance(effect_log.node.op.kind, Loop)
         )
     return isinstance(error, Exception) and not isinstance(error, MemoryError)

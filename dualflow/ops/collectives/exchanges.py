@@ -19,13 +19,14 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, split
-from dualflow.ops.op_kinds import Opaque
+from dualflow.ops.op_kinds import Exchange, Opaque
 from dualflow.ops.record import Effect, Op, register
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
-_KIND: Final = Opaque("it exchanges data with other workers")
+_REASON: Final = "it exchanges data with other workers"
+_KIND: Final = Opaque(_REASON)
 
 
 class ReplicaGroup(Protocol):
@@ -38,6 +39,10 @@ class ReplicaGroup(Protocol):
 
     def all_reduce(self, array: Array) -> Array:
         """The sum of the workers' arrays, which have one shape."""
+        ...
+
+    def native_all_reduce(self, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+        """The call by which machine code runs :meth:`all_reduce`; None if there is none."""
         ...
 
     def all_gather(self, array: Array) -> Array:
@@ -59,7 +64,7 @@ ALL_REDUCE: Final[Op] = register(
         doc="The sum of the tensors of all workers of a group.",
         infer=lambda x, group: x,
         kernel=lambda x, group: group.all_reduce(x),
-        kind=_KIND,
+        kind=Opaque(_REASON, exchange=lambda x, group: group.native_all_reduce(x.dtype, tuple(x.shape))),
         vjp=(lambda g, out, x, group: sum_over(g, group),),
         effect=Effect.EXCHANGE,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,33 @@ def check_means_and_sums_are_equal_in_compiled_code() -> None:
     assert eager["mean"][0].numpy().tolist() == [2 * TOTAL / COUNT, 4.0]
     for a, b in zip(df.nest.flatten(eager), df.nest.flatten(compiled), strict=True):
         assert a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def check_compiled_sums_of_every_dtype() -> None:
+    for dtype in DTYPES:
+        value = df.cast(df.fill([3], RANK + 1), dtype)
+        f = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))
+        assert df.cast(f(value), df.complex64).numpy().tolist() == [TOTAL] * 3
+        assert "numpy: " not in f.status()
+
+
+def check_threads_exchange_one_after_another() -> None:
+    """By machine code and Python; tensors of one shape, as the order of threads differs between workers."""
+    compiled = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))
+    sums: list[Any] = []
+
+    def exchange(f: Any) -> None:
+        sums.extend(f(df.ones([3000])) for _ in range(40))
+
+    compiled(df.ones([3000]))
+    functions = (compiled, compiled, lambda x: strategy.run(all_reduce, args=("SUM", x)))
+    threads = [threading.Thread(target=exchange, args=(f,)) for f in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(sums) == 120
+    assert all(np.array_equal(x.numpy(), np.full(3000, COUNT)) for x in sums)
 
 
 def check_tensors_of_any_size_and_layout() -> None:

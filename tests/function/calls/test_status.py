@@ -17,6 +17,7 @@ FACILITIES = [
     "linker",
     "threads",
     "concurrency",
+    "exchanges",
     "matrix product",
     "disk cache",
     "kept blocks",

@@ -1,0 +1,46 @@
+"""Emits exchanges between workers, which machine code runs; imported only where there are any."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Final
+
+from dualflow.backends.llvm.entry import Entry
+from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.graph.views import sizes
+from dualflow.ops.op_kinds import Exchange
+from dualflow.schedule.program_statements import CallRoutine
+
+FAILED: Final = "an exchange with other workers failed"
+_C: Final = ("pthread_mutex_lock", "pthread_mutex_unlock")
+"""The functions of C that the code calls."""
+
+
+def write_exchange(entry: Entry, call: CallRoutine) -> None:
+    """Emit the step of an exchange: a call of the MPI library by address, with its handles as parameters.
+
+    A call of the graph releases the GIL, since it waits for other workers.
+    """
+    unit, node = entry.unit, call.node
+    exchange = node.op.kind
+    assert isinstance(exchange, Exchange), "the pass has selected it"
+    unit.messages.append((FAILED, node))
+    unit.waits = True
+    unit.addresses.update({name: jit.process_symbol(name) for name in _C})
+    (source,), (target,) = call.inputs, call.outputs
+    numbers = [
+        *(exchange.function, exchange.datatype, exchange.operation, exchange.communicator),
+        *(exchange.progress, exchange.signature),
+        *(math.prod(sizes(node.output)), node.output.spec.dtype.size),
+        *(source.buffer, source.offset, target.buffer, target.offset),
+        len(unit.messages),
+    ]
+    entry.call_kernel(_source(), 1, 1, numbers)
+
+
+@functools.cache
+def _source() -> IrSource:
+    """The module that defines the kernel of exchanges."""
+    return IrSource(jit.shipped_text("exchange.ll"), ("df_exchange",))

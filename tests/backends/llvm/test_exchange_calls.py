@@ -1,0 +1,216 @@
+"""Exchanges in machine code: what the called function gets, and what happens where it, or the program, fails.
+
+The function is one of this process, in place of MPI's; tests/distribute runs real workers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.runtime import switches
+from dualflow.distribute.progress import Progress
+from dualflow.ops.collectives.exchanges import sum_over
+from dualflow.ops.op_kinds import Exchange
+
+pytestmark = [
+    pytest.mark.llvm,
+    pytest.mark.skipif(bool(switches.off("exchanges")), reason="they are off"),
+]
+ALL_REDUCE = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_int64,
+)
+"""The signature of MPI_Allreduce, with handles of 8 bytes."""
+
+
+class TwoEqualWorkers:
+    """A group of two workers with the same float32 values: a sum is twice the own value.
+
+    Attributes:
+        calls: the count and the handles of each call from machine code.
+        in_python: the number of sums that Python has computed.
+        code: the return code of calls from machine code.
+    """
+
+    size = 2
+
+    def __init__(self) -> None:
+        self.progress = Progress()
+        self.calls: list[tuple[int, ...]] = []
+        self.in_python = 0
+        self.code = 0
+        self._function = ALL_REDUCE(self._sum)
+
+    def _sum(self, source: int, target: int, count: int, *handles: int) -> int:
+        self.calls.append((count, *handles))
+        if not self.code:
+            kind = ctypes.c_float * count
+            np.multiply(kind.from_address(source), np.float32(2), out=np.asarray(kind.from_address(target)))
+        return self.code
+
+    def all_reduce(self, array: Any) -> Any:
+        self.in_python += 1
+        return 2 * array
+
+    def native_all_reduce(self, dtype: Any, shape: tuple[int, ...]) -> Exchange:
+        signature = self.progress.signature("all_reduce", dtype.dtype, shape)
+        address = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+        return Exchange(address, 11, 22, 33, self.progress.address, signature, self._error)
+
+    def all_gather(self, array: Any) -> Any:
+        raise NotImplementedError
+
+    def reduce_scatter(self, array: Any, length: int) -> Any:
+        raise NotImplementedError
+
+    def _error(self) -> Exception:
+        return df.errors.AbortedError(None, None, f"{self.progress.description()}: {self.progress.code}")
+
+
+@pytest.fixture
+def group() -> TwoEqualWorkers:
+    return TwoEqualWorkers()
+
+
+def test_the_function_gets_the_elements_and_handles_and_is_counted(group: TwoEqualWorkers) -> None:
+    f = df.function(lambda x: sum_over(x * 3.0, group) + 1.0)
+    for calls in (1, 2, 3):  # by ctypes, then by the C fast call
+        assert f(df.ones([2, 3])).numpy().tolist() == [[7.0] * 3] * 2
+        assert group.calls == [(6, 11, 22, 33)] * calls
+        assert group.progress.begun == group.progress.finished == calls
+    (signature,) = group.progress.descriptions
+    assert group.progress.signatures(0, 3) == [signature] * 3
+    assert group.progress.descriptions[signature] == "all_reduce of float32[2, 3]"
+    assert group.in_python == 0
+
+
+@pytest.mark.parametrize("shape", [[], [0], [0, 2], [1], [70_000]])
+def test_any_static_shape(group: TwoEqualWorkers, shape: list[int]) -> None:
+    x = df.random.normal(shape)
+    y = df.function(lambda x: sum_over(x, group))(x)
+    assert np.array_equal(y.numpy(), 2 * x.numpy())
+    assert len(group.calls) == 1
+
+
+def test_operands_that_are_views_are_copied(group: TwoEqualWorkers) -> None:
+    x = df.constant([[1.0, 2.0], [3.0, 4.0]])
+    f = df.function(lambda x: (sum_over(df.transpose(x), group), sum_over(x[1:], group)))
+    transposed, row = f(x)
+    assert transposed.numpy().tolist() == [[2.0, 6.0], [4.0, 8.0]]
+    assert row.numpy().tolist() == [[6.0, 8.0]]
+    assert [count for count, *_ in group.calls] == [4, 2]
+
+
+def test_an_update_uses_the_sum(group: TwoEqualWorkers) -> None:
+    v = df.Variable([1.0, 2.0])
+
+    @df.function
+    def step(x: Any) -> None:
+        v.assign_sub(0.5 * sum_over(x, group))
+
+    for _ in range(3):
+        step(df.ones([2]))
+    assert v.numpy().tolist() == [-2.0, -1.0]
+    assert group.in_python == 0
+
+
+def test_a_failed_exchange_raises_its_error_and_assigns_nothing(group: TwoEqualWorkers) -> None:
+    group.code = 15
+    v = df.Variable(1.0)
+
+    @df.function
+    def step(x: Any) -> None:
+        first = sum_over(x, group)
+        v.assign(sum_over(first, group))
+
+    for _ in range(2):
+        with pytest.raises(df.errors.AbortedError, match=r"all_reduce of float32\[\]: 15"):
+            step(df.constant(1.0))
+    assert v.numpy() == 1.0
+    assert len(group.calls) == 2  # neither the failed one nor a later one is run again
+    assert group.in_python == 0
+    assert group.progress.finished == 0
+
+
+def test_assignments_before_a_failed_exchange_stay(group: TwoEqualWorkers) -> None:
+    group.code = 1
+    v = df.Variable(0.0)
+
+    @df.function
+    def step(x: Any) -> None:
+        v.assign(5.0)
+        v.assign_add(sum_over(x, group))
+
+    with pytest.raises(df.errors.AbortedError):
+        step(df.constant(1.0))
+    assert v.numpy() == 5.0
+    assert len(group.calls) == 1
+
+
+def test_nothing_is_exchanged_after_a_failed_check(group: TwoEqualWorkers) -> None:
+    v = df.Variable(0.0)
+
+    @df.function
+    def step(x: Any, i: Any) -> Any:
+        v.assign(3.0)
+        return sum_over(df.gather(x, i), group)
+
+    assert step(df.constant([1.0, 2.0]), df.constant([1])).numpy().tolist() == [4.0]
+    v.assign(0.0)
+    with pytest.raises(df.errors.OutOfRangeError):
+        step(df.constant([1.0, 2.0]), df.constant([7]))
+    assert v.numpy() == 3.0
+    assert len(group.calls) == 1
+    assert group.in_python == 0
+
+
+def test_before_a_node_that_may_fail_python_exchanges_and_a_replay_reads_its_record(
+    group: TwoEqualWorkers,
+) -> None:
+    v = df.Variable(0.0)
+
+    @df.function
+    def step(x: Any, i: Any) -> Any:
+        v.assign(df.reduce_sum(sum_over(x, group)))
+        return df.gather(x, i)
+
+    with pytest.raises(df.errors.OutOfRangeError):
+        step(df.constant([1.0, 2.0]), df.constant([7]))
+    assert v.numpy() == 6.0
+    assert (len(group.calls), group.in_python) == (0, 1)
+
+
+def test_exchanges_of_dynamic_sizes_and_in_loops_stay_in_python(group: TwoEqualWorkers) -> None:
+    f = df.function(lambda x: sum_over(x, group), input_signature=[df.TensorSpec([None])])
+    assert f(df.ones([3])).numpy().tolist() == [2.0] * 3
+
+    @df.function
+    def repeated(x: Any) -> Any:
+        for _ in df.range(3):
+            x = sum_over(x, group)
+        return x
+
+    assert repeated(df.ones([1])).numpy().tolist() == [8.0]
+    assert (len(group.calls), group.in_python) == (0, 4)
+
+
+def test_a_gradient_is_exchanged_by_machine_code(group: TwoEqualWorkers) -> None:
+    @df.function
+    def gradient(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(sum_over(x, group) ** 2)
+        return tape.gradient(y, x)
+
+    assert gradient(df.constant([1.0, 3.0])).numpy().tolist() == [8.0, 24.0]
+    assert (len(group.calls), group.in_python) == (2, 0)
