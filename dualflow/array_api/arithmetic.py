@@ -11,7 +11,7 @@ from dualflow.ops.complex_numbers import complex as complex_of
 from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.exponential import exp, expm1
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import cos, sin
 
@@ -21,7 +21,7 @@ def floor_quotient(x: Any, y: Any) -> Any:
 
     NumPy and Python have nan and -1 there.
     """
-    x, y = agreed(x, y)
+    x, y = promote_together(x, y)
     quotient = floordiv(x, y)
     if not x.dtype.is_floating:
         return quotient

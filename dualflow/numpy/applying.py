@@ -11,7 +11,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, broadcast_together, tensor
+from dualflow.numpy.operands import broadcast_together, promote_together, tensor
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.joining import stack
 from dualflow.ops.static import ints, static_int
@@ -52,7 +52,9 @@ def apply_along_axis(
     if 0 in sizes:
         raise InvalidArgumentError(f"There is no vector along axis {axis} of shape {x.shape} to apply to.")
     rows = reshape(transpose(x, [*other_axes, positive_axis]), [-1, x.shape[positive_axis]])
-    results = agreed(*[tensor(func1d(rows[i], *args, **kwargs)) for i in range(int(np.prod(sizes)))])
+    results = promote_together(
+        *[tensor(func1d(rows[i], *args, **kwargs)) for i in range(int(np.prod(sizes)))]
+    )
     result = reshape(stack(results), [*sizes, *results[0].shape])
     new = len(results[0].shape)
     count = len(result.shape)
@@ -117,7 +119,7 @@ class vectorize:
             raise InvalidArgumentError("vectorize has no element to call its function for.")
         results = [tensor(self.pyfunc(*[row[i] for row in rows])) for i in range(count)]
         dtype = None if self.otypes is None else self.otypes[0]
-        return reshape(stack(agreed(*results, dtype=dtype)), list(shape))
+        return reshape(stack(promote_together(*results, dtype=dtype)), list(shape))
 
 
 complete_docstrings(globals())

@@ -13,7 +13,7 @@ from dualflow.core.shape import normalize_axes, normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, sorting
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
+from dualflow.numpy.operands import flat, inexact, promote_together, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import reshape
@@ -76,7 +76,7 @@ def diff(
 
     parts = [x if part is None else as_part(part) for part in (prepend, x, append) if part is not None]
     if len(parts) > 1:
-        x = concat(agreed(*parts), positive_axis)
+        x = concat(promote_together(*parts), positive_axis)
     front = (slice(None),) * positive_axis
     for _ in range(n):
         later, earlier = x[(*front, slice(1, None))], x[(*front, slice(None, -1))]
@@ -247,7 +247,7 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, 
 
 
 def _times(x: Any, y: Any) -> Any:
-    left, right = agreed(x, y)
+    left, right = promote_together(x, y)
     return left * right
 
 
@@ -279,7 +279,7 @@ def interp(
     >>> df.numpy.interp([1.5, 9.0], [1.0, 2.0], [10.0, 20.0]).numpy()
     array([15., 20.])
     """
-    points, coordinates = agreed(inexact(x), inexact(xp))
+    points, coordinates = promote_together(inexact(x), inexact(xp))
     values = inexact(fp)
     if len(coordinates.shape) != 1 or coordinates.shape != values.shape or coordinates.shape[0] == 0:
         raise InvalidArgumentError(
@@ -368,7 +368,7 @@ def unwrap(
 
 def _convolution(a: Any, v: Any, mode: str) -> Tensor:
     """The convolution of two vectors: sums of products with the reversed second one, in ``mode``."""
-    x, w = agreed(a, v)
+    x, w = promote_together(a, v)
     if len(x.shape) != 1 or len(w.shape) != 1 or 0 in (x.shape[0], w.shape[0]):
         raise InvalidArgumentError(
             f"Vectors of one element or more are required, not shapes {x.shape} and {w.shape}."

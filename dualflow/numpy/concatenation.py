@@ -9,7 +9,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.manipulation import at_least
-from dualflow.numpy.operands import agreed, flat, refuse, tensor
+from dualflow.numpy.operands import flat, promote_together, refuse, tensor
 from dualflow.ops import joining
 from dualflow.ops.tensor import Tensor
 
@@ -58,7 +58,7 @@ def concatenate(
     array([1., 2., 3.])
     """
     refuse("concatenate", out=out)
-    parts = agreed(*[tensor(x) for x in _all(arrays)], dtype=dtype)
+    parts = promote_together(*[tensor(x) for x in _all(arrays)], dtype=dtype)
     if axis is None:
         return joining.concat([flat(x) for x in parts], 0)
     return joining.concat(parts, axis)
@@ -95,7 +95,7 @@ def stack(
     [[1, 3], [2, 4]]
     """
     refuse("stack", out=out)
-    return joining.stack(agreed(*[tensor(x) for x in _all(arrays)], dtype=dtype), axis)
+    return joining.stack(promote_together(*[tensor(x) for x in _all(arrays)], dtype=dtype), axis)
 
 
 def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:

@@ -11,7 +11,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import Value, agreed, flat, tensor, to
+from dualflow.numpy.operands import Value, flat, promote_together, tensor, to
 from dualflow.numpy.sorting import lexsort, searchsorted, sort, stable_order
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.comparison import equal, isnan, logical_and, logical_not, logical_or, not_equal
@@ -252,7 +252,7 @@ def isin(
     >>> df.numpy.isin([1, 2, 3], [3, 1]).numpy()
     array([ True, False,  True])
     """
-    x, members = agreed(tensor(element), tensor(test_elements))
+    x, members = promote_together(tensor(element), tensor(test_elements))
     members = flat(members)
     if members.shape[0] is None or members.dtype.is_complex:
         is_member = reduce_any(equal(x[..., None], members), -1)
@@ -267,7 +267,7 @@ def isin(
 
 def _distinct_vectors(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any]:
     """Both arguments as vectors of one dtype without repeated elements."""
-    a, b = agreed(flat(tensor(ar1)), flat(tensor(ar2)))
+    a, b = promote_together(flat(tensor(ar1)), flat(tensor(ar2)))
     return (a, b) if assume_unique else (unique(a), unique(b))
 
 
@@ -300,7 +300,7 @@ def intersect1d(
     >>> df.numpy.intersect1d([1, 2, 3], [3, 1, 9]).numpy()
     array([1, 3])
     """
-    a, b = agreed(flat(tensor(ar1)), flat(tensor(ar2)))
+    a, b = promote_together(flat(tensor(ar1)), flat(tensor(ar2)))
     indices_a = indices_b = None
     if not assume_unique:
         a, indices_a = unique(a, return_index=True)
@@ -329,7 +329,7 @@ def union1d(ar1: TensorLike, ar2: TensorLike) -> Tensor:
     >>> df.numpy.union1d([1, 2], [2, 9]).numpy()
     array([1, 2, 9])
     """
-    return unique(concat([flat(x) for x in agreed(tensor(ar1), tensor(ar2))], 0))
+    return unique(concat([flat(x) for x in promote_together(tensor(ar1), tensor(ar2))], 0))
 
 
 def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:

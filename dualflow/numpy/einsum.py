@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, refuse, tensor, to
+from dualflow.numpy.operands import promote_together, refuse, tensor, to
 from dualflow.ops import products
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
@@ -41,7 +41,7 @@ def einsum(
     """
     refuse("einsum", out=out)
     subscripts, tensors = _spelt(operands)
-    factors = agreed(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
+    factors = promote_together(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
     if "->" not in subscripts:
         letters = [c for c in subscripts if c.isalpha()]
         unrepeated = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))

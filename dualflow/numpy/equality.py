@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, tensor, to
+from dualflow.numpy.operands import promote_together, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.comparison import equal, isfinite, isnan, logical_and, logical_or
 from dualflow.ops.reduction import reduce_all
@@ -38,7 +38,7 @@ def isclose(
     >>> df.numpy.isclose([1.0, 1.1], 1.0 + 1e-9).numpy()
     array([ True, False])
     """
-    x, y = agreed(tensor(a), tensor(b))
+    x, y = promote_together(tensor(a), tensor(b))
     if not x.dtype.is_inexact:
         x, y = to(x, np.float64), to(y, np.float64)
     reach = magnitude(y) * rtol + atol
@@ -83,7 +83,7 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
     >>> bool(df.numpy.array_equal([1, 2], [1, 2])), bool(df.numpy.array_equal([1, 2], [[1, 2]]))
     (True, False)
     """
-    x, y = agreed(tensor(a1), tensor(a2))
+    x, y = promote_together(tensor(a1), tensor(a2))
     if x.shape != y.shape:
         return tensor(False)
     same = equal(x, y)
@@ -102,7 +102,7 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
     >>> bool(df.numpy.array_equiv([1, 1], 1))
     True
     """
-    x, y = agreed(tensor(a1), tensor(a2))
+    x, y = promote_together(tensor(a1), tensor(a2))
     try:
         return reduce_all(equal(x, y))
     except ValueError:

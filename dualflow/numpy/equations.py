@@ -18,11 +18,11 @@ from dualflow.numpy.norms import vector_norm as vector_norm
 from dualflow.numpy.operands import (
     Value,
     adjoint,
-    agreed,
     as_matrices,
     default_rtol,
     flat,
     inexact,
+    promote_together,
     tensor,
     to,
 )
@@ -156,7 +156,7 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
     >>> df.numpy.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).numpy()
     array([1. , 0.5])
     """
-    x, y = agreed(as_matrices(a, square=True), inexact(b))
+    x, y = promote_together(as_matrices(a, square=True), inexact(b))
     is_vector = len(y.shape) == 1
     y = y[:, None] if is_vector else y
     batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
@@ -264,7 +264,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> tuple[Ten
     >>> solution.numpy().round(6)
     array([2.])
     """
-    x, y = agreed(as_matrices(a), inexact(b))
+    x, y = promote_together(as_matrices(a), inexact(b))
     is_vector = len(y.shape) == 1
     y = y[:, None] if is_vector else y
     rows, columns = x.shape[-2:]

@@ -10,7 +10,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import linalg, matrices, products
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, inexact, tensor, to
+from dualflow.numpy.operands import inexact, promote_together, tensor, to
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import zeros as tensor_zeros
@@ -93,7 +93,7 @@ def polyfit(
     >>> df.numpy.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).numpy().round(6).tolist()
     [2.0, 1.0]
     """
-    points, values = agreed(inexact(x), inexact(y))
+    points, values = promote_together(inexact(x), inexact(y))
     order = static_int(deg, "deg") + 1
     if order < 1 or len(points.shape) != 1 or values.shape[0] != points.shape[0]:
         raise InvalidArgumentError(

@@ -12,7 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import sorting
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, flat, has_axes, numpy_result, tensor, to
+from dualflow.numpy.operands import flat, has_axes, numpy_result, promote_together, tensor, to
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import logical_and
@@ -177,7 +177,7 @@ def _count_in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor
     shape = []
     for x, row in zip(columns, edges, strict=True):
         count = row.shape[0] - 1
-        left, right = agreed(row, x)
+        left, right = promote_together(row, x)
         index = sorting.searchsorted(left, right, "right") - 1
         last = right == left[-1]
         index = choose(last, count - 1, index)

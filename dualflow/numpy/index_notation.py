@@ -7,7 +7,7 @@ from typing import Any, Final
 from dualflow.numpy.concatenation import concatenate
 from dualflow.numpy.manipulation import at_least
 from dualflow.numpy.matrices import meshgrid
-from dualflow.numpy.operands import agreed, tensor
+from dualflow.numpy.operands import promote_together, tensor
 from dualflow.numpy.ranges import arange, linspace
 from dualflow.ops.joining import stack
 
@@ -24,7 +24,7 @@ class Grid:
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
             return _row(key)
-        rows = meshgrid(*agreed(*map(_row, key)), sparse=self._sparse, indexing="ij")
+        rows = meshgrid(*promote_together(*map(_row, key)), sparse=self._sparse, indexing="ij")
         return rows if self._sparse else stack(rows)
 
 

@@ -13,7 +13,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, flat, has_axes, refuse, tensor, to
+from dualflow.numpy.operands import flat, has_axes, promote_together, refuse, tensor, to
 from dualflow.ops import sorting
 from dualflow.ops.arithmetic import maximum, minimum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -152,7 +152,7 @@ def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "ra
     array([1, 9, 3])
     """
     refuse("choose", out=out)
-    options = agreed(*(choices if isinstance(choices, list | tuple) else unstack(tensor(choices))))
+    options = promote_together(*(choices if isinstance(choices, list | tuple) else unstack(tensor(choices))))
     if not options:
         raise InvalidArgumentError("choose takes one choice or more, but the list is empty.")
     options = operands.broadcast_together(*options)
@@ -238,7 +238,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
         return nonzero(condition)
     if x is None or y is None:
         raise InvalidArgumentError("where takes both x and y, or neither for the places of true elements.")
-    left, right = agreed(x, y)
+    left, right = promote_together(x, y)
     return picked(to(tensor(condition), bool), left, right)
 
 
@@ -318,7 +318,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLi
             f"select takes as many conditions as choices, and one at least, not {len(condlist)} and "
             f"{len(choicelist)}."
         )
-    *choices, result = agreed(*choicelist, default)
+    *choices, result = promote_together(*choicelist, default)
     for condition, value in zip(reversed(list(condlist)), reversed(choices), strict=True):
         result = picked(tensor(condition), value, result)
     return result

@@ -61,7 +61,7 @@ def tensor(x: Any, dtype: Any = None) -> Tensor:
     elif isinstance(x, AbstractVariable):
         result = convert_to_tensor(x)
     elif isinstance(x, _LISTS) and holds_tensors(list(x)):
-        result = stack(agreed(*x))
+        result = stack(promote_together(*x))
     else:
         result = convert_to_tensor(_array(x))
     return result if dtype is None else to(result, dtype)
@@ -91,7 +91,7 @@ def result_type(*values: Any) -> np.dtype[Any]:
     return np.result_type(*[x if type(x) in _WEAK else tensor(x).dtype.dtype for x in values])
 
 
-def agreed(*values: Any, dtype: Any = None) -> list[Tensor]:
+def promote_together(*values: Any, dtype: Any = None) -> list[Tensor]:
     """The values as tensors of ``dtype``, or of their common dtype.
 
     Raises:

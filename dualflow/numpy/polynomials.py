@@ -11,7 +11,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import calculus
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
+from dualflow.numpy.operands import flat, inexact, promote_together, tensor, to
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.joining import concat, unstack
@@ -45,7 +45,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     >>> int(df.numpy.polyval([3, 0, 1], 5))
     76
     """
-    coefficients, at = agreed(_row(p), tensor(x))
+    coefficients, at = promote_together(_row(p), tensor(x))
     value = zeros_like(at)
     for i in range(static_int(coefficients.shape[0], "the number of coefficients")):
         value = value * at + coefficients[i]
@@ -54,7 +54,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
 
 def _pad_to_equal_size(a1: Any, a2: Any) -> tuple[Any, Any]:
     """Both coefficient vectors, the shorter one padded with leading zeros."""
-    x, y = agreed(_row(a1), _row(a2))
+    x, y = promote_together(_row(a1), _row(a2))
     size = builtins.max(x.shape[0], y.shape[0])
     x, y = (concat([tensor(np.zeros(size - v.shape[0]), v.dtype), v], 0) for v in (x, y))
     return x, y
@@ -119,7 +119,7 @@ def polymul(a1: TensorLike, a2: TensorLike) -> Tensor:
     >>> df.numpy.polymul([1, 1], [1, -1]).numpy()
     array([ 1,  0, -1])
     """
-    x, y = agreed(_row(a1), _row(a2))
+    x, y = promote_together(_row(a1), _row(a2))
     return calculus.convolve(x, y)
 
 
@@ -142,7 +142,7 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     >>> [part.numpy().tolist() for part in df.numpy.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
     [[1.5, 1.75], [0.0, 0.0, 0.25]]
     """
-    x, y = agreed(inexact(_row(u)), inexact(_row(v)))
+    x, y = promote_together(inexact(_row(u)), inexact(_row(v)))
     n, m = x.shape[0] - 1, y.shape[0] - 1
     quotient = []
     for i in range(builtins.max(n - m + 1, 0)):

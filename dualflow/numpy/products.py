@@ -12,7 +12,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, flat, refuse, tensor, to
+from dualflow.numpy.operands import flat, promote_together, refuse, tensor, to
 from dualflow.ops import contraction, products
 from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def _product(a: Any, b: Any, of_numbers: Any, dtype: Any = None) -> Tensor:
     """``of_numbers(a, b)`` in the common dtype; for bools, whether the product of integers is not 0."""
-    x, y = agreed(tensor(a), tensor(b), dtype=dtype)
+    x, y = promote_together(tensor(a), tensor(b), dtype=dtype)
     if not x.dtype.is_bool:
         return of_numbers(x, y)
     return to(of_numbers(to(x, np.int64), to(y, np.int64)), bool)
@@ -252,7 +252,7 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = agreed(a, b)
+    x, y = promote_together(a, b)
     x, y = (
         transpose(v, [*[i for i in range(len(v.shape)) if i != at], at])
         for v, at in ((x, normalize_axis(axisa, len(x.shape))), (y, normalize_axis(axisb, len(y.shape))))

@@ -13,7 +13,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, inexact, numpy_dtype, numpy_result, refuse, tensor, to
+from dualflow.numpy.operands import inexact, numpy_dtype, numpy_result, promote_together, refuse, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
@@ -66,7 +66,7 @@ def arange(
         kind = None if dtype is None else numpy_dtype(dtype)
         remedy = "pass finite numbers, and a step other than 0"
         return convert_to_tensor(numpy_result(lambda: np.arange(*limits, dtype=kind), remedy))
-    start, end, step = agreed(*limits, dtype=dtype)
+    start, end, step = promote_together(*limits, dtype=dtype)
     return counted(start, end, step, start.dtype)
 
 
@@ -143,7 +143,7 @@ def linspace(
     count = static_int(num, "num")
     if count < 0:
         raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
-    first, last = agreed(_as_float_or_number(start), _as_float_or_number(stop))
+    first, last = promote_together(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
     pieces = count - 1 if endpoint else count
     shape = (-1, *[1] * len(first.shape))
@@ -192,7 +192,7 @@ def logspace(
     >>> df.numpy.logspace(0, 2, 3).numpy()
     array([  1.,  10., 100.])
     """
-    bases, powers = agreed(base, linspace(start, stop, num, endpoint, axis=axis))
+    bases, powers = promote_together(base, linspace(start, stop, num, endpoint, axis=axis))
     numbers = pow(bases, powers)
     return numbers if dtype is None else to(numbers, dtype)
 
@@ -225,7 +225,7 @@ def geomspace(
     >>> df.numpy.geomspace(1, 8, 4).numpy()
     array([1., 2., 4., 8.])
     """
-    first, last = agreed(_as_float_or_number(start), _as_float_or_number(stop))
+    first, last = promote_together(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
     if first.dtype.is_complex:
         factor = first

@@ -11,7 +11,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, flat, tensor, to
+from dualflow.numpy.operands import flat, promote_together, tensor, to
 from dualflow.ops import sorting
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.comparison import isnan
@@ -245,7 +245,7 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"searchsorted's side is 'left' or 'right', not {side!r}.")
-    row, values = agreed(tensor(a), tensor(v))
+    row, values = promote_together(tensor(a), tensor(v))
     if row.dtype.is_complex:
         raise DTypeError("searchsorted searches among real numbers, not complex ones.")
     if len(row.shape) != 1:

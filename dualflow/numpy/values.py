@@ -11,7 +11,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.elementwise import arctan2
-from dualflow.numpy.operands import agreed, inexact, refuse, tensor, to
+from dualflow.numpy.operands import inexact, promote_together, refuse, tensor, to
 from dualflow.ops import complex_numbers, rounding
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.comparison import equal, isinf, isnan, not_equal
@@ -347,13 +347,13 @@ def clip(
     low, high = (a_min if a_min is not None else min), (a_max if a_max is not None else max)
     x = tensor(a)
     if low is not None and high is not None:
-        x, lower, upper = agreed(x, low, high)
+        x, lower, upper = promote_together(x, low, high)
         return minimum(maximum(x, lower), upper)
     if low is not None:
-        x, lower = agreed(x, low)
+        x, lower = promote_together(x, low)
         return maximum(x, lower)
     if high is not None:
-        x, upper = agreed(x, high)
+        x, upper = promote_together(x, high)
         return minimum(x, upper)
     return identity(x)
 

@@ -23,7 +23,7 @@ from dualflow.ops.elementwise import (
     signed,
     sum_or_join,
 )
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.samples import Domain, numbers, reals
 from dualflow.ops.selection import masked, unmasked, where
 from dualflow.ops.static import several
@@ -259,7 +259,7 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
     >>> df.math.divide_no_nan([1.0, 2.0], [2.0, 0.0]).numpy().tolist()
     [0.5, 0.0]
     """
-    x, y = agreed(x, y)
+    x, y = promote_together(x, y)
     zero = equal(y, 0)
     return where(zero, 0, x / where(zero, 1, y))
 

@@ -11,7 +11,7 @@ from dualflow.core.shape import Shape, normalize_axis
 from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import matmul
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def matvec(
     >>> df.linalg.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7], dtype=int32)
     """
-    a, b = agreed(a, b)
+    a, b = promote_together(a, b)
     if len(a.shape) == 2 <= len(b.shape) and not adjoint_a:  # one product, not one for each vector
         return matmul(b, a, transpose_b=not transpose_a)
     product = matmul(a, expand_dims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
@@ -78,7 +78,7 @@ def tensordot(
     >>> int(df.tensordot([1, 2, 3], [4, 5, 6], 1))
     32
     """
-    a, b = agreed(a, b)
+    a, b = promote_together(a, b)
     first, second = _paired(axes, len(a.shape), len(b.shape))
     letters = [
         chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i in range(len(a.shape) + len(b.shape))
@@ -130,7 +130,7 @@ def einsum(equation: str, *inputs: Any, optimize: bool | None = None, name: str 
     array([1, 4], dtype=int32)
     """
     groups, result = _parsed(equation, len(inputs))
-    tensors = agreed(*inputs)
+    tensors = promote_together(*inputs)
     groups, result = _spelt_out(equation, groups, result, [x.shape for x in tensors])
     size = _sizes(equation, groups, result, [x.shape for x in tensors])
     operands = [_distinct(x, group, size) for x, group in zip(tensors, groups, strict=True)]

@@ -224,7 +224,7 @@ def register(op: Op) -> Op:
     return op
 
 
-def agreed(*values: Any) -> tuple[Tensor, ...]:
+def promote_together(*values: Any) -> tuple[Tensor, ...]:
     """The values as tensors of their common dtype; Python's and NumPy's values are weakly typed."""
     return _prepare(Promotion.TOGETHER, values, dispatch.current())
 

@@ -15,7 +15,7 @@ from dualflow.ops import arithmetic, comparison
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import argmax, reduce_all, reduce_any
 from dualflow.ops.statistics import count_nonzero
 from dualflow.ops.taking import gather
@@ -187,7 +187,7 @@ def assert_near(
     Raises:
         InvalidArgumentError: the condition doesn't hold, or ``x`` and ``y`` are of integers.
     """
-    first, second = agreed(x, y)
+    first, second = promote_together(x, y)
     if not first.dtype.is_inexact:
         raise InvalidArgumentError(
             f"assert_near compares floats, not {first.dtype.name}; use assert_equal for integers."
@@ -278,7 +278,7 @@ def _compare(
     condition: str, relation: Relation, values: Sequence[Any], message: str | None, summarize: int | None
 ) -> Any:
     """Raise an error unless a relation of values, which broadcast, holds for all elements."""
-    tensors = agreed(*values)
+    tensors = promote_together(*values)
     try:
         holds = relation(*tensors)
     except DTypeError as error:

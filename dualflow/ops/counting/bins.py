@@ -15,7 +15,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.joining import stack
 from dualflow.ops.positions import range as counting
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.rounding import floor
 from dualflow.ops.scattering import tensor_scatter_nd_add
@@ -201,7 +201,7 @@ def histogram_fixed_width_bins(
 
 def _interval(values: Any, value_range: Any, nbins: Any) -> tuple[Any, Any, Any, Count]:
     """The values and the ends of the interval, floats of one dtype, and the number of parts."""
-    x, ends = agreed(values, value_range)
+    x, ends = promote_together(values, value_range)
     if x.dtype.kind not in "iuf":
         raise DTypeError(f"a histogram is of real numbers, not of {x.dtype.name}; convert them with df.cast.")
     if tuple(ends.shape) not in ((2,), (None,)):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arithmetic import divide, divide_no_nan, floordiv, multiply, subtract, truncatemod
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.rounding import trunc
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     >>> df.truncatediv([7, -7], 2).numpy()
     array([ 3, -3], dtype=int32)
     """
-    x, y = agreed(x, y)
+    x, y = promote_together(x, y)
     if x.dtype.is_integer:
         return floordiv(subtract(x, truncatemod(x, y)), y)
     return trunc(divide(x, y))
@@ -56,7 +56,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.realdiv([1.0], [4.0]).numpy()
     array([0.25], dtype=float32)
     """
-    x, y = agreed(x, y)
+    x, y = promote_together(x, y)
     if not x.dtype.is_inexact:
         raise DTypeError(f"realdiv takes floats or complex numbers, not {x.dtype.name}; use df.divide.")
     return divide(x, y)
@@ -98,7 +98,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
     >>> df.scalar_mul(2, [1.0, 3.0]).numpy()
     array([2., 6.], dtype=float32)
     """
-    factor, x = agreed(scalar, x)
+    factor, x = promote_together(scalar, x)
     if len(factor.shape):
         raise InvalidArgumentError(
             f"scalar_mul takes one number, not a tensor of shape {factor.shape}; use df.multiply."

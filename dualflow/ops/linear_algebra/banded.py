@@ -22,7 +22,7 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.joining import stack
 from dualflow.ops.linear_algebra.matrices import matrices, not_invertible, require_matrices
 from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.record import Op, Promotion, agreed, register
+from dualflow.ops.record import Op, Promotion, promote_together, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 from dualflow.sizes.size_functions import common_size
@@ -186,7 +186,7 @@ def banded_triangular_solve(
     >>> df.linalg.banded_triangular_solve([[2.0, 4.0], [0.0, 1.0]], [[2.0], [5.0]]).numpy().tolist()
     [[1.0], [1.0]]
     """
-    a, b = agreed(bands, rhs)
+    a, b = promote_together(bands, rhs)
     size = a.shape[-2] if len(a.shape) > 1 else 1
     if size is None or not size:
         raise InvalidArgumentError(

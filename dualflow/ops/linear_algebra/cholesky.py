@@ -19,7 +19,7 @@ from dualflow.ops.linear_algebra.matrices import require_square_shapes, require_
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.powers import log
-from dualflow.ops.record import Op, agreed, register
+from dualflow.ops.record import Op, promote_together, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
     >>> df.linalg.cholesky_solve([[2.0, 0.0], [0.0, 4.0]], [[4.0], [16.0]]).numpy().tolist()
     [[1.0], [1.0]]
     """
-    factor, side = agreed(chol, rhs)
+    factor, side = promote_together(chol, rhs)
     return triangular_solve(factor, triangular_solve(factor, side), adjoint=True)
 
 

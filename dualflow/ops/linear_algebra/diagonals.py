@@ -17,7 +17,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.linear_algebra.bands import as_band, construct, extract
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import iota
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.selection import masked, where
 from dualflow.ops.static import int_or_symbol, known_sizes
 
@@ -234,7 +234,7 @@ def set_diag(
     >>> df.linalg.set_diag([[1, 1], [1, 1]], [7, 8]).numpy().tolist()
     [[7, 1], [1, 8]]
     """
-    x, values = agreed(input, diagonal)
+    x, values = promote_together(input, diagonal)
     x, (low, high) = _matrices(x), as_band(k)
     batch = values.shape[: -1 if low == high else -2]
     if not Shape(batch).is_compatible_with(x.shape[:-2]):

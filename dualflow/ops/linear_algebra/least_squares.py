@@ -11,7 +11,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.linear_algebra.cholesky import cholesky, cholesky_solve
 from dualflow.ops.linear_algebra.singular_values import above, svd
 from dualflow.ops.positions import eye
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -46,7 +46,7 @@ def lstsq(
     >>> df.linalg.lstsq(x, y).numpy().round(4).tolist()
     [[1.0], [2.0]]
     """
-    a, b = agreed(matrix, rhs)
+    a, b = promote_together(matrix, rhs)
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise InvalidArgumentError(
             f"lstsq takes matrices, but the shapes are {a.shape} and {b.shape}; give them two axes or more."

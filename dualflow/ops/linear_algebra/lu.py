@@ -37,7 +37,7 @@ from dualflow.ops.linear_algebra.matrices import (
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import eye
-from dualflow.ops.record import Op, agreed, register
+from dualflow.ops.record import Op, promote_together, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.sorting import argsort
 from dualflow.ops.taking import gather
@@ -188,7 +188,7 @@ def lu_solve(
     [[1.0], [1.0]]
     """
     factors, order = _factors(lower_upper, perm)
-    factors, side = agreed(factors, rhs)
+    factors, side = promote_together(factors, rhs)
     if len(side.shape) < 2:
         raise InvalidArgumentError(
             f"rhs is of matrices, but the shape is {side.shape}; give it a second axis with df.expand_dims."

@@ -19,7 +19,7 @@ from dualflow.ops.linear_algebra.matrices import (
     solution,
 )
 from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.record import Op, Promotion, agreed, register
+from dualflow.ops.record import Op, Promotion, promote_together, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -81,5 +81,5 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
     >>> df.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy().tolist()
     [[1.0], [0.5]]
     """
-    a, b = agreed(matrix, rhs)
+    a, b = promote_together(matrix, rhs)
     return dispatch.current().apply(SOLVE, (matrix_transpose(a, conjugate=True) if adjoint else a, b), {})

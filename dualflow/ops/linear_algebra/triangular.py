@@ -15,7 +15,7 @@ from dualflow.ops.linear_algebra.diagonals import band_part
 from dualflow.ops.linear_algebra.matrices import require_matrices, require_solution_shapes, solution
 from dualflow.ops.linear_algebra.triangular_blas import solve
 from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.record import Op, Promotion, agreed, register
+from dualflow.ops.record import Op, Promotion, promote_together, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def triangular_solve(
     >>> df.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [[2.0], [5.0]]).numpy().tolist()
     [[1.0], [1.0]]
     """
-    a, b = agreed(matrix, rhs)
+    a, b = promote_together(matrix, rhs)
     if adjoint:
         a = matrix_transpose(a, conjugate=True)
     return dispatch.current().apply(TRIANGULAR_SOLVE, (a, b), {"lower": bool(lower) != bool(adjoint)})

@@ -13,7 +13,7 @@ from dualflow.ops.joining import stack
 from dualflow.ops.linear_algebra.banded import solve_banded
 from dualflow.ops.linear_algebra.diagonals import diag, diag_part, set_diag
 from dualflow.ops.linear_algebra.eigenvalues import eigh, eigvalsh
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.repetition import pad
 from dualflow.ops.static import static_int
 
@@ -43,7 +43,7 @@ def _stacked(diagonals: Any) -> Any:
     """The three diagonals of a sequence as rows of equal length; the outer ones may be shorter by one."""
     if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
         raise InvalidArgumentError("diagonals in sequence format are a list of three: above, main, below.")
-    above, main, below = agreed(*diagonals)
+    above, main, below = promote_together(*diagonals)
     size = main.shape[-1]
     rows = []
     for row, beside in ((above, (0, 1)), (main, (0, 0)), (below, (1, 0))):
@@ -93,7 +93,7 @@ def tridiagonal_solve(
         raise InvalidArgumentError(
             "tridiagonal_solve does not perturb singular matrices; add a small number to the main diagonal."
         )
-    bands, side = agreed(_compact(diagonals, diagonals_format), rhs)
+    bands, side = promote_together(_compact(diagonals, diagonals_format), rhs)
     side = conj(side) if conjugate_rhs else side
     if len(side.shape) == len(bands.shape) - 1:
         return squeeze(solve_banded(bands, expand_dims(side, -1), (-1, 1), False), -1)
@@ -120,7 +120,7 @@ def tridiagonal_matmul(
     >>> df.linalg.tridiagonal_matmul([[1, 0], [1, 2], [0, 3]], [[1], [10]]).numpy().tolist()
     [[11], [23]]
     """
-    bands, side = agreed(_compact(diagonals, diagonals_format), rhs)
+    bands, side = promote_together(_compact(diagonals, diagonals_format), rhs)
     if len(side.shape) < 2 or side.shape[-2] not in (bands.shape[-1], None):
         raise InvalidArgumentError(
             f"tridiagonal_matmul multiplies {bands.shape[-1]} rows, but the shape is {side.shape}."
@@ -195,7 +195,7 @@ def eigh_tridiagonal(
     >>> df.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy().round(5).tolist()
     [1.0, 3.0]
     """
-    main, below = agreed(alpha, beta)
+    main, below = promote_together(alpha, beta)
     if len(main.shape) < 1 or len(main.shape) != len(below.shape):
         raise InvalidArgumentError(
             f"alpha and beta are diagonals, of n and n - 1 elements, but the shapes are {main.shape} and "

@@ -9,7 +9,7 @@ from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.conversion import cast
 from dualflow.ops.joining import stack
 from dualflow.ops.linear_algebra.norms import norm
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.statistics import as_float
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.linalg.cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
     [0, 0, 1]
     """
-    a, b = agreed(a, b)
+    a, b = promote_together(a, b)
     if a.dtype.is_bool:
         raise DTypeError("cross takes numbers, not bools; convert the input with df.cast.")
     if any(not len(x.shape) or x.shape[-1] not in (3, None) for x in (a, b)):

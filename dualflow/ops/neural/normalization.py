@@ -18,7 +18,7 @@ from dualflow.ops.neural.window_options import channels_first
 from dualflow.ops.neural.window_reductions import sums
 from dualflow.ops.neural.windows import Geometry, sizes_of
 from dualflow.ops.powers import pow, rsqrt
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.static import known_sizes, static_int
 from dualflow.ops.statistics import as_float, squared_magnitude
 
@@ -88,7 +88,7 @@ def batch_normalization(
     >>> df.nn.batch_normalization([1.0, 3.0], 2.0, 1.0, 10.0, 5.0, 0.0).numpy()
     array([ 5., 15.], dtype=float32)
     """
-    x, mean, variance = agreed(x, mean, variance)
+    x, mean, variance = promote_together(x, mean, variance)
     factor = rsqrt(add(variance, variance_epsilon))
     if scale is not None:
         factor = factor * scale
@@ -279,7 +279,7 @@ def bias_add(
     >>> df.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0]).numpy().tolist()
     [[11.0, 22.0], [13.0, 24.0]]
     """
-    value, bias = agreed(value, bias)
+    value, bias = promote_together(value, bias)
     if data_format is not None and not isinstance(data_format, str):
         raise InvalidArgumentError(f"data_format is a string such as 'NHWC' or 'NCHW', not {data_format!r}.")
     channel_first = data_format is not None and data_format.startswith("NC")

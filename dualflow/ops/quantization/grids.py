@@ -17,7 +17,7 @@ from dualflow.ops.comparison import greater, greater_equal, less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.custom_vjp import custom_vjp
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.rounding import floor, trunc
 from dualflow.ops.rounding import round as round_to_even
 from dualflow.ops.selection import where
@@ -25,7 +25,7 @@ from dualflow.ops.selection import where
 
 def straight_through(value: Any, x: Any) -> Any:
     """``value``, broadcast to ``x``, with the gradient of ``x`` (the straight-through estimator)."""
-    value, x = agreed(value, x)
+    value, x = promote_together(value, x)
     return custom_vjp(_straight_through_vjp, broadcast_like, value, x)
 
 

@@ -35,7 +35,7 @@ from dualflow.ops.ragged.row_partitions import (
     splits_of_ranges,
     splits_of_row_ids,
 )
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.rounding import ceil
 from dualflow.ops.segments.rows import check_leading
@@ -164,7 +164,8 @@ def ragged_range(
     if limits is None:
         starts, limits = 0, starts
     numbers = [
-        x if dtype is None else cast(convert_to_tensor(x), dtype) for x in agreed(starts, limits, deltas)
+        x if dtype is None else cast(convert_to_tensor(x), dtype)
+        for x in promote_together(starts, limits, deltas)
     ]
     sizes = {shape_of(x)[0] for x in numbers if len(x.shape)}
     if any(len(x.shape) > 1 for x in numbers) or len(sizes - {None}) > 1:

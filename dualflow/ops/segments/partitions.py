@@ -12,7 +12,7 @@ from dualflow.ops.comparison import equal, less, logical_and
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, stack
 from dualflow.ops.masking import boolean_mask
-from dualflow.ops.record import agreed
+from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.segments.rows import as_places, check_leading, count_up_to, filled_rows
@@ -89,7 +89,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
             f"dynamic_stitch takes indices for each of its data, not {len(indices)} for {len(data)}."
         )
     positions = [as_places(x, "indices") for x in indices]
-    tensors = list(agreed(*data))
+    tensors = list(promote_together(*data))
     for at, rows in zip(positions, tensors, strict=True):
         check_leading(rows, at.shape, "indices")
     ends = {rows.shape[len(at.shape) :] for at, rows in zip(positions, tensors, strict=True)}
@@ -98,7 +98,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
             f"dynamic_stitch takes rows of one shape, not of {' and '.join(map(str, ends))}."
         )
     (row,) = ends
-    flat = concat(list(agreed(*[reshape(at, [-1]) for at in positions])), 0)
+    flat = concat(list(promote_together(*[reshape(at, [-1]) for at in positions])), 0)
     rows = concat([_as_rows(x, at, row) for x, at in zip(tensors, positions, strict=True)], 0)
     start = filled_rows(count_up_to(flat), rows, 1, 0)
     return tensor_scatter_nd_update(start, expand_dims(flat, -1), rows)
