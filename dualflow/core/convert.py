@@ -91,7 +91,7 @@ def _listed(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
-def refuse_mask(value: Any) -> None:
+def reject_mask(value: Any) -> None:
     """Raise for an array with masked elements: NumPy would drop the mask silently.
 
     Raises:
@@ -107,7 +107,7 @@ def refuse_mask(value: Any) -> None:
 
 
 def _from_numpy(value: Any, dtype: DType | None) -> Array:
-    refuse_mask(value)
+    reject_mask(value)
     array = np.asarray(value)
     if array.dtype.kind not in "biufc" and not is_narrow(array.dtype):
         if holds_text(array.dtype):
@@ -165,7 +165,7 @@ def _leaves(value: Any) -> list[Any]:
         if isinstance(item, list | tuple):
             pending.extend(reversed(item))
         elif isinstance(item, np.ndarray):
-            refuse_mask(item)
+            reject_mask(item)
             leaves.extend([item.dtype.type(0)] if item.size else [])
         else:
             leaves.append(item)

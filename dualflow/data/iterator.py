@@ -23,7 +23,7 @@ from dualflow.data.ended_iterators import ClosedIterator, InterruptedIterator
 from dualflow.data.epochs import restoring_epochs
 from dualflow.data.handles import handle_of
 from dualflow.data.stage import Stage, StageIterator, State
-from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
+from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, reject_python_loop
 from dualflow.eager.engine import EAGER
 from dualflow.function.autograph.stream_loops import StreamReading
 from dualflow.function.errors import here
@@ -79,7 +79,7 @@ class Iterator(AbstractSource, Generic[Element]):
 
     def __iter__(self) -> Iterator[Element]:
         if is_tracing():
-            refuse_python_loop()
+            reject_python_loop()
         return self
 
     def __next__(self) -> Element:

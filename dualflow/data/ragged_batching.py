@@ -40,7 +40,7 @@ def holds_ragged(structure: Structure) -> bool:
     return isinstance(structure.kind, RaggedStructure) or any(map(holds_ragged, structure.children))
 
 
-def refuse_ragged(structure: Structure, method: str) -> None:
+def reject_ragged(structure: Structure, method: str) -> None:
     """Check that no component is ragged, for a ``method`` that pads or cuts arrays.
 
     Raises:

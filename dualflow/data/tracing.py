@@ -36,7 +36,7 @@ def is_tracing() -> bool:
     return not dispatch.current().innermost.eager
 
 
-def refuse_python_loop() -> NoReturn:
+def reject_python_loop() -> NoReturn:
     """Raise the error for a Python loop over a dataset while a function is traced."""
     raise OperatorNotAllowedInGraphError(
         "Iterating over a dataset is not allowed while a function is traced: its elements exist only when "
@@ -136,7 +136,7 @@ class TracedIterator(AbstractSource):
         return self._kind, ("handle",), [self._handle]
 
     def __iter__(self) -> NoReturn:
-        refuse_python_loop()
+        reject_python_loop()
 
     def __next__(self) -> Any:
         return read_next(None, (self._handle,), self._kind)

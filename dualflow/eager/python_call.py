@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.convert import Array, as_array, refuse_mask
+from dualflow.core.convert import Array, as_array, reject_mask
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -294,7 +294,7 @@ def _checked_array(function: Callable[..., Any], value: Any, spec: TensorSpec) -
             f"{_name(function)} returned an array of dtype {value.dtype}, but Tout declares "
             f"{spec.dtype.name}; convert it with .astype, or declare its own dtype."
         )
-    refuse_mask(value)
+    reject_mask(value)
     return np.array(value, dtype)
 
 

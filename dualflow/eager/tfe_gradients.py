@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core import dispatch, tree
-from dualflow.core.convert import refuse_mask
+from dualflow.core.convert import reject_mask
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
@@ -192,5 +192,5 @@ def py_func(
 
 
 def _result(value: Any, dtype: Any) -> Any:
-    refuse_mask(value)
+    reject_mask(value)
     return convert_to_tensor(np.asarray(value, as_dtype(dtype).dtype))

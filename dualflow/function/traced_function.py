@@ -42,7 +42,7 @@ from dualflow.function.trace_cache import MAX_GUARDED_TRACES, MAX_TRACES, CacheI
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
 from dualflow.function.tracing.python_draws import PythonDraws
-from dualflow.function.tracing.traceable import refuse_suspended
+from dualflow.function.tracing.traceable import reject_suspended
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.user_rewrites import REWRITES, Rewrite
 from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
@@ -76,7 +76,7 @@ class Function(PicklableFunction, Generic[P, R]):
         name: str | None = None,
         signature: Signature | None = None,
     ) -> None:
-        refuse_suspended(python_function)
+        reject_suspended(python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = signature or Signature(python_function, self.input_signature)

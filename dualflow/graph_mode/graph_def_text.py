@@ -36,7 +36,7 @@ from dualflow.graph.parser import parse_named
 from dualflow.graph.printer import Storage, complete_text
 from dualflow.graph.text_lines import Resolver, read_spec
 from dualflow.graph_mode.names import checked
-from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, refuse_execution
+from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, reject_execution
 from dualflow.graph_mode.unknown_rank import POSTPONED
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
@@ -129,7 +129,7 @@ def _marker(name: str, doc: str, infer: Any) -> Op:
         name=name,
         doc=doc,
         infer=infer,
-        kernel=refuse_execution,
+        kernel=reject_execution,
         kind=Opaque("it describes other nodes"),
         outputs=None,
         effect=Effect.PYTHON,

@@ -27,7 +27,7 @@ def variable_spec(variable: Any) -> TensorSpec:
     return TensorSpec.of(variable.shape, variable.dtype)
 
 
-def refuse_execution(*arrays: Any, **attrs: Any) -> NoReturn:
+def reject_execution(*arrays: Any, **attrs: Any) -> NoReturn:
     """The kernel of an op that run plans replace: raises an error."""
     raise InternalError(f"an op that run plans replace was executed, with {attrs}")
 
@@ -38,7 +38,7 @@ READ: Final = Op(
     name="read_variable",
     doc="The value of ``variable`` at this point of the program.",
     infer=lambda variable: variable_spec(variable),
-    kernel=refuse_execution,
+    kernel=reject_execution,
     kind=_KIND,
     effect=Effect.PYTHON,
 )
@@ -47,7 +47,7 @@ ASSIGN: Final = Op(
     name="assign_variable",
     doc="Assigns ``x`` to ``variable``, and returns it.",
     infer=lambda x, variable: variable_spec(variable),
-    kernel=refuse_execution,
+    kernel=reject_execution,
     kind=_KIND,
     effect=Effect.PYTHON,
 )
@@ -56,7 +56,7 @@ DEFAULT: Final = Op(
     name="placeholder_with_default",
     doc="``x``, or a value of ``shape`` that is fed instead.",
     infer=lambda x, shape: TensorSpec.of(shape, x.dtype),
-    kernel=refuse_execution,
+    kernel=reject_execution,
     kind=_KIND,
     vjp=(lambda g, out, x, shape: g,),
     effect=Effect.PYTHON,

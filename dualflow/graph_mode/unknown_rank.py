@@ -21,7 +21,7 @@ from dualflow.eager.tape import GradientTape
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import GraphBuilder, Node, Value
-from dualflow.graph_mode.replaced_ops import refuse_execution
+from dualflow.graph_mode.replaced_ops import reject_execution
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
@@ -184,7 +184,7 @@ POSTPONED: Final = Op(
     name="postponed_call",
     doc="The results, of ``specs``, of ``call``, whose name is ``called``, for tensors of unknown rank.",
     infer=lambda *inputs, call, specs, called: specs,
-    kernel=refuse_execution,
+    kernel=reject_execution,
     kind=Opaque("a run expands the call before it compiles, so no compiled graph has this op"),
     joint_vjp=_vjp,
     outputs=None,

@@ -12,7 +12,7 @@ from dualflow.numpy.axis_reductions import (
     summed_in,
 )
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import flat, refuse, tensor
+from dualflow.numpy.operands import flat, reject_unsupported, tensor
 from dualflow.ops import scans
 from dualflow.ops.cumulative import running
 from dualflow.ops.tensor import Tensor
@@ -45,7 +45,7 @@ def cumsum(
     >>> df.numpy.cumsum([[1, 2], [3, 4]]).numpy()
     array([ 1,  3,  6, 10])
     """
-    refuse("cumsum", out=out)
+    reject_unsupported("cumsum", out=out)
     return scans.cumsum(*_input_and_axis(a, axis, dtype))
 
 
@@ -65,7 +65,7 @@ def cumprod(
     >>> df.numpy.cumprod([2, 3, 4]).numpy()
     array([ 2,  6, 24])
     """
-    refuse("cumprod", out=out)
+    reject_unsupported("cumprod", out=out)
     return running.cumprod(*_input_and_axis(a, axis, dtype))
 
 
@@ -95,7 +95,7 @@ def cumulative_sum(
     >>> df.numpy.cumulative_sum([1, 2, 3], include_initial=True).numpy()
     array([0, 1, 3, 6])
     """
-    refuse("cumulative_sum", out=out)
+    reject_unsupported("cumulative_sum", out=out)
     return accumulate_axis(*_input_and_only_axis(x, axis, dtype), "sum", include_initial)
 
 
@@ -125,7 +125,7 @@ def cumulative_prod(
     >>> df.numpy.cumulative_prod([1, 2, 3]).numpy()
     array([1, 2, 6])
     """
-    refuse("cumulative_prod", out=out)
+    reject_unsupported("cumulative_prod", out=out)
     return accumulate_axis(*_input_and_only_axis(x, axis, dtype), "prod", include_initial)
 
 

@@ -12,7 +12,7 @@ from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.axis_reductions import apply_where, element_count, mean_distance
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import inexact, refuse, tensor, to
+from dualflow.numpy.operands import inexact, reject_unsupported, tensor, to
 from dualflow.numpy.reductions import axes_of, sum
 from dualflow.ops import broadcasting, statistics
 from dualflow.ops.arithmetic import divide
@@ -47,7 +47,7 @@ def mean(
     >>> float(df.numpy.mean([1, 2]))
     1.5
     """
-    refuse("mean", out=out)
+    reject_unsupported("mean", out=out)
     x = tensor(a)
     if x.dtype is float16 and dtype is None:
         return to(mean(to(x, np.float32), axis, keepdims=keepdims, where=where), np.float16)
@@ -87,7 +87,7 @@ def var(
     >>> float(df.numpy.var([1, 2, 3, 4])), float(df.numpy.var([1, 3], ddof=1))
     (1.25, 2.0)
     """
-    refuse("var", out=out)
+    reject_unsupported("var", out=out)
     if correction is not None and ddof != 0:
         raise InvalidArgumentError("ddof and correction are two names of one argument; give one.")
     x = tensor(a)
@@ -137,7 +137,7 @@ def std(
     >>> float(df.numpy.std([1.0, 3.0]))
     1.0
     """
-    refuse("std", out=out)
+    reject_unsupported("std", out=out)
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 

@@ -9,7 +9,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.manipulation import at_least
-from dualflow.numpy.operands import flat, promote_together, refuse, tensor
+from dualflow.numpy.operands import flat, promote_together, reject_unsupported, tensor
 from dualflow.ops import joining
 from dualflow.ops.tensor import Tensor
 
@@ -57,7 +57,7 @@ def concatenate(
     >>> df.numpy.concatenate([[1, 2], [3.0]]).numpy()
     array([1., 2., 3.])
     """
-    refuse("concatenate", out=out)
+    reject_unsupported("concatenate", out=out)
     parts = promote_together(*[tensor(x) for x in _all(arrays)], dtype=dtype)
     if axis is None:
         return joining.concat([flat(x) for x in parts], 0)
@@ -94,7 +94,7 @@ def stack(
     >>> df.numpy.stack([[1, 2], [3, 4]], axis=1).numpy().tolist()
     [[1, 3], [2, 4]]
     """
-    refuse("stack", out=out)
+    reject_unsupported("stack", out=out)
     return joining.stack(promote_together(*[tensor(x) for x in _all(arrays)], dtype=dtype), axis)
 
 

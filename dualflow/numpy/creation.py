@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import numpy_dtype, refuse, tensor, to
+from dualflow.numpy.operands import numpy_dtype, reject_unsupported, tensor, to
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import identity as same
 from dualflow.ops.creation import ones as tensor_ones
@@ -48,7 +48,7 @@ def array(
     >>> df.numpy.array([1, 2]).dtype, df.numpy.array([1.0, df.constant(2.0)]).dtype
     (tf.int64, tf.float32)
     """
-    refuse("array", like=like)
+    reject_unsupported("array", like=like)
     x = tensor(object, dtype)
     missing = ndmin - len(x.shape)
     return x[(None,) * missing] if missing > 0 else x
@@ -79,7 +79,7 @@ def asarray(
     >>> df.numpy.asarray([1, 2], float).numpy()
     array([1., 2.])
     """
-    refuse("asarray", like=like)
+    reject_unsupported("asarray", like=like)
     return tensor(a, dtype)
 
 
@@ -128,7 +128,7 @@ def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None, *, like: ob
     >>> df.numpy.ascontiguousarray(5).shape
     (1,)
     """
-    refuse("ascontiguousarray", like=like)
+    reject_unsupported("ascontiguousarray", like=like)
     x = tensor(a, dtype)
     return x if x.shape else x[None]
 
@@ -187,7 +187,7 @@ def zeros(
     >>> df.numpy.zeros(2).numpy()
     array([0., 0.])
     """
-    refuse("zeros", like=like)
+    reject_unsupported("zeros", like=like)
     return tensor_zeros(_shape(shape), numpy_dtype(dtype or float))
 
 
@@ -216,7 +216,7 @@ def ones(
     >>> df.numpy.ones(2, int).numpy()
     array([1, 1])
     """
-    refuse("ones", like=like)
+    reject_unsupported("ones", like=like)
     return tensor_ones(_shape(shape), numpy_dtype(dtype or float))
 
 
@@ -274,7 +274,7 @@ def full(
     >>> df.numpy.full(2, 7).numpy()
     array([7, 7])
     """
-    refuse("full", like=like)
+    reject_unsupported("full", like=like)
     return broadcast_to(tensor(fill_value, dtype), _shape(shape))
 
 

@@ -13,7 +13,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import flat, refuse, tensor
+from dualflow.numpy.operands import flat, reject_unsupported, tensor
 from dualflow.numpy.reductions import sum
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
@@ -205,7 +205,7 @@ def trace(
     >>> int(df.numpy.trace([[1, 2], [3, 4]]))
     5
     """
-    refuse("trace", out=out)
+    reject_unsupported("trace", out=out)
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import promote_together, refuse, tensor, to
+from dualflow.numpy.operands import promote_together, reject_unsupported, tensor, to
 from dualflow.ops import products
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
@@ -39,7 +39,7 @@ def einsum(
     >>> df.numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7])
     """
-    refuse("einsum", out=out)
+    reject_unsupported("einsum", out=out)
     subscripts, tensors = _spelt(operands)
     factors = promote_together(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
     if "->" not in subscripts:

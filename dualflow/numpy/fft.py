@@ -11,7 +11,7 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
-from dualflow.numpy.operands import axes_in_order, refuse, tensor, to
+from dualflow.numpy.operands import axes_in_order, reject_unsupported, tensor, to
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.signal import fourier
 from dualflow.ops.static import static_int
@@ -55,7 +55,7 @@ def _transform(kind: str, a: Any, lengths: Any, axes: Any, norm: Any, out: Any) 
     Raises:
         InvalidArgumentError: another ``norm``, a length that is not positive, or not as many as axes.
     """
-    refuse(kind, out=out)
+    reject_unsupported(kind, out=out)
     x = _signal(a, kind == "rfft")
     rank = len(x.shape)
     if axes is None:

@@ -13,7 +13,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import flat, has_axes, promote_together, refuse, tensor, to
+from dualflow.numpy.operands import flat, has_axes, promote_together, reject_unsupported, tensor, to
 from dualflow.ops import sorting
 from dualflow.ops.arithmetic import maximum, minimum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -79,7 +79,7 @@ def take(
     >>> df.numpy.take([10, 20, 30], [-1, 4], mode="wrap").numpy()
     array([30, 20])
     """
-    refuse("take", out=out)
+    reject_unsupported("take", out=out)
     x = flat(tensor(a)) if axis is None else tensor(a)
     positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
     return gather(
@@ -151,7 +151,7 @@ def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "ra
     >>> df.numpy.choose([0, 1, 0], [[1, 2, 3], 9]).numpy()
     array([1, 9, 3])
     """
-    refuse("choose", out=out)
+    reject_unsupported("choose", out=out)
     options = promote_together(*(choices if isinstance(choices, list | tuple) else unstack(tensor(choices))))
     if not options:
         raise InvalidArgumentError("choose takes one choice or more, but the list is empty.")
@@ -182,7 +182,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None, out:
     >>> df.numpy.compress([True, False, True], [1, 2, 3]).numpy()
     array([1, 3])
     """
-    refuse("compress", out=out)
+    reject_unsupported("compress", out=out)
     x = flat(tensor(a)) if axis is None else tensor(a)
     positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
     mask = to(tensor(condition), bool)

@@ -42,7 +42,7 @@ from dualflow.numpy.norms import norm as norm
 from dualflow.numpy.norms import vector_norm as vector_norm
 from dualflow.numpy.operands import (
     as_matrices,
-    refuse,
+    reject_unsupported,
     tensor,
     to,
     with_rank,
@@ -124,7 +124,7 @@ def multi_dot(arrays: Sequence[TensorLike], *, out: None = None) -> Tensor:
     >>> df.numpy.linalg.multi_dot([[1, 2], [[1, 0], [0, 1]], [3, 4]]).numpy()
     np.int64(11)
     """
-    refuse("multi_dot", out=out)
+    reject_unsupported("multi_dot", out=out)
     if len(arrays) < 2:
         raise InvalidArgumentError(f"multi_dot takes two tensors or more, not {len(arrays)}.")
     factors: Sequence[Any] = arrays

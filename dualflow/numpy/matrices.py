@@ -13,7 +13,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import numpy_dtype, numpy_result, refuse, tensor, to
+from dualflow.numpy.operands import numpy_dtype, numpy_result, reject_unsupported, tensor, to
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.creation import ones_like as tensor_ones_like
@@ -56,7 +56,7 @@ def eye(
     >>> df.numpy.eye(2, 3, k=1).numpy().tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    refuse("eye", like=like)
+    reject_unsupported("eye", like=like)
     rows, columns = static_shape([N, N if M is None else M])
     return convert_to_tensor(np.eye(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
 
@@ -99,7 +99,7 @@ def tri(
     >>> df.numpy.tri(2, 3, dtype=int).numpy().tolist()
     [[1, 0, 0], [1, 1, 0]]
     """
-    refuse("tri", like=like)
+    reject_unsupported("tri", like=like)
     rows = static_int(N, "N")
     columns = rows if M is None else static_int(M, "M")
     return convert_to_tensor(np.tri(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
@@ -188,7 +188,7 @@ def fromfunction(
     >>> df.numpy.fromfunction(lambda i, j: i + j, (2, 2)).numpy().tolist()
     [[0.0, 1.0], [1.0, 2.0]]
     """
-    refuse("fromfunction", like=like)
+    reject_unsupported("fromfunction", like=like)
     grid = indices(shape, dtype)
     return function(*[grid[axis] for axis in range(len(static_shape(shape)))], **kwargs)
 
@@ -282,7 +282,7 @@ def frombuffer(
     >>> df.numpy.frombuffer(bytes([1, 0, 2, 0]), "int16").numpy()
     array([1, 2], dtype=int16)
     """
-    refuse("frombuffer", like=like)
+    reject_unsupported("frombuffer", like=like)
     kind = numpy_dtype(dtype)
     remedy = f"{kind.name} has {kind.itemsize} bytes: pass dtype, count and offset that fit the buffer"
     return tensor(numpy_result(lambda: np.frombuffer(buffer, kind, count, offset), remedy))
@@ -307,7 +307,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1, *, like: ob
     >>> df.numpy.fromiter((i * i for i in range(3)), int).numpy()
     array([0, 1, 4])
     """
-    refuse("fromiter", like=like)
+    reject_unsupported("fromiter", like=like)
     kind = numpy_dtype(dtype)
     numbers = list(iter if count < 0 else islice(iter, count))
     return tensor(

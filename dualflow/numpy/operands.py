@@ -220,7 +220,7 @@ def broadcast_together(*values: Any) -> list[Tensor]:
     return [reduce(broadcast_like, [y for y in values if y is not x], x) for x in values]
 
 
-def refuse(name: str, **options: Any) -> None:
+def reject_unsupported(name: str, **options: Any) -> None:
     """Raise an error for options of ``name`` that tensors have no equivalent of.
 
     Raises:

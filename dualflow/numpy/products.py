@@ -12,7 +12,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import flat, promote_together, refuse, tensor, to
+from dualflow.numpy.operands import flat, promote_together, reject_unsupported, tensor, to
 from dualflow.ops import contraction, products
 from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
@@ -94,7 +94,7 @@ def matmul(
     >>> df.numpy.matmul([[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7])
     """
-    refuse("matmul", out=out, signature=signature, axes=axes, axis=axis)
+    reject_unsupported("matmul", out=out, signature=signature, axes=axes, axis=axis)
     return _product(x1, x2, matrix_product, dtype)
 
 
@@ -115,7 +115,7 @@ def dot(a: TensorLike, b: TensorLike, out: None = None) -> Tensor:
     >>> int(df.numpy.dot([1, 2], [3, 4]))
     11
     """
-    refuse("dot", out=out)
+    reject_unsupported("dot", out=out)
 
     def of_numbers(x: Any, y: Any) -> Any:
         if not x.shape or not y.shape:
@@ -183,7 +183,7 @@ def outer(a: TensorLike, b: TensorLike, out: None = None) -> Tensor:
     >>> df.numpy.outer([1, 2], [3, 4]).numpy().tolist()
     [[3, 4], [6, 8]]
     """
-    refuse("outer", out=out)
+    reject_unsupported("outer", out=out)
     return _product(a, b, lambda x, y: flat(x)[:, None] * flat(y))
 
 
@@ -281,7 +281,7 @@ def _minus(a: Any, b: Any, c: Any, d: Any) -> Any:
 
 
 def _vectors(name: str, x1: Any, x2: Any, subscripts: str, out: Any, dtype: Any) -> Tensor:
-    refuse(name, out=out)
+    reject_unsupported(name, out=out)
     return _product(x1, x2, lambda x, y: products.einsum(subscripts, x, y), dtype)
 
 
@@ -315,7 +315,7 @@ def vecdot(
     >>> df.numpy.vecdot([[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7])
     """
-    refuse("vecdot", axes=axes, out=out)
+    reject_unsupported("vecdot", axes=axes, out=out)
 
     def of_numbers(x: Any, y: Any) -> Any:
         return vector_product(x, y, axis if axis < 0 else axis - builtins.max(len(x.shape), len(y.shape)))
@@ -373,7 +373,7 @@ def matvec(
     >>> df.numpy.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
     array([3, 7])
     """
-    refuse("matvec", axes=axes, axis=axis)
+    reject_unsupported("matvec", axes=axes, axis=axis)
     return _vectors("matvec", x1, x2, "...ij,...j->...i", out, dtype)
 
 
@@ -410,7 +410,7 @@ def vecmat(
     >>> df.numpy.vecmat([1, 1], [[1, 2], [3, 4]]).numpy()
     array([4, 6])
     """
-    refuse("vecmat", axes=axes, axis=axis)
+    reject_unsupported("vecmat", axes=axes, axis=axis)
     return _vectors("vecmat", _conjugate(tensor(x1)), x2, "...i,...ij->...j", out, dtype)
 
 

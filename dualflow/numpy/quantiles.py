@@ -11,7 +11,7 @@ from dualflow.core.shape import normalize_axes
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import averages, operands, sorting
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
+from dualflow.numpy.operands import flat, inexact, reject_unsupported, tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
@@ -227,7 +227,7 @@ def quantile(
     >>> df.numpy.quantile([1.0, 2.0, 4.0], [0.5, 0.75]).numpy()
     array([2., 3.])
     """
-    refuse("quantile", out=out, overwrite_input=overwrite_input)
+    reject_unsupported("quantile", out=out, overwrite_input=overwrite_input)
     return _quantile(a, q, axis, keepdims, method, weights, False)
 
 
@@ -262,7 +262,7 @@ def percentile(
     >>> float(df.numpy.percentile([1.0, 2.0, 4.0], 50))
     2.0
     """
-    refuse("percentile", out=out, overwrite_input=overwrite_input)
+    reject_unsupported("percentile", out=out, overwrite_input=overwrite_input)
     return _quantile(a, _from_percentages(a, q), axis, keepdims, method, weights, False)
 
 
@@ -296,7 +296,7 @@ def median(
     >>> float(df.numpy.median([7, 1, 3, 5]))
     4.0
     """
-    refuse("median", out=out, overwrite_input=overwrite_input)
+    reject_unsupported("median", out=out, overwrite_input=overwrite_input)
     return _median(a, axis, keepdims, False)
 
 
@@ -338,7 +338,7 @@ def nanmedian(
     >>> float(df.numpy.nanmedian([1.0, float("nan"), 3.0]))
     2.0
     """
-    refuse("nanmedian", out=out, overwrite_input=overwrite_input)
+    reject_unsupported("nanmedian", out=out, overwrite_input=overwrite_input)
     return _median(a, axis, keepdims, True)
 
 
@@ -373,7 +373,7 @@ def nanquantile(
     >>> float(df.numpy.nanquantile([1.0, float("nan"), 3.0], 0.5))
     2.0
     """
-    refuse("nanquantile", out=out, overwrite_input=overwrite_input)
+    reject_unsupported("nanquantile", out=out, overwrite_input=overwrite_input)
     return _quantile(a, q, axis, keepdims, method, weights, True)
 
 
@@ -408,7 +408,7 @@ def nanpercentile(
     >>> float(df.numpy.nanpercentile([1.0, float("nan"), 3.0], 50))
     2.0
     """
-    refuse("nanpercentile", out=out, overwrite_input=overwrite_input)
+    reject_unsupported("nanpercentile", out=out, overwrite_input=overwrite_input)
     return _quantile(a, _from_percentages(a, q), axis, keepdims, method, weights, True)
 
 

@@ -13,7 +13,15 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import inexact, numpy_dtype, numpy_result, promote_together, refuse, tensor, to
+from dualflow.numpy.operands import (
+    inexact,
+    numpy_dtype,
+    numpy_result,
+    promote_together,
+    reject_unsupported,
+    tensor,
+    to,
+)
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
@@ -59,7 +67,7 @@ def arange(
     >>> df.numpy.arange(2, 9, 3).numpy()
     array([2, 5, 8])
     """
-    refuse("arange", like=like)
+    reject_unsupported("arange", like=like)
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     limits: tuple[Any, Any, Any] = (start, end, 1 if step is None else step)
     if not any(isinstance(x, TENSORS) for x in limits):

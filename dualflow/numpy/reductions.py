@@ -15,7 +15,7 @@ from dualflow.numpy.axis_reductions import (
     summed_in,
 )
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import flat, refuse, tensor, to
+from dualflow.numpy.operands import flat, reject_unsupported, tensor, to
 from dualflow.ops import broadcasting, reduction
 from dualflow.ops.arithmetic import add as plus
 from dualflow.ops.arithmetic import multiply
@@ -56,7 +56,7 @@ def sum(
     >>> df.numpy.sum([[1, 2], [3, 4]], axis=0, where=[[True], [False]]).numpy()
     array([1, 2])
     """
-    refuse("sum", out=out)
+    reject_unsupported("sum", out=out)
     x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return any(x, axis, keepdims=keepdims, where=where)
@@ -86,7 +86,7 @@ def prod(
     >>> int(df.numpy.prod([2, 3, 4]))
     24
     """
-    refuse("prod", out=out)
+    reject_unsupported("prod", out=out)
     x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return all(x, axis, keepdims=keepdims, where=where)
@@ -114,7 +114,7 @@ def max(
     >>> df.numpy.max([[1, 5], [7, 2]], axis=1).numpy()
     array([5, 7])
     """
-    refuse("max", out=out)
+    reject_unsupported("max", out=out)
     x = tensor(a)
     return extreme(x, axes_of(x, axis), keepdims, largest=True, initial=initial, where=where)
 
@@ -142,7 +142,7 @@ def min(
     >>> df.numpy.min([[1, 5], [7, 2]], axis=1).numpy()
     array([1, 2])
     """
-    refuse("min", out=out)
+    reject_unsupported("min", out=out)
     x = tensor(a)
     return extreme(x, axes_of(x, axis), keepdims, largest=False, initial=initial, where=where)
 
@@ -163,7 +163,7 @@ def ptp(a: TensorLike, axis: AxisLike | None = None, out: None = None, keepdims:
     >>> int(df.numpy.ptp([3, 7, 1]))
     6
     """
-    refuse("ptp", out=out)
+    reject_unsupported("ptp", out=out)
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
@@ -184,7 +184,7 @@ def all(
     >>> df.numpy.all([[1, 0], [1, 1]], axis=1).numpy()
     array([False,  True])
     """
-    refuse("all", out=out)
+    reject_unsupported("all", out=out)
     x = to(tensor(a), bool)
     return reduction.reduce_all(apply_where(x, where, True), axes_of(x, axis), keepdims)
 
@@ -206,7 +206,7 @@ def any(
     >>> df.numpy.any([[1, 0], [0, 0]], axis=1).numpy()
     array([ True, False])
     """
-    refuse("any", out=out)
+    reject_unsupported("any", out=out)
     x = to(tensor(a), bool)
     return reduction.reduce_any(apply_where(x, where, False), axes_of(x, axis), keepdims)
 
@@ -246,7 +246,7 @@ def argmax(
     >>> int(df.numpy.argmax([[1, 9], [9, 2]]))
     1
     """
-    refuse("argmax", out=out)
+    reject_unsupported("argmax", out=out)
     return _position(a, axis, keepdims, largest=True)
 
 
@@ -277,7 +277,7 @@ def argmin(
     >>> df.numpy.argmin([[1, 9], [9, 2]], axis=0).numpy()
     array([0, 1])
     """
-    refuse("argmin", out=out)
+    reject_unsupported("argmin", out=out)
     return _position(a, axis, keepdims, largest=False)
 
 

@@ -59,7 +59,7 @@ def argsort(
     >>> df.numpy.argsort([3, 1, 2]).numpy()
     array([1, 2, 0])
     """
-    operands.refuse("argsort", order=order)
+    operands.reject_unsupported("argsort", order=order)
     x, along = _along(a, axis)
     return to(stable_order(x, along), np.int64)
 
@@ -97,7 +97,7 @@ def sort(
     >>> df.numpy.sort([3, 1, 2]).numpy()
     array([1, 2, 3])
     """
-    operands.refuse("sort", order=order)
+    operands.reject_unsupported("sort", order=order)
     x, along = _along(a, axis)
     return sorting.take_along_axis(x, stable_order(x, along), along)
 

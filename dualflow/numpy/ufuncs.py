@@ -114,7 +114,7 @@ def universal(
         try:
             if len(x) > ufunc.nin:  # NumPy takes out by place too
                 x, out = x[: ufunc.nin], (out if out is not None else x[ufunc.nin :])
-            operands.refuse(name, out=out, order=None if order in _ORDERS else order)
+            operands.reject_unsupported(name, out=out, order=None if order in _ORDERS else order)
             if where is not True:
                 raise DTypeError(
                     f"df.numpy.{name} takes no where=: a tensor has no elements that are left as they were; "

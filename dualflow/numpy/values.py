@@ -11,7 +11,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.elementwise import arctan2
-from dualflow.numpy.operands import inexact, promote_together, refuse, tensor, to
+from dualflow.numpy.operands import inexact, promote_together, reject_unsupported, tensor, to
 from dualflow.ops import complex_numbers, rounding
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.comparison import equal, isinf, isnan, not_equal
@@ -113,7 +113,7 @@ def isposinf(x: TensorLike, out: None = None) -> Tensor:
     >>> df.numpy.isposinf([1.0, float("inf")]).numpy()
     array([False,  True])
     """
-    refuse("isposinf", out=out)
+    reject_unsupported("isposinf", out=out)
     return _infinite(x, 1)
 
 
@@ -133,7 +133,7 @@ def isneginf(x: TensorLike, out: None = None) -> Tensor:
     >>> df.numpy.isneginf([1.0, float("-inf")]).numpy()
     array([False,  True])
     """
-    refuse("isneginf", out=out)
+    reject_unsupported("isneginf", out=out)
     return _infinite(x, -1)
 
 
@@ -273,7 +273,7 @@ def round(a: TensorLike, decimals: TensorLike = 0, out: None = None) -> Tensor:
     >>> df.numpy.round([1.25, 2.5], 1).numpy()
     array([1.2, 2.5])
     """
-    refuse("round", out=out)
+    reject_unsupported("round", out=out)
     x, digits = tensor(a), static_int(decimals, "decimals")
     if x.dtype.is_bool and digits:
         raise DTypeError("Bools have no decimals to round to; cast them to numbers.")
@@ -308,7 +308,7 @@ def fix(x: TensorLike, out: None = None) -> Tensor:
     >>> df.numpy.fix([1.7, -1.7]).numpy()
     array([ 1., -1.])
     """
-    refuse("fix", out=out)
+    reject_unsupported("fix", out=out)
     return rounding.trunc(tensor(x))
 
 
@@ -343,7 +343,7 @@ def clip(
     >>> df.numpy.clip([1, 5, 9], 2, 6).numpy()
     array([2, 5, 6])
     """
-    refuse("clip", out=out, **kwargs)
+    reject_unsupported("clip", out=out, **kwargs)
     low, high = (a_min if a_min is not None else min), (a_max if a_max is not None else max)
     x = tensor(a)
     if low is not None and high is not None:

@@ -11,7 +11,7 @@ from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import accumulation, averages, reductions
 from dualflow.numpy.axis_reductions import element_count
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import inexact, refuse, tensor, to
+from dualflow.numpy.operands import inexact, reject_unsupported, tensor, to
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.broadcasting import reduction_axes
 from dualflow.ops.checks import required
@@ -160,7 +160,7 @@ def nanmax(
     >>> float(df.numpy.nanmax([1.0, float("nan")]))
     1.0
     """
-    refuse("nanmax", out=out)
+    reject_unsupported("nanmax", out=out)
     return _extreme(reductions.max, -np.inf, a, axis, keepdims, initial, where)
 
 
@@ -184,7 +184,7 @@ def nanmin(
     >>> float(df.numpy.nanmin([1.0, float("nan")]))
     1.0
     """
-    refuse("nanmin", out=out)
+    reject_unsupported("nanmin", out=out)
     return _extreme(reductions.min, np.inf, a, axis, keepdims, initial, where)
 
 
@@ -217,7 +217,7 @@ def nanargmax(
     >>> int(df.numpy.nanargmax([float("nan"), 1.0, 3.0]))
     2
     """
-    refuse("nanargmax", out=out)
+    reject_unsupported("nanargmax", out=out)
     return _position(reductions.argmax, -np.inf, a, axis, keepdims)
 
 
@@ -239,7 +239,7 @@ def nanargmin(
     >>> int(df.numpy.nanargmin([float("nan"), 1.0, 3.0]))
     1
     """
-    refuse("nanargmin", out=out)
+    reject_unsupported("nanargmin", out=out)
     return _position(reductions.argmin, np.inf, a, axis, keepdims)
 
 
@@ -264,7 +264,7 @@ def nanmean(
     >>> float(df.numpy.nanmean([1.0, float("nan"), 3.0]))
     2.0
     """
-    refuse("nanmean", out=out)
+    reject_unsupported("nanmean", out=out)
     x = tensor(a)
     if not x.dtype.is_inexact:
         return averages.mean(x, axis, dtype, None, keepdims, where=where)
@@ -298,7 +298,7 @@ def nanvar(
     >>> float(df.numpy.nanvar([1.0, float("nan"), 3.0]))
     1.0
     """
-    refuse("nanvar", out=out)
+    reject_unsupported("nanvar", out=out)
     x = tensor(a)
     if not x.dtype.is_inexact:
         return averages.var(
@@ -348,7 +348,7 @@ def nanstd(
     >>> float(df.numpy.nanstd([1.0, float("nan"), 3.0]))
     1.0
     """
-    refuse("nanstd", out=out)
+    reject_unsupported("nanstd", out=out)
     return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 

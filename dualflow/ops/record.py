@@ -37,7 +37,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise
-from dualflow.ops.widening import refuse_strings, run_widened, widens
+from dualflow.ops.widening import reject_strings, run_widened, widens
 from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Op:
             return error.composite.map_elements(self, inputs, attrs)
         if uncommon_in_use:
             if any(x.dtype.is_string for x in tensors):
-                refuse_strings(self, tensors)
+                reject_strings(self, tensors)
             elif any(x.dtype.narrow for x in tensors) and widens(self):
                 return run_widened(self, REGISTRY["cast"], tensors, attrs, engine)
         return engine.run(self, tensors, attrs)

@@ -32,7 +32,7 @@ def widens(op: Op) -> bool:
     return not carries(op) and op.name != "cast"
 
 
-def refuse_strings(op: Op, inputs: tuple[Any, ...]) -> None:
+def reject_strings(op: Op, inputs: tuple[Any, ...]) -> None:
     """Refuse inputs of which some are strings, unless the op takes them.
 
     Raises:

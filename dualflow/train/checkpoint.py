@@ -21,7 +21,7 @@ from dualflow.graph_mode.default_graph import graph_recording
 from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
 from dualflow.train.folder import open_folder, write_folder
-from dualflow.train.object_graph import LiveNode, live_graph, refuse_graph_variables
+from dualflow.train.object_graph import LiveNode, live_graph, reject_graph_variables
 from dualflow.train.restoration import Restoration, restore_deferred
 from dualflow.train.saved_graph import to_json, variables_in
 from dualflow.train.shared_files import WRITE_ONCE
@@ -165,7 +165,7 @@ class Checkpoint:
         nodes = live_graph(self, self._root)
         variables = variables_in(nodes)
         if dispatch.current().eager:
-            refuse_graph_variables(nodes)
+            reject_graph_variables(nodes)
             tensors = updates.values_of(list(variables.values()))
             _write(path, nodes, dict(zip(variables, [t._array for t in tensors], strict=True)))
         else:

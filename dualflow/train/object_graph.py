@@ -75,7 +75,7 @@ def key_of(node: LiveNode) -> str:
     return f"{node.name}/{VALUE}"
 
 
-def refuse_graph_variables(nodes: list[LiveNode]) -> None:
+def reject_graph_variables(nodes: list[LiveNode]) -> None:
     """Raise an error if a variable belongs to an explicit graph, since sessions hold its value."""
     for node in nodes:
         if isinstance(node.obj, Variable) and value_of(node.obj) is None:

@@ -19,7 +19,7 @@ from dualflow.eager.variable import Variable
 from dualflow.train.assign_arrays import assign_arrays, mismatch_reason, raise_for_mismatches
 from dualflow.train.folder import Folder
 from dualflow.train.matching import Matches, match, match_by_name, parents_in
-from dualflow.train.object_graph import live_graph, refuse_graph_variables
+from dualflow.train.object_graph import live_graph, reject_graph_variables
 from dualflow.train.reachability import ancestors_of
 from dualflow.train.saved_graph import SavedNode, from_json, is_flat, names_of
 from dualflow.train.trackable import set_state, state_of
@@ -81,7 +81,7 @@ class Restoration:
             DataLossError: an array is damaged; nothing has changed.
         """
         graph = live_graph(self._root, self._alias)
-        refuse_graph_variables(graph)
+        reject_graph_variables(graph)
         with initial_values.restoring.lock, dispatch.using(EAGER):
             if self.flat:
                 variables = [n.obj for n in graph if isinstance(n.obj, Variable)]

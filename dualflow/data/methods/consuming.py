@@ -23,7 +23,7 @@ from dualflow.data.tracing import (
     dataset_reading,
     dataset_tree,
     is_tracing,
-    refuse_python_loop,
+    reject_python_loop,
     traced_reduction,
 )
 from dualflow.eager.engine import EAGER
@@ -40,7 +40,7 @@ class ConsumingMethods(DatasetBase):
 
     def __iter__(self) -> Iterator[Any]:
         if is_tracing():
-            refuse_python_loop()
+            reject_python_loop()
         return Iterator(self)
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:

@@ -16,7 +16,7 @@ from dualflow.data.arguments import check_batches, check_stackable, leaves_up_to
 from dualflow.data.batching import BatchStage, PaddedBatchStage, UnbatchStage
 from dualflow.data.element import leaf_array
 from dualflow.data.methods.base import DatasetBase
-from dualflow.data.ragged_batching import RaggedBatchStage, RaggedUnbatchStage, holds_ragged, refuse_ragged
+from dualflow.data.ragged_batching import RaggedBatchStage, RaggedUnbatchStage, holds_ragged, reject_ragged
 from dualflow.function.errors import here
 from dualflow.ops.ragged.ragged_spec import splits_dtype
 
@@ -129,7 +129,7 @@ class GroupingMethods(DatasetBase):
         size = positive(batch_size, "Batch size")
         layout = self.stage.layout
         check_stackable(layout.structure, "padded_batch")
-        refuse_ragged(layout.structure, "padded_batch")
+        reject_ragged(layout.structure, "padded_batch")
         if padded_shapes is None:
             shapes = [spec.shape for spec in layout.specs]
             if UNKNOWN_RANK in shapes:

@@ -27,7 +27,7 @@ from dualflow.data.keyed_groups import GroupByWindowStage, RebatchStage, UniqueS
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.methods.mapping import dataset_layout
 from dualflow.data.nesting import WindowStage
-from dualflow.data.ragged_batching import refuse_ragged
+from dualflow.data.ragged_batching import reject_ragged
 from dualflow.function.errors import here
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
@@ -232,7 +232,7 @@ class WindowMethods(DatasetBase):
             raise InvalidArgumentError(f"rebatch takes one batch size or more, not {batch_size!r}.{here()}")
         layout = self.stage.layout
         check_stackable(layout.structure, "rebatch")
-        refuse_ragged(layout.structure, "rebatch")
+        reject_ragged(layout.structure, "rebatch")
         check_batches(layout.specs, "rebatch")
         return self.then(RebatchStage(source=self.stage, sizes=sizes, drop_remainder=bool(drop_remainder)))
 

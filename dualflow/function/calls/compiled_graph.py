@@ -186,7 +186,7 @@ class CompiledGraph:
         budgets = imported("dualflow.function.calls.memory_budget")
         sized = self._graph_with_symbolic_sizes if self._first_data_dependent_node is not None else self.graph
         if self._strings or sized is None or computes_sizes(sized):
-            budgets.refuse_unknown(self.graph, self._first_data_dependent_node)
+            budgets.reject_unknown(self.graph, self._first_data_dependent_node)
         return budgets
 
     def memory(self, inputs: Sequence[Any] = ()) -> MemoryReport:

@@ -122,7 +122,7 @@ def _footprint(
     try:
         return backend.footprint(graph, in_order=in_order).with_sizes(sizes)
     except UndecidedSize:
-        refuse_unknown(graph, next((n for n in graph.nodes if _has_dynamic_sizes(n)), None))
+        reject_unknown(graph, next((n for n in graph.nodes if _has_dynamic_sizes(n)), None))
         raise
 
 
@@ -130,7 +130,7 @@ def _has_dynamic_sizes(node: Node) -> bool:
     return not all(spec.shape.is_static for spec in node.specs)
 
 
-def refuse_unknown(graph: Graph, cause: Node | None) -> None:
+def reject_unknown(graph: Graph, cause: Node | None) -> None:
     """Raise an error for a graph whose memory can't be planned.
 
     Raises:

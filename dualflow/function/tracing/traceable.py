@@ -9,7 +9,7 @@ from typing import Any
 from dualflow.core.errors import DTypeError
 
 
-def refuse_suspended(python_function: Callable[..., Any]) -> None:
+def reject_suspended(python_function: Callable[..., Any]) -> None:
     """Raise an error for generator and async functions: a call of one runs nothing of its body.
 
     Raises:

@@ -69,11 +69,13 @@ def convolution(
     axes = _window_axes(w)
     first = channels_first(data_format, axes + 2)
     steps, rates = 1 if strides is None else strides, 1 if dilations is None else dilations
-    refuse_both(per_axis(steps, axes, "strides", first), per_axis(rates, axes, "dilations", first))
+    reject_strides_with_dilations(
+        per_axis(steps, axes, "strides", first), per_axis(rates, axes, "dilations", first)
+    )
     return _convolved(x, w, steps, padding, first, rates)
 
 
-def refuse_both(strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:
+def reject_strides_with_dilations(strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:
     """Refuse strides together with dilations."""
     if max(strides, default=1) > 1 and max(dilations, default=1) > 1:
         raise InvalidArgumentError(

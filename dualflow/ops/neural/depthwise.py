@@ -10,7 +10,7 @@ from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.neural.convolution import conv2d, refuse_both
+from dualflow.ops.neural.convolution import conv2d, reject_strides_with_dilations
 from dualflow.ops.neural.correlation import filter_product, transposed
 from dualflow.ops.neural.window_options import channels_last, channels_second, geometry, named, per_axis
 from dualflow.ops.static import static_shape
@@ -54,7 +54,7 @@ def depthwise_conv2d(
     array([ 3., 30.], dtype=float32)
     """
     first = named(data_format, "NHWC", "NCHW") == "NCHW"
-    refuse_both(
+    reject_strides_with_dilations(
         per_axis(strides, 2, "strides", first),
         per_axis(1 if dilations is None else dilations, 2, "dilations", first),
     )

@@ -14,7 +14,7 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
 from dualflow.ops.late_sizes import once_sized
-from dualflow.ops.neural.convolution import OpenWindows, refuse_both
+from dualflow.ops.neural.convolution import OpenWindows, reject_strides_with_dilations
 from dualflow.ops.neural.window_options import (
     batches,
     channels_first,
@@ -342,7 +342,7 @@ def pool(
     first = channels_first(data_format, axes + 2)
     steps = per_axis(1 if strides is None else strides, axes, "strides", first)
     rates = per_axis(1 if dilations is None else dilations, axes, "dilations", first)
-    refuse_both(steps, rates)
+    reject_strides_with_dilations(steps, rates)
     if max(rates, default=1) > 1 and padding != "VALID":
         raise InvalidArgumentError(
             f"pooling with dilations {rates} takes padding 'VALID', not {padding!r}; df.pad the input."
