@@ -15,7 +15,7 @@ from dualflow.numpy.axis_reductions import position
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops import sorting, statistics
 from dualflow.ops.conversion import cast
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AnyArray, AxisLike
@@ -200,7 +200,7 @@ def where(condition: AnyArray, x1: AnyArray | complex, x2: AnyArray | complex, /
     >>> xp.where(xp.asarray([True, False]), xp.asarray([1, 2]), 0).tolist()
     [1, 0]
     """
-    return Array(choose(tensor_of(condition), *operands(x1, x2)))
+    return Array(where_op(tensor_of(condition), *operands(x1, x2)))
 
 
 # Sorting

@@ -21,7 +21,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import ones_like
 from dualflow.ops.cumulative import running
 from dualflow.ops.joining import concat
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.tensor import Tensor
 
 Axes = tuple[int, ...]
@@ -46,7 +46,7 @@ def apply_where(x: Any, where: Any, neutral: Any) -> Any:
     """``x``, with ``neutral`` in place of the elements that ``where`` leaves out."""
     if where is True:
         return x
-    return choose(tensor(where, bool), x, tensor(neutral, x.dtype))
+    return where_op(tensor(where, bool), x, tensor(neutral, x.dtype))
 
 
 # Variances
@@ -132,10 +132,10 @@ def _complex_extreme(x: Any, axes: Axes, keepdims: bool, largest: bool) -> Tenso
         raise InvalidArgumentError(f"No elements have no extreme; the shape is {x.shape}.")
     first = pick(real(x), axes, True)
     worst = tensor(-np.inf if largest else np.inf, x.dtype.real)
-    second = pick(choose(comparison.equal(real(x), first), imag(x), worst), axes, True)
+    second = pick(where_op(comparison.equal(real(x), first), imag(x), worst), axes, True)
     has_nan = reduction.reduce_any(comparison.isnan(x), axes, True)
     nan = tensor(np.nan, x.dtype.real)
-    result = complex_of(choose(has_nan, nan, first), choose(has_nan, nan, second))
+    result = complex_of(where_op(has_nan, nan, first), where_op(has_nan, nan, second))
     if keepdims:
         return result
     return reshape(result, [size for i, size in enumerate(operands.sizes(x)) if i not in axes])

@@ -23,7 +23,7 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.joining import concat
 from dualflow.ops.repetition import pad
 from dualflow.ops.scans import cumsum
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
@@ -302,21 +302,21 @@ def interp(
         values_at = broadcast_like(to(values[0], kind), points)
     else:
         index = sorting.searchsorted(coordinates, points, "right") - 1
-        index = choose(index < 0, 0, choose(index > last - 1, last - 1, index))
+        index = where_op(index < 0, 0, where_op(index > last - 1, last - 1, index))
         x0, x1 = gather(coordinates, index), gather(coordinates, index + 1)
         y0, y1 = to(gather(values, index), kind), to(gather(values, index + 1), kind)
         is_coincident = equal(x0, x1)
-        fraction = to((points - x0) / choose(is_coincident, tensor(1, points.dtype), x1 - x0), kind)
+        fraction = to((points - x0) / where_op(is_coincident, tensor(1, points.dtype), x1 - x0), kind)
         values_at = y0 + (y1 - y0) * fraction
-        values_at = choose(equal(points, x1), y1, values_at)
+        values_at = where_op(equal(points, x1), y1, values_at)
     first_value, last_value = to(values[0], kind), to(values[-1], kind)
-    values_at = choose(
+    values_at = where_op(
         points < coordinates[0], first_value if left is None else tensor(left, kind), values_at
     )
-    values_at = choose(
+    values_at = where_op(
         points > coordinates[-1], last_value if right is None else tensor(right, kind), values_at
     )
-    return values_at if last == 0 else choose(equal(points, points), values_at, tensor(math.nan, kind))
+    return values_at if last == 0 else where_op(equal(points, points), values_at, tensor(math.nan, kind))
 
 
 def unwrap(
@@ -356,8 +356,8 @@ def unwrap(
     low = -high
     wrapped = mod(steps - low, tensor(period, kind)) + low
     if boundary:
-        wrapped = choose(logical_and(equal(wrapped, low), steps > 0), tensor(high, kind), wrapped)
-    correction = choose(magnitude(steps) < limit, tensor(0, kind), wrapped - steps)
+        wrapped = where_op(logical_and(equal(wrapped, low), steps > 0), tensor(high, kind), wrapped)
+    correction = where_op(magnitude(steps) < limit, tensor(0, kind), wrapped - steps)
     front = (slice(None),) * positive_axis
     first, others = to(x[(*front, slice(None, 1))], kind), to(x[(*front, slice(1, None))], kind)
     return concat([first, others + cumsum(correction, positive_axis)], positive_axis)
@@ -385,7 +385,7 @@ def _convolution(a: Any, v: Any, mode: str) -> Tensor:
     windows = gather(padded, window_indices)
     # outside of ``x`` there is no product, not even of nan
     inside = (window_indices >= m - 1) & (window_indices < n + m - 1)
-    full = reduce_sum(choose(tensor(inside), windows * w[::-1], tensor(0, x.dtype)), 1)
+    full = reduce_sum(where_op(tensor(inside), windows * w[::-1], tensor(0, x.dtype)), 1)
     if mode == "full":
         return full
     start = m - 1 if mode == "valid" else (m - 1) // 2

@@ -20,7 +20,7 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.positions import range as counted
-from dualflow.ops.selection import where as picked
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
@@ -99,7 +99,7 @@ def diag(v: TensorLike, k: int = 0) -> Tensor:
     rows = np.arange(side)[:, None]
     columns = np.arange(side)[None, :]
     indices = np.clip(rows + builtins.min(k, 0), 0, count - 1)[:, 0]
-    return picked(convert_to_tensor(columns - rows == k), gather(x, indices)[:, None], zeros_like(x)[:1])
+    return where_op(convert_to_tensor(columns - rows == k), gather(x, indices)[:, None], zeros_like(x)[:1])
 
 
 def diagflat(v: TensorLike, k: int = 0) -> Tensor:
@@ -129,7 +129,7 @@ def _triangle(m: Any, keep: Callable[[Any, Any], Any]) -> Tensor:
     if len(x.shape) == 1:
         x = broadcast_to(x, [x.shape[0], x.shape[0]])
     rows, columns = operands.sizes(x)[-2:]
-    return picked(keep(_indices(rows)[:, None], _indices(columns)), x, zeros_like(x))
+    return where_op(keep(_indices(rows)[:, None], _indices(columns)), x, zeros_like(x))
 
 
 def _indices(size: Any) -> Any:

@@ -21,7 +21,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.scans import cumsum
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
@@ -141,7 +141,7 @@ def unique(
         which = cumsum(cast(first, np.int64), 0) - 1
         results.append(reshape(gather(which, stable_order(order, 0)), shape))
     if return_counts:
-        starts = choose(first)[:, 0]
+        starts = where_op(first)[:, 0]
         ends = (
             concat([starts[1:], reshape(tensor(operands.length(order)), [1])], 0)
             if starts.shape[0] != 0
@@ -261,7 +261,7 @@ def isin(
     else:
         ordered = sort(members)
         index = searchsorted(ordered, x)
-        is_member = equal(gather(ordered, choose(index < members.shape[0], index, 0)), x)
+        is_member = equal(gather(ordered, where_op(index < members.shape[0], index, 0)), x)
     return logical_not(is_member) if invert else is_member
 
 

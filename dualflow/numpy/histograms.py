@@ -21,7 +21,7 @@ from dualflow.ops.creation import ones_like
 from dualflow.ops.joining import concat
 from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.scattering import scatter_nd
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.tensor import Tensor
 
@@ -123,7 +123,7 @@ def _limits(x: Any, limits: Any, kind: Any) -> tuple[Any, Any]:
             raise InvalidArgumentError(f"Elements from {ends[0]} to {ends[1]} have no bins; give a range.")
     low, high = to(low, np.float64), to(high, np.float64)
     same = low >= high
-    return choose(same, low - 0.5, low), choose(same, high + 0.5, high)
+    return where_op(same, low - 0.5, low), where_op(same, high + 0.5, high)
 
 
 def _as_numbers(x: Any) -> Any:
@@ -180,15 +180,15 @@ def _count_in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor
         left, right = promote_together(row, x)
         index = sorting.searchsorted(left, right, "right") - 1
         last = right == left[-1]
-        index = choose(last, count - 1, index)
+        index = where_op(last, count - 1, index)
         within = logical_and(index >= 0, index < count)
         inside = within if inside is None else logical_and(inside, within)
-        position = position * count + choose(within, index, 0)
+        position = position * count + where_op(within, index, 0)
         shape.append(count)
     total = int(np.prod(shape))
     w = None if weights is None else flat(tensor(weights))
     counts = ones_like(position, np.int64) if w is None else w if w.dtype.kind not in "b" else to(w, np.int64)
-    counts = choose(inside, counts, tensor(0, counts.dtype))
+    counts = where_op(inside, counts, tensor(0, counts.dtype))
     return reshape(scatter_nd(position[:, None], counts, [total]), shape)
 
 

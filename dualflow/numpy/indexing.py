@@ -25,7 +25,7 @@ from dualflow.ops.joining import stack as stacked
 from dualflow.ops.joining import unstack
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.reduction import reduce_all
-from dualflow.ops.selection import where as picked
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
@@ -48,7 +48,7 @@ def indices_by_mode(indices: Any, size: Any, mode: str) -> Any:
         return mod(indices, size)
     if mode == "clip":
         return minimum(maximum(indices, 0), size - 1)
-    return picked(indices < 0, indices + size, indices)
+    return where_op(indices < 0, indices + size, indices)
 
 
 def integer_indices(indices: Any) -> Any:
@@ -239,7 +239,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
     if x is None or y is None:
         raise InvalidArgumentError("where takes both x and y, or neither for the places of true elements.")
     left, right = promote_together(x, y)
-    return picked(to(tensor(condition), bool), left, right)
+    return where_op(to(tensor(condition), bool), left, right)
 
 
 def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
@@ -277,7 +277,7 @@ def argwhere(a: TensorLike) -> Tensor:
     >>> df.numpy.argwhere([[0, 5], [7, 0]]).numpy().tolist()
     [[0, 1], [1, 0]]
     """
-    return picked(to(tensor(a), bool))
+    return where_op(to(tensor(a), bool))
 
 
 def flatnonzero(a: TensorLike) -> Tensor:
@@ -320,7 +320,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLi
         )
     *choices, result = promote_together(*choicelist, default)
     for condition, value in zip(reversed(list(condlist)), reversed(choices), strict=True):
-        result = picked(tensor(condition), value, result)
+        result = where_op(tensor(condition), value, result)
     return result
 
 
@@ -369,7 +369,7 @@ def piecewise(
         broadcast_to(value(default), tuple(v.shape)) if v.shape.is_static else value(default) + zeros_like(v)
     )
     for test, function in zip(tests, funclist, strict=False):
-        result = picked(test, value(function), result)
+        result = where_op(test, value(function), result)
     return result
 
 
@@ -410,7 +410,7 @@ def put_along_axis(arr: TensorLike, indices: TensorLike, values: TensorLike, axi
     )
     for i in range(static_int(positions.shape[positive_axis], "the number of indices")):
         front = (slice(None),) * positive_axis
-        x = picked(hits[(*front, i)], new[(*front, slice(i, i + 1))], x)
+        x = where_op(hits[(*front, i)], new[(*front, slice(i, i + 1))], x)
     return reshape(x, shape)
 
 

@@ -19,7 +19,7 @@ from dualflow.ops.comparison import isnan, logical_not
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.rounding import ceil, floor, round
 from dualflow.ops.scans import cumsum
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.sorting import take_along_axis
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.taking import gather
@@ -68,7 +68,7 @@ def _position(method: str, q: Any, count: Any) -> Any:
         return ceil(count * q) - 1
     if method == "averaged_inverted_cdf":
         position = count * q - 1
-        return choose(ceil(position) > position, ceil(position), position + 0.5)
+        return where_op(ceil(position) > position, ceil(position), position + 0.5)
     if method == "closest_observation":
         return round(count * q) - 1
     raise InvalidArgumentError(
@@ -136,7 +136,7 @@ def _quantiles_of_rows(rows: Any, probabilities: Any, method: str, ignore_nan: b
     low, high, fraction = to(low, kind), to(high, kind), to(fraction, kind)
     gap = high - low
     # from the nearer end, so that a fraction of 1 gives the upper element to the bit
-    between = choose(fraction >= 0.5, high - gap * (1 - fraction), low + gap * fraction)
+    between = where_op(fraction >= 0.5, high - gap * (1 - fraction), low + gap * fraction)
     return _mark_undefined(between, ordered, probabilities, count if ignore_nan else None)
 
 
@@ -144,7 +144,7 @@ def _mark_undefined(quantiles: Any, ordered: Any, probabilities: Any, count: Any
     """``quantiles`` with the axes of ``probabilities`` first, and nan for rows with nan or no numbers."""
     if quantiles.dtype.is_inexact:
         is_undefined = isnan(ordered[..., -1:]) if count is None else count <= 0
-        quantiles = choose(is_undefined, tensor(np.nan, quantiles.dtype), quantiles)
+        quantiles = where_op(is_undefined, tensor(np.nan, quantiles.dtype), quantiles)
     return _probability_axes_first(quantiles, probabilities)
 
 
@@ -179,7 +179,7 @@ def _weighted_quantiles(
         row_weights, _ = _axes_to_last(w, axis)
     is_nan = isnan(rows)
     if ignore_nan:
-        row_weights = choose(is_nan, tensor(0, row_weights.dtype), row_weights)
+        row_weights = where_op(is_nan, tensor(0, row_weights.dtype), row_weights)
     order = sorting.argsort(rows, -1)
     ordered = take_along_axis(rows, order, -1)
     running = cumsum(take_along_axis(row_weights, order, -1), -1)
@@ -189,7 +189,7 @@ def _weighted_quantiles(
     first = minimum(first, operands.sizes(ordered)[-1] - 1)
     quantiles = take_along_axis(ordered, first, -1)
     if not ignore_nan:
-        quantiles = choose(reduce_any(is_nan, -1, True), tensor(np.nan, quantiles.dtype), quantiles)
+        quantiles = where_op(reduce_any(is_nan, -1, True), tensor(np.nan, quantiles.dtype), quantiles)
     return _probability_axes_first(quantiles, probabilities)
 
 
@@ -307,7 +307,7 @@ def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
     if ignore_nan:
         count: Any = reduce_sum(to(logical_not(isnan(rows)), np.int64), -1, True)
         low, high = _elements_at(ordered, (count - 1) // 2), _elements_at(ordered, count // 2)
-        middle = choose(count > 0, (low + high) / 2, tensor(np.nan, x.dtype))[..., 0]
+        middle = where_op(count > 0, (low + high) / 2, tensor(np.nan, x.dtype))[..., 0]
     else:
         size = operands.sizes(rows)[-1]
         if isinstance(size, int) and not size:
@@ -315,10 +315,10 @@ def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
         low, high = (_elements_at(ordered, tensor([i])) for i in ((size - 1) // 2, size // 2))
         mean = (low + high) / 2
         if not isinstance(size, int):  # of an odd number of elements, the two are the same one
-            mean = choose(low == high, low, mean)
+            mean = where_op(low == high, low, mean)
         elif size % 2:
             mean = low
-        middle = choose(isnan(ordered[..., -1:]), tensor(np.nan, x.dtype), mean)[..., 0]
+        middle = where_op(isnan(ordered[..., -1:]), tensor(np.nan, x.dtype), mean)[..., 0]
     return expand_dims(middle, sorted(axes)) if keepdims and axes else middle
 
 

@@ -19,7 +19,7 @@ from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import cast
 from dualflow.ops.joining import unstack
 from dualflow.ops.ordering import search
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.static import ints
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
@@ -69,7 +69,7 @@ def stable_order(x: Any, axis: int) -> Any:
     if not x.dtype.is_complex:
         return sorting.argsort(cast(x, np.uint8) if x.dtype.is_bool else x, axis, stable=True)
     is_nan = isnan(x)
-    a, b = (choose(is_nan, tensor(np.nan, x.dtype.real), part(x)) for part in (real, imag))
+    a, b = (where_op(is_nan, tensor(np.nan, x.dtype.real), part(x)) for part in (real, imag))
     order = sorting.argsort(b, axis, stable=True)
     return sorting.take_along_axis(
         order, sorting.argsort(sorting.take_along_axis(a, order, axis), axis, stable=True), axis

@@ -17,7 +17,7 @@ from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.comparison import equal, isinf, isnan, not_equal
 from dualflow.ops.conversion import identity
 from dualflow.ops.creation import ones_like, zeros_like
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.special_functions.bessel import bessel_i0
 from dualflow.ops.static import known_value, static_int
 from dualflow.ops.tensor import Tensor
@@ -387,9 +387,9 @@ def nan_to_num(
         return identity(v)
     high = v.dtype.max if posinf is None else posinf
     low = v.dtype.min if neginf is None else neginf
-    finite = choose(isnan(v), tensor(nan, v.dtype), v)
-    at_infinity = choose(v > 0, tensor(high, v.dtype), tensor(low, v.dtype))
-    return choose(isinf(v), at_infinity, finite)
+    finite = where_op(isnan(v), tensor(nan, v.dtype), v)
+    at_infinity = where_op(v > 0, tensor(high, v.dtype), tensor(low, v.dtype))
+    return where_op(isinf(v), at_infinity, finite)
 
 
 def i0(x: TensorLike) -> Tensor:
@@ -423,8 +423,8 @@ def sinc(x: TensorLike) -> Tensor:
     """
     v = inexact(x) * math.pi
     zero = equal(v, 0)
-    safe = choose(zero, ones_like(v), v)
-    return choose(zero, ones_like(v), sin(safe) / safe)
+    safe = where_op(zero, ones_like(v), v)
+    return where_op(zero, ones_like(v), sin(safe) / safe)
 
 
 complete_docstrings(globals())

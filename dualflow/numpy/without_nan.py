@@ -18,7 +18,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import isnan, logical_and, logical_not
 from dualflow.ops.powers import sqrt
 from dualflow.ops.reduction import reduce_all
-from dualflow.ops.selection import where as choose
+from dualflow.ops.selection import where as where_op
 from dualflow.ops.statistics import squared_magnitude
 from dualflow.ops.tensor import Tensor
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def _replace_nan(a: Any, value: Any) -> Any:
     """``a`` with ``value`` in place of nan."""
     x = tensor(a)
-    return choose(isnan(x), tensor(value, x.dtype), x) if x.dtype.is_inexact else x
+    return where_op(isnan(x), tensor(value, x.dtype), x) if x.dtype.is_inexact else x
 
 
 def _not_nan(x: Any, where: Any) -> Any:
@@ -137,7 +137,7 @@ def _extreme(
     if initial is not None:
         return extreme
     all_nan = reductions.all(isnan(x), axis, keepdims=keepdims)
-    return choose(all_nan, tensor(np.nan, x.dtype), extreme)
+    return where_op(all_nan, tensor(np.nan, x.dtype), extreme)
 
 
 def nanmax(
@@ -318,7 +318,7 @@ def nanvar(
     count = to(tensor(element_count(values, reduction_axes(values, axis), keepdims, mask)), np.float64)
     divisor = count - (ddof if correction is None else correction)
     variance = total / to(maximum(divisor, 1.0), total.dtype)
-    return choose(divisor > 0, variance, tensor(np.nan, variance.dtype))
+    return where_op(divisor > 0, variance, tensor(np.nan, variance.dtype))
 
 
 def nanstd(
