@@ -25,23 +25,28 @@ def _as_bool(x: Any) -> Any:
 # Comparisons and logic
 
 
-def _lexical(strict: Any) -> Any:
-    """A comparison of complex numbers by real parts, then by imaginary parts."""
+def _lexicographic(compare_reals: Any) -> Any:
+    """A comparison of complex numbers by real parts, then by imaginary parts; of others, ``compare_reals``."""
 
     def compare(x: Any, y: Any) -> Any:
         if not x.dtype.is_complex:
-            return strict(x, y)
-        a, b = complex_numbers.real(x), complex_numbers.real(y)
-        c, d = complex_numbers.imag(x), complex_numbers.imag(y)
-        differs = comparison.not_equal(a, b)
-        defined = comparison.equal(c, c) & comparison.equal(d, d) & comparison.equal(a, a)
-        return where(differs, strict(a, b) & defined, strict(c, d) & defined)
+            return compare_reals(x, y)
+        x_real, y_real = complex_numbers.real(x), complex_numbers.real(y)
+        x_imag, y_imag = complex_numbers.imag(x), complex_numbers.imag(y)
+        differs = comparison.not_equal(x_real, y_real)
+        # nan doesn't equal itself
+        defined = (
+            comparison.equal(x_imag, x_imag)
+            & comparison.equal(y_imag, y_imag)
+            & comparison.equal(x_real, x_real)
+        )
+        return where(differs, compare_reals(x_real, y_real) & defined, compare_reals(x_imag, y_imag) & defined)
 
     return compare
 
 
-_less, _less_equal = _lexical(comparison.less), _lexical(comparison.less_equal)
-_greater, greater_or_equal = _lexical(comparison.greater), _lexical(comparison.greater_equal)
+_less, _less_equal = _lexicographic(comparison.less), _lexicographic(comparison.less_equal)
+_greater, _greater_equal = _lexicographic(comparison.greater), _lexicographic(comparison.greater_equal)
 
 
 def _logical(of_bools: Any) -> Any:
@@ -60,30 +65,24 @@ def _isinf(x: Any) -> Any:
     return comparison.isinf(x) if x.dtype.is_inexact else cast(zeros_like(x), bool_)
 
 
-def _exactly(compare: Any, compare_mixed_signs: Any) -> Any:
-    """``compare``, exact also for int64 with uint64, whose values no common dtype holds."""
-
-    def call(x: Any, y: Any) -> Any:
-        if x.dtype is y.dtype:
-            return compare(x, y)
-        return compare_mixed_signs(x, y)
-
-    return call
+def _with_mixed_sign_case(compare: Any, compare_mixed_signs: Any) -> Any:
+    """``compare`` that uses ``compare_mixed_signs`` for int64 with uint64, which share no exact dtype."""
+    return lambda x, y: compare(x, y) if x.dtype is y.dtype else compare_mixed_signs(x, y)
 
 
-def _signed_with_unsigned(compare: Any, below: bool, above: bool) -> Any:
-    """``compare`` of int64 with uint64; ``below`` is the result for a negative ``x``, ``above`` for ``y``."""
+def _signed_with_unsigned(compare: Any, if_x_negative: bool, if_y_negative: bool) -> Any:
+    """``compare`` for int64 with uint64; the result for a negative operand is passed."""
 
     def compare_mixed_signs(x: Any, y: Any) -> Any:
         unsigned = x if x.dtype.is_unsigned else y
         signed = y if x.dtype.is_unsigned else x
-        negative_one = comparison.less(signed, 0)
-        lifted = cast(signed, unsigned.dtype)
-        left, right = (unsigned, lifted) if x is unsigned else (lifted, unsigned)
-        decided = above if x is unsigned else below
+        is_negative = comparison.less(signed, 0)
+        signed_as_unsigned = cast(signed, unsigned.dtype)
+        left, right = (unsigned, signed_as_unsigned) if x is unsigned else (signed_as_unsigned, unsigned)
+        result_if_negative = if_y_negative if x is unsigned else if_x_negative
         return where(
-            negative_one,
-            cast(ones_like(left), bool_) if decided else cast(zeros_like(left), bool_),
+            is_negative,
+            cast(ones_like(left), bool_) if result_if_negative else cast(zeros_like(left), bool_),
             compare(left, right),
         )
 
@@ -93,42 +92,42 @@ def _signed_with_unsigned(compare: Any, below: bool, above: bool) -> Any:
 equal = binary(
     "equal",
     "Whether ``x1 == x2``.",
-    _exactly(comparison.equal, _signed_with_unsigned(comparison.equal, False, False)),
+    _with_mixed_sign_case(comparison.equal, _signed_with_unsigned(comparison.equal, False, False)),
     "[1, 2], 2",
     "array([False,  True])",
 )
 not_equal = binary(
     "not_equal",
     "Whether ``x1 != x2``.",
-    _exactly(comparison.not_equal, _signed_with_unsigned(comparison.not_equal, True, True)),
+    _with_mixed_sign_case(comparison.not_equal, _signed_with_unsigned(comparison.not_equal, True, True)),
     "[1, 2], 2",
     "array([ True, False])",
 )
 less = binary(
     "less",
     "Whether ``x1 < x2``.",
-    _exactly(_less, _signed_with_unsigned(comparison.less, True, False)),
+    _with_mixed_sign_case(_less, _signed_with_unsigned(comparison.less, True, False)),
     "[1, 2], 2",
     "array([ True, False])",
 )
 less_equal = binary(
     "less_equal",
     "Whether ``x1 <= x2``.",
-    _exactly(_less_equal, _signed_with_unsigned(comparison.less_equal, True, False)),
+    _with_mixed_sign_case(_less_equal, _signed_with_unsigned(comparison.less_equal, True, False)),
     "[1, 2], 1",
     "array([ True, False])",
 )
 greater = binary(
     "greater",
     "Whether ``x1 > x2``.",
-    _exactly(_greater, _signed_with_unsigned(comparison.greater, False, True)),
+    _with_mixed_sign_case(_greater, _signed_with_unsigned(comparison.greater, False, True)),
     "[1, 2], 1",
     "array([False,  True])",
 )
 greater_equal = binary(
     "greater_equal",
     "Whether ``x1 >= x2``.",
-    _exactly(greater_or_equal, _signed_with_unsigned(comparison.greater_equal, False, True)),
+    _with_mixed_sign_case(_greater_equal, _signed_with_unsigned(comparison.greater_equal, False, True)),
     "[1, 2], 2",
     "array([False,  True])",
 )
@@ -141,7 +140,7 @@ logical_and = binary(
 )
 logical_or = binary(
     "logical_or",
-    "Whether one is true (not 0).",
+    "Whether at least one is true (not 0).",
     _logical(comparison.logical_or),
     "[True, False], False",
     "array([ True, False])",
@@ -191,15 +190,15 @@ def _bitwise_count(x: Any) -> Any:
     def constant(value: int) -> Any:
         return np.array(value, f"uint{size}")
 
-    def down(v: Any, indices: int) -> Any:
-        return bitwise.right_shift(v, constant(indices))
+    def shift_right(v: Any, bits: int) -> Any:
+        return bitwise.right_shift(v, constant(bits))
 
-    v = unsigned - (down(unsigned, 1) & constant(mask(0x55)))
-    v = (v & constant(mask(0x33))) + (down(v, 2) & constant(mask(0x33)))
-    v = (v + down(v, 4)) & constant(mask(0x0F))
+    v = unsigned - (shift_right(unsigned, 1) & constant(mask(0x55)))
+    v = (v & constant(mask(0x33))) + (shift_right(v, 2) & constant(mask(0x33)))
+    v = (v + shift_right(v, 4)) & constant(mask(0x0F))
     total = zeros_like(v)
     for byte in range(size // 8):
-        total = total + (down(v, 8 * byte) & constant(0xFF))
+        total = total + (shift_right(v, 8 * byte) & constant(0xFF))
     return total
 
 
@@ -207,7 +206,7 @@ bitwise_and = binary(
     "bitwise_and", "The bits that are set in both.", bitwise.bitwise_and, "[6], 3", "array([2])"
 )
 bitwise_or = binary(
-    "bitwise_or", "The bits that are set in one of them.", bitwise.bitwise_or, "[6], 3", "array([7])"
+    "bitwise_or", "The bits that are set in either.", bitwise.bitwise_or, "[6], 3", "array([7])"
 )
 bitwise_xor = binary(
     "bitwise_xor", "The bits that are set in exactly one.", bitwise.bitwise_xor, "[6], 3", "array([5])"

@@ -19,7 +19,7 @@ from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.creation import zeros as tensor_zeros
-from dualflow.ops.positions import range as counted
+from dualflow.ops.positions import range as range_op
 from dualflow.ops.selection import where as where_op
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
@@ -134,7 +134,7 @@ def _triangle(m: Any, keep: Callable[[Any, Any], Any]) -> Tensor:
 
 def _indices(size: Any) -> Any:
     from_zero = convert_to_tensor(np.arange(size)) if isinstance(size, int) else None
-    return from_zero if from_zero is not None else counted(0, size, 1, size.dtype)
+    return from_zero if from_zero is not None else range_op(0, size, 1, size.dtype)
 
 
 def tril(m: TensorLike, k: int = 0) -> Tensor:

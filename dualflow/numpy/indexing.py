@@ -21,7 +21,7 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.joining import stack as stacked
+from dualflow.ops.joining import stack as stack_op
 from dualflow.ops.joining import unstack
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.reduction import reduce_all
@@ -37,7 +37,9 @@ _MODES = ("raise", "wrap", "clip")
 
 
 def indices_by_mode(indices: Any, size: Any, mode: str) -> Any:
-    """Indices as ``mode`` has those outside of the axis; "raise" counts negative ones from the end.
+    """Indices normalised by NumPy's ``mode``: modulo the size, clamped, or negative ones plus the size.
+
+    "wrap" takes them modulo the size, "clip" clamps them, and "raise" adds the size to negative ones.
 
     Raises:
         InvalidArgumentError: another ``mode``.
@@ -161,7 +163,7 @@ def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "ra
         ok = reduce_all(logical_and(which >= 0, which < len(options)))
         which = required(which, ok, f"choose has {len(options)} choices, and a number is none of theirs.")
     which, *options = operands.broadcast_together(which, *options)
-    return take_along_axis(stacked(options), expand_dims(which, 0), 0)[0]
+    return take_along_axis(stack_op(options), expand_dims(which, 0), 0)[0]
 
 
 def compress(condition: TensorLike, a: TensorLike, axis: int | None = None, out: None = None) -> Tensor:

@@ -17,7 +17,7 @@ from dualflow.ops import contraction, products
 from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.joining import stack as stacked
+from dualflow.ops.joining import stack as stack_op
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def cross(
     third = a0 * b1 - a1 * b0
     if flat_pair:
         return third
-    product = stacked([_minus(a1, b2, a2, b1), _minus(a2, b0, a0, b2), third], -1)
+    product = stack_op([_minus(a1, b2, a2, b1), _minus(a2, b0, a0, b2), third], -1)
     at = normalize_axis(axisc, len(product.shape))
     order = list(range(len(product.shape) - 1))
     return transpose(product, [*order[:at], len(order), *order[at:]])

@@ -29,7 +29,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.creation import zeros_like as like_zeros
 from dualflow.ops.exponential import exp
 from dualflow.ops.joining import concat
-from dualflow.ops.positions import range as counted
+from dualflow.ops.positions import range as range_op
 from dualflow.ops.powers import log, pow
 from dualflow.ops.rounding import floor
 from dualflow.ops.static import static_int
@@ -75,7 +75,7 @@ def arange(
         remedy = "pass finite numbers, and a step other than 0"
         return convert_to_tensor(numpy_result(lambda: np.arange(*limits, dtype=kind), remedy))
     start, end, step = promote_together(*limits, dtype=dtype)
-    return counted(start, end, step, start.dtype)
+    return range_op(start, end, step, start.dtype)
 
 
 @overload

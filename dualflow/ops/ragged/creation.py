@@ -25,7 +25,7 @@ from dualflow.ops.ragged.ragged_spec import splits_dtype
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
 from dualflow.ops.ragged.row_gathering import masked_rows, masked_values, take_rows
 from dualflow.ops.ragged.row_joining import as_ragged
-from dualflow.ops.ragged.row_joining import stack as stacked
+from dualflow.ops.ragged.row_joining import stack as stack_op
 from dualflow.ops.ragged.row_partitions import (
     as_partition,
     places_in_rows,
@@ -223,8 +223,8 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
         return stack_tensors(tensors, at)
     rank = len(tensors[0].shape) - 1
     if not rank:  # rows of vectors are no rows of rows yet
-        return stacked(tensors, at, _default_template())
-    return stacked([as_ragged(x, _default_template(), rank) for x in tensors], at, _default_template())
+        return stack_op(tensors, at, _default_template())
+    return stack_op([as_ragged(x, _default_template(), rank) for x in tensors], at, _default_template())
 
 
 @entry
