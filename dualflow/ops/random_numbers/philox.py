@@ -35,19 +35,20 @@ _GROUP_BLOCK: Final = 4096
 
 
 def _group(m: Any, index: Any, low: Any, high: Any, key: Any) -> tuple[Any, Any, Any, Any]:
-    """The four words of the group at counter ``(low, high) + place``, each in a 64-bit integer."""
+    """The four words of the group at counter ``(low, high) + index``, each in a 64-bit integer."""
     word, half = m.cast(_WORD, uint64), m.cast(32, uint64)
     factors, steps = [[m.cast(x, uint64) for x in pair] for pair in (_FACTORS, _STEPS)]
     low, high, key = m.cast(low, uint64), m.cast(high, uint64), m.cast(key, uint64)
-    at = (low + index) & m.cast(_FULL, uint64)
-    above = high + m.cast(at < index, uint64)
-    a, b, c, d = at & word, at >> half, above & word, (above >> half) & word
-    first, second = key & word, key >> half
-    for turn in range(_ROUNDS):
-        if turn:
-            first, second = (first + steps[0]) & word, (second + steps[1]) & word
+    counter_low = (low + index) & m.cast(_FULL, uint64)
+    counter_high = high + m.cast(counter_low < index, uint64)
+    a, b = counter_low & word, counter_low >> half
+    c, d = counter_high & word, (counter_high >> half) & word
+    key_low, key_high = key & word, key >> half
+    for round_number in range(_ROUNDS):
+        if round_number:
+            key_low, key_high = (key_low + steps[0]) & word, (key_high + steps[1]) & word
         left, right = a * factors[0], c * factors[1]
-        a, b, c, d = (right >> half) ^ b ^ first, right & word, (left >> half) ^ d ^ second, left & word
+        a, b, c, d = (right >> half) ^ b ^ key_low, right & word, (left >> half) ^ d ^ key_high, left & word
     return a, b, c, d
 
 
@@ -66,7 +67,7 @@ def _long_code(m: Any, low: Any, high: Any, key: Any, count: int) -> Any:
 
 
 class _Integers:
-    """The maths namespace of :func:`_group` for Python's integers, of 64 bits and no sign."""
+    """Python's integers as the maths namespace of :func:`_group`, wrapped to unsigned 64 bits."""
 
     @staticmethod
     def cast(x: int, dtype: Any) -> int:
@@ -74,12 +75,16 @@ class _Integers:
 
 
 def few_words(low: int, high: int, key: int, groups: int) -> list[int]:
-    """The words of ``groups`` groups, from the counter on."""
+    """The words of ``groups`` consecutive groups, the first at the counter ``(low, high)``."""
     return [word for index in range(groups) for word in _group(_Integers, index, low, high, key)]
 
 
 def words_at(indices: Array, low: Any, high: Any, key: Any) -> Array:
-    """The words ``[groups, 4]`` of the groups at ``indices``, of uint64, after the counter, in NumPy."""
+    """The words, ``[groups, 4]``, of the groups whose counters are ``(low, high) + indices``, in NumPy.
+
+    Args:
+        indices: uint64.
+    """
     low, high, key = (np.asarray(x).astype(np.uint64) for x in (low, high, key))
     out = np.empty((len(indices), 4), np.uint32)
     keys = _ROUND_KEYS + key.reshape(1).view(np.uint32)[_PARTS].reshape(2, 1)
@@ -89,13 +94,13 @@ def words_at(indices: Array, low: Any, high: Any, key: Any) -> Array:
         np.add(indices[block], low, out=counters[:, 0])
         np.add(high, counters[:, 0] < low, out=counters[:, 1], dtype=np.uint64, casting="unsafe")
         words = counters.view(np.uint32).reshape(-1, 2, 2)[..., _PARTS].transpose(2, 1, 0)
-        even, odd = np.ascontiguousarray(words)
-        for of_round in keys:
-            products = np.multiply(even, _MULTIPLIERS).view(np.uint32).reshape(2, -1, 2)[::-1]
-            even = products[..., _PARTS[1]] ^ odd
-            even ^= of_round
-            odd = products[..., _PARTS[0]]
-        out[block, ::2], out[block, 1::2] = even.T, odd.T
+        even_words, odd_words = np.ascontiguousarray(words)
+        for round_key in keys:
+            products = np.multiply(even_words, _MULTIPLIERS).view(np.uint32).reshape(2, -1, 2)[::-1]
+            even_words = products[..., _PARTS[1]] ^ odd_words
+            even_words ^= round_key
+            odd_words = products[..., _PARTS[0]]
+        out[block, ::2], out[block, 1::2] = even_words.T, odd_words.T
     return out
 
 
@@ -123,7 +128,7 @@ def _long_kernel(low: Any, high: Any, key: Any, count: int) -> Any:
 
 
 def check_state(low: TensorSpec, high: TensorSpec, key: TensorSpec) -> None:
-    """Refuse a counter or key that is not one integer."""
+    """Raise an error for a counter or key that is not one integer."""
     for part in (low, high, key):
         if not part.dtype.is_integer:
             raise DTypeError(f"takes a counter and a key of integers, not {part.dtype.name}; use df.cast.")
@@ -180,22 +185,22 @@ LONG_PHILOX: Final = register(
 )
 
 
-def _open_infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: TensorSpec) -> TensorSpec:
+def _dynamic_infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: TensorSpec) -> TensorSpec:
     check_state(low, high, key)
     return TensorSpec.of(Shape([None]), uint32)
 
 
-def _open_kernel(low: Any, high: Any, key: Any, count: Any) -> Any:
+def _dynamic_kernel(low: Any, high: Any, key: Any, count: Any) -> Any:
     check_size([int(count)])
     return _kernel(low, high, key, int(count))
 
 
-OPEN_PHILOX: Final = register(
+DYNAMIC_PHILOX: Final = register(
     Op(
         name="open_philox",
-        doc="""The words of "philox", whose number is known at run time only.""",
-        infer=_open_infer,
-        kernel=_open_kernel,
+        doc="""The words of "philox"; their number is an input, and so dynamic.""",
+        infer=_dynamic_infer,
+        kernel=_dynamic_kernel,
         kind=Decompose(
             lambda read, low, high, key, count: dispatch.current().apply(
                 PHILOX, (low, high, key), {"count": read(count, 0)[0]}

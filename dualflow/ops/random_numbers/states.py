@@ -13,7 +13,7 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.bitwise import bitwise_or, left_shift
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.random_numbers.philox import LONG_PHILOX, OPEN_PHILOX, PHILOX, few_words
+from dualflow.ops.random_numbers.philox import LONG_PHILOX, DYNAMIC_PHILOX, PHILOX, few_words
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import known_value
 
@@ -104,7 +104,7 @@ def words_from(state: DrawState, count: Any) -> Tensor:
     """``count`` words of 32 random bits; ``count`` is an int or symbolic."""
     if isinstance(count, int):
         return dispatch.current().apply(PHILOX, state, {"count": count})
-    return dispatch.current().apply(OPEN_PHILOX, (*state, count), {})
+    return dispatch.current().apply(DYNAMIC_PHILOX, (*state, count), {})
 
 
 def joined(pairs: Any) -> Tensor:
