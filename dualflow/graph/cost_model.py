@@ -1,4 +1,4 @@
-"""The cost model: measured figures by which passes, the planner and the schedule choose programs.
+"""The cost model: measured processor parameters that guide passes, the planner and the schedule.
 
 A value that a later kernel reads is written to memory and read again, and its reader is one more launch. A
 value that a later stage of the same kernel reads is either computed again or stored in scratch memory, which
@@ -10,7 +10,7 @@ Numbers that fix the order of a sum are not part of the model: results would dif
 blocks of long sums (:mod:`dualflow.schedule.blocking`, :mod:`dualflow.graph.column_reductions`), and the
 lanes of reduction loops (:mod:`dualflow.schedule.lanes`), Fourier transforms
 (:mod:`dualflow.graph.passes.fourier_tables`) and strips (:mod:`dualflow.schedule.strip_mining`) stay where
-they are used. So do the figures of one backend's routines, which the rest of the compiler does not read.
+they are used. So do the parameters of one backend's routines, which the rest of the compiler does not read.
 """
 
 from __future__ import annotations
@@ -21,44 +21,49 @@ from dualflow.core.records import NamedTuple
 
 
 class CostModel(NamedTuple):
-    """Measured figures of a processor. An *addition* is one on one element, at full vector width.
+    """Measured parameters of a processor. An *addition* is one on one element, at full vector width.
 
     Attributes:
-        addition_ns: nanoseconds of an addition, the unit of ``Element.cost``.
+        addition_ns: nanoseconds of an addition, the unit of ``Elementwise.cost``.
         product_ns: nanoseconds of one multiplication and addition of a matrix product, on one thread.
         memory_byte_ns: nanoseconds of moving a byte to or from memory, past all caches.
         chunk_ns: nanoseconds of work that is worth handing to another thread.
         task_ns: nanoseconds of taking a task of a region, and of releasing those that wait for it.
         region_ns: nanoseconds of waking the threads of a region, and of waiting for the last.
-        split_ns: the same for a call that splits its loops over threads.
-        long_call_ns: nanoseconds of work from which on a call releases the GIL.
-        load: the cost of loading an element from the nearest cache, in additions.
-        store: the cost of storing an element there, in additions.
-        far_byte: the cost of moving a byte to or from a cache past the nearest, in additions.
+        split_ns: nanoseconds of waking the threads of a call that splits its loops, and of waiting for them.
+        long_call_ns: the shortest work, in nanoseconds, for which a call releases the GIL.
+        load_cost: the cost of loading an element from the nearest cache, in additions.
+        store_cost: the cost of storing an element in the nearest cache, in additions.
+        far_byte_cost: the cost of moving a byte to or from a cache past the nearest, in additions.
         vector_lanes: elements of 4 bytes in a vector, for estimates of memory.
-        row_registers: vector registers of a value whose rows are computed together, twice as many in a light
-            kernel. More are faster, but take longer to compile.
+        row_registers: vector registers for a value whose rows are computed together; a light kernel uses
+            twice as many. More are faster, but take longer to compile.
         light_kernel: the cost per element, in additions, below which a kernel has vectors of two registers,
             to hide latencies.
-        long_kernel: the number of ops from which on a kernel's code is kept short, at some cost of speed, and
-            has vectors of two registers: one iteration fills the reorder window of a processor.
-        most_ops: the largest number of ops of a kernel. Below it compile time is about linear.
-        most_stages: the largest number of stages of a kernel. Softmax, layer normalisation and their
+        long_kernel: the smallest number of ops of a kernel whose code is kept short, at some cost of speed,
+            and has vectors of two registers: one iteration fills the reorder window of a processor.
+        max_ops: the largest number of ops of a kernel. Below it compile time is about linear.
+        max_stages: the largest number of stages of a kernel. Softmax, layer normalisation and their
             gradients have three.
-        negligible: the ratio of sizes from which on the cost of reading the smaller value is neglected.
+        negligible: the ratio of the sizes of two values above which reading the smaller one costs nothing in
+            estimates.
         unknown_iterations: the trip count that estimates of work assume where it is dynamic.
         tile_side: elements along each axis of a tile that is transposed.
-        least_tiled: elements of the shortest axis that is worth tiles.
-        wide_row: the number of columns from which on several rows are reduced together.
+        min_tiled: the smallest size of an axis for which tiles are faster.
+        min_wide_columns: the smallest number of columns for which several rows are reduced together.
         rows_at_once: the number of these rows: no more than a processor prefetches.
-        copied_run: contiguous elements that are worth one copy.
-        batched_rows: rows of a product inside a loop, up to which one product of all iterations is faster.
-        batched_work: multiplications per iteration, up to which it is faster for more rows too. The rows of
-            larger products are read best while they are in the cache.
-        sparse_rows: the ratio of all rows to changed rows from which on updating those alone is faster.
-        sparse_row: elements of a row from which on it is.
+        copied_run: the smallest number of contiguous elements that are copied by one call.
+        batched_rows: the largest number of rows of a product inside a loop for which one product of all
+            iterations is always faster.
+        batched_work: the largest number of multiplications per iteration for which one product of all
+            iterations is faster also for more rows. The rows of larger products are read best while they
+            are in the cache.
+        sparse_rows: the smallest ratio of all rows to changed rows for which updating the changed rows alone
+            is faster.
+        sparse_row: the smallest row, in elements, for which updating the changed rows alone is faster.
     """
 
+    # Time
     addition_ns: float = 0.02
     product_ns: float = 0.02
     memory_byte_ns: float = 0.1
@@ -67,22 +72,26 @@ class CostModel(NamedTuple):
     region_ns: float = 2500.0
     split_ns: float = 2000.0
     long_call_ns: float = 20_000.0
-    load: float = 1.0
-    store: float = 3.0
-    far_byte: float = 1.0
+    # Memory, in additions
+    load_cost: float = 1.0
+    store_cost: float = 3.0
+    far_byte_cost: float = 1.0
+    # Kernels
     vector_lanes: int = 16
     row_registers: int = 2
     light_kernel: float = 24.0
     long_kernel: int = 96
-    most_ops: int = 500
-    most_stages: int = 3
+    max_ops: int = 500
+    max_stages: int = 3
     negligible: int = 8
     unknown_iterations: int = 1000
+    # Tiles, rows and copies
     tile_side: int = 64
-    least_tiled: int = 16
-    wide_row: int = 512
+    min_tiled: int = 16
+    min_wide_columns: int = 512
     rows_at_once: int = 8
     copied_run: int = 16
+    # Products in loops, and updates of rows
     batched_rows: int = 8
     batched_work: int = 1 << 15
     sparse_rows: int = 4
@@ -94,12 +103,12 @@ class CostModel(NamedTuple):
         ``near_bytes`` is the size of the nearest cache.
         """
         if row_bytes <= near_bytes:
-            return self.load + self.store
+            return self.load_cost + self.store_cost
         return self.through_memory(itemsize)
 
     def through_memory(self, itemsize: int) -> float:
         """The cost of writing an element for another kernel, and reading it there, in additions."""
-        return max(self.load + self.store, 2 * itemsize * self.far_byte)
+        return max(self.load_cost + self.store_cost, 2 * itemsize * self.far_byte_cost)
 
 
 CPU: Final = CostModel()

@@ -26,7 +26,7 @@ def _as_bool(x: Any) -> Any:
 
 
 def _lexicographic(compare_reals: Any) -> Any:
-    """A comparison of complex numbers by real parts, then by imaginary parts; of others, ``compare_reals``."""
+    """A comparison of complex numbers by real, then imaginary parts; of others, ``compare_reals``."""
 
     def compare(x: Any, y: Any) -> Any:
         if not x.dtype.is_complex:
@@ -40,7 +40,9 @@ def _lexicographic(compare_reals: Any) -> Any:
             & comparison.equal(y_imag, y_imag)
             & comparison.equal(x_real, x_real)
         )
-        return where(differs, compare_reals(x_real, y_real) & defined, compare_reals(x_imag, y_imag) & defined)
+        return where(
+            differs, compare_reals(x_real, y_real) & defined, compare_reals(x_imag, y_imag) & defined
+        )
 
     return compare
 

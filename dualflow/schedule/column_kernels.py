@@ -50,7 +50,7 @@ class ColumnWriter(KernelWriter):
         first = nest.num_parallel
         edges = Edge(first, BlockLevel.CHUNK, False), Edge(first, BlockLevel.CHUNK, True)
         before = tuple(self._steps_at(0))
-        if by.inner == first and typical(by.width) < nest.costs.wide_row:
+        if by.inner == first and typical(by.width) < nest.costs.min_wide_columns:
             iteration = self._each_column(0, lambda: self._column(by, edges, alone=True))
         else:
             inits = self._each_column(0, lambda: self._init_partials())

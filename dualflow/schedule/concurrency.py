@@ -180,7 +180,7 @@ def concurrent_order(
     Args:
         steps: the calls in order.
         accesses: what each reads and writes.
-        costs: the figures of the processor.
+        costs: the cost model of the processor.
         threads: the number of threads.
         bound: the size variables whose values are known before the first step.
     """

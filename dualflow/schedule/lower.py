@@ -271,7 +271,7 @@ def _recompute_cost(
     cost: float = getattr(step.node.op.kind, "cost", 1.0)
     for operand in dict.fromkeys(step.operands):
         if operand.access is not None or operand.value in stored:
-            cost += costs.load
+            cost += costs.load_cost
         elif operand.value is not None:
             cost += recompute.get(operand.value, 0.0)
     return cost

@@ -85,7 +85,7 @@ def plan(
         graph: the graph after its passes.
         capabilities: what the backend's routines read, and the caches; other operands are copied first.
         separate: whether each intermediate value has its own buffer, for memory checks, instead of the arena.
-        costs: the figures of the processor by which programs are chosen.
+        costs: the cost model of the processor.
     """
     bound = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
     sized = has_symbolic_sizes(graph) and not bound

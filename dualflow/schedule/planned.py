@@ -176,7 +176,7 @@ class Plan(NamedTuple):
         row_buffers: the number of addresses for rows and stacks.
         loops: the number of loops with a counter.
         sized: whether the program computes sizes while it runs.
-        costs: the figures of the processor, by which kernels and calls are written.
+        costs: the cost model of the processor.
         regions: the calls that may run concurrently; their steps are positions in ``calls``.
     """
 

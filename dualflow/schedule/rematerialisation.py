@@ -88,7 +88,7 @@ def within_budget(
         graph: the graph after its passes, with static sizes.
         budget: in bytes, for everything but arguments, variables and constants.
         footprint: the planner; see :class:`dualflow.graph.compiled.Footprint`.
-        costs: the figures of the processor.
+        costs: the cost model of the processor.
     """
     before = footprint(graph)
     if before.peak <= budget:

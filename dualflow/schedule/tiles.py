@@ -62,8 +62,8 @@ def tiling(nest: Nest) -> Tiling | None:
         for loop in range(last):
             if access.strides[loop] == 1:
                 by_loop.setdefault(loop, {})[access] = None
-    tiled = [loop for loop in by_loop if typical(nest.loops[loop].extent) >= nest.costs.least_tiled]
-    if not tiled or typical(nest.loops[vector].extent) < nest.costs.least_tiled:
+    tiled = [loop for loop in by_loop if typical(nest.loops[loop].extent) >= nest.costs.min_tiled]
+    if not tiled or typical(nest.loops[vector].extent) < nest.costs.min_tiled:
         return None
     loop = max(tiled, key=lambda loop: len(by_loop[loop]))
     return Tiling(loop, tuple(by_loop[loop]))

@@ -1,4 +1,4 @@
-"""The cost model: one record of processor figures; passes and schedule have no others."""
+"""The cost model: one record of processor parameters; passes and schedule have no others."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NO_FIGURES = {
     "schedule.window_sums.MAX_WINDOW_AXES": "bounds what a routine takes",
     "schedule.window_sums.MAX_WINDOW_ELEMENTS": "fixes the order of sums",
 }
-"""Why numbers at the top of a module are no figures of a processor."""
+"""Why numbers at the top of a module are no processor parameters."""
 
 
 def numbers_of(path: Path) -> list[str]:
@@ -105,7 +105,7 @@ def test_every_figure_is_described_with_its_unit() -> None:
     assert all(name in described for name in CostModel._fields)
 
 
-def test_figures_do_not_change() -> None:
+def test_the_cost_model_is_immutable() -> None:
     with pytest.raises(AttributeError):
-        CPU.load = 2.0  # type: ignore[misc]
+        CPU.load_cost = 2.0  # type: ignore[misc]
     assert hash(CostModel()) == hash(CPU)

@@ -246,12 +246,12 @@ def test_a_product_that_is_handed_back_takes_nothing_along() -> None:
 
 def test_a_chain_longer_than_a_nest_may_be_is_several() -> None:
     def chain(x: Any) -> Any:
-        for _ in range(CPU.most_ops + 10):
+        for _ in range(CPU.max_ops + 10):
             x = df.sin(x)
         return x
 
     bodies = [body_of(n) for n in optimised(chain, VECTOR).nodes]
-    assert [len(b.nodes) for b in bodies if b is not None] == [CPU.most_ops, 10]
+    assert [len(b.nodes) for b in bodies if b is not None] == [CPU.max_ops, 10]
 
 
 def centred(x: Any) -> Any:
@@ -285,7 +285,7 @@ def test_kernels_of_a_deep_chain_are_no_longer_than_those_of_a_shallow_one(
 
     steps, stages = longest(40)
     assert steps <= longest(20)[0] < 40
-    assert stages == CPU.most_stages
+    assert stages == CPU.max_stages
 
 
 STEPS: list[Callable[[Any, Any], Any]] = [

@@ -83,14 +83,14 @@ def test_the_cost_model_bounds_the_length_of_kernels(ops, kernels):
             x = df.sin(x)
         return x
 
-    costs = CostModel(most_ops=ops)
+    costs = CostModel(max_ops=ops)
     nodes = optimise(graph_of(chain, [30]), CompileOptions(cost_model=costs)).nodes
     assert [len(node.attrs["body"].nodes) for node in nodes] == [20 // kernels] * kernels
 
 
 @pytest.mark.parametrize(("stages", "kernels"), [(3, 1), (2, 2), (1, 3)])
 def test_the_cost_model_bounds_the_stages_of_kernels(stages, kernels):
-    costs = CostModel(most_stages=stages)
+    costs = CostModel(max_stages=stages)
     nodes = optimise(graph_of(df.nn.softmax, [30, 40]), CompileOptions(cost_model=costs)).nodes
     assert len(nodes) == kernels
 
@@ -103,10 +103,10 @@ def test_the_cost_model_decides_which_loops_are_parallel(chunk_ns, is_parallel):
     assert backend.build(graph, options).program.parallel is is_parallel
 
 
-@pytest.mark.parametrize(("far_byte", "stored"), [(0.01, True), (1e3, False)])
-def test_the_cost_model_reports_what_later_stages_compute_again(far_byte, stored):
+@pytest.mark.parametrize(("far_byte_cost", "stored"), [(0.01, True), (1e3, False)])
+def test_the_cost_model_reports_what_later_stages_compute_again(far_byte_cost, stored):
     without_cache = Capabilities(cache_bytes=CacheBytes(0, 0))
-    options = CompileOptions(cost_model=CostModel(far_byte=far_byte), capabilities=without_cache)
+    options = CompileOptions(cost_model=CostModel(far_byte_cost=far_byte_cost), capabilities=without_cache)
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
     (kernel,) = backend.build(graph, options).program.kernels
@@ -116,7 +116,7 @@ def test_the_cost_model_reports_what_later_stages_compute_again(far_byte, stored
 @pytest.mark.parametrize(("near", "stored"), [(40 * 4, True), (40 * 4 - 1, False)])
 def test_later_stages_load_rows_that_fit_the_nearest_cache(near, stored):
     caches = Capabilities(cache_bytes=CacheBytes(near, 1 << 25))
-    options = CompileOptions(cost_model=CostModel(far_byte=1e3), capabilities=caches)
+    options = CompileOptions(cost_model=CostModel(far_byte_cost=1e3), capabilities=caches)
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
     (kernel,) = backend.build(graph, options).program.kernels

@@ -51,7 +51,7 @@ def check(f: Callable[..., Any], *specs: df.TensorSpec) -> None:
     """Each kernel is short, and all together execute little more than the graph's work."""
     concrete = df.function(f).get_concrete_function(*specs)
     pairs = list(kernels(concrete.optimised_graph))
-    assert all(len(nest.steps) <= CPU.most_ops and nest.stages <= CPU.most_stages for _, nest in pairs)
+    assert all(len(nest.steps) <= CPU.max_ops and nest.stages <= CPU.max_stages for _, nest in pairs)
     total = sum(executed_work(run) for run, _ in pairs)
     copies = sum(v.spec.shape.num_elements() or 0 for v in concrete.graph.outputs)  # of known results
     assert total <= MAX_WORK_RATIO * work_before_fusion(concrete.graph) + copies

@@ -137,14 +137,14 @@ class _Partition:
         position = self._common_position([group], node, index)
         index_axes = (
             self._fit_axes(group, node)
-            if position is not None and len(group.nodes) < self.costs.most_ops
+            if position is not None and len(group.nodes) < self.costs.max_ops
             else None
         )
         if position is None or index_axes is None or not self._fits(group, node, index_axes):
             return False
         reduced = group.reduced | reduced_axes(node, index_axes)
         staged = self._stages_of(node, index_axes, group.all_axes - reduced, group.stage)
-        if staged.number > self.costs.most_stages:
+        if staged.number > self.costs.max_stages:
             return False
         group.position = position
         group.add(node, index_axes, staged)
@@ -253,7 +253,7 @@ class _Partition:
             position is None
             or target.is_scan
             or other.is_scan
-            or len(target.nodes) + len(other.nodes) > self.costs.most_ops
+            or len(target.nodes) + len(other.nodes) > self.costs.max_ops
         ):
             return
         mapping = self._match(target, other, node)
@@ -289,7 +289,7 @@ class _Partition:
         for node in sorted(index_axes, key=self.index.__getitem__):
             staged[node] = self._stages_of(node, index_axes[node], target.all_axes - reduced, stage)
             stage[node] = staged[node].available_from
-            if staged[node].number > self.costs.most_stages:
+            if staged[node].number > self.costs.max_stages:
                 self.too_long.add((target, other))
                 return None
         return staged

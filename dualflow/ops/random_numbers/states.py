@@ -13,7 +13,7 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.bitwise import bitwise_or, left_shift
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.random_numbers.philox import LONG_PHILOX, DYNAMIC_PHILOX, PHILOX, few_words
+from dualflow.ops.random_numbers.philox import DYNAMIC_PHILOX, LONG_PHILOX, PHILOX, few_words
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import known_value
 
