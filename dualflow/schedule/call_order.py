@@ -47,7 +47,7 @@ class Allocation(NamedTuple):
     strides: tuple[int, ...] | None = None
 
 
-def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Allocation]]:
+def ordered(graph: Graph, *, updates_variables: bool) -> tuple[list[Node], dict[Value, Allocation]]:
     """The nodes of ``graph`` in execution order, with copies, and the buffers of outputs and updated values.
 
     Copies of inputs that are outputs come first, while the inputs have their old values. The nodes of the
@@ -55,14 +55,14 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
 
     Args:
         graph: the whole graph, or the body of a loop, whose updates are the loop-carried values.
-        lasting: whether updates outlive a failed call, as those of variables do. Then no node that may fail
-            comes after the first update. An updated value that has to be computed earlier goes to a buffer of
-            its own, and is copied into the variable at the end.
+        updates_variables: whether updates outlive a failed call, as those of variables do. Then no node that
+            may fail comes after the first update. An updated value that has to be computed earlier goes to a
+            buffer of its own, and is copied into the variable at the end.
     """
     body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.kind, Literal)]
     body = _with_late_scatters(body, graph.updates)
     failing: Fails = functools.cache(fails)
-    if lasting and graph.updates:
+    if updates_variables and graph.updates:
         body = _updates_last(_with_bounds(body, failing), graph.updates, failing)
     targets: dict[Value, Allocation] = {}
     input_copies = _copies_of_input_views(graph.outputs, body)
@@ -82,7 +82,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
         return node.output
 
     updated = {u.value for u in graph.updates}
-    sizes_are_bound = lasting and bool(argument_sizes(graph)) and not computes_sizes(graph)
+    sizes_are_bound = updates_variables and bool(argument_sizes(graph)) and not computes_sizes(graph)
     for i, value in enumerate(graph.outputs):
         allocation = Allocation(BufferKind.OUTPUT, i)
         value = copies.get(value, value)
@@ -92,9 +92,9 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
         else:
             copy(_contiguous_source(value), allocation, first if base_of(value).node is None else after)
     updated_values = {
-        u: _copied_by_numpy(u.value, copy, after) if lasting else u.value for u in graph.updates
+        u: _copied_by_numpy(u.value, copy, after) if updates_variables else u.value for u in graph.updates
     }
-    last_failure = _last_failure([*body, *after], failing) if lasting and graph.updates else -1
+    last_failure = _last_failure([*body, *after], failing) if updates_variables and graph.updates else -1
     inputs = {v: i for i, v in enumerate(graph.inputs)}
     last_read = _last_reads(body)
     for update in graph.updates:
@@ -107,7 +107,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
             continue
         if base_of(value).node is None:
             value = copy(value, None, first)
-        copy(value, allocation, last, move_node if lasting else copy_node)
+        copy(value, allocation, last, move_node if updates_variables else copy_node)
     return [*first, *body, *after, *last], targets
 
 

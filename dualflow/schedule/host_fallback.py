@@ -16,10 +16,10 @@ from dualflow.schedule.operands import CallKind, is_control, kind_of
 from dualflow.sizes.symbolic_sizes import SizeVariable, UndecidedSize, size_variables
 
 
-def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
+def with_host_fallbacks(graph: Graph, replacements: dict[Value, Value] | None = None) -> Graph:
     """``graph`` in which each conditional or loop that can't run natively is opaque, with the reason.
 
-    The new value of each replaced value is added to ``moved``.
+    The new value of each replaced value is added to ``replacements``.
     """
     reasons = {
         n: reason for n in graph.nodes if is_control(n) and (reason := reason_not_native(n)) is not None
@@ -36,7 +36,7 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
         op = replace(node.op, kind=Opaque(reasons[node]))
         return replaced_by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.merged_origins))
 
-    return rebuild(graph, opaque, moved)
+    return rebuild(graph, opaque, replacements)
 
 
 def _computes_size_of_result(node: Node) -> bool:

@@ -11,7 +11,7 @@ from dualflow.ops.op_kinds import Cond
 from dualflow.schedule.planned import ChangingSize
 
 
-def changing_places(loop: LoopSpec) -> list[int]:
+def changing_positions(loop: LoopSpec) -> list[int]:
     """The positions of the loop-carried values whose sizes an iteration changes."""
     pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
     return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
@@ -20,7 +20,7 @@ def changing_places(loop: LoopSpec) -> list[int]:
 def changing_sizes(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
     """The sizes of loop-carried values that iterations change; ``inputs`` are the loop's input specs."""
     changing: dict[int, ChangingSize] = {}
-    for i in changing_places(loop):
+    for i in changing_positions(loop):
         before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))
         for start, extent, following in zip(inputs[i].shape, before, after, strict=True):
             if extent != following:
@@ -36,4 +36,4 @@ def loop_buffers(node: Node) -> int:
     if isinstance(node.op.kind, Cond):
         return 0
     loop = loop_of(node)
-    return loop.scanned + len(node.outputs) - loop.carried + len(changing_places(loop))
+    return loop.scanned + len(node.outputs) - loop.carried + len(changing_positions(loop))

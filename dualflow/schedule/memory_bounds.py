@@ -49,7 +49,7 @@ class MemoryBounds:
     """Compares the accesses of a program with the sizes of its buffers.
 
     Attributes:
-        sized: whether the program computes sizes while it runs.
+        has_dynamic_sizes: whether the program computes sizes while it runs.
         nbytes: the bytes of each buffer; None if it has several sizes one after another.
         blocks: the buffers of dynamic size, which the program allocates while it runs.
 
@@ -59,7 +59,7 @@ class MemoryBounds:
     """
 
     def __init__(self, plan: Plan, program: Sequence[Statement]) -> None:
-        self.sized = plan.sized or bool(plan.argument_sizes)
+        self.has_dynamic_sizes = plan.has_dynamic_sizes or bool(plan.argument_sizes)
         self._bound = frozenset(plan.argument_sizes)
         self.nbytes: dict[int, int | None] = {}
         self.blocks: set[int] = set()
@@ -74,7 +74,7 @@ class MemoryBounds:
         regions = [s.region for s in walk_program(program) if isinstance(s, RunTasks)]
         if regions:
             self.nbytes[plan.workspace] = functools.reduce(largest, [r.task_bytes for r in regions])
-        allocating = list(walk_program(program)) if plan.row_buffers or self.sized else []
+        allocating = list(walk_program(program)) if plan.row_buffers or self.has_dynamic_sizes else []
         rows = {row.buffer for s in allocating if isinstance(s, RunLoop) for row in s.memory.rows}
         for statement in allocating:
             self._add_allocations(statement, rows)
@@ -170,7 +170,7 @@ class MemoryBounds:
         """Whether elements are inside their buffer; False if that is known only at run time."""
         nbytes = self.nbytes.get(elements.buffer)
         if nbytes is None:
-            if self.sized:
+            if self.has_dynamic_sizes:
                 return False
             raise unsafe(node, f"it accesses {elements}, which has no allocation")
         inside = fits(elements, nbytes)
@@ -234,7 +234,7 @@ class MemoryBounds:
             InternalError: an access is outside its buffer.
         """
         node, operands = statement.node, self._operands(statement)
-        if self.sized:
+        if self.has_dynamic_sizes:
             inside_operands = [
                 [
                     elements

@@ -36,20 +36,20 @@ class PieceOf(NamedTuple):
 
 
 def pieces_in_place(
-    steps: Sequence[StridedNode], held: Collection[Value], allocations: Mapping[Value, Allocation]
+    steps: Sequence[StridedNode], live_out: Collection[Value], allocations: Mapping[Value, Allocation]
 ) -> dict[Value, PieceOf]:
     """The pieces of concatenations that are computed in the buffer of the result.
 
     Args:
         steps: the calls in order.
-        held: values that are read after the last step.
+        live_out: values that are read after the last step.
         allocations: the storage of the values without pieces. Pieces move from the arena to the arena or to
             an output. They do not move to the buffer of an input, which is written only after all calls that
             may fail.
     """
     producers = {value: at for at, step in enumerate(steps) for value in step.node.outputs}
     reads = Counter(base for step in steps for base in map(base_of, step.inputs))
-    reads.update(map(base_of, held))
+    reads.update(map(base_of, live_out))
     pieces: dict[Value, PieceOf] = {}
     for at, step in enumerate(steps):
         if kind_of(step.node) is not CallKind.ASSEMBLY or not _may_hold_pieces(allocations[step.node.output]):

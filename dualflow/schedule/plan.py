@@ -17,6 +17,7 @@ address moves.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -44,7 +45,7 @@ from dualflow.schedule.concurrent_arena import AccessedBlock, assign_concurrent
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.element_ranges import check_view
 from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.loop_sizes import changing_places, changing_sizes, loop_buffers
+from dualflow.schedule.loop_sizes import changing_positions, changing_sizes, loop_buffers
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import (
     CallKind,
@@ -87,18 +88,22 @@ def plan(
         separate: whether each intermediate value has its own buffer, for memory checks, instead of the arena.
         costs: the cost model of the processor.
     """
-    bound = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
-    sized = has_symbolic_sizes(graph) and not bound
-    threads = 1 if separate or sized else capabilities.call_threads
-    table = _Table(capabilities, separate=separate, costs=costs, bound=bound, threads=threads)
-    scope = _Scope(graph, table, lasting=True)
-    starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
-    starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
-    starts[BufferKind.TEMPORARY] = starts[BufferKind.OUTPUT] + len(graph.outputs)
-    starts[BufferKind.ARENA] = starts[BufferKind.TEMPORARY] + len(table.temporaries)
-    starts[BufferKind.STACK] = starts[BufferKind.ARENA] + 1
-    starts[BufferKind.TASK] = starts[BufferKind.STACK] + table.row_buffers + table.loop_buffers
-    calls = scope.calls(_Places(starts, scope.allocations))
+    bound_sizes = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
+    has_dynamic_sizes = has_symbolic_sizes(graph) and not bound_sizes
+    threads = 1 if separate or has_dynamic_sizes else capabilities.call_threads
+    table = _PlanState(capabilities, separate=separate, costs=costs, bound=bound_sizes, threads=threads)
+    scope = _Scope(graph, table, updates_variables=True)
+    counts = {
+        BufferKind.INPUT: len(graph.inputs),
+        BufferKind.CONSTANT: len(table.constants),
+        BufferKind.OUTPUT: len(graph.outputs),
+        BufferKind.TEMPORARY: len(table.temporaries),
+        BufferKind.ARENA: 1,
+        BufferKind.STACK: table.row_buffers + table.loop_buffers,
+        BufferKind.TASK: 1,
+    }
+    starts = dict(zip(counts, itertools.accumulate(counts.values(), initial=0), strict=False))
+    calls = scope.calls(_ScopeLayouts(starts, scope.allocations))
     return Plan(
         calls,
         tuple(v.spec for v in graph.inputs),
@@ -108,10 +113,10 @@ def plan(
         scope.arena_bytes,
         table.row_buffers,
         table.loops,
-        sized,
+        has_dynamic_sizes,
         costs,
         capabilities.cache_bytes or CPU_CACHES,
-        bound,
+        bound_sizes,
         scope.regions,
     )
 
@@ -127,16 +132,16 @@ def footprint(
         UndecidedSize: NumPy reads a stack of a loop whose trip count is dynamic.
     """
     threads = 1 if in_order else capabilities.call_threads
-    bound = NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
-    table = _Table(capabilities, costs=costs, bound=bound, threads=threads)
-    opaque: dict[Value, Value] = {}
-    scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
+    bound_sizes = NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
+    table = _PlanState(capabilities, costs=costs, bound=bound_sizes, threads=threads)
+    replaced: dict[Value, Value] = {}
+    scope = _Scope(with_host_fallbacks(graph, replaced), table, updates_variables=True)
     if not all(spec.shape.is_static for spec in table.temporaries):
         raise UndecidedSize("the length of a stack that NumPy reads depends on data")
     origin: dict[Value, Value] = {}
     for value in (v for node in graph.nodes for v in node.outputs):
-        now = opaque.get(value, value)
-        origin[scope.moved.get(now, now)] = value
+        replacement = replaced.get(value, value)
+        origin[scope.replacements.get(replacement, replacement)] = value
     computed = (next((origin[v] for v in step.node.outputs if v in origin), None) for step in scope.steps)
     blocks = [
         MemoryBlock(origin.get(v), birth, tuple(reads), v.spec.nbytes) for v, (birth, reads) in scope.reads()
@@ -152,7 +157,7 @@ def footprint(
     )
 
 
-class _Table:
+class _PlanState:
     """The state that all scopes of a plan share: the buffers of the buffer table, and counters.
 
     Attributes:
@@ -190,7 +195,7 @@ class _Table:
         return self.loops - 1
 
 
-class _Places(NamedTuple):
+class _ScopeLayouts(NamedTuple):
     """The layouts of the values of a scope.
 
     Attributes:
@@ -207,7 +212,7 @@ class _Places(NamedTuple):
     inputs: tuple[Layout, ...] | None = None
     outputs: tuple[Layout, ...] | None = None
 
-    def of(self, value: Value) -> Layout:
+    def layout_of(self, value: Value) -> Layout:
         """The layout of ``value``, through its views."""
         base, chain = value, []
         while base not in self.allocations:
@@ -228,10 +233,10 @@ class _Places(NamedTuple):
         if allocation.kind is BufferKind.INPUT and self.inputs is not None:
             return self.inputs[allocation.number]
         if allocation.kind is BufferKind.OUTPUT and self.outputs is not None:
-            place = self.outputs[allocation.number]
+            layout = self.outputs[allocation.number]
             if not is_static(sizes(value)):
-                return place
-            return Layout(place.buffer, place.offset + allocation.offset, strides)
+                return layout
+            return Layout(layout.buffer, layout.offset + allocation.offset, strides)
         offset = allocation.offset + (
             self.base // value.spec.dtype.size if allocation.kind is BufferKind.ARENA else 0
         )
@@ -242,19 +247,24 @@ class _Scope:
     """A graph whose values are allocated together: the whole graph, or a body inside it.
 
     Args:
-        held: values that are read after the last call, such as a loop's condition.
-        lasting: whether the updates are those of variables.
+        live_out: values that are read after the last call, such as a loop's condition.
+        updates_variables: whether the updates are those of variables.
     """
 
     def __init__(
-        self, graph: Graph, table: _Table, held: Sequence[Value] = (), *, lasting: bool = False
+        self,
+        graph: Graph,
+        table: _PlanState,
+        live_out: Sequence[Value] = (),
+        *,
+        updates_variables: bool = False,
     ) -> None:
-        self.held = held
+        self.live_out = live_out
         self.table = table
-        self.moved: dict[Value, Value] = {}
-        if table.capabilities.windows and not held:
-            graph = with_window_products(graph, self.moved, table.costs)
-        nodes, self.targets = ordered(graph, lasting=lasting)
+        self.replacements: dict[Value, Value] = {}
+        if table.capabilities.windows and not live_out:
+            graph = with_window_products(graph, self.replacements, table.costs)
+        nodes, self.targets = ordered(graph, updates_variables=updates_variables)
         self.strides = chosen_strides(nodes, self.targets)
         preassigned = {
             v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
@@ -270,9 +280,10 @@ class _Scope:
         self.block_offsets: dict[StridedNode, int] = {}
         self._place_constants()
         self._place_results()
-        self.pieces = pieces_in_place(self.steps, held, self.allocations)
+        self.pieces = pieces_in_place(self.steps, live_out, self.allocations)
         self.regions: tuple[Region, ...] = ()
-        if table.threads > 1 and (lasting or not table.bound):  # bodies compare symbolic sizes as they run
+        # bodies compare symbolic sizes as they run
+        if table.threads > 1 and (updates_variables or not table.bound):
             self._form_regions()
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
@@ -302,7 +313,7 @@ class _Scope:
 
     def _place_constants(self) -> None:
         constants, allocations = self.table.constants, self.allocations
-        for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.held)):
+        for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.live_out)):
             if base.node is not None and isinstance(base.node.op.kind, Literal) and base not in allocations:
                 allocations[base] = Allocation(BufferKind.CONSTANT, len(constants))
                 constants.append(np.ascontiguousarray(base.node.attrs["value"]))
@@ -350,7 +361,7 @@ class _Scope:
             for base in dict.fromkeys(map(self._owner, map(base_of, step.inputs))):
                 if base in reads:
                     reads[base][1].append(number)
-        for base in map(self._owner, map(base_of, self.held)):
+        for base in map(self._owner, map(base_of, self.live_out)):
             if base in reads:
                 reads[base][1].append(len(self.steps))
         return list(reads.items())
@@ -400,35 +411,36 @@ class _Scope:
             bases = [*map(base_of, step.inputs), *step.node.outputs]
             for owner in dict.fromkeys(map(self._owner, bases)):
                 accessed.setdefault(owner, []).append(number)
-        for owner in dict.fromkeys(map(self._owner, map(base_of, self.held))):
+        for owner in dict.fromkeys(map(self._owner, map(base_of, self.live_out))):
             accessed.setdefault(owner, []).append(len(self.steps))
         return accessed
 
-    def calls(self, places: _Places) -> tuple[PlannedCall, ...]:
+    def calls(self, layouts: _ScopeLayouts) -> tuple[PlannedCall, ...]:
         """The steps, with the layouts of their operands and results."""
-        return tuple([self._call(step, places) for step in self.steps])
+        return tuple([self._call(step, layouts) for step in self.steps])
 
-    def planned(self, places: _Places) -> PlannedBody:
+    def planned(self, layouts: _ScopeLayouts) -> PlannedBody:
         """The body of a conditional or loop."""
-        return PlannedBody(self.calls(places), tuple(map(places.of, self.held)), self.regions)
+        return PlannedBody(self.calls(layouts), tuple(map(layouts.layout_of, self.live_out)), self.regions)
 
-    def _call(self, step: StridedNode, places: _Places) -> PlannedCall:
-        inputs, outputs = tuple(map(places.of, step.inputs)), tuple(map(places.of, step.node.outputs))
+    def _call(self, step: StridedNode, layouts: _ScopeLayouts) -> PlannedCall:
+        inputs = tuple(map(layouts.layout_of, step.inputs))
+        outputs = tuple(map(layouts.layout_of, step.node.outputs))
         if step not in self.bodies:
             return PlannedCall(step.node, inputs, outputs)
-        base = places.base + self.block_offsets[step]
+        base = layouts.base + self.block_offsets[step]
         if isinstance(step.node.op.kind, Cond):
             blocks = [
-                b.planned(_Places(places.starts, b.allocations, base, inputs[1:], outputs))
+                b.planned(_ScopeLayouts(layouts.starts, b.allocations, base, inputs[1:], outputs))
                 for b in self.bodies[step]
             ]
             return PlannedCall(step.node, inputs, outputs, tuple(blocks))
-        return self._loop(step, places, base, inputs, outputs)
+        return self._loop(step, layouts, base, inputs, outputs)
 
     def _loop(
         self,
         step: StridedNode,
-        places: _Places,
+        layouts: _ScopeLayouts,
         base: int,
         inputs: tuple[Layout, ...],
         outputs: tuple[Layout, ...],
@@ -441,56 +453,59 @@ class _Scope:
         values = [*step.inputs[carried : loop.end], *node.outputs[carried:]]
         stacks = [*inputs[carried : loop.end], *outputs[carried:]]
         grows = [*[False] * scanned, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
-        rows = [self._row(*row, places) for row in zip(values, stacks, grows, strict=True)]
+        rows = [self._row(*row, layouts) for row in zip(values, stacks, grows, strict=True)]
         row_layouts = [Layout(r.buffer, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
-        growing = changing_places(loop)
-        following = [self._following(loop.body.outputs[i], places) for i in growing]
+        growing = changing_positions(loop)
+        following = [self._following(loop.body.outputs[i], layouts) for i in growing]
         body_inputs = (*carry, *row_layouts[:scanned], *invariant)
         body_outputs = (*row_layouts[scanned:], *following)
-        blocks = [body.planned(_Places(places.starts, body.allocations, base, body_inputs, body_outputs))]
+        body_layouts = _ScopeLayouts(layouts.starts, body.allocations, base, body_inputs, body_outputs)
+        blocks = [body.planned(body_layouts)]
         for test in tests:
-            inside = _Places(places.starts, test.allocations, base, (*carry, *invariant))
-            blocks.insert(0, test.planned(inside))
-        start = [
-            PlannedCall(copy_node(v if spec == v.spec else Value(spec)), (place,), (target,))
-            for v, place, target, spec in zip(
-                step.inputs[:carried],
-                inputs[:carried],
-                carry,
-                [v.spec for v in loop.body.inputs],
-                strict=False,
-            )
-        ]
+            test_layouts = _ScopeLayouts(layouts.starts, test.allocations, base, (*carry, *invariant))
+            blocks.insert(0, test.planned(test_layouts))
         stack_writer = next((v.node for v in values[:scanned] if not v.spec.shape.is_static), None)
         same_as = self.counters[stack_writer] if stack_writer is not None else None
         memory = LoopMemory(
             tuple(rows),
             changing_sizes(loop, [v.spec for v in step.inputs]),
-            tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
+            tuple([(carry[i].buffer, layout.buffer) for i, layout in zip(growing, following, strict=True)]),
             tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.table.bound).items()),
         )
         trip_count = TripCount(self.counters[node], loop.length, same_as)
-        iterations = PlannedLoop(tuple(start), trip_count, memory)
+        iterations = PlannedLoop(_copies_of_initial_values(step, inputs, carry), trip_count, memory)
         return PlannedCall(node, inputs, outputs, tuple(blocks), iterations)
 
-    def _following(self, value: Value, places: _Places) -> Layout:
+    def _following(self, value: Value, layouts: _ScopeLayouts) -> Layout:
         """The layout of the next value of a loop-carried value whose size an iteration changes."""
-        buffer = places.starts[BufferKind.STACK] + self.table.row_buffer()
+        buffer = layouts.starts[BufferKind.STACK] + self.table.row_buffer()
         return Layout(buffer, 0, contiguous_strides(value.spec.shape))
 
-    def _row(self, value: Value, stack: Layout, grows: bool, places: _Places) -> StackRow:
+    def _row(self, value: Value, stack: Layout, grows: bool, layouts: _ScopeLayouts) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
-        buffer = places.starts[BufferKind.STACK] + self.table.row_buffer()
+        buffer = layouts.starts[BufferKind.STACK] + self.table.row_buffer()
         return StackRow(buffer, stack, row.nbytes, value.spec.dtype, grows)
 
 
-def _scopes(node: Node, table: _Table) -> list[_Scope]:
+def _copies_of_initial_values(
+    step: StridedNode, inputs: Sequence[Layout], carry: Sequence[Layout]
+) -> tuple[PlannedCall, ...]:
+    """The calls that copy the initial values of a loop to the buffers of its loop-carried values."""
+    loop = loop_of(step.node)
+    copies = []
+    for value, source, target, carried in zip(step.inputs, inputs, carry, loop.body.inputs, strict=False):
+        copied = value if carried.spec == value.spec else Value(carried.spec)
+        copies.append(PlannedCall(copy_node(copied), (source,), (target,)))
+    return tuple(copies)
+
+
+def _scopes(node: Node, table: _PlanState) -> list[_Scope]:
     """The scopes of the graphs inside a conditional or loop; loop-carried values are updated in place."""
     if isinstance(node.op.kind, Cond):
         return [_Scope(branch, table) for branch in branches_of(node)]
     loop = loop_of(node)
     body, test = loop.body, loop.condition
-    growing = changing_places(loop)
+    growing = changing_positions(loop)
     pairs = enumerate(zip(body.inputs, body.outputs[: loop.carried], strict=False))
     updates = tuple([Update(x, y) for i, (x, y) in pairs if i not in growing])
     outputs = (*loop.stacked, *[body.outputs[i] for i in growing])

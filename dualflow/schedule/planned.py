@@ -175,7 +175,7 @@ class Plan(NamedTuple):
             inputs that have these sizes: a call computes all sizes before the program runs.
         row_buffers: the number of addresses for rows and stacks.
         loops: the number of loops with a counter.
-        sized: whether the program computes sizes while it runs.
+        has_dynamic_sizes: whether the program computes sizes while it runs.
         costs: the cost model of the processor.
         regions: the calls that may run concurrently; their steps are positions in ``calls``.
     """
@@ -188,7 +188,7 @@ class Plan(NamedTuple):
     arena_bytes: int
     row_buffers: int = 0
     loops: int = 0
-    sized: bool = False
+    has_dynamic_sizes: bool = False
     costs: CostModel = CPU
     caches: CacheBytes = CPU_CACHES
     argument_sizes: Mapping[SizeFactor, tuple[Axis, ...]] = NO_SIZES

@@ -21,11 +21,11 @@ from dualflow.sizes.symbolic_sizes import typical
 
 
 def with_window_products(
-    graph: Graph, moved: dict[Value, Value] | None = None, costs: CostModel = CPU
+    graph: Graph, replacements: dict[Value, Value] | None = None, costs: CostModel = CPU
 ) -> Graph:
     """``graph`` in which convolutions read their tensor, without the unused windows and padding.
 
-    The new value of each replaced value is added to ``moved``.
+    The new value of each replaced value is added to ``replacements``.
     """
 
     def product(node: Node, current: Node) -> Expansion | None:
@@ -34,7 +34,7 @@ def with_window_products(
 
     if not any(isinstance(n.op.kind, View) and n.op.kind.sliding for n in graph.nodes):
         return graph
-    changed = rebuild(graph, product, moved)
+    changed = rebuild(graph, product, replacements)
     return graph if changed is graph else _without_dead_nodes(changed, graph)
 
 

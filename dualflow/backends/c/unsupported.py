@@ -23,9 +23,9 @@ def require_exportable(graph: Graph, plan: Plan) -> None:
     """
     for call in plan.walk():
         _require_call(call)
-    if plan.sized:
-        sized = next((c.node for c in plan.walk() if c.kind is CallKind.MEASURE), None)
-        raise unsupported_error(sized or plan.calls[0].node, "the size of a tensor depends on data")
+    if plan.has_dynamic_sizes:
+        measured = next((c.node for c in plan.walk() if c.kind is CallKind.MEASURE), None)
+        raise unsupported_error(measured or plan.calls[0].node, "the size of a tensor depends on data")
     for value in (*graph.inputs, *graph.outputs):
         if not _has_c_type(value) and plan.calls:
             raise unsupported_error(plan.calls[0].node, f"C has no type for {value.spec.dtype.name}")

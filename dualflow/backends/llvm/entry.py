@@ -97,7 +97,7 @@ class Unit:
     workspace_bytes: int = 0
     parallel: bool = False
     work_ns: float = 0.0
-    sized: bool = False
+    has_dynamic_sizes: bool = False
     size_params: dict[SizeVariable, int] = field(default_factory=dict)
     input_sizes: dict[tuple[int, int], int] = field(default_factory=dict)
     block_sizes: dict[int, int] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class Unit:
         if self.task_start is not None:
             self.task_bytes = largest(self.task_bytes, self.task_start + nbytes)
             return self.task_start
-        if self.sized:
+        if self.has_dynamic_sizes:
             self.workspace_bytes = nbytes
             return 0
         if self.workspace is not None:
@@ -177,7 +177,7 @@ class Unit:
     @property
     def scratch_buffer(self) -> int:
         """The buffer of scratch memory. Each thread that runs tasks has one of its own."""
-        separate = self.sized or self.task_start is not None
+        separate = self.has_dynamic_sizes or self.task_start is not None
         return self.plan.workspace if separate else self.plan.arena
 
     def begin_steps(self) -> int:
@@ -353,7 +353,7 @@ class Entry:
         unit.kernels.append(EmittedKernel(f"k{len(unit.kernels)}", statement, lanes, unit.launches))
         launch, _ = kernels[0]
         memory = unit.memory(launch, lanes)
-        if unit.sized and memory.starts:
+        if unit.has_dynamic_sizes and memory.starts:
             self.allocate(memory.buffer, [unit.workspace_bytes], statement.node)
         partials = (0, launch.total * launch.partial_size - 1)
         for launch, text in kernels:
@@ -442,7 +442,7 @@ class Entry:
         """Reserve scratch memory for a call: its buffer and byte offset."""
         plan, unit = self.unit.plan, self.unit
         start = unit.reserve(nbytes)
-        if not unit.sized:
+        if not unit.has_dynamic_sizes:
             return unit.scratch_buffer, start
         self.allocate(plan.workspace, [nbytes], node)
         return plan.workspace, start

@@ -105,7 +105,7 @@ class _Control:
         self.iterations, self.capacity = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
             b.store(b.constant(I64, 0), self.capacity, loop)
-        if entry.unit.sized:  # the caller's table has entries for the addresses
+        if entry.unit.has_dynamic_sizes:  # the caller's table has entries for the addresses
             return
         first = plan.arena + 1
         table = b.alloca(PTR, first + plan.row_buffers)
@@ -143,7 +143,7 @@ class _Control:
                         open_blocks.enter_context(self.entry.b.if_then(self._ok()))
                     checked = True
                 self._begin(statement)
-                if self.entry.unit.sized:
+                if self.entry.unit.has_dynamic_sizes:
                     self._write_sized(statement)
                 else:
                     self._write_in_bounds(statement)
@@ -157,7 +157,7 @@ class _Control:
         """Record the node of ``statement`` for steps; in the checked mode, also for other statements."""
         unit = self.entry.unit
         unit.node = statement.node
-        if unit.workspace is not None and (unit.sized or not _is_step(statement)):
+        if unit.workspace is not None and (unit.has_dynamic_sizes or not _is_step(statement)):
             self.entry.step(StepKind.NOTE)
 
     def _write_sized(self, statement: Statement) -> None:

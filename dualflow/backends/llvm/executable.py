@@ -186,7 +186,7 @@ class Executable:
         No variable has been updated if it raises.
         """
         layout = self.plan
-        if layout.sized:
+        if layout.has_dynamic_sizes:
             return self._run_sized(arrays, effect_log)
         params, calls = self._params, self._calls
         new_arrays, arena_bytes = self._new_arrays, self.program.arena_bytes

@@ -264,7 +264,7 @@ def _require_native(executable: Executable) -> None:
             f"Numba can't call {graph.name!r}, which is not all native code: it needs {reasons}. "
             "Leave these to the Python around it."
         )
-    if executable.plan.sized or executable.plan.argument_sizes:
+    if executable.plan.has_dynamic_sizes or executable.plan.argument_sizes:
         raise InvalidArgumentError(
             f"Numba can't call {graph.name!r}, in which sizes depend on data: the caller allocates the "
             "results. Move operations with dynamic sizes out of the function, or give them static sizes."

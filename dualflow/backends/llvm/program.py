@@ -141,9 +141,9 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         bounds,
         begin,
         LaunchEmitter(plan, module.vector_bits),
-        sized=plan.sized,
+        has_dynamic_sizes=plan.has_dynamic_sizes,
     )
-    if not plan.sized:  # which compares where it runs what it can't decide before
+    if not plan.has_dynamic_sizes:  # which compares where it runs what it can't decide before
         unit.range_checks += bounds.check(program)
     if switches.checked_side():
         unit.workspace = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
@@ -157,7 +157,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     computed = _computed_sizes(plan) if plan.argument_sizes else ()
     equal_to = [(unit.input_size_param(axis), size) for axis, size in computed]
     shapes, arena_bytes = [], plan.arena_bytes + _workspace_bytes(unit)
-    if plan.sized or plan.argument_sizes:
+    if plan.has_dynamic_sizes or plan.argument_sizes:
         shapes = [_size_indices(unit, spec) for spec in plan.outputs]
     temporary_shapes = [_size_indices(unit, spec) for spec in plan.temporaries if plan.argument_sizes]
     standalone = size_function = arena_param = None
@@ -168,7 +168,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         size_function = write_size_function(
             unit, required, equal, different, equal_to, guards, _symbolic_shapes(plan), arena_bytes
         )
-    if plan.sized:
+    if plan.has_dynamic_sizes:
         write_setters(unit)
         standalone = _standalone(unit, parts)
     return Program(
@@ -250,7 +250,7 @@ def _standalone(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
 
 def _workspace_bytes(unit: Unit) -> int:
     """The bytes of scratch memory after the arena's values."""
-    if unit.sized:
+    if unit.has_dynamic_sizes:
         return 0
     return unit.workspace_bytes if unit.workspace is None else unit.workspace.nbytes
 

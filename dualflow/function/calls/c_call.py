@@ -72,7 +72,7 @@ def _is_callable_from_c(executable: Executable) -> bool:
         and program.parts[0].entry is not None
         and not plan.temporaries
         # each call needs a parameter table of its own where it computes sizes
-        and (not plan.sized or program.standalone is not None)
+        and (not plan.has_dynamic_sizes or program.standalone is not None)
         and (not plan.argument_sizes or _fits_on_stack(program))
         # variables that are arguments can't be updated in place; captured arrays are read as they are
         and not any(u.input in arguments for u in graph.updates)
