@@ -104,7 +104,7 @@ class Array(AbstractComposite):
 
     @property
     def values(self) -> Tensor:
-        """The tensor, to which gradients flow."""
+        """The tensor with the elements, to which gradients flow."""
         return self.tensor
 
     def with_values(self, new_values: AbstractTensor) -> Any:
@@ -116,7 +116,7 @@ class Array(AbstractComposite):
         return Array(new_values)
 
     def as_tensor(self) -> Tensor:
-        """The tensor, which ops take."""
+        """The tensor with the elements, which ops accept."""
         return self.tensor
 
     # Properties
@@ -276,7 +276,7 @@ class Array(AbstractComposite):
         raise DTypeError("Arrays compare elementwise and have no hash; use id(x) as the key.")
 
     def numpy(self) -> Any:
-        """The value as a NumPy array of the caller's own, or as a NumPy scalar: ``x.tensor.numpy()``."""
+        """A copy of the value as a NumPy array, or as a NumPy scalar: ``x.tensor.numpy()``."""
         return self.tensor.numpy()
 
     def tolist(self) -> Any:
@@ -357,7 +357,7 @@ def in_floats(x: Any) -> Tensor:
 
 
 def operands(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """The tensors of two arrays, of which one may be a number, or NumPy's, that adapts to the other's dtype.
+    """The tensors of two operands; a Python number or a NumPy array adapts to the dtype of the other.
 
     With integers, Python's floats and complex numbers have the default dtypes, float64 and complex128.
 
@@ -372,7 +372,7 @@ def operands(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 def _other_operand(value: Any, tensor: Tensor) -> Any:
-    """``value`` as an operand next to ``tensor``: Python numbers adapt to its dtype."""
+    """``value`` as the other operand of an operator on ``tensor``; Python numbers adapt to its dtype."""
     if isinstance(value, _NUMPY):
         return value
     if isinstance(value, _SCALARS):

@@ -28,7 +28,7 @@ def axis_of(axis: Any, rank: int) -> int:
 
 
 def only_axis(axis: Any, rank: int, function: str) -> int:
-    """The axis, counted from the front; None for the only axis of a vector.
+    """``axis`` counted from the front; None means the only axis of a vector.
 
     Raises:
         InvalidArgumentError: None, for an array of several axes or none.
@@ -41,7 +41,7 @@ def only_axis(axis: Any, rank: int, function: str) -> int:
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
-    """One axis or several, counted from the front; all for None.
+    """The axes of an argument ``axis``, counted from the front; None means all axes.
 
     Raises:
         OutOfRangeError: one is outside of ``[-rank, rank)``.

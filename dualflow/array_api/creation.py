@@ -78,7 +78,7 @@ def _converted(tensor: Tensor, dtype: DType | None) -> Tensor:
 
 
 def _widened(rows: Any) -> Any:
-    """Nested lists with their arrays and Python numbers as tensors; numbers get the default dtypes."""
+    """Nested lists with tensors for arrays and Python numbers; numbers get the default dtypes."""
     if isinstance(rows, list | tuple):
         return [_widened(row) for row in rows]
     return asarray(rows).tensor
@@ -147,7 +147,7 @@ def _filled_like(x: Any, value: Any, dtype: Any, device: Any) -> Array:
 
 
 def _number_tensor(value: Any, dtype: Any, device: Any, function: str) -> Tensor:
-    """The tensor, without axes, that :func:`full` and :func:`full_like` repeat."""
+    """The scalar tensor with which :func:`full` and :func:`full_like` fill their results."""
     tensor = asarray(value, dtype=dtype, device=device).tensor
     if tensor.shape:
         raise InvalidArgumentError(
@@ -385,7 +385,7 @@ def arange(
 
 
 def _number(x: Any) -> Any:
-    """A Python number; of an array, its only element."""
+    """``x`` as a Python number: itself, or the only element of an array."""
     if isinstance(x, (*_ARRAYS, np.ndarray, np.generic)):
         return tensor_of(x).item()
     return x

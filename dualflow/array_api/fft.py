@@ -216,7 +216,7 @@ def irfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = 
 
 
 def hfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The transform, which is real, of signals with Hermitian symmetry, from the first half of each.
+    """The Fourier transform of Hermitian signals, given the first half of each; it is real.
 
     ``n`` is the size of the result, by default twice one less than ``x`` has; the rest is as in :func:`fft`.
 

@@ -63,7 +63,7 @@ def assign_item(x: Tensor, key: Any, value: Any) -> Any:
 
 
 def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    """``x`` with ``value``, which has no axes of ``mask``, wherever ``mask`` is true."""
+    """``x`` with ``value``, which has none of the axes of ``mask``, where ``mask`` is true."""
     inner_shape = x.shape[len(mask.shape) :]
     _check_fits(value, inner_shape)
     if 0 in mask.shape:

@@ -188,7 +188,7 @@ def det(x: AnyArray, /) -> Array:
 
 
 def slogdet(x: AnyArray, /) -> SignAndLogarithm[Array]:
-    """The ``sign`` of the determinants of square matrices, and ``logabsdet``, of their magnitudes.
+    """The ``sign`` of the determinants of square matrices, and ``logabsdet``, the logarithm of its magnitude.
 
     Returns:
         A named tuple of ``sign``, in the dtype of ``x``, and ``logabsdet``, in its real dtype.

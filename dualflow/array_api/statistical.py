@@ -110,7 +110,7 @@ def mean(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False
 def var(
     x: AnyArray, /, *, axis: AxisLike | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """The variance over ``axis``: the sum of squared distances from the mean, by ``N - correction``.
+    """The variance over ``axis``: the sum of squared distances from the mean, divided by ``N - correction``.
 
     Args:
         x: numbers; integers count as float64.

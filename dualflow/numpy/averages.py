@@ -69,7 +69,7 @@ def var(
     mean: TensorLike | None = None,
     correction: TensorLike | None = None,
 ) -> Tensor:
-    """The variance over ``axis``: the sum of squared distances from the mean by ``n - ddof``.
+    """The variance over ``axis``: the sum of squared distances from the mean, divided by ``n - ddof``.
 
     Args:
         dtype: the dtype to compute in; by default that of ``a``, float64 for integers.

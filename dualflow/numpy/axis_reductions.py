@@ -28,7 +28,7 @@ Axes = tuple[int, ...]
 
 
 def summed_in(x: Any, dtype: Any = None) -> Tensor:
-    """``x`` in the dtype of its sums and products: its own by default, of integers and bools 64 bits."""
+    """``x`` cast to ``dtype``; by default integers and bools to 64 bits, others unchanged."""
     if dtype is not None:
         return to(x, dtype)
     if x.dtype.is_inexact:
@@ -53,7 +53,7 @@ def apply_where(x: Any, where: Any, neutral: Any) -> Any:
 
 
 def element_count(x: Any, axes: Axes, keepdims: bool = False, where: Any = True) -> Any:
-    """The number of elements that a reduction of ``x`` joins: a tensor where ``where`` or the run decides."""
+    """The number of elements that a reduction combines; a tensor if ``where`` is one or a size is dynamic."""
     if where is not True:
         return reduce_sum(to(apply_where(ones_like(x, bool), where, False), np.int64), axes, keepdims)
     sizes = operands.sizes(x)
@@ -61,7 +61,7 @@ def element_count(x: Any, axes: Axes, keepdims: bool = False, where: Any = True)
 
 
 def variance(x: Any, axes: Axes, keepdims: bool, correction: Any) -> Tensor:
-    """The variance of floats or complex numbers over ``axes``, with ``correction`` fewer in the divisor."""
+    """The variance over ``axes``; the divisor is the element count minus ``correction``."""
     distances = statistics.squared_magnitude(x - statistics.reduce_mean(x, axes, keepdims=True))
     return mean_distance(distances, axes, keepdims, element_count(x, axes), correction)
 

@@ -48,7 +48,7 @@ def _lexicographic(compare_reals: Any) -> Any:
 
 
 _less, _less_equal = _lexicographic(comparison.less), _lexicographic(comparison.less_equal)
-_greater, _greater_equal = _lexicographic(comparison.greater), _lexicographic(comparison.greater_equal)
+_greater, greater_or_equal = _lexicographic(comparison.greater), _lexicographic(comparison.greater_equal)
 
 
 def _logical(of_bools: Any) -> Any:
@@ -73,7 +73,7 @@ def _with_mixed_sign_case(compare: Any, compare_mixed_signs: Any) -> Any:
 
 
 def _signed_with_unsigned(compare: Any, if_x_negative: bool, if_y_negative: bool) -> Any:
-    """``compare`` for int64 with uint64; the result for a negative operand is passed."""
+    """``compare`` for int64 with uint64, with these results if an operand is negative."""
 
     def compare_mixed_signs(x: Any, y: Any) -> Any:
         unsigned = x if x.dtype.is_unsigned else y
@@ -129,7 +129,7 @@ greater = binary(
 greater_equal = binary(
     "greater_equal",
     "Whether ``x1 >= x2``.",
-    _with_mixed_sign_case(_greater_equal, _signed_with_unsigned(comparison.greater_equal, False, True)),
+    _with_mixed_sign_case(greater_or_equal, _signed_with_unsigned(comparison.greater_equal, False, True)),
     "[1, 2], 2",
     "array([False,  True])",
 )

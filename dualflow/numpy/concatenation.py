@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _all(arrays: Any) -> list[Any]:
-    """The tensors to join: those of a sequence, or the rows of a tensor."""
+    """The tensors to join: the items of a sequence, or the slices of a tensor along axis 0."""
     if isinstance(arrays, list | tuple):
         return list(arrays)
     x = tensor(arrays)

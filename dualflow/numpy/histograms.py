@@ -62,7 +62,7 @@ def histogram_bin_edges(
     range: tuple[float, float] | None = None,
     weights: TensorLike | None = None,
 ) -> Tensor:
-    """The edges of the bins of :func:`histogram`: ``bins`` itself, or those of ``bins`` bins of one width.
+    """The bin edges of :func:`histogram`: ``bins`` itself, or the edges of ``bins`` equal-width bins.
 
     Args:
         a: real numbers of any shape.

@@ -135,7 +135,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int = -1) -> Ten
 
 
 def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "raise") -> Tensor:
-    """Elements of several tensors: for each index in ``a``, the element of that choice at the same place.
+    """Elements of several tensors: for each index in ``a``, the element of that choice at the same position.
 
     Args:
         a: indices of choices, integers of any shape.

@@ -31,7 +31,7 @@ from dualflow.ops.static import ints, known_sizes
 from dualflow.ops.tensor import Tensor
 
 Value = TypeVar("Value")
-"""What a named tuple of results holds: tensors here, arrays in the Array API."""
+"""The type of the items of a named tuple of results: tensors here, arrays in the Array API."""
 _WEAK: Final = (int, float, complex)
 _LISTS: Final = (list, tuple)
 _DEFAULTS: Final[dict[Any, str]] = {int: "int64", float: "float64", complex: "complex128", bool: "bool"}
@@ -120,7 +120,7 @@ def number(x: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 def numpy_result(call: Callable[[], Any], remedy: str) -> Any:
-    """What ``call``, a call of NumPy, returns; its errors are raised as dualflow's, followed by ``remedy``.
+    """The result of ``call``, a call of NumPy; its errors are raised as dualflow's, followed by ``remedy``.
 
     Raises:
         InvalidArgumentError: NumPy refuses a value.

@@ -132,7 +132,7 @@ def partition(
     kind: str = "introselect",
     order: str | None = None,
 ) -> Tensor:
-    """The elements along ``axis`` with the ``kth`` ones where sorting would put them; all are sorted.
+    """The elements sorted along ``axis``, as ``numpy.partition`` may return them for every ``kth``.
 
     Args:
         kth: an index, or several.
@@ -160,7 +160,7 @@ def argpartition(
     kind: str = "introselect",
     order: str | None = None,
 ) -> Tensor:
-    """The indices along ``axis`` that put the ``kth`` elements where sorting would; all are sorted.
+    """The indices that sort along ``axis``, as ``numpy.argpartition`` may return them for every ``kth``.
 
     Args:
         kth: an index, or several.

@@ -107,7 +107,7 @@ def _observations(fweights: Any, aweights: Any) -> Any:
 def corrcoef(
     x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """The correlation matrix of variables: their covariances by the product of their standard deviations.
+    """The correlation matrix: covariances divided by the product of the standard deviations.
 
     Args:
         x: observations: a variable in each row, an observation in each column; or a vector, one variable.
