@@ -58,7 +58,7 @@ _HEAD = """\
 
 
 class ExportedProgram(NamedTuple):
-    """A graph as C.
+    """A graph exported as C: the source of its function, and the files around it.
 
     Attributes:
         name: the name of the function.
@@ -87,7 +87,7 @@ class ExportedProgram(NamedTuple):
 
 
 def exported(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> ExportedProgram:
-    """The C files of ``graph``, whose passes have run.
+    """The C files of ``graph``, which is optimised already.
 
     Args:
         graph: the graph; its sizes are static, or follow from those of its arguments.

@@ -32,7 +32,7 @@ LANES_PRAGMA = "DF_INDEPENDENT"
 
 @dataclass(frozen=True, slots=True)
 class CKernel:
-    """A kernel as source.
+    """A kernel as C source.
 
     Attributes:
         kernel: its statements, rewritten for C compilers.
@@ -133,7 +133,7 @@ class _CKernelWriter:
         yield from ((f"n{i}", f"int64_t n{i}") for i in range(self.kernel.parameters))
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
-        """Note that a check failed; the first one that did determines the result."""
+        """Record that a check failed; the first failed check determines the result."""
         if ok == "true":
             return
         number = self.checks.setdefault((message, node), len(self.checks) + 1)

@@ -54,7 +54,7 @@ def _outer_size_inner(value: Value, axis: int) -> tuple[int, int, int]:
 
 
 def _less(dtype: DType) -> tuple[str, str]:
-    """The name and the text of the order of elements, in which nan is the largest."""
+    """The name and the C text of the comparison of elements in a sort, in which nan is the largest."""
     name, c = f"df_before_{type_name(dtype)}", c_type(dtype)
     nan = " || (y != y && x == x)" if dtype.is_floating else ""
     return name, f"static inline bool {name}({c} x, {c} y)\n{{\n    return x < y{nan};\n}}\n"
@@ -95,7 +95,7 @@ static const int64_t *{name}(const {c} *x, int64_t n, int64_t step, bool descend
 
 
 def _sorted(node: Node, axis: int, count: int, element: str) -> OpRoutine:
-    """The first ``count`` elements or positions of each row along an axis, in order."""
+    """The routine for the first ``count`` elements, or their positions, of each sorted row."""
     (x,) = node.inputs
     out, dtype = node.output.spec.dtype, x.spec.dtype
     ordered, functions = _merge_sort(dtype)
@@ -197,7 +197,7 @@ def _add_along(node: Node) -> OpRoutine | None:
 def _by_positions(
     node: Node, x: Value, indices: Value, numbers: tuple[int, ...] | None, verb: str, statement: str
 ) -> OpRoutine | None:
-    """Elements that are read from, or added to, the positions of each row."""
+    """The routine that reads the elements at positions of each row, or adds to them."""
     if numbers is None:
         return None
     adds = verb == "added"
@@ -229,7 +229,7 @@ static bool {name}({", ".join(operands[::-1] if adds else operands)}, {c} *out, 
 
 
 def _integer_product(node: Node) -> OpRoutine | None:
-    """A batch of products of integers, which wrap."""
+    """The routine for a batch of integer matrix products, which wrap on overflow."""
     x, y = node.inputs
     dtype = node.output.spec.dtype
     shapes = [sizes(v) for v in (x, y, node.output)]

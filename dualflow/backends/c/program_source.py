@@ -387,7 +387,7 @@ class CProgram:
         self._require(f"{name}({pointer}, {self.sizes.text(count)}, {limits})", CCheck(node, OUT_OF_RANGE))
 
     def _integers(self, numbers: Sequence[int]) -> str:
-        """An array of integers, as an argument."""
+        """The text of an array of integers, as an argument."""
         return f"(const int64_t[]){{{', '.join(map(self.sizes.text, numbers or [1]))}}}"
 
     def _copy(self, copy: CopyMemory) -> None:

@@ -54,7 +54,7 @@ class CMaths(TextMaths[CValue]):
         return self.lines.declare(dtype, text)
 
     def wrapped(self, dtype: DType, symbol: str, x: CValue, y: CValue) -> CValue:
-        """The result of arithmetic; integers are computed without a sign, since signed ones may overflow."""
+        """The result of arithmetic; integers are computed unsigned, since signed integers of C can't wrap."""
         text = f"{x.text} {symbol} {y.text}"
         if not dtype.is_integer:
             return self.expression(dtype, text)
@@ -66,7 +66,7 @@ class CMaths(TextMaths[CValue]):
         )
 
     def library(self, name: str, *operands: CValue) -> CValue:
-        """The result of a function of ``math.h``, of the first operand's dtype."""
+        """A call of a function of ``math.h``, of the variant for the dtype of the first operand."""
         suffix = "f" if operands[0].dtype.size == 4 else ""
         return self.called(name + suffix, *operands)
 
@@ -82,14 +82,14 @@ class CMaths(TextMaths[CValue]):
     bitwise_and, bitwise_or, bitwise_xor = _bitwise("&"), _bitwise("|"), _bitwise("^")
 
     def left_shift(self, x: CValue, y: CValue) -> CValue:
-        """The shift count is taken modulo the width; zeros are shifted in."""
+        """The bits shifted left; the shift count is taken modulo the number of bits."""
         unsigned = c_type(UNSIGNED[max(x.dtype.size, 4)])
         return self.expression(
             x.dtype, f"({c_type(x.dtype)})(({unsigned}){x.text} << {self._distance(x, y)})"
         )
 
     def right_shift(self, x: CValue, y: CValue) -> CValue:
-        """Copies of the sign shifted in; the distance is read modulo the number of bits."""
+        """The bits shifted right, with copies of the sign; the shift count is taken modulo the width."""
         return self.expression(x.dtype, f"({c_type(x.dtype)})({x.text} >> {self._distance(x, y)})")
 
     def _distance(self, x: CValue, y: CValue) -> str:
@@ -117,11 +117,11 @@ class CMaths(TextMaths[CValue]):
         return self.expression(x.dtype, f"({c_type(x.dtype)})({x.text} % {y.text})")
 
     def maximum(self, x: CValue, y: CValue) -> CValue:
-        """The larger; NaN where either is."""
+        """The larger operand; NaN if either is NaN."""
         return self._extreme("maximum", "|", x, y)
 
     def minimum(self, x: CValue, y: CValue) -> CValue:
-        """The smaller; NaN where either is."""
+        """The smaller operand; NaN if either is NaN."""
         return self._extreme("minimum", "&", x, y)
 
     def _extreme(self, name: str, of_bools: str, x: CValue, y: CValue) -> CValue:
@@ -180,7 +180,7 @@ class CMaths(TextMaths[CValue]):
         return name
 
     def _define(self, name: str, op: ScalarOp, dtype: DType) -> None:
-        """Write the function of a definition; the fallback is C's function."""
+        """Write the C function of a scalar op's definition; its fallback is the function of C's library."""
         traced = definition(op, dtype)
         names = "xy"[: len(traced.function.inputs)]
         lines, operands = CLines(), [CValue(n, dtype) for n in names]

@@ -16,7 +16,7 @@ _ABSENT = (CallKind.FOURIER, CallKind.WINDOW_SUM)
 
 
 def require_exportable(graph: Graph, plan: Plan) -> None:
-    """Raise unless each call of ``plan`` can be C.
+    """Raise an error unless each call of ``plan`` can be written as C.
 
     Raises:
         InvalidArgumentError: an op has no C form, or its sizes depend on data.

@@ -29,7 +29,7 @@ from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, size_variables, va
 
 NEGATIVE = "a size is negative"
 OTHER_SIZES = (1 << 63) - 1
-"""The status of a call with sizes that another program serves."""
+"""The status of a call whose sizes this program doesn't support; another program runs it."""
 SIZES = "sizes"
 """The name of the function that :func:`write_size_function` emits."""
 STANDALONE = "standalone"

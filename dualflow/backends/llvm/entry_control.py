@@ -331,7 +331,7 @@ class _Control:
                 dynamic_sizes.bind_size(entry, size.variable, number)
 
     def _count(self, loop: RunLoop) -> EmittedValue | None:
-        """The maximum number of iterations; None for no limit."""
+        """The maximum trip count of the loop; None for no limit."""
         if loop.trip_count.same_as is not None:
             assert self.iterations is not None
             b = self.entry.b
@@ -342,13 +342,13 @@ class _Control:
         return None if loop.trip_count.limit is None else self.entry.param(loop.trip_count.limit)
 
     def _ok(self) -> EmittedValue:
-        """Whether no check has failed."""
+        """Emit the condition that no check has failed."""
         return self.entry.b.load(self.entry.status, 0, I64).eq(0)
 
     def _tested(
         self, test: Sequence[Statement], condition: ValueLayout, proceed: EmittedValue
     ) -> EmittedValue:
-        """Whether the loop proceeds: evaluates its condition unless the loop has ended already."""
+        """Emit whether the loop proceeds: its condition, not evaluated if the loop has ended already."""
 
         def evaluate_condition() -> list[EmittedValue]:
             self.run(test)

@@ -369,7 +369,7 @@ class Executable:
             self._raise(int(status[0]), effect_log, params)
 
     def _raise(self, number: int, effect_log: EffectLog | None, params: Array | None) -> NoReturn:
-        """Raise the error of the check ``number``, or Halted where an effect log makes it."""
+        """Raise the error of the check ``number``, or Halted if an effect log creates the error."""
         if effect_log is None:
             raise self.failure(number, params)
         effect_log.node, effect_log.make = self.failing(number), partial(self.failure, number, params)

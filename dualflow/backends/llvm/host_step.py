@@ -49,7 +49,7 @@ class HostStep(NamedTuple):
 
     @classmethod
     def of(cls, call: CallRoutine) -> HostStep:
-        """The step for ``call``, with symbolic sizes if it has some."""
+        """The step that runs ``call``; symbolic sizes in it are replaced later by :meth:`with_sizes`."""
         node = call.node
         inputs = [
             _input(node, layout, tuple(v.spec.shape))

@@ -196,7 +196,7 @@ class _Call:
         return builder.bitcast(array.data, _POINTER)
 
     def _empty(self, type: types.Type, spec: TensorSpec) -> tuple[Any, Any]:
-        """A new array and the address of its elements; for a number stack memory."""
+        """A new array and the address of its elements; for a number, the address of stack memory."""
         builder, context = self.builder, self.context
         if not isinstance(type, types.Array):
             place = cgutils.alloca_once(builder, context.get_data_type(type))

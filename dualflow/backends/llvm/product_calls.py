@@ -50,7 +50,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
 
 
 def _share(entry: Entry, products: ProductBatch, node: Node) -> None:
-    """Emit the step of a batch of products that threads share by whole products."""
+    """Emit the step of a batch of matrix products of which each thread computes whole products."""
     unit = entry.unit
     unit.use_threads()
     table = products.shared_table(unit.threads)

@@ -84,7 +84,7 @@ class TimedExecutable(Executable):
                 self._add(_kind_of(record.node, record.kind), record.node, seconds)
 
     def _add(self, kind: TimedKind, node: Node | None, seconds: float) -> None:
-        """Record a step, which begins when the last one ended; consecutive ones of a node are one."""
+        """Record a step, which begins at the end of the last one; consecutive steps of a node are merged."""
         last = self.times[-1] if self.times else None
         if last is not None and node is not None and last.node is node:
             self.times[-1] = last._replace(seconds=last.seconds + seconds)

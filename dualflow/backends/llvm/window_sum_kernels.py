@@ -46,7 +46,7 @@ class SumField(IntEnum):
     WINDOWS = 5
     LENGTH = 7
     STRIDE = 9
-    """For rows, as is DILATION; those of columns are constants of the code."""
+    """The stride along rows, as DILATION is the dilation; those along columns are constants of the code."""
     DILATION = 10
     STREAMED = 11
     """Whether the result is stored with streaming stores."""

@@ -48,9 +48,9 @@ from dualflow.schedule.program_statements import (
 from dualflow.schedule.select_kernel import kernel_launch
 
 LANES = 16
-"""The number of lanes for which long sums are divided into blocks."""
+"""The vector length that reductions are blocked for; Numba vectorises the lane loops itself."""
 NO_KERNEL = "kernels for Numba support no float16 and no complex numbers"
-"""Why a loop nest runs through NumPy."""
+"""The reason that a loop nest runs through NumPy."""
 _NUMPY_KERNELS = (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER)
 """The routines that run as the op's NumPy kernel."""
 _ARRAYS = "?bBhHiIlLqQfdFD"
@@ -59,7 +59,7 @@ _ARRAYS = "?bBhHiIlLqQfdFD"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramCheck:
-    """A check of a program: its node, and its message unless the node is a check itself."""
+    """A check of a program. ``message`` is None if the node is a check op, which has its own message."""
 
     node: Node
     message: str | None = None
@@ -162,7 +162,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def buffer(self, buffer: int, dtype: DType) -> str:
-        """A buffer as a flat array of ``dtype``."""
+        """The source of a buffer as a flat array of ``dtype``."""
 
     @abstractmethod
     def number(self, number: int) -> str:
@@ -170,7 +170,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def literal(self, number: Any) -> str:
-        """A NumPy scalar."""
+        """The source of a NumPy scalar."""
 
     @abstractmethod
     def rows_within(self, nbytes: int) -> str:
@@ -327,7 +327,7 @@ class CallWriter(ABC):
         return f"({', '.join(map(self.number, limits))},), {indices.depth}"
 
     def _sizes(self, call: CallRoutine) -> None:
-        """A tensor of sizes."""
+        """Write the assignments of sizes to the elements of a tensor."""
         (layout,), value = call.outputs, call.node.output
         out, dtype = self.buffer(layout.buffer, value.spec.dtype), dtype_name(value.spec.dtype)
         for i, size in enumerate(call.node.attrs["values"]):

@@ -18,9 +18,9 @@ from dualflow.schedule.program_statements import (
 from dualflow.sizes.symbolic_sizes import typical
 
 SHARED_WORK = 5e6
-"""Work, in additions, from which on a kernel's range is shared between threads."""
+"""The work, in additions, at which a kernel's range is split between threads."""
 HEAVY_PRODUCT = 1 << 18
-"""Multiplications from which on BLAS is worth a call from Python."""
+"""The number of multiplications at which a BLAS call from Python pays."""
 _CALL_WORK = 30.0
 
 
@@ -30,7 +30,7 @@ def is_shared(launch: KernelLaunch) -> bool:
 
 
 def least_shared(launch: KernelLaunch) -> int:
-    """The number of iterations from which on a kernel is worth sharing its range."""
+    """The smallest number of iterations at which a kernel's range is split between threads."""
     return max(2, int(SHARED_WORK * typical(launch.total) / max(launch.work, 1.0)))
 
 

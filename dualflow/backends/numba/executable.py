@@ -232,7 +232,7 @@ def _host(node: Node) -> Callable[..., list[Array]]:
     shapes = [tuple(v.spec.shape) if v.spec.shape.is_static else None for v in node.outputs]
 
     def run(*inputs: Array, **_: Any) -> list[Array]:
-        """The results. Attributes of symbolic sizes, which a program passes, are those of the call."""
+        """The results. Attributes with symbolic sizes, which a program passes, are those of the call."""
         effect_log, sizes = _call.get()
         with span("host", node.op.name, node.origin):
             results = run_host_kernel(with_numbers(node, sizes), inputs, effect_log, sizes)

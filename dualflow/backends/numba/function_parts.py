@@ -12,7 +12,7 @@ from typing import Final
 from dualflow.schedule.program_statements import Statement, walk_program
 
 MAX_STATEMENTS: Final = 100
-"""The number of statements, with those inside branches and loops, from which on a function is divided."""
+"""The smallest number of statements, nested ones included, of a function that is divided."""
 MAX_PART: Final = 40
 """The largest number of statements of a part that is not one branch or loop; at most ``MAX_STATEMENTS``."""
 MIN_PART: Final = 3

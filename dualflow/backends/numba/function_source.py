@@ -191,7 +191,7 @@ class _FunctionWriter(CallWriter):
                 self._part(group)
 
     def _part(self, program: Sequence[Statement]) -> None:
-        """Write a call of a new function with these statements."""
+        """Move these statements to a new function, and write a call of it."""
         part = _FunctionWriter(
             self,
             f"{self.name}_{len(self.parts)}",

@@ -33,7 +33,7 @@ POLL_INTERVAL = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """A kernel as source.
+    """A kernel as Python source.
 
     Attributes:
         kernel: its statements, rewritten for Numba.
@@ -232,7 +232,7 @@ class _Writer:
             self._statements(of.body)
 
     def _end(self, here: str, size: str, limit: str) -> None:
-        """Write the end of a chunk, by an ``if``: ``min`` takes longer to compile."""
+        """Write the computation of the end of a chunk, with an ``if``: ``min`` takes longer to compile."""
         self.lines.add(f"end{here} = begin{here} + {size}")
         with self.lines.block(f"if end{here} > {limit}:"):
             self.lines.add(f"end{here} = {limit}")

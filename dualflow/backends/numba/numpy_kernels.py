@@ -134,7 +134,7 @@ def _sources_of(function: FunctionType) -> dict[str, str] | None:
 
 
 def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
-    """The functions and errors of dualflow that a function uses; None if it uses others but NumPy's."""
+    """The functions and errors of dualflow that a function uses; None if it uses more than that and NumPy."""
     used = {
         name: function.__globals__[name]
         for name in _globals(function.__code__)

@@ -160,7 +160,7 @@ class ProgramSource(CallWriter):
         return str(number) if type(number) is int else self.context.sizes.factor(number)
 
     def _shape(self, sizes: tuple[int, ...]) -> str:
-        """A tuple of sizes."""
+        """The source of a tuple of sizes."""
         return self.context.sizes.tuple(sizes)
 
     def _count(self, spec: TensorSpec) -> str:
@@ -177,7 +177,7 @@ class ProgramSource(CallWriter):
         return f"iteration{loop}"
 
     def _array(self, layout: Layout, value: Value) -> str:
-        """A value as an array of its shape and strides."""
+        """The source of a value as an array of its shape and strides."""
         self.routines.add("array")
         buffer = self.buffer(layout.buffer, value.spec.dtype)
         begin, shape, strides = self.number(layout.offset), sizes(value), layout.strides
@@ -217,7 +217,7 @@ class ProgramSource(CallWriter):
     # Calls
 
     def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
-        """A call of a kernel, in one range or shared between threads; the number of iterations may decide."""
+        """Write a call of a kernel, serial or split between threads, which may depend on the trip count."""
         self.kernels_called.add(name)
         total = self.number(launch.total)
         alone = f"{name}(0, {total}, {arguments})"
@@ -297,7 +297,7 @@ class ProgramSource(CallWriter):
                 self.lines.add(f"{names[layout.buffer]} = {flat}")
 
     def _attribute(self, value: Any) -> str:
-        """An attribute with symbolic sizes."""
+        """The source of an attribute of an op, which may contain symbolic sizes."""
         if isinstance(value, tuple):
             return f"({', '.join(map(self._attribute, value))}{',' * (len(value) == 1)})"
         return self.number(value) if isinstance(value, int | SymInt) else repr(value)

@@ -65,7 +65,7 @@ class SourceMaths(TextMaths[SourceValue]):
         return SourceValue(name, dtype)
 
     def wrapped(self, dtype: DType, text: str) -> SourceValue:
-        """The result of arithmetic, which Numba widens where integers are narrow."""
+        """The result of arithmetic in its own dtype: Numba widens narrow integers."""
         narrow = dtype.is_integer and dtype.size < 8
         return self.expression(dtype, f"{type_name(dtype)}({text})" if narrow else text)
 
@@ -105,11 +105,11 @@ class SourceMaths(TextMaths[SourceValue]):
         return self.wrapped(x.dtype, f"{self.support.primitive('remainder')}({x.text}, {y.text})")
 
     def maximum(self, x: SourceValue, y: SourceValue) -> SourceValue:
-        """The larger; NaN where either is."""
+        """The larger operand; NaN if either is NaN."""
         return self._extreme("maximum", self.greater, self.bitwise_or, x, y)
 
     def minimum(self, x: SourceValue, y: SourceValue) -> SourceValue:
-        """The smaller; NaN where either is."""
+        """The smaller operand; NaN if either is NaN."""
         return self._extreme("minimum", self.less, self.bitwise_and, x, y)
 
     def _extreme(

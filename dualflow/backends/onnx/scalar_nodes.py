@@ -135,11 +135,11 @@ class ScalarNodes:
     bitwise_xor, invert = _logical("Xor", "BitwiseXor"), _logical("Not", "BitwiseNot")
 
     def left_shift(self, x: Operand, y: Operand) -> Operand:
-        """The bits of ``x`` moved up."""
+        """``x`` shifted left."""
         return self._shifted(x, y, "LEFT")
 
     def right_shift(self, x: Operand, y: Operand) -> Operand:
-        """The bits of ``x`` moved down; copies of the sign bit follow."""
+        """``x`` shifted right; copies of the sign bit are shifted in."""
         if x.dtype.is_unsigned:
             return self._shifted(x, y, "RIGHT")
         negative = self.less(x, self._constant(0, x))
@@ -186,11 +186,11 @@ class ScalarNodes:
         return self.where(negative, self.negative(magnitude), magnitude)
 
     def maximum(self, x: Operand, y: Operand) -> Operand:
-        """The larger operand; nan if one is nan."""
+        """The larger operand; nan if either is nan."""
         return self.scope.add("Or", x, y) if x.dtype.is_bool else self.scope.add_with_casts("Max", x, y)
 
     def minimum(self, x: Operand, y: Operand) -> Operand:
-        """The smaller operand; nan if one is nan."""
+        """The smaller operand; nan if either is nan."""
         return self.scope.add("And", x, y) if x.dtype.is_bool else self.scope.add_with_casts("Min", x, y)
 
     def mod(self, x: Operand, y: Operand) -> Operand:

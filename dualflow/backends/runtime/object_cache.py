@@ -87,7 +87,7 @@ def load(key: str) -> bytes | None:
 
 
 def _payload(key: str) -> bytes | None:
-    """See :func:`load`."""
+    """The intact content of the entry for ``key`` in a trusted folder; None if there is none."""
     directory = _trusted_folder()
     if directory is None:
         return None

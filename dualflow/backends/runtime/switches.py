@@ -85,7 +85,7 @@ def _named() -> frozenset[str]:
 
 
 def parts(words: str) -> frozenset[str]:
-    """The parts that a list names.
+    """The parts that the text of ``DUALFLOW_DISABLE`` lists.
 
     >>> sorted(parts("pool, linker,"))
     ['linker', 'pool']

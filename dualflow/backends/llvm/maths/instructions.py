@@ -57,23 +57,23 @@ class Instructions:
         return magnitude.emitter.intrinsic("llvm.copysign", magnitude, sign)
 
     def floor(self, x: EmittedValue) -> EmittedValue:
-        """The integer at or below."""
+        """The largest integer that isn't above `x`."""
         return x.emitter.intrinsic("llvm.floor", x) if x.type.kind == "f" else x
 
     def ceil(self, x: EmittedValue) -> EmittedValue:
-        """The integer at or above."""
+        """The smallest integer that isn't below `x`."""
         return x.emitter.intrinsic("llvm.ceil", x) if x.type.kind == "f" else x
 
     def trunc(self, x: EmittedValue) -> EmittedValue:
-        """The integer towards zero."""
+        """`x` rounded to an integer towards zero."""
         return x.emitter.intrinsic("llvm.trunc", x) if x.type.kind == "f" else x
 
     def round(self, x: EmittedValue) -> EmittedValue:
-        """The nearest integer, ties to even."""
+        """The nearest integer; ties round to even."""
         return x.emitter.intrinsic("llvm.roundeven", x) if x.type.kind == "f" else x
 
     def maximum(self, x: Operand, y: Operand) -> EmittedValue:
-        """The larger; NaN where either is."""
+        """The larger operand; NaN if either is NaN."""
         x, y = values(x, y)
         if x.type.kind == "b":
             return x | y
@@ -81,7 +81,7 @@ class Instructions:
         return x.ne(x).select(x, larger) if x.type.kind == "f" else larger
 
     def minimum(self, x: Operand, y: Operand) -> EmittedValue:
-        """The smaller; NaN where either is."""
+        """The smaller operand; NaN if either is NaN."""
         x, y = values(x, y)
         if x.type.kind == "b":
             return x & y

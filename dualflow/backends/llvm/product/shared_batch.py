@@ -1,4 +1,4 @@
-"""Batches of matrix products that threads share by whole products.
+"""Batches of matrix products of which each thread computes whole products.
 
 A small product has too few blocks for the threads, and each product ends with a wait for all of them. Here
 one parallel loop runs over the first axis of the batch, and each thread computes its products alone::

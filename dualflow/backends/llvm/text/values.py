@@ -228,11 +228,11 @@ class EmittedValue:
         return self._compare(_GE, other)
 
     def eq(self, other: Operand) -> EmittedValue:
-        """Equal; false where a float is NaN."""
+        """Equal; false if either operand is NaN."""
         return self._compare(_EQ, other)
 
     def ne(self, other: Operand) -> EmittedValue:
-        """Not equal; true where a float is NaN. Integer constants are compared now."""
+        """Not equal; true if either operand is NaN. Integer constants are compared now."""
         if isinstance(other, int) and self.literal is not None:
             differs = self.literal != other & ((1 << self.type.bits) - 1)
             return EmittedValue(self.emitter, BOOL, BOOL.literal(differs))
