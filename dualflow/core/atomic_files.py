@@ -25,7 +25,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) 
 _OLD: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 _LONGEST: Final = 200
-"""The length to which a temporary file's name truncates the file's name: systems allow 255 bytes."""
+"""The maximum length of a file's name in the name of its temporary file; systems allow 255 bytes."""
 _BUFFER: Final = 1 << 20
 _cleaned: Final[set[str]] = set()
 

@@ -1,4 +1,4 @@
-"""A block that limits the number of threads of NumPy's BLAS.
+"""A context manager that limits the number of threads of NumPy's BLAS.
 
 The threads of a BLAS busy-wait between parts of a routine. For a matrix that one thread factors in a
 millisecond they gain little, and cost much if other threads need the processors. OpenBLAS has one thread
@@ -25,9 +25,9 @@ _MAX_SINGLE_THREADED: Final = 64 * 64
 
 
 def for_matrices(elements: int) -> AbstractContextManager[Any]:
-    """A block that calls routines of BLAS for matrices of ``elements`` elements.
+    """A context manager that limits NumPy's BLAS to one thread if more don't pay for so few ``elements``.
 
-    It limits NumPy's BLAS to one thread if more don't pay for this size. Calls by other threads are limited
+    Calls by other threads are limited
     too meanwhile. The end of the last such block restores the number.
     """
     return (

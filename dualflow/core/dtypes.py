@@ -142,7 +142,7 @@ class DType:
 
 
 UNCOMMON: Final = 17
-"""The ``num`` of NumPy's dtypes from which on they are not plain numbers: objects (strings, here), and dtypes
+"""The smallest ``num`` of NumPy's dtypes that are no plain numbers: objects (strings, here), and dtypes
 of packages. Of NumPy's own numbers only float16 is among them."""
 _NARROW: Final = {"bfloat16": 14, "float8_e5m2": 24, "float8_e4m3fn": 25}
 _LATE: Final = {**_NARROW, "string": 7}
@@ -256,7 +256,7 @@ def finfo(dtype: DType) -> Any:
 
 
 def _find(value: Any) -> DType | None:
-    """The dtype that ``value``, of any type, refers to; None if it doesn't."""
+    """The dtype that ``value``, of any type, refers to; None if it refers to none."""
     if isinstance(value, np.dtype):
         return _TYPES.get(value) or _of_other_package(value)
     if isinstance(value, str | int | None):

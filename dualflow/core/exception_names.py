@@ -9,7 +9,7 @@ from dualflow.core.errors import InvalidArgumentError
 
 
 def portable_name(kind: type[BaseException]) -> str:
-    """The name of an exception class, or of its nearest base that any process has.
+    """The name of an exception class, or of its nearest base class that is built in or dualflow's.
 
     >>> class Unusual(KeyError): ...
     >>> portable_name(Unusual)
@@ -31,7 +31,7 @@ def exception_named(name: str) -> type[Exception]:
 
 
 def _named(name: str) -> type[Exception] | None:
-    """The class of Python's or dualflow's exceptions of this name, if a message is all that it takes."""
+    """The exception class of Python or dualflow with this name, if its only argument is a message."""
     for module in (builtins, errors, status_errors):
         kind = vars(module).get(name)
         if isinstance(kind, type) and issubclass(kind, Exception):

@@ -1,4 +1,4 @@
-"""Portable replacements, in exported programs, of functions that use more than NumPy and SciPy."""
+"""Functions that exported programs call in place of ones that need more than NumPy and SciPy."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _NEVER_PUBLIC: Final = ("TYPE_CHECKING", "annotations")
 
 
 class LazyName(NamedTuple):
-    """Where a lazy name comes from: a module, and the name there or of a module in that package."""
+    """The origin of a lazy name: a module and the name in it, or a package and the name of its module."""
 
     module: str
     name: str

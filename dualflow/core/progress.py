@@ -23,13 +23,13 @@ _LABEL: Final = 40
 
 
 class _Shown:
-    """Whether an operation is shown: those inside of it are not."""
+    """Whether an outer operation shows its progress; nested ones don't."""
 
     running = False
 
 
 class progress:
-    """A block that is a long operation.
+    """A context manager that shows the progress of a long operation.
 
     Args:
         label: what it does, such as ``compile step``.

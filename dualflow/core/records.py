@@ -87,7 +87,7 @@ class _TupleDefinition(type):
 
 
 class _Field:
-    """What a dataclass declares of a field; the arguments are those of :func:`dataclasses.field`."""
+    """The declaration of a field of a dataclass; the arguments are those of :func:`dataclasses.field`."""
 
     __slots__ = ("compare", "default", "default_factory", "init", "repr")
 
@@ -276,7 +276,7 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 
 def _replace(record: Any, /, **changes: Any) -> Any:
-    """A record with other values of some fields."""
+    """A copy of a record with other values of some fields."""
     names = record.__match_args__
     values = [changes.pop(name) if name in changes else getattr(record, name) for name in names]
     return type(record)(*values, **changes)

@@ -55,7 +55,7 @@ class Shape(tuple[Dim, ...]):
         return self.is_static
 
     def num_elements(self) -> Dim:
-        """How many elements, or None when a size is unknown."""
+        """The number of elements; None if a size is unknown."""
         return math.prod(self) if self.is_static else None  # type: ignore[arg-type]  # static: no None left
 
     def concatenate(self, other: Sizes) -> Shape:

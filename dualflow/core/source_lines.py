@@ -38,7 +38,7 @@ def source_lines(code: CodeType, namespace: dict[str, Any]) -> list[str]:
 
 
 def _is_of(code: CodeType, source: str) -> bool:
-    """Whether ``source``, compiled, has this code."""
+    """Whether ``source`` compiles to this code."""
     try:
         flags = code.co_flags & _FUTURES
         pending = [compile(source, code.co_filename, "exec", flags, dont_inherit=True)]

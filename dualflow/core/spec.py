@@ -43,7 +43,7 @@ class TensorSpec:
 
     @classmethod
     def of(cls, shape: Shape, dtype: DType) -> TensorSpec:
-        """A spec of valid parts, without checks."""
+        """A spec of these parts, which aren't checked."""
         spec = cls.__new__(cls)
         spec.shape, spec.dtype, spec.name = shape, dtype, None  # type: ignore[misc]  # the constructor's own writes
         return spec

@@ -43,7 +43,7 @@ def kind_of(error: OSError, other: type[DualflowError] = UnknownError) -> type[D
 
 @contextmanager
 def system_errors(path: Any) -> Iterator[None]:
-    """A block in which an error of the operating system becomes one of dualflow's, which names ``path``."""
+    """A context manager that converts errors of the operating system to dualflow's, which name ``path``."""
     try:
         yield
     except DualflowError:  # some of them are OSErrors

@@ -124,7 +124,7 @@ def _is_library(file: str) -> bool:
 
 
 def _linked(entries: list[TracebackType]) -> TracebackType | None:
-    """The entries as one traceback."""
+    """The entries linked to one traceback."""
     following: TracebackType | None = None
     for tb in reversed(entries):
         following = TracebackType(following, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
@@ -156,7 +156,7 @@ def _with_signature(wrapper: Callable[..., Any], function: Callable[..., Any]) -
 
 
 def entry(owner: F) -> F:
-    """A function, or a class's public methods, with errors whose tracebacks hide dualflow's frames.
+    """Decorate a function, or all public methods of a class, to hide dualflow's frames in tracebacks.
 
     The message of an error that leaves dualflow begins with the name of the op's function.
 

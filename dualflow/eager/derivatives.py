@@ -27,7 +27,7 @@ from dualflow.ops.joining import stack
 Places = int | Sequence[int]
 Mode = Literal["auto", "forward", "reverse"]
 _MAX_FORWARD_PASSES: Final = 8
-"""The most forward passes that a Jacobian takes eagerly: more take longer than tracing a backward pass."""
+"""The maximum number of forward passes of an eager Jacobian; for more, tracing a backward pass is faster."""
 
 
 @entry

@@ -17,7 +17,7 @@ from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import stack
 
 _MAX_SWEEPS: Final = 8
-"""The most backward passes that a Jacobian takes one by one; more are batched, which requires a trace."""
+"""The maximum number of backward passes that a Jacobian takes one by one; more are batched in a trace."""
 
 
 def gradient_columns(

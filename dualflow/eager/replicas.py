@@ -36,7 +36,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class AggregationMethod:
-    """How gradients that meet at one value are added: here always by sums, in the order of the records."""
+    """How several gradients of one value are added: here always by sums, in the order of the records."""
 
     ADD_N: Final = 0
     DEFAULT: Final = ADD_N

@@ -55,7 +55,7 @@ class EagerTensor(Tensor):
         return self._array.ndim
 
     def numpy(self) -> Any:
-        """The value as a NumPy array of the caller's own, or as a NumPy scalar for a tensor without axes.
+        """A copy of the value as a NumPy array, or as a NumPy scalar for a tensor without axes.
 
         The array is a copy, which may be written to. ``np.asarray(x)`` is a read-only view of the tensor's
         memory, without a copy.
@@ -72,7 +72,7 @@ class EagerTensor(Tensor):
         return self._array.copy() if self._array.ndim else self._array[()]
 
     def static_value(self) -> Array:
-        """The static value; of an eager tensor always known.
+        """The static value, which an eager tensor always has.
 
         Raises nothing.
 

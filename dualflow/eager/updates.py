@@ -38,7 +38,7 @@ from dualflow.eager.variable_slots import (
 _MIN_PAUSE, _MAX_PAUSE = 2e-5, 1e-3
 """The first and the longest pause in seconds of a thread that waits for a variable."""
 _FORK_TIMEOUT: Final = 1.0
-"""The most seconds that a fork waits for a thread that writes to a variable's buffer."""
+"""The maximum number of seconds that a fork waits for a thread that writes to a variable's buffer."""
 _lock: Final = SharedLock()
 
 
@@ -174,7 +174,7 @@ class UpdateStep:
 
 
 def commit(locks: Sequence[WriteLock], tensors: Sequence[EagerTensor]) -> None:
-    """Set the tensors of all locks, even if a signal handler raises meanwhile."""
+    """Assign each tensor to the variable of its lock: to all, even if a signal handler raises meanwhile."""
     pairs = list(zip(locks, tensors, strict=True))
     try:
         for lock, tensor in pairs:

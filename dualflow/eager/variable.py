@@ -145,7 +145,7 @@ class Variable(VariableParts):
     read_value = value
 
     def numpy(self) -> Any:
-        """The present value as a NumPy array of the caller's own, a copy; or as a NumPy scalar.
+        """A copy of the present value as a NumPy array or, without axes, as a NumPy scalar.
 
         Returns:
             An array with the variable's shape and dtype.

@@ -27,7 +27,7 @@ GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class Holder(Protocol):
-    """A substitute for a variable's present tensor, which it holds."""
+    """An object that is in the slot of a variable's present tensor, and holds that tensor."""
 
     tensor: EagerTensor
 
