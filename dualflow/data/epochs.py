@@ -69,7 +69,7 @@ _changes: Final[ContextVar[dict[int, _Change] | None]] = ContextVar("dualflow_ep
 
 @contextmanager
 def restoring_epochs() -> Iterator[None]:
-    """A block that restores an iterator: sets epochs to those of the state, and undoes that if it fails.
+    """A context manager that sets epochs to those of a restored state, and undoes that after an error.
 
     Epochs that begin while elements are recomputed count only after the state has set their number.
     """

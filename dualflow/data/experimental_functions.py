@@ -109,7 +109,7 @@ class AssertedStage(UnaryStage):
 
 
 class AssertedIterator(StatelessIterator):
-    """Counts the elements, and fails if their number is another one than declared."""
+    """Counts the elements, and raises an error if their number isn't the declared one."""
 
     def __init__(self, stage: AssertedStage) -> None:
         super().__init__(stage.source.start())

@@ -102,7 +102,7 @@ class ElementFunction:
         return self._found
 
     def trial(self) -> Any:
-        """The function's result for symbolic tensors of the elements' specs, from a trace that is not run."""
+        """The function's result for symbolic tensors of the elements' specs; the trace is discarded."""
         leaves = list(self._specs())
         if any(isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK for s in leaves):
             raise DTypeError(
@@ -119,7 +119,7 @@ class ElementFunction:
         return tuple([x._array for x in outputs])
 
     def result(self, *items: Any) -> Any:
-        """The function's result for leaves of values, run in Python."""
+        """The function's result for one element, given by its leaves; runs as Python."""
         token = _in_python.set(True)
         try:
             return self._called(self._function, [wrapped(x) for x in items])

@@ -166,7 +166,7 @@ class Iterator(AbstractSource, Generic[Element]):
             ) from None
 
     def next(self) -> Element:
-        """``next(iterator)``, as TensorFlow 1 spells it."""
+        """``next(iterator)``, under TensorFlow 1's name."""
         return next(self)
 
     @property

@@ -56,7 +56,7 @@ class InterleaveStage(UnaryStage):
 
 
 class _Slot:
-    """One of the open datasets.
+    """An open dataset of an interleave.
 
     Attributes:
         before: the source's state before the dataset's element.

@@ -1,4 +1,4 @@
-"""What a notebook shows of a dataset: the specs of its elements, and its first elements if they are at hand.
+"""A dataset in a notebook: the specs of its elements, and the first elements if reading has no side effects.
 
 Showing a value may not run users' code, advance an iterator, draw random numbers or fill a cache. So elements
 are shown only of arrays in memory and ranges, and of stages that select, batch, zip or concatenate them.

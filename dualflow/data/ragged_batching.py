@@ -54,7 +54,7 @@ def reject_ragged(structure: Structure, method: str) -> None:
 
 
 def components(layout: ElementLayout) -> tuple[list[Any], Structure]:
-    """The spec of each component, of which a ragged one is one, and the structure of these."""
+    """The spec of each component, one for a ragged tensor, and the structure of the components."""
     return flatten(layout.element_spec, is_leaf=_is_spec)
 
 
@@ -173,7 +173,7 @@ def batched(elements: Sequence[RaggedArrays], splits_dtype: DType) -> list[Array
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RaggedUnbatchStage(UnbatchStage):
-    """A stage whose elements are the rows of its source's elements, of which components are ragged."""
+    """A stage whose elements are the rows of its source's elements, some of whose components are ragged."""
 
     @property
     def layout(self) -> ElementLayout:

@@ -38,7 +38,7 @@ class ClusterSpec:
 
 
 class ClusterResolver:
-    """Which of the workers of a job this one is; MPI has assigned the numbers.
+    """The position of this worker in its job: its task and the addresses of all tasks, assigned by MPI.
 
     Args:
         rank: the number of this worker.

@@ -20,7 +20,7 @@ from dualflow.ops.sparse.indexed_slices import IndexedSlices
 
 
 def all_reduced(op: ReduceOp, value: Any, group: ReplicaGroup, bucket_bytes: int) -> Any:
-    """A structure of tensors, combined with those of the other replicas; slices are gathered."""
+    """Combine a structure of tensors with those of the other replicas; slices are gathered."""
     leaves, structure = flatten(value, _is_value)
     leaves = [own_value(x) for x in leaves]
     dense = [i for i, x in enumerate(leaves) if not isinstance(x, IndexedSlices)]
@@ -32,7 +32,7 @@ def all_reduced(op: ReduceOp, value: Any, group: ReplicaGroup, bucket_bytes: int
 
 
 def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, bucket_bytes: int) -> Any:
-    """:func:`all_reduced`, after a reduction along ``axis``, whose size may differ between replicas."""
+    """:func:`all_reduce`, after a reduction along ``axis``, whose size may differ between replicas."""
     if axis is None:
         return all_reduced(op, value, group, bucket_bytes)
     leaves, structure = flatten(value, _is_value)
@@ -45,7 +45,7 @@ def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, buc
 
 
 def gathered(value: Any, axis: int, group: ReplicaGroup) -> Any:
-    """A structure of tensors, concatenated with those of the other replicas along ``axis``."""
+    """Concatenate a structure of tensors with those of the other replicas along ``axis``."""
     leaves, structure = flatten(value, _is_value)
     return unflatten(structure, [_gathered(convert_to_tensor(own_value(x)), axis, group) for x in leaves])
 

@@ -1,4 +1,4 @@
-"""Datasets of which each worker iterates over its part."""
+"""Sharding of datasets: each worker iterates over its part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dualflow.data.stage import IndexedRows, Stage, StageIterator, StatelessIter
 
 @dataclass(frozen=True)
 class InputContext:
-    """Which worker a function of ``Strategy.distribute_datasets_from_function`` makes a dataset for.
+    """The worker for which a function of ``Strategy.distribute_datasets_from_function`` creates a dataset.
 
     Args:
         num_input_pipelines: the number of workers.

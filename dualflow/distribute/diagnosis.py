@@ -62,7 +62,7 @@ class Job:
         self._mismatch = ""
 
     def add(self, report: WorkerReport) -> None:
-        """Take a report into account."""
+        """Add the report of a worker."""
         self._latest[report.rank] = report
         self._texts |= {int(signature): text for signature, text in report.descriptions.items()}
         first = report.begun - len(report.signatures)

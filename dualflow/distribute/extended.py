@@ -66,7 +66,7 @@ class StrategyExtended:
         return self.is_first
 
     def colocate_vars_with(self, colocate_with_variable: object) -> AbstractContextManager[None]:
-        """A block without effect, as all variables are on the CPU.
+        """A context manager without effect: all variables are on the CPU.
 
         Args:
             colocate_with_variable: ignored.

@@ -147,7 +147,7 @@ class WorkerGroup:
 
     @contextmanager
     def _exchange(self, kind: str, array: Array, *, any_length: bool = False) -> Iterator[None]:
-        """A block that exchanges arrays; its progress is noted for the monitor."""
+        """A context manager around an exchange of arrays, which records its progress for the monitor."""
         progress = self.progress
         with progress.lock:
             progress.begin(progress.signature(kind, array.dtype, array.shape, any_length=any_length))

@@ -1,4 +1,4 @@
-"""Which exchanges this worker has begun and finished, for the monitor of the job."""
+"""The exchanges that this worker has begun and finished, for the job's monitor."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class Progress:
         return self._view[_CODE]
 
     def begin(self, signature: int) -> None:
-        """Note that an exchange begins; the caller holds the lock."""
+        """Record that an exchange begins; the caller holds the lock."""
         begun = self._view[_BEGUN]
         self._view[_SIGNATURES + begun % RING] = signature
         self._view[_BEGUN] = begun + 1
 
     def finish(self) -> None:
-        """Note that the exchange has finished."""
+        """Record that the exchange has finished."""
         self._view[_FINISHED] = self._view[_BEGUN]
 
     def signatures(self, begin: int, end: int) -> list[int]:

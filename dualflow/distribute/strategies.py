@@ -28,7 +28,7 @@ _lock: Final = SharedLock()
 TIMEOUT: Final = 600.0
 """The seconds for which a worker waits for others by default."""
 JOINING: Final = 60.0
-"""The least number of seconds in which all workers must have created their strategy."""
+"""The minimum number of seconds within which all workers must have created their strategy."""
 
 
 class OneDeviceStrategy(Strategy):

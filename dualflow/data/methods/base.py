@@ -26,7 +26,7 @@ class DatasetBase(AbstractDataset):
         raise NotImplementedError
 
     def then(self, stage: Stage) -> Self:
-        """The dataset of a stage that reads from this one's."""
+        """A dataset with one more stage, ``stage``, which reads this dataset's elements."""
         dataset: Self = self.of(stage)
         return dataset
 
