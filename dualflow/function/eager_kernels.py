@@ -249,7 +249,7 @@ def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -
 def _is_program_of_all(
     what: Computation, kernel: AnyLength, attrs: dict[str, Any], family: _ShapeFamily
 ) -> bool:
-    """Whether the graph with symbolic sizes has the same program, which then serves all of ``family``."""
+    """Whether the graph with symbolic sizes has the program that ``kernel`` runs, which is then shared."""
     options = compile_options()
     tracer = Tracer(_name(what), options=options)
     open_shape = Shape([1 if unit else size_variable(least=0) for unit in family.units or ()])

@@ -15,7 +15,7 @@ from dualflow.function.tracing.tracer import Tracer
 def defer(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """See :func:`dualflow.function.tracing.deferred_calls.defer`; None if ops run eagerly."""
+    """Defer a failed call of a trace until sizes are known; returns None if ops run eagerly."""
     if not isinstance(dispatch.current().innermost, Tracer):
         return None
     return imported("dualflow.function.tracing.deferred_calls").defer(function, args, kwargs, error)

@@ -9,7 +9,7 @@ from typing import Final
 
 
 class CallMode:
-    """The reasons for which calls don't take the fast path.
+    """What keeps calls off the fast path.
 
     Attributes:
         on: whether there is one; the only attribute that each call reads.

@@ -458,7 +458,7 @@ def _carried_specs(plan: _Carried) -> tuple[TensorSpec, ...]:
 
 
 def _carried_inputs(plan: _Carried) -> Iterator[tuple[TensorSpec, OuterShape | None]]:
-    """The spec of each leaf and flag, and where its dynamic sizes are from."""
+    """The spec of each leaf and flag, and the tensor whose dynamic sizes it has."""
     shapes = carried_shapes(plan.initial, plan.specs)
     return zip(_carried_specs(plan), [*shapes, *[None] * sum(plan.flagged)], strict=True)
 

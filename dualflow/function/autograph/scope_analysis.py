@@ -1,4 +1,4 @@
-"""Scope analysis: the names and places that the parts of a function bind and read."""
+"""Scope analysis: the names, attributes and items that the parts of a function bind and read."""
 
 from __future__ import annotations
 

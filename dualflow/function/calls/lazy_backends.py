@@ -48,77 +48,77 @@ def backend_of(name: str) -> Backend:
 def c_call(
     executable: Compiled, form: CallForm | None, pack: Packer | None, fail: Callable[..., None]
 ) -> Callable[..., Any] | None:
-    """See :func:`dualflow.function.calls.c_call.c_call`."""
+    """Import and call :func:`dualflow.function.calls.c_call.c_call`."""
     module = imported("dualflow.function.calls.c_call")
     call: Callable[..., Any] | None = module.c_call(executable, form, pack, fail)
     return call
 
 
 def any_length(executable: Any) -> AnyLength | None:
-    """See :func:`dualflow.backends.llvm.any_length.any_length`."""
+    """Import and call :func:`dualflow.backends.llvm.any_length.any_length`."""
     kernel: AnyLength | None = imported("dualflow.backends.llvm.any_length").any_length(executable)
     return kernel
 
 
 def features() -> Sequence[FastPathReport]:
-    """See :func:`dualflow.backends.llvm.features.features`."""
+    """Import and call :func:`dualflow.backends.llvm.features.features`."""
     result: Sequence[FastPathReport] = imported("dualflow.backends.llvm.features").features(EagerTensor)
     return result
 
 
 def machine() -> dict[str, Any]:
-    """See :func:`dualflow.backends.llvm.machine.machine`."""
+    """Import and call :func:`dualflow.backends.llvm.machine.machine`."""
     result: dict[str, Any] = imported("dualflow.backends.llvm.machine").machine()
     return result
 
 
 def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
-    """See :func:`dualflow.backends.numba.export.export`."""
+    """Import and call :func:`dualflow.backends.numba.export.export`."""
     result: str = imported("dualflow.backends.numba.export").export(graph, constants)
     return result
 
 
 def c_program(graph: Graph, constants: Sequence[Any]) -> Any:
-    """See :func:`dualflow.backends.c.export.exported`."""
+    """Import and call :func:`dualflow.backends.c.export.exported`."""
     return imported("dualflow.backends.c.export").exported(graph, constants)
 
 
 def write_c_files(program: Any, folder: str, to: str, *, cpu: str, force: bool) -> list[str]:
-    """See :func:`dualflow.backends.c.files.write_files`."""
+    """Import and call :func:`dualflow.backends.c.files.write_files`."""
     write = imported("dualflow.backends.c.files").write_files
     paths: list[str] = write(program, folder, to, cpu=cpu, force=force)
     return paths
 
 
 def onnx_composites() -> Pass:
-    """See :data:`dualflow.backends.onnx.composites.COMPOSITES`."""
+    """Import :data:`dualflow.backends.onnx.composites.COMPOSITES`."""
     composites: Pass = imported("dualflow.backends.onnx.composites").COMPOSITES
     return composites
 
 
 def onnx_model(graph: Graph, outputs: Sequence[str], captured: Sequence[str], values: Sequence[Any]) -> Any:
-    """See :func:`dualflow.backends.onnx.export.onnx_model`."""
+    """Import and call :func:`dualflow.backends.onnx.export.onnx_model`."""
     return imported("dualflow.backends.onnx.export").onnx_model(graph, outputs, captured, values)
 
 
 def write_onnx_file(model: Any, path: str, *, force: bool) -> list[str]:
-    """See :func:`dualflow.backends.onnx.files.write_model`."""
+    """Import and call :func:`dualflow.backends.onnx.files.write_model`."""
     paths: list[str] = imported("dualflow.backends.onnx.files").write_model(model, path, force=force)
     return paths
 
 
 def kernel_listing(graph: Graph) -> str:
-    """See :func:`dualflow.backends.numba.listing.listing`."""
+    """Import and call :func:`dualflow.backends.numba.listing.listing`."""
     result: str = imported("dualflow.backends.numba.listing").listing(graph)
     return result
 
 
 def listed_kernels(graph: Graph) -> dict[Node, str]:
-    """See :func:`dualflow.backends.numba.listing.listed_kernels`."""
+    """Import and call :func:`dualflow.backends.numba.listing.listed_kernels`."""
     names: dict[Node, str] = imported("dualflow.backends.numba.listing").listed_kernels(graph)
     return names
 
 
 def numba_function(executable: Any, captured: Sequence[Any]) -> Any:
-    """See :func:`dualflow.backends.llvm.numba_bridge.as_njit`."""
+    """Import and call :func:`dualflow.backends.llvm.numba_bridge.as_njit`."""
     return imported("dualflow.backends.llvm.numba_bridge").as_njit(executable, captured)

@@ -14,7 +14,7 @@ from dualflow.graph.symbolic_size_ops import Axis
 MAX_SHAPES: Final = 256
 MAX_PROGRAMS: Final = 64
 MAX_DECISIONS: Final = 8
-"""The number of programs for calls with the same equal sizes, in which ops decide differently by sizes."""
+"""The maximum number of programs for one pattern of equal sizes; they differ in comparisons of sizes."""
 
 
 class OpenTrace(Protocol):
@@ -29,7 +29,7 @@ class OpenTrace(Protocol):
     has_served: bool
 
     def decides_alike(self, inputs: Sequence[Any]) -> bool:
-        """Whether its ops decide alike for the shapes of ``inputs``, if it is specialised for all sizes."""
+        """Whether the recorded comparisons of sizes have the same outcomes for the shapes of ``inputs``."""
 
     def with_shapes(self, inputs: Sequence[Any]) -> Self:
         """The trace for the shapes of ``inputs``."""

@@ -103,7 +103,7 @@ class SizeInference:
     def record(
         self, nodes: Sequence[Node], inputs: Mapping[Value, Value], later: Mapping[Value, Value] = _NO_VALUES
     ) -> dict[Value, Value]:
-        """Record ``nodes`` for other inputs; returns the recorded value of each value.
+        """Record copies of ``nodes`` that compute from ``inputs``; returns the copy of each value.
 
         ``later`` are further inputs, with the value whose shape each of them has.
         """

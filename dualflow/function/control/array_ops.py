@@ -42,7 +42,7 @@ def write_row(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
 
 
 def with_dynamic_size(rows: Any) -> Any:
-    """``rows`` with an open first size, since iterations of the loop that carries them may append rows."""
+    """``rows`` with a dynamic first size, since iterations of the loop that carries them may append rows."""
     return rows if rows.shape[0] is None else dispatch.current().apply(_OPEN, (rows,), {})
 
 

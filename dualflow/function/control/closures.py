@@ -43,7 +43,7 @@ class Closure(NamedTuple):
 
 
 def close_over(bodies: Sequence[Body], leading: int, *, test: Body | None = None) -> Closure:
-    """The closure of ``bodies``: each graph returns the new values of all variables that some body assigns.
+    """The graphs of ``bodies`` with captures as inputs; each returns the variables that any of them assigns.
 
     Args:
         bodies: bodies with the same arguments and outputs.

@@ -82,7 +82,7 @@ def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
 
 
 def carried_shapes(initial: Sequence[Any], specs: Sequence[TensorSpec]) -> list[OuterShape | None]:
-    """Where carried values of ``specs``, which begin as ``initial``, have their dynamic sizes from.
+    """For each carried value, the outer tensor whose dynamic sizes it has; None if iterations change it.
 
     None where the spec is not that of the initial value, since iterations change the size.
     """
@@ -93,7 +93,7 @@ def carried_shapes(initial: Sequence[Any], specs: Sequence[TensorSpec]) -> list[
 
 
 def row_shapes(tensors: Sequence[Any]) -> list[OuterShape | None]:
-    """Where rows of ``tensors`` have their dynamic sizes from."""
+    """For a row of each of ``tensors``, the outer tensor whose dynamic sizes it has."""
     return [OuterShape(x, is_row=True) if type(x) is SymbolicTensor else None for x in tensors]
 
 

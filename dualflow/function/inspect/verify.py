@@ -165,7 +165,7 @@ class _VerificationRun:
         return _culprit(COMPILE, executed, outputs, search.compiled(node), alone=search.differs_alone(node))
 
     def _wrong_rewrite(self, results: Sequence[Array]) -> str:
-        """The first rewrite of a user after which NumPy computes others than ``results``, or ""."""
+        """The first user-defined rewrite after which NumPy computes others than ``results``; "" for none."""
         compiled: CompiledGraph = self._trace.compiled
         rewrites = compiled.options.rewrites
         for count, rewrite in enumerate(rewrites, start=1):

@@ -23,7 +23,7 @@ ARITHMETIC: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
 
 
 class GuardedFloat(GuardedNumber):
-    """A float computed from sizes: a float to Python, whose use fixes these sizes, and a scalar to ops.
+    """A float computed from dynamic sizes: reading it as a Python float adds guards; ops record a scalar.
 
     Args:
         function: the operator, a key of :data:`ARITHMETIC`.
