@@ -21,7 +21,7 @@ from dualflow.sizes.symbolic_sizes import is_static
 Vertex = Node | Value
 
 MAX_CORES = 256
-"""The most cores that a workload is reported for."""
+"""The largest number of cores that a workload is reported for."""
 
 
 @dataclass(frozen=True, slots=True)

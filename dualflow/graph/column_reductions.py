@@ -13,9 +13,9 @@ from typing import Final
 from dualflow.sizes.symbolic_sizes import typical
 
 MIN_ROWS: Final = 64
-"""The fewest rows of a chunk."""
+"""The smallest number of rows of a chunk."""
 MIN_ELEMENTS: Final = 1 << 18
-"""The fewest elements of a reduction that is split into chunks: fewer stay in a cache."""
+"""The smallest number of elements of a reduction that is split into chunks: fewer stay in a cache."""
 MAX_COLUMNS: Final = 1 << 16
 """The largest number of columns: a chunk has a partial result for each."""
 

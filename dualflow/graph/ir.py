@@ -260,7 +260,7 @@ class Graph:
 
 
 TEXT: Final[Slot[Callable[[Graph], str]]] = Slot("the text of graphs", unfilled("the text of graphs"))
-"""What ``print(graph)`` prints."""
+"""The text of a graph, which ``print`` shows."""
 PICTURE: Final[Slot[Callable[[Graph, str | os.PathLike[str]], None]]] = Slot(
     "pictures of graphs", unfilled("pictures of graphs")
 )

@@ -33,7 +33,7 @@ from dualflow.ops.attribute_values import form_of
 Array = np.ndarray[Any, Any]
 _PLAIN: Final = (type(None), bool, int, float, str, bytes)
 INLINE: Final = 12
-"""The most elements of a constant that are printed one by one."""
+"""The largest number of elements of a constant that are printed one by one."""
 _EDGE: Final = 2
 _WORD: Final = re.compile(r"[^\s,:()=\"@#]+")
 

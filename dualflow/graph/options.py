@@ -14,7 +14,7 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.user_rewrites import Rewrite
 
 STACK_BYTES: Final = 64 << 20
-"""The most bytes of new stacks that a pass adds to a loop."""
+"""The maximum number of bytes of new stacks that a pass adds to a loop."""
 
 
 @dataclass(frozen=True, slots=True)

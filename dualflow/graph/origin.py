@@ -19,7 +19,7 @@ _forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
 
 
 def file_label(file: str) -> str:
-    """The name of a file without its folder; of a cell of a notebook that runs, ``cell 3``."""
+    """The name of a file without its folder; ``cell 3`` for a notebook cell."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     name = None if shell is None else shell.compile.format_code_name(file)

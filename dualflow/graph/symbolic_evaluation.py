@@ -22,7 +22,7 @@ Sizes = dict[SizeVariable, int]
 
 @contextmanager
 def evaluated_with(sizes: Mapping[SizeVariable, int]) -> Iterator[None]:
-    """Evaluate graphs in the block with these numbers for size variables, and those that the graphs bind."""
+    """A block in which graphs are evaluated with these numbers for size variables; graphs may bind more."""
     token = _sizes.set(dict(sizes))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Rewrites of users: what a compile applies besides its own passes, and which of them are active.
+"""User-defined rewrites, which a compile applies in addition to its own passes.
 
 A rewrite is part of :class:`dualflow.graph.options.CompileOptions`, and so of the key of a program. The
 registry belongs to the process. A change of it discards all fast paths, so that the next call of each
@@ -116,7 +116,7 @@ class Rewrite:
         raise self.error(f"has removed, added or moved an effect, that of {node.op.name}", node.origin)
 
     def error(self, what: str, origin: Origin | None) -> InvalidArgumentError:
-        """The error that the rewrite ``what``, with the user's line ``origin``."""
+        """The error with the text "the rewrite NAME ``what``", and with the user's line ``origin``."""
         lines = [f"The rewrite {self.name!r} {what}.", f"  defined at {self.origin}"]
         if origin is not None:
             lines.append(f"  applied to {origin}")

@@ -17,16 +17,16 @@ from dualflow.schedule.nest import Nest, NestStep
 from dualflow.sizes.symbolic_sizes import typical
 
 MAX_UNBLOCKED_STEPS = 256
-"""The most iterations of a reduction without blocks, whose code is shorter, and faster if there are few."""
+"""Reductions of up to this number of iterations have no blocks: their code is shorter, and then faster."""
 MIN_BLOCK_STEPS = 64
-"""The fewest iterations of a block: the work between blocks is small compared with that of a block."""
+"""The minimum block size, so that combining blocks costs little compared with a block."""
 CHUNK_ELEMENTS = 1 << 14
 """The elements of one chunk of a full reduction.
 
 It is fixed, so that results don't depend on the number of threads.
 """
 MIN_CHUNKS = 8
-"""The fewest chunks of a reduction over columns, which are divided among threads."""
+"""The smallest number of chunks of a reduction over columns, which are divided among threads."""
 
 
 def rounds(step: NestStep) -> bool:

@@ -44,13 +44,13 @@ from dualflow.sizes.size_functions import largest, smallest
 from dualflow.sizes.symbolic_sizes import SizeFactor, is_static, size_variables, typical
 
 MAX_STEPS = 256
-"""The most calls of a region: planning its memory takes quadratic time."""
+"""The largest number of calls of a region: planning its memory takes quadratic time."""
 LEAST_GAIN = 0.85
 """The fraction of the time in order that a region may take at most."""
 SMALL_SIZE = 64
 """The value of size variables for which the tasks of a region are formed."""
 LARGE_CALL = 8
-"""The average time of a call, in chunks, from which on each call is split over the threads."""
+"""The average time of a call, in chunks, above which each call is split over the threads."""
 WORK_UNITS = 256
 """The units of work per nanosecond, in which it is an integer."""
 

@@ -24,7 +24,7 @@ class AccessedBlock(NamedTuple):
 
 
 class ConcurrentMemory(NamedTuple):
-    """The places of blocks, and the sizes of the memory that they are in.
+    """The offsets of blocks, and the sizes of the memory that they are in.
 
     Attributes:
         offsets: the offset of each block, in the arena or in the memory of a thread.

@@ -138,7 +138,7 @@ class KernelWriter:
         return bool(self.nest.scratch_values) and not self.nest.has_scratch_per_iteration
 
     def _vectors(self, loop: int) -> tuple[KernelStatement, ...]:
-        """The parallel lane loop, in blocks of one vector."""
+        """Write the parallel loop over vectors of lanes, each iteration a block of one vector."""
         edges = self._vector_edge(False), self._vector_edge(True)
         body = (self._loop(loop, *edges, lambda: (*self._steps_at(loop + 1), *self._parallel(loop + 1))),)
         if loop == 0:

@@ -14,11 +14,11 @@ REGISTER_BITS = 512
 REDUCTION_LANES = REGISTER_BITS // 32
 """Lanes of a reduction loop: a register of elements of 4 bytes."""
 LIGHT_REDUCTION = 24.0
-"""Additions for an element below which a reduction loop has twice as many lanes, to hide latencies."""
+"""Work per element, in additions, below which a reduction loop has twice as many lanes to hide latency."""
 LONG_REDUCTION = 96
 """The number of ops above which a reduction loop has twice as many lanes."""
 FEWEST_LANES = 8
-"""The fewest lanes of short loops: each size below would have a kernel of its own."""
+"""The minimum number of lanes of short loops: fewer lanes would mean a kernel for each size."""
 
 
 def lanes_of(nest: Nest, vector_bits: int) -> int:

@@ -33,7 +33,7 @@ DROPPED_FRACTION = 32
 SMALL_FRACTION = 16
 """An input is kept rather than recomputed if its reader is at least 16 times larger."""
 MAX_RECOMPUTED = 64
-"""The most nodes that are recomputed for one value."""
+"""The largest number of nodes that are recomputed for one value."""
 PATIENCE = 48
 """The search ends after this number of runs of the planner without a smaller peak."""
 

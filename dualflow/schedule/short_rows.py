@@ -46,7 +46,7 @@ def runs_side_by_side(nest: Nest) -> bool:
 
 
 class ShortRowWriter(KernelWriter):
-    """Writes a nest with short rows, of which ``rows`` run side by side."""
+    """Writes a kernel that computes ``rows`` short rows at once, each in some lanes of a vector."""
 
     def __init__(self, nest: Nest, lanes: int, rows: int) -> None:
         super().__init__(replace(nest, scratch_values={}), lanes)

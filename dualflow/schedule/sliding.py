@@ -14,7 +14,7 @@ from dualflow.ops.record import Op
 from dualflow.sizes.symbolic_sizes import is_static
 
 MAX_AXES = 3
-"""The most axes that windows slide over."""
+"""The largest number of axes that windows slide over."""
 
 
 class SlidingAxis(NamedTuple):

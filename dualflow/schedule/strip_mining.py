@@ -24,7 +24,7 @@ from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.registers import read, written
 
 STRIP_WIDTH = 128
-"""The most iterations of a strip."""
+"""The largest number of iterations of a strip."""
 STRIP_ACCUMULATORS = 32
 """The iterations of a strip with an accumulator each, a power of two: each is initialised and combined."""
 

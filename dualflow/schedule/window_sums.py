@@ -21,9 +21,9 @@ from dualflow.schedule.sliding import WINDOW_SUM, SlidingAxis, SlidingWindows
 from dualflow.sizes.symbolic_sizes import is_static
 
 MAX_WINDOW_AXES = 2
-"""The most axes that such windows slide over."""
+"""The largest number of axes that such windows slide over."""
 MAX_WINDOW_ELEMENTS = 64
-"""The most elements of a window that a reduction adds sequentially, as the routine does."""
+"""The largest number of elements of a window that a reduction adds sequentially, as the routine does."""
 
 
 def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:

@@ -17,7 +17,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.ops.op_kinds import Literal
 
 LARGE: Final = 200
-"""The number of nodes from which on a graph is folded."""
+"""The smallest number of nodes of a graph that is folded."""
 _MOST_BOXES: Final = 150
 _FEWEST_REPEATED: Final = 3
 

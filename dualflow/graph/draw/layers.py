@@ -1,4 +1,4 @@
-"""Layered layout of a drawing: the row of each item, its place in the row, and its x.
+"""Layered layout of a drawing: the row of each item, its index in the row, and its x.
 
 Rows and x positions are both minimal weighted distances of linked items under minimal gaps. That is a linear
 program, and its dual is a minimum-cost flow, for which networkx has the network simplex. The order comes from

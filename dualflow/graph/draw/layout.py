@@ -34,7 +34,7 @@ _WIRE = 8
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture inside a box, with its place, and the rectangle around it and its title."""
+    """A picture inside a box, with its position, and the rectangle around it and its title."""
 
     title: str
     x: float

@@ -192,7 +192,7 @@ _AFTER: Final = "leftovers"
 def with_rewrites(
     passes: Sequence[Pass], rewrites: Sequence[Rewrite], report: Report = lambda match: None
 ) -> tuple[Pass, ...]:
-    """``passes`` with the rewrites of users at their place; ``report`` is called with each change."""
+    """``passes`` with the rewrites of users inserted; ``report`` is called with each change."""
     if not rewrites:
         return tuple(passes)
     index = [step.name for step in passes].index(_AFTER) + 1

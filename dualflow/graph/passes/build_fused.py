@@ -18,7 +18,7 @@ from dualflow.sizes.symbolic_sizes import typical
 
 
 class Stages(NamedTuple):
-    """The stages of a fused node in which a node is computed: passes over the reduction loops.
+    """When a node of a fused node is computed: its stages, which are passes over the reduction loops.
 
     Attributes:
         available_from: the stage from which on its value is available.

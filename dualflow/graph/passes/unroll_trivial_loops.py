@@ -22,7 +22,7 @@ from dualflow.ops.record import Op
 from dualflow.sizes.symbolic_sizes import typical
 
 MAX_PREALLOCATED_STACKS: Final = 1 << 28
-"""The most bytes of stacks of a loop with a condition that are allocated at once; others stay growable."""
+"""The maximum bytes of stacks that a loop with a condition allocates at once; others stay growable."""
 
 
 def with_static_trip_counts(graph: Graph) -> Graph:
