@@ -58,10 +58,10 @@ def _moved(axis: Any) -> Any:
 
 
 ALONG: Final = BatchingRule(axes=("axis",))
-"""For ops with an attribute ``axis``, which is shifted by one."""
+"""The rule of ops with an attribute ``axis``, which is shifted by one."""
 LEADING: Final = BatchingRule(broadcasts=True)
-"""For ops on the last axes and elementwise ops, whose leading axes broadcast."""
+"""The rule of elementwise ops and ops on the last axes, whose leading axes broadcast."""
 APART: Final = BatchingRule(apart=True)
-"""For ops that can't be batched by their attributes: they run once for each batch element."""
+"""The rule of ops that can't be batched by their attributes: they run once for each batch element."""
 OF_SHAPE: Final = BatchingRule(sizes=("shape",))
-"""For ops whose result has the shape of the attribute ``shape``, which gets the batch size."""
+"""The rule of ops whose result has the shape of the attribute ``shape``, which gets the batch size."""

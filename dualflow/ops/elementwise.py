@@ -71,7 +71,7 @@ class TernaryFunction(OpFunction, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DTypeRule:
-    """How the inputs agree on a dtype, which kinds they may have, and the dtype of the result.
+    """How the inputs are promoted to a common dtype, which kinds they may have, and the result's dtype.
 
     Attributes:
         promotion: how the inputs agree.

@@ -51,7 +51,7 @@ Infer = Callable[..., "TensorSpec | Specs"]
 
 
 class Promotion(Enum):
-    """How the inputs of an op agree on a dtype."""
+    """How the inputs of an op are promoted to a common dtype."""
 
     NONE = "each input keeps its own dtype"
     TOGETHER = "tensors promote to a common dtype, Python and NumPy values adapt"
@@ -140,7 +140,7 @@ class Op:
         )
 
     def prepare(self, inputs: Sequence[Any], engine: Engine) -> tuple[Any, ...]:
-        """Values of any kind as tensors of ``engine``, of dtypes that agree."""
+        """Values of any kind as tensors of ``engine``, promoted as the op requires."""
         return _prepare(self.promotion, inputs, engine)
 
     def run_on(self, engine: Engine, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:

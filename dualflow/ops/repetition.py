@@ -330,7 +330,7 @@ def roll(input: TensorLike, shift: IntsLike, axis: AxisLike, name: str | None = 
 
 
 def _rolled(x: Any, indices: Any, axis: int) -> Tensor:
-    """:func:`roll` by a number of places, or along a size, that is known at run time only."""
+    """:func:`roll` by a number of positions, or along an axis whose size is known at run time only."""
     size = sizes_of(x, int64)[axis]
     return gather(x, mod(count_up(size) - cast(indices, int64), maximum(size, 1)), axis=axis)
 

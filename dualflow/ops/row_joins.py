@@ -12,7 +12,7 @@ _JOINED_BLOCK: Final = 1 << 16  # elements joined at a time, so that their posit
 
 
 def join_rows(ufunc: np.ufunc, out: Array, indices: Array, rows: Array) -> None:
-    """``out[t, place] = ufunc(out[t, place], row)`` for each ``t`` and each place with its row, in order.
+    """``out[t, i] = ufunc(out[t, i], row)`` for each ``t`` and each position ``i`` with its row, in order.
 
     Args:
         ufunc: the function of two elements, such as ``np.add``.

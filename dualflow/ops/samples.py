@@ -58,5 +58,5 @@ def integers(low: int, high: int, *, shape: tuple[int, ...] | None = None) -> Do
 
 
 def booleans(*, shape: tuple[int, ...] | None = None) -> Domain:
-    """True and False."""
+    """A domain of bools, True and False, for sample arguments."""
     return Domain(0, 2, "b", shape)

@@ -20,7 +20,7 @@ _VERY_LONG: Final = 1 << 14
 _RUNS: Final = 64
 """The number of sorted runs up to which merging them is faster than sorting."""
 _BLOCK: Final = 1 << 15
-"""The number of elements that become keys at a time."""
+"""The number of elements that are converted to keys at a time."""
 NAN_KEY: Final = np.uint32(0xFFFFFFFF)
 """The key of a nan, which no other float has."""
 _KEY: Final = 1 if sys.byteorder == "little" else 0

@@ -137,7 +137,7 @@ def _size(entry: Any, what: str) -> Dim:
 
 
 def _check_axes(shape: Sequence[Dim], what: str) -> None:
-    """Refuse a matrix where a list of integers is required."""
+    """Raise an error for a matrix where a list of integers is required."""
     if len(shape) > 1:
         raise InvalidArgumentError(
             f"{what} is a list of integers or a tensor of one axis, not one of shape {tuple(shape)}; give it "

@@ -60,7 +60,7 @@ def reduce_mean(
 
 
 def _integer_mean(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: DType) -> Any:
-    """The integer mean: sum by count, truncated towards zero; 0 without elements."""
+    """The integer mean: the sum divided by the count, truncated towards zero; 0 without elements."""
     wide = uint64 if dtype.is_unsigned else int64
     total = reduce_sum(cast(x, wide), axes, keepdims)
     count = _count(x, axes, wide)

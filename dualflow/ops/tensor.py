@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PACKAGE: Final = __name__.partition(".")[0]
 API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
-"""The versions of the Array API standard that the namespace serves; each holds those before it."""
+"""The versions of the Array API standard that the namespace supports; each holds those before it."""
 
 _OPERATORS: Final = (
     "abs add and eq floordiv ge getitem gt invert le lt matmul mod mul ne neg or pow radd rand rfloordiv "

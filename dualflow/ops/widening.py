@@ -33,7 +33,7 @@ def widens(op: Op) -> bool:
 
 
 def reject_strings(op: Op, inputs: tuple[Any, ...]) -> None:
-    """Refuse inputs of which some are strings, unless the op takes them.
+    """Raise an error if some inputs are strings, unless the op takes them.
 
     Raises:
         DTypeError: the op computes with numbers only.

@@ -99,7 +99,7 @@ def bincount(
 
 
 def _length(indices: Any, minlength: Any, maxlength: Any) -> Count:
-    """The size of the result: the largest place and 1, within ``minlength`` and ``maxlength``."""
+    """The size of the result: the largest index + 1, clamped to [minlength, maxlength]."""
     size = count_up_to(indices)
     if minlength is not None:
         size = _combined(max, maximum, size, as_count(minlength, "minlength"))

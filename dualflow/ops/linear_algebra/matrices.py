@@ -130,7 +130,7 @@ def first_singular(x: Any) -> list[int]:
 
 
 def not_invertible(index: Sequence[int]) -> InvalidArgumentError:
-    """The error for a matrix that is not invertible, at a place in a batch."""
+    """The error for a matrix that is not invertible, at a position in a batch."""
     of_batch = f" (matrix {list(index)} of the batch)" if index else ""
     return InvalidArgumentError(
         f"Input matrix is not invertible{of_batch}: its columns depend on each other. Use df.linalg.pinv or "

@@ -76,7 +76,7 @@ def convolution(
 
 
 def reject_strides_with_dilations(strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:
-    """Refuse strides together with dilations."""
+    """Raise an error for strides together with dilations."""
     if max(strides, default=1) > 1 and max(dilations, default=1) > 1:
         raise InvalidArgumentError(
             f"strides {strides} and dilations {dilations} do not go together; give one of them, or take "

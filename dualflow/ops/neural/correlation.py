@@ -38,9 +38,9 @@ from dualflow.ops.neural.windows import (
 from dualflow.ops.repetition import pad, reverse
 
 _FEW: Final = 16
-"""The most pairs of input and output channels of a group for which no matrix product is used."""
+"""The largest number of pairs of input and output channels of a group that use no matrix product."""
 _LANES: Final = 16
-"""The least columns of a matrix product that fill a vector."""
+"""The smallest number of columns of a matrix product that fill a vector."""
 
 
 @written_as("correlation_gradient", "geometry")

@@ -62,7 +62,7 @@ def _explicit(padding: Any, axes: int, first: bool) -> Padding:
 
 
 def _same(length: int | None, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The SAME padding before and after an axis: for ceil(length / stride) windows; an odd one is after."""
+    """The SAME padding of an axis with ceil(length / stride) windows; an odd element goes after."""
     reach = (window - 1) * dilation + 1
     if length is None:
         if stride != 1:

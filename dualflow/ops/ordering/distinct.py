@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Unique(NamedTuple):
-    """The distinct elements ``y``, and for each element of the input its place ``idx`` among them."""
+    """The distinct elements ``y``, and for each element of the input its index ``idx`` among them."""
 
     y: Any
     idx: Any
 
 
 class UniqueWithCounts(NamedTuple):
-    """The distinct elements ``y``, the place ``idx`` of each element of the input, and their counts."""
+    """The distinct elements ``y``, the index ``idx`` of each element of the input, and their counts."""
 
     y: Any
     idx: Any

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def _default_template() -> RaggedTensor:
-    """A ragged tensor without rows: it gives others their class, and the dtype of their row splits."""
+    """A ragged tensor without rows, from which others take the class and the dtype of row splits."""
     return RaggedTensor.from_row_splits(convert_to_tensor([0.0])[:0], [0], validate=False)
 
 

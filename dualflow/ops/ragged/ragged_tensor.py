@@ -89,7 +89,7 @@ class RaggedTensor(RowConstructors, Operators):  # type: ignore[override]  # sha
         return nested_list(values, tuple(splits))
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The rows as an array of the caller's own: of objects, which are rows, if their lengths differ.
+        """The rows as a new NumPy array; an array of objects, one per row, if their lengths differ.
 
         Raises:
             InvalidArgumentError: the values are symbolic, in a traced function.

@@ -201,7 +201,7 @@ class RowConstructors(RaggedRows):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """Rows of rows, and so on, by the row splits of each ragged axis.
+        """A ragged tensor with several ragged axes, from the row splits of each.
 
         Args:
             flat_values: the innermost values, a tensor.
@@ -224,7 +224,7 @@ class RowConstructors(RaggedRows):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """Rows of rows, and so on, by the row lengths of each ragged axis.
+        """A ragged tensor with several ragged axes, from the row lengths of each.
 
         Args:
             flat_values: the innermost values, a tensor.
@@ -248,7 +248,7 @@ class RowConstructors(RaggedRows):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """Rows of rows, and so on, by the row ids of each ragged axis.
+        """A ragged tensor with several ragged axes, from the row ids of each.
 
         Args:
             flat_values: the innermost values, a tensor.

@@ -216,7 +216,7 @@ def _is_integer(item: Any) -> bool:
 
 
 def expand_rows(x: Any, axis: int) -> Any:
-    """``x`` with a new axis of size 1 at ``axis``, of which 0 is that of rows."""
+    """``x``, which may be ragged, with a new axis of size 1 at ``axis``; axis 0 is that of the rows."""
     if not isinstance(x, RaggedRows):
         return expand_dims(x, axis)
     if axis == 0:

@@ -80,7 +80,7 @@ def _inner_sizes(x: Any) -> list[Any]:
 
 
 def _one_after_the_other(tensors: Sequence[RaggedRows]) -> Any:
-    """The rows of the first, then those of the second, and so on."""
+    """The rows of all tensors, those of the first one first."""
     first = tensors[0]
     pieces, total = [first.row_splits], first.row_splits[-1]
     for x in tensors[1:]:
@@ -92,7 +92,7 @@ def _one_after_the_other(tensors: Sequence[RaggedRows]) -> Any:
 
 
 def _side_by_side(tensors: Sequence[RaggedRows]) -> Any:
-    """Row i is row i of the first, then row i of the second, and so on."""
+    """Rows joined: row i is row i of the first tensor, then row i of the second, and so on."""
     first, count = tensors[0], len(tensors)
     rows = _equal_numbers_of_rows(tensors)
     one_after_the_other = _one_after_the_other(tensors)

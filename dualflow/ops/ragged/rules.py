@@ -1,4 +1,4 @@
-"""The rules of functions of ops for ragged tensors: what each computes where an argument is one."""
+"""Rules by which functions of ops compute on ragged tensors."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ SAMPLED: Final = register(
 
 
 def sampled(state: DrawState, kind: str, shape: Any, dtype: DType, *parameters: Any) -> Tensor:
-    """Numbers of a distribution, of parameters that broadcast to ``shape``."""
+    """Random numbers of a distribution, whose parameters are broadcast to ``shape``."""
     wide = [broadcast_to(convert_to_tensor(x), shape) for x in parameters]
     return dispatch.current().apply(SAMPLED, (*state, *wide), {"kind": kind, "dtype": dtype})
 

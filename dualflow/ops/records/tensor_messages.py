@@ -159,7 +159,7 @@ PARSE: Final = in_text(
         strings=True,
     )
 )
-"""It is not registered: the op matrix tests ops whose results have a known rank."""
+"""The op of :func:`parse_tensor`; not registered: the op matrix tests ops with results of known rank."""
 
 
 def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:

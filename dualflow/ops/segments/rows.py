@@ -77,7 +77,7 @@ def counted_rows(indices: Any, count: Count, dtype: DType = int32) -> Any:
 
 
 def fill_like(indices: Any, dtype: DType) -> Any:
-    """Ones, one for each place."""
+    """A tensor of ones with the shape of ``indices`` without its last axis."""
     shape = indices.shape[:-1]
     one = dispatch.current().constant(np.array(1, dtype.dtype))
     return fill(shape, one) if shape.is_static else broadcast_like(one, indices[..., 0])

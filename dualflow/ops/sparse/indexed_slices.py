@@ -110,7 +110,7 @@ class IndexedSlices(AbstractComposite):
         return _make(convert_to_tensor(new_values), self._indices, self._shape, self._dense_shape)
 
     def as_tensor(self) -> Tensor:
-        """The whole tensor.
+        """These slices as a dense tensor, with zeros in the other rows.
 
         Raises:
             InvalidArgumentError: its shape is unknown.

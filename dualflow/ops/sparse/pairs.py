@@ -109,7 +109,7 @@ def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
 
 def _combined(a: SparseTensor, b: SparseTensor, function: Callable[[Any, Any], Any]) -> SparseTensor:
-    """A function of the elements at each place that one of two SparseTensors stores; others are 0."""
+    """A function of the elements at each position that one of two SparseTensors stores; others are 0."""
     if not a.shape.is_compatible_with(b.shape):
         raise InvalidArgumentError(_other_shapes(a.shape, b.shape))
     indices = concat([a.indices, b.indices], 0)

@@ -174,7 +174,7 @@ class SparseTensor(AbstractComposite):
         return self.with_values(self._values / self._at_stored_indices(other))
 
     def _at_stored_indices(self, other: Any) -> Any:
-        """The elements of a tensor that broadcasts to this shape, at the places that are stored."""
+        """The elements of a tensor that broadcasts to this shape, at the stored indices."""
         if isinstance(other, SparseTensor):
             return other.as_tensor()
         dense = convert_to_tensor(other, dtype_hint=self.dtype)
@@ -284,7 +284,7 @@ def _split_shape(dense_shape: Any) -> tuple[Shape, Tensor | None]:
 
 
 def _check(indices: Shape, values: Shape, shape: Shape) -> None:
-    """Refuse parts that don't fit together."""
+    """Raise an error for parts that don't fit together."""
     if len(indices) != 2 or len(values) != 1:
         raise InvalidArgumentError(
             f"A SparseTensor has indices of shape [n, rank] and values of shape [n], not {indices} and "
