@@ -1,4 +1,4 @@
-"""Finding out what a program does: ``df.debugging``."""
+"""Tools to inspect and check programs: ``df.debugging``."""
 
 from typing import TYPE_CHECKING
 

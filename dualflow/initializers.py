@@ -1,4 +1,4 @@
-"""How variables begin: ``df.initializers``, functions of a shape and a dtype."""
+"""Initializers of variables, functions of a shape and a dtype: ``df.initializers``."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""For tests: ``df.test``."""
+"""Functions for tests of programs: ``df.test``."""
 
 import unittest as _unittest
 from typing import TYPE_CHECKING

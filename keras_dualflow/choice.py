@@ -11,7 +11,7 @@ NAME = "dualflow"
 
 
 def chosen() -> str:
-    """The backend that Keras will choose: ``KERAS_BACKEND``, or that of its settings; "" for its default."""
+    """The backend that Keras will choose: ``KERAS_BACKEND``, else that of ``keras.json``, else ""."""
     variable = os.environ.get("KERAS_BACKEND")
     if variable:
         return variable

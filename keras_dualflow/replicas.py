@@ -1,4 +1,4 @@
-"""What Keras's losses, optimizers and variables do on one of several replicas of ``df.distribute``.
+"""Losses, optimizers and variables of Keras on one of several replicas of ``df.distribute``.
 
 Each replica has its part of a batch. Its loss is scaled by that part, so that the sum of all replicas'
 gradients is the gradient for the whole batch. Optimizers add the gradients before they use them.

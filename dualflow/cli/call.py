@@ -220,7 +220,7 @@ def _described(error: BaseException) -> str:
 
 
 def user_lines(error: BaseException) -> list[str]:
-    """The user's lines at which ``error`` was raised: of its notes, or the innermost of its traceback."""
+    """The user's lines at which ``error`` was raised: from its notes, or the innermost of its traceback."""
     notes: list[str] = getattr(error, "__notes__", [])
     entries = traceback.extract_tb(error.__traceback__)
     outside = [entry for entry in entries if not entry.filename.startswith((*PACKAGE, "<frozen "))]

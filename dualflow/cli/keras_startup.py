@@ -20,7 +20,7 @@ CONTENT: Final = f"""\
 # Written by python -m dualflow keras enable; python -m dualflow keras disable removes it.
 import sys; exec({PROGRAM!r})
 """
-"""Python executes each line of the file that begins with ``import``."""
+"""The content of the startup file: Python executes each line that begins with ``import``."""
 
 
 def run_action(action: str, folder: str | None = None) -> str:

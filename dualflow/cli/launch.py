@@ -32,7 +32,7 @@ _TAG: Final = re.compile(r"^\[[^\],]*,(\d+)\](?:\[[^\]]*\])?<std\w+>: ?")
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """An MPI's program that starts workers.
+    """The program of an MPI library that starts workers.
 
     Attributes:
         path: the program.
@@ -153,7 +153,7 @@ def _copy(source: IO[str], target: TextIO) -> None:
 
 @contextmanager
 def _forwarding(process: subprocess.Popen[str]) -> Iterator[None]:
-    """A block in which the signals that end this process go to ``process``, which ends the workers."""
+    """A context manager that forwards signals which would end this process to ``process``."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     previous = [signal.signal(number, lambda got, _: process.send_signal(got)) for number in numbers]
     try:

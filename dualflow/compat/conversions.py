@@ -147,7 +147,7 @@ def path_to_bytes(path: os.PathLike[str] | str | bytes) -> bytes:
 
 
 def dimension_value(dimension: int | Dimension | None) -> int | None:
-    """A size of a shape as an int or None, which sizes are here; of TensorFlow 1's ``Dimension`` its value.
+    """A size of a shape as an int or None; TensorFlow 1's ``Dimension`` is converted to its value.
 
     Args:
         dimension: a size.

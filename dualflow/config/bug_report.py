@@ -45,7 +45,7 @@ _PLAIN: Final = (bool, int, float, complex, str, type(None))
 def bug_report(
     path: str | os.PathLike[str], f: Callable[..., Any] | None = None, /, *args: Any, **kwargs: Any
 ) -> str:
-    """Write what an issue about dualflow should have attached: a zip file.
+    """Write a zip file to attach to an issue: configuration, traces, kernels, and a program for one call.
 
     It has the versions, the processor, the settings and which fast paths work (``config.txt``). With a
     function it also has its traces, graphs and kernels, how its parts run, and a program that repeats the
@@ -94,7 +94,7 @@ def bug_report(
 
 
 def _described_call(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The names and contents of the files about a call."""
+    """Yield the name and content of each file about the call."""
     try:
         concrete = traced.get_concrete_function(*args, **kwargs)
         yield "explain.txt", traced.explain()
@@ -117,7 +117,7 @@ def _described_call(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _unwritable(leaf: Any) -> str | None:
-    """Why the program can't contain an argument, or read it from an npz file; None if it can."""
+    """The reason that an argument can't be saved for the program; None if it can."""
     if not isinstance(leaf, (*_ARRAYS, *_PLAIN)):
         return f"an argument is a {type(leaf).__name__}"
     if isinstance(leaf, _ARRAYS) and np.asarray(leaf).dtype.kind in "OV":  # strings, and floats of few bits
@@ -154,7 +154,7 @@ class _Input:
 
 
 def _shown(leaf: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """A leaf of the arguments for the program; the value of a tensor or variable is added to ``arrays``."""
+    """``leaf``, or for an array a placeholder whose repr reads it from the npz file."""
     if not isinstance(leaf, _ARRAYS):
         return leaf
     name = f"input{len(arrays)}"

@@ -1,4 +1,4 @@
-"""Switches that TensorFlow's programs set at their start: ``df.config.experimental``.
+"""TensorFlow's experimental settings, most without an effect here: ``df.config.experimental``.
 
 Functions without an effect here are documented as such.
 """

@@ -1,4 +1,4 @@
-"""What dualflow runs on: ``df.show_config()`` and ``python -m dualflow info``."""
+"""The configuration of this process: versions, processor, backend, fast paths, cache."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
 
 
 def configuration() -> dict[str, Any]:
-    """See :func:`show_config`."""
+    """The configuration as nested dicts, as ``show_config(mode="dicts")`` returns it."""
     backend, reason = backend_choice()
     kernels, why = eager_kernels_choice()
     needed = {name: _version(name) or "not installed" for name in _NEEDED}

@@ -1,4 +1,4 @@
-"""The engine of an explicit graph: a trace that stays open."""
+"""The engine of an explicit graph: a trace to which ops can be added at any time."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Operation:
 
     @property
     def control_inputs(self) -> list[Operation]:
-        """The operations that run before it by control dependencies; those that a group runs."""
+        """The operations that run before this one by control dependencies; of a group, its members."""
         if self.is_group:
             return [self._engine.operation_of(node) for node in self.nodes]
         return self._engine.ordered_before(self.nodes)

@@ -1,4 +1,4 @@
-"""Files and what stands in them: ``df.io``."""
+"""Files and their contents: ``df.io``."""
 
 from typing import TYPE_CHECKING
 

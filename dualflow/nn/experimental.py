@@ -1,4 +1,4 @@
-"""Dropout with other sources of chance: ``df.nn.experimental``."""
+"""Dropout with other sources of random numbers: ``df.nn.experimental``."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""TensorFlow's other place for generators and seeds: ``df.random.experimental``."""
+"""TensorFlow's other namespace for generators and seeds: ``df.random.experimental``."""
 
 from typing import TYPE_CHECKING
 

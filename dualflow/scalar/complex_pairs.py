@@ -217,7 +217,7 @@ class ComplexPairMaths:
         return ComplexPair(self._m, x.re, -x.im)
 
     def complex(self, re: Any, im: Any) -> ComplexPair:
-        """The number of these parts."""
+        """The complex number of these parts."""
         return ComplexPair(self._m, re, im)
 
     # Functions

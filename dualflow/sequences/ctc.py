@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the loss of a sequence whose labels have no places.
+"""Connectionist temporal classification: the loss of a sequence whose labels aren't aligned with its steps.
 
 Graves et al., "Connectionist temporal classification", 2006. The chance of the labels is a sum over all paths
 through them and the blanks between, which one loop over the steps adds up, in logarithms.
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 _UNLIKELY: Final = math.log(np.finfo(np.float64).tiny)
-"""The log of the chance to begin or to end anywhere else: so labels that do not fit have a finite loss."""
+"""The log-probability of beginning or ending in another state: labels that don't fit have a finite loss."""
 _NEVER: Final = -1e30
-"""The log of the chance of a step that no path takes; no infinity, whose differences would be nan."""
+"""The log-probability of a step that no path takes; finite, since differences of infinities are nan."""
 
 
 @entry
@@ -54,7 +54,7 @@ def ctc_loss(
     blank_index: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Minus the log of the chance that each sequence of logits gives to its labels, wherever they stand.
+    """Minus the log-probability of the labels of each sequence of logits, over all alignments with its steps.
 
     Args:
         labels: integers ``[batch, most labels]``, or a SparseTensor of them.

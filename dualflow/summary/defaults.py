@@ -20,7 +20,7 @@ Condition = bool | Callable[[], Any] | Any
 
 
 class Defaults(threading.local):
-    """The defaults of a thread.
+    """The default writer, step and condition of summaries, for each thread.
 
     Attributes:
         writer: the writer of the innermost ``as_default`` block; None without one.

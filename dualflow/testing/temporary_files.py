@@ -25,20 +25,20 @@ class TemporaryFile:
         return self.full_path
 
     def read_text(self, encoding: str = "utf8", errors: str = "strict") -> str:
-        """Its content as text."""
+        """The content of the file, as text."""
         return Path(self.full_path).read_text(encoding, errors)
 
     def read_bytes(self) -> bytes:
-        """Its content."""
+        """The content of the file, as bytes."""
         return Path(self.full_path).read_bytes()
 
     def write_text(self, text: str, mode: str = "w", encoding: str = "utf8", errors: str = "strict") -> None:
-        """Replace its content; with mode ``a`` append to it."""
+        """Replace the content of the file; with mode ``a`` append to it."""
         with open(self.full_path, mode, encoding=encoding, errors=errors) as file:
             file.write(text)
 
     def write_bytes(self, data: bytes, mode: str = "wb") -> None:
-        """Replace its content; with mode ``ab`` append to it."""
+        """Replace the content of the file; with mode ``ab`` append to it."""
         with open(self.full_path, mode) as file:
             file.write(data)
 
@@ -65,7 +65,7 @@ class TemporaryFolder:
         return self.full_path
 
     def create_file(self, file_path: str | None = None, content: str | bytes | None = None) -> TemporaryFile:
-        """A new file in it, with a name of its own unless ``file_path`` names it."""
+        """A new file in the folder, with a name of its own unless ``file_path`` names it."""
         if file_path is None:
             descriptor, path = tempfile.mkstemp(dir=self.full_path)
             open(descriptor, "w").close()
@@ -77,7 +77,7 @@ class TemporaryFolder:
         return TemporaryFile(path)
 
     def mkdir(self, dir_path: str | None = None) -> TemporaryFolder:
-        """A new folder in it."""
+        """A new folder inside this one."""
         path = tempfile.mkdtemp(dir=self.full_path) if dir_path is None else Path(self.full_path, dir_path)
         Path(path).mkdir(parents=True, exist_ok=True)
         return TemporaryFolder(str(path))

@@ -258,13 +258,13 @@ class CheckedThread:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for its end; an error that it raised fails the test."""
+        """Wait for the end of the thread; an error that it raised fails the test."""
         self._thread.join()
         if self._error is not None:
             raise self._test.failureException(f"Error in checkedThread: {self._error}") from self._error
 
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the thread runs."""
         return self._thread.is_alive()
 
 

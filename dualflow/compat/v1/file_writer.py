@@ -198,6 +198,6 @@ class FileWriterCache:
 
     @classmethod
     def clear(cls) -> None:
-        """Close and forget all writers."""
+        """Close all writers, and remove them from the cache."""
         while cls._writers:
             cls._writers.popitem()[1].close()

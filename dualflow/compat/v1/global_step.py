@@ -20,7 +20,7 @@ GLOBAL_STEP: Final = "global_step"
 
 
 class _EagerGlobalStep:
-    """The holder of the global step of eager execution, which all threads share."""
+    """The global step of eager execution, which all threads share."""
 
     variable: Any = None
 
@@ -61,7 +61,7 @@ def create_global_step(graph: ExplicitGraph | None = None) -> Any:
 
 
 def _root_scope() -> Any:
-    """A block outside of all variable scopes."""
+    """A context manager that leaves all variable scopes."""
     return variable_scope(VariableScope(), auxiliary_name_scope=False)
 
 

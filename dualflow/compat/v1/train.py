@@ -72,7 +72,7 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: TensorLike | None = None,
     ) -> Pairs:
-        """The gradient of ``loss()`` for each variable of ``var_list``, by default those that it reads.
+        """The gradient of ``loss()`` for each variable of ``var_list``, by default those that ``loss`` reads.
 
         In an explicit graph ``loss`` may be a tensor; the default is the graph's trainable variables.
 
@@ -163,7 +163,7 @@ class Optimizer:
         return self.apply_gradients(pairs, global_step, name)
 
     def variables(self) -> list[Variable]:
-        """The slots that exist so far."""
+        """The slot variables that have been created."""
         return [slot for _, slot in self._slots.values()]
 
     def get_slot(self, var: object, name: str) -> Variable | None:
@@ -193,7 +193,7 @@ class Optimizer:
         return self._slots[key][1]
 
     def _slot_name(self, variable: Any) -> str:
-        """The name of a new slot: ``w/Adam``, then ``w/Adam_1``; a graph adds numbers itself."""
+        """The name of a new slot: ``w/Adam``, then ``w/Adam_1``; in a graph always ``w/Adam``."""
         name = f"{variable.name.partition(':')[0]}/{self._name}"
         if graph_recording() is not None:
             return name
@@ -209,7 +209,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _finish(self) -> None:
-        """Runs after all variables have been updated."""
+        """A hook that runs after all variables have been updated."""
 
 
 class GradientDescentOptimizer(Optimizer):

@@ -84,7 +84,7 @@ def mean_per_class_accuracy(
     updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean over classes of the accuracy for labels of the class, which is 0 for a class without labels.
+    """The mean of the per-class accuracies; a class without labels counts as 0.
 
     Args:
         labels, predictions: class indices, of equal shape.
