@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.records import NamedTuple, replace
+from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.capabilities import ALL, CPU_CACHES, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
@@ -36,14 +36,13 @@ from dualflow.graph.symbolic_size_ops import (
     has_symbolic_sizes,
     is_argument_size,
 )
-from dualflow.graph.views import base_of, sizes
+from dualflow.graph.views import base_of
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.call_order import Allocation, BufferKind, fails, ordered
 from dualflow.schedule.concurrency import Region, StepAccess, concurrent_order
 from dualflow.schedule.concurrent_arena import AccessedBlock, assign_concurrent
 from dualflow.schedule.copying import copy_node
-from dualflow.schedule.element_ranges import check_view
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.loop_sizes import changing_positions, changing_sizes, loop_buffers
 from dualflow.schedule.nest import Layout, contiguous_strides
@@ -53,7 +52,6 @@ from dualflow.schedule.operands import (
     chosen_strides,
     is_control,
     kind_of,
-    view_layout,
     with_copies,
 )
 from dualflow.schedule.pieces_in_place import pieces_in_place
@@ -68,9 +66,10 @@ from dualflow.schedule.planned import (
     TripCount,
     dynamic_buffers,
 )
+from dualflow.schedule.scope_layouts import ScopeLayouts
 from dualflow.schedule.window_products import with_window_products
 from dualflow.sizes.size_functions import largest
-from dualflow.sizes.symbolic_sizes import SizeFactor, UndecidedSize, is_static, size_variables
+from dualflow.sizes.symbolic_sizes import SizeFactor, UndecidedSize, size_variables
 
 
 def plan(
@@ -103,7 +102,7 @@ def plan(
         BufferKind.TASK: 1,
     }
     starts = dict(zip(counts, itertools.accumulate(counts.values(), initial=0), strict=False))
-    calls = scope.calls(_ScopeLayouts(starts, scope.allocations))
+    calls = scope.calls(ScopeLayouts(starts, scope.allocations))
     return Plan(
         calls,
         tuple(v.spec for v in graph.inputs),
@@ -193,54 +192,6 @@ class _PlanState:
     def loop(self) -> int:
         self.loops += 1
         return self.loops - 1
-
-
-class _ScopeLayouts(NamedTuple):
-    """The layouts of the values of a scope.
-
-    Attributes:
-        starts: the first index of each kind of buffer in the table.
-        allocations: of the values.
-        base: the byte at which the scope's arena begins.
-        inputs: for a body, the layouts of its inputs, which are values of the graph around it.
-        outputs: likewise of its outputs.
-    """
-
-    starts: dict[BufferKind, int]
-    allocations: dict[Value, Allocation]
-    base: int = 0
-    inputs: tuple[Layout, ...] | None = None
-    outputs: tuple[Layout, ...] | None = None
-
-    def layout_of(self, value: Value) -> Layout:
-        """The layout of ``value``, through its views."""
-        base, chain = value, []
-        while base not in self.allocations:
-            assert base.node is not None, f"{base} has no allocation"
-            chain.append(base.node)
-            base = base.node.inputs[0]
-        source = layout = self._base(base, self.allocations[base])
-        for node in reversed(chain):
-            view = view_layout(node, layout)
-            assert view is not None, f"{node} was not copied"
-            layout = view
-        if chain:
-            check_view(value, layout, base, source)
-        return layout
-
-    def _base(self, value: Value, allocation: Allocation) -> Layout:
-        strides = allocation.strides or contiguous_strides(value.spec.shape)
-        if allocation.kind is BufferKind.INPUT and self.inputs is not None:
-            return self.inputs[allocation.number]
-        if allocation.kind is BufferKind.OUTPUT and self.outputs is not None:
-            layout = self.outputs[allocation.number]
-            if not is_static(sizes(value)):
-                return layout
-            return Layout(layout.buffer, layout.offset + allocation.offset, strides)
-        offset = allocation.offset + (
-            self.base // value.spec.dtype.size if allocation.kind is BufferKind.ARENA else 0
-        )
-        return Layout(self.starts[allocation.kind] + allocation.number, offset, strides)
 
 
 class _Scope:
@@ -415,15 +366,15 @@ class _Scope:
             accessed.setdefault(owner, []).append(len(self.steps))
         return accessed
 
-    def calls(self, layouts: _ScopeLayouts) -> tuple[PlannedCall, ...]:
+    def calls(self, layouts: ScopeLayouts) -> tuple[PlannedCall, ...]:
         """The steps, with the layouts of their operands and results."""
         return tuple([self._call(step, layouts) for step in self.steps])
 
-    def planned(self, layouts: _ScopeLayouts) -> PlannedBody:
+    def planned(self, layouts: ScopeLayouts) -> PlannedBody:
         """The body of a conditional or loop."""
         return PlannedBody(self.calls(layouts), tuple(map(layouts.layout_of, self.live_out)), self.regions)
 
-    def _call(self, step: StridedNode, layouts: _ScopeLayouts) -> PlannedCall:
+    def _call(self, step: StridedNode, layouts: ScopeLayouts) -> PlannedCall:
         inputs = tuple(map(layouts.layout_of, step.inputs))
         outputs = tuple(map(layouts.layout_of, step.node.outputs))
         if step not in self.bodies:
@@ -431,7 +382,7 @@ class _Scope:
         base = layouts.base + self.block_offsets[step]
         if isinstance(step.node.op.kind, Cond):
             blocks = [
-                b.planned(_ScopeLayouts(layouts.starts, b.allocations, base, inputs[1:], outputs))
+                b.planned(ScopeLayouts(layouts.starts, b.allocations, base, inputs[1:], outputs))
                 for b in self.bodies[step]
             ]
             return PlannedCall(step.node, inputs, outputs, tuple(blocks))
@@ -440,7 +391,7 @@ class _Scope:
     def _loop(
         self,
         step: StridedNode,
-        layouts: _ScopeLayouts,
+        layouts: ScopeLayouts,
         base: int,
         inputs: tuple[Layout, ...],
         outputs: tuple[Layout, ...],
@@ -459,10 +410,10 @@ class _Scope:
         following = [self._following(loop.body.outputs[i], layouts) for i in growing]
         body_inputs = (*carry, *row_layouts[:scanned], *invariant)
         body_outputs = (*row_layouts[scanned:], *following)
-        body_layouts = _ScopeLayouts(layouts.starts, body.allocations, base, body_inputs, body_outputs)
+        body_layouts = ScopeLayouts(layouts.starts, body.allocations, base, body_inputs, body_outputs)
         blocks = [body.planned(body_layouts)]
         for test in tests:
-            test_layouts = _ScopeLayouts(layouts.starts, test.allocations, base, (*carry, *invariant))
+            test_layouts = ScopeLayouts(layouts.starts, test.allocations, base, (*carry, *invariant))
             blocks.insert(0, test.planned(test_layouts))
         stack_writer = next((v.node for v in values[:scanned] if not v.spec.shape.is_static), None)
         same_as = self.counters[stack_writer] if stack_writer is not None else None
@@ -476,12 +427,12 @@ class _Scope:
         iterations = PlannedLoop(_copies_of_initial_values(step, inputs, carry), trip_count, memory)
         return PlannedCall(node, inputs, outputs, tuple(blocks), iterations)
 
-    def _following(self, value: Value, layouts: _ScopeLayouts) -> Layout:
+    def _following(self, value: Value, layouts: ScopeLayouts) -> Layout:
         """The layout of the next value of a loop-carried value whose size an iteration changes."""
         buffer = layouts.starts[BufferKind.STACK] + self.table.row_buffer()
         return Layout(buffer, 0, contiguous_strides(value.spec.shape))
 
-    def _row(self, value: Value, stack: Layout, grows: bool, layouts: _ScopeLayouts) -> StackRow:
+    def _row(self, value: Value, stack: Layout, grows: bool, layouts: ScopeLayouts) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
         buffer = layouts.starts[BufferKind.STACK] + self.table.row_buffer()
         return StackRow(buffer, stack, row.nbytes, value.spec.dtype, grows)
