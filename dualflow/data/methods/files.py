@@ -101,7 +101,7 @@ class FileMethods(DatasetBase):
         >>> [int(x) for x in df.data.Dataset.load(path).skip(2)]
         [4, 9]
         """
-        _refuse_options(compression, shard_func, checkpoint_args)
+        _reject_options(compression, shard_func, checkpoint_args)
         iterator = self.stage.start()
         try:
             with dispatch.using(EAGER):
@@ -134,7 +134,7 @@ class FileMethods(DatasetBase):
             InvalidArgumentError: another version of dualflow wrote it.
             DTypeError: ``element_spec`` has other tensors than the file, or another argument is given.
         """
-        _refuse_options(compression, reader_func)
+        _reject_options(compression, reader_func)
         rows = FileRows(file_name(path))
         layout = rows.layout if element_spec is None else layout_of_spec(element_spec)
         if [s.dtype for s in layout.specs] != [s.dtype for s in rows.layout.specs]:
@@ -145,7 +145,7 @@ class FileMethods(DatasetBase):
         return dataset
 
 
-def _refuse_options(*others: Any) -> None:
+def _reject_options(*others: Any) -> None:
     if any(x is not None for x in others):
         raise DTypeError(
             "Files of elements are not compressed, and a dataset has one file; leave out the other arguments."

@@ -141,7 +141,7 @@ def _run(*arrays: Array, stream: StreamLoop) -> tuple[Array, ...]:
     return tuple(stream.run(arrays))
 
 
-def _refuse_gradient(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, stream: StreamLoop) -> Any:
+def _reject_gradient(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, stream: StreamLoop) -> Any:
     raise InvalidArgumentError(
         "There is no gradient through a loop over a dataset, whose elements are not stored. Take the "
         f"gradient inside of the loop, for each element.{here()}"
@@ -154,7 +154,7 @@ STREAM_LOOP: Final = Op(
     infer=_infer,
     kernel=_run,
     kind=Opaque("it reads elements in Python; each iteration is compiled"),
-    joint_vjp=_refuse_gradient,
+    joint_vjp=_reject_gradient,
     outputs=None,
     effect=Effect.PYTHON,
 )

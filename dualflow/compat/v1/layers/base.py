@@ -298,9 +298,9 @@ class Layer(Module):
 
     def _require_axes(self, inputs: Any) -> None:
         if self.least_axes and len(inputs.shape) < self.least_axes:
-            self._refuse_rank(f"min_ndim={self.least_axes}", inputs.shape)
+            self._reject_rank(f"min_ndim={self.least_axes}", inputs.shape)
 
-    def _refuse_rank(self, expected: str, shape: Any) -> NoReturn:
+    def _reject_rank(self, expected: str, shape: Any) -> NoReturn:
         raise InvalidArgumentError(
             f"Input 0 of layer {self.name} is incompatible with the layer: expected {expected}, found "
             f"ndim={len(shape)}. Full shape received: {shape}"

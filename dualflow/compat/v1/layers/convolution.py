@@ -121,7 +121,7 @@ class ConvolutionLayer(Layer):
     def _channels(self, shape: Any) -> int:
         """The number of channels of inputs of a shape."""
         if len(shape) != self.axes + 2:
-            self._refuse_rank(f"ndim={self.axes + 2}", shape)
+            self._reject_rank(f"ndim={self.axes + 2}", shape)
         place = 1 if self.channels_first else self.axes + 1
         channels = tuple(shape)[place]
         if channels is None:

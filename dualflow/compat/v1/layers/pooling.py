@@ -54,7 +54,7 @@ class PoolingLayer(Layer):
             InvalidArgumentError: the inputs have another rank.
         """
         if len(inputs.shape) != self.axes + 2:
-            self._refuse_rank(f"ndim={self.axes + 2}", inputs.shape)
+            self._reject_rank(f"ndim={self.axes + 2}", inputs.shape)
         spatial = "DHW"[3 - self.axes :] if self.axes > 1 else "W"
         data_format = f"NC{spatial}" if self.channels_first else f"N{spatial}C"
         pool = nn.max_pool if self.takes_largest else nn.avg_pool

@@ -56,7 +56,7 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -
     x = tensor(x)
     if initial is not None:
         return dnp.max(x, standardize_axis_for_numpy(axis), keepdims=keepdims, initial=initial)
-    _refuse_empty(x, axis, "maximum")
+    _reject_empty(x, axis, "maximum")
     return df.reduce_max(x, axis, keepdims)
 
 
@@ -64,11 +64,11 @@ def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -
     x = tensor(x)
     if initial is not None:
         return dnp.min(x, standardize_axis_for_numpy(axis), keepdims=keepdims, initial=initial)
-    _refuse_empty(x, axis, "minimum")
+    _reject_empty(x, axis, "minimum")
     return df.reduce_min(x, axis, keepdims)
 
 
-def _refuse_empty(x: Any, axis: Any, what: str) -> None:
+def _reject_empty(x: Any, axis: Any, what: str) -> None:
     if x.size == 0 and axis is None:
         raise ValueError(f"The {what} of an empty tensor needs `initial`. Received: shape={x.shape}")
 
