@@ -27,10 +27,13 @@ NAMESPACES: dict[str, Any] = {
     "df.bitwise": df.bitwise,
     "df.compat": df.compat,
     "df.compat.v1": v1,
+    "df.compat.v1.app": v1.app,
+    "df.compat.v1.data": v1.data,
     "df.compat.v1.gfile": v1.gfile,
     "df.compat.v1.graph_util": v1.graph_util,
     "df.compat.v1.initializers": v1.initializers,
     "df.compat.v1.layers": v1.layers,
+    "df.compat.v1.logging": v1.logging,
     "df.compat.v1.losses": v1.losses,
     "df.compat.v1.math": v1.math,
     "df.compat.v1.metrics": v1.metrics,
@@ -90,8 +93,8 @@ NAMESPACES: dict[str, Any] = {
     "df.types.experimental": df.types.experimental,
     "df.version": df.version,
 }
-MODULES = {path.rpartition(".")[2] for path in NAMESPACES} | {"v2"}
-"""The namespaces that other namespaces show; ``compat.v2`` is dualflow itself."""
+MODULES = {path.rpartition(".")[2] for path in NAMESPACES} | {"v2", "flags", "rnn_cell"}
+"""The namespaces that other namespaces show; ``compat.v2`` is dualflow itself, ``v1.flags`` Abseil's."""
 KERAS = {"keras", "losses", "metrics", "optimizers"}
 """The namespaces of Keras."""
 MESSAGES = {"Event", "Summary"}

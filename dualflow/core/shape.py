@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
 from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
@@ -215,6 +217,36 @@ class _UnknownRank(Shape):
         return "<unknown>"
 
 
+def set_size_class(size_class: Callable[[Dim], Any] | None, is_internal: Callable[[FrameType], bool]) -> None:
+    """Let ``shape[i]``, ``for size in shape`` and ``shape.dims`` return ``size_class(size)`` in user code.
+
+    TensorFlow 1's shapes have objects as sizes, which the library itself must not see. Frames for which
+    ``is_internal`` is true still get integers and None, as all do without a class.
+    """
+    if size_class is None:
+        Shape.__getitem__, Shape.dims = _ITEM, _DIMS  # type: ignore[method-assign]  # for the whole process
+        if "__iter__" in vars(Shape):
+            del Shape.__iter__
+        return
+
+    def item(self: Shape, key: Any) -> Any:
+        value = _ITEM(self, key)
+        return value if isinstance(key, slice) or is_internal(sys._getframe(1)) else size_class(value)
+
+    def sizes(self: Shape) -> Iterator[Any]:
+        integers = tuple.__iter__(self)
+        return integers if is_internal(sys._getframe(1)) else map(size_class, integers)
+
+    def dims(self: Shape) -> list[Any]:
+        integers = list(tuple.__iter__(self))
+        return integers if is_internal(sys._getframe(1)) else [size_class(n) for n in integers]
+
+    Shape.__getitem__, Shape.__iter__ = item, sizes  # type: ignore[method-assign,assignment]  # as above
+    Shape.dims = property(dims)  # type: ignore[method-assign,assignment]  # as above
+
+
+_ITEM: Final = Shape.__getitem__
+_DIMS: Final = Shape.dims
 UNKNOWN_RANK: Final = _UnknownRank()
 MAX_ELEMENTS = 1 << 46
 SCALAR = Shape()

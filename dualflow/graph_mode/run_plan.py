@@ -20,6 +20,7 @@ from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, variable_spec
+from dualflow.graph_mode.running_session import SessionVariable
 from dualflow.graph_mode.string_tail import StringTail, string_tail
 from dualflow.graph_mode.unknown_rank import POSTPONED, expand
 from dualflow.ops.creation import CONSTANT, zeros
@@ -27,24 +28,11 @@ from dualflow.ops.measuring import SHAPE
 from dualflow.ops.record import Effect
 
 
-@dataclass(slots=True)
-class SessionVariable:
-    """The value of a graph's variable in one session.
-
-    Attributes:
-        holder: an eager variable, which compiled code reads and writes.
-        initialised: whether it has been initialised.
-    """
-
-    holder: Variable
-    initialised: bool = False
-
-    @classmethod
-    def of(cls, variable: Any) -> SessionVariable:
-        """An uninitialised session variable for a graph's variable."""
-        spec = variable_spec(variable)
-        with dispatch.using(EAGER):
-            return cls(Variable(zeros(spec.shape, spec.dtype), name=variable.name.partition(":")[0]))
+def session_variable(variable: Any) -> SessionVariable:
+    """An uninitialised session variable for a graph's variable."""
+    spec = variable_spec(variable)
+    with dispatch.using(EAGER):
+        return SessionVariable(Variable(zeros(spec.shape, spec.dtype), name=variable.name.partition(":")[0]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 from dualflow.graph_mode.graph_def import GraphDef
 from dualflow.graph_mode.growth_warning import Growth
 from dualflow.graph_mode.run_metadata import RunMetadata
-from dualflow.graph_mode.run_plan import RunPlan, SessionVariable, plan
+from dualflow.graph_mode.run_plan import RunPlan, plan, session_variable
 from dualflow.graph_mode.run_request import Request, look_up
-from dualflow.graph_mode.streams import Streams, drawing
+from dualflow.graph_mode.running_session import SessionState, SessionVariable, running
 
 Array = np.ndarray[Any, Any]
 _MAX_CACHED: Final = 256
@@ -52,9 +52,8 @@ class Session:
 
     def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: object = None) -> None:
         self.graph = get_default_graph() if graph is None else graph
-        self._variables: dict[int, SessionVariable] = {}
+        self._state = SessionState()
         self._requests: dict[Any, Request] = {}
-        self._streams: Streams = {}
         self._growth = Growth(self.graph.engine)
         self._lock = threading.RLock()
         self._closed = False
@@ -95,7 +94,7 @@ class Session:
     def close(self) -> None:
         """Release the values of variables. A closed session can't run."""
         self._closed = True
-        self._variables.clear()
+        self._state = SessionState()
         self._requests.clear()
 
     def run(
@@ -185,7 +184,7 @@ class Session:
         graph = self.graph
         arrays = [feed.array(value, graph) for feed, value in zip(request.feeds, fed, strict=True)]
         shapes = tuple([a.shape for a in arrays])
-        with self._lock, dispatch.using(EAGER), drawing(self._streams):
+        with self._lock, dispatch.using(EAGER), running(self._state):
             planned = request.plans.get(shapes) or self._plan(request, arrays, shapes)
             for variable, state in planned.reads:
                 if not state.initialised:
@@ -210,9 +209,9 @@ class Session:
         return run_plan
 
     def _session_variable(self, variable: Any) -> SessionVariable:
-        state = self._variables.get(id(variable))
+        state = self._state.variables.get(id(variable))
         if state is None:
-            state = self._variables[id(variable)] = SessionVariable.of(variable)
+            state = self._state.variables[id(variable)] = session_variable(variable)
         return state
 
     def _uninitialized(self, variable: Any) -> FailedPreconditionError:

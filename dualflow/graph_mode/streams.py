@@ -7,13 +7,13 @@ from session to session.
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core.dispatch import Engine
 from dualflow.core.locks import imported
+from dualflow.graph_mode.running_session import running_state
 from dualflow.ops.attribute_values import AttributeForm, declare
 from dualflow.ops.static import static_int
 
@@ -38,7 +38,8 @@ class OpStream:
     @property
     def philox(self) -> np.random.Generator:
         """The generator, in the state after the last draw."""
-        streams = self._alone if _running.streams is None else _running.streams
+        state = running_state()
+        streams = self._alone if state is None else state.streams
         generator = streams.get(self)
         if generator is None:
             entropy = None if self.seeds is None else [seed & _WORD for seed in self.seeds]
@@ -84,28 +85,3 @@ class OpSeeds:
             op = self._unseeded
             self._unseeded += 1
         return OpStream((_NO_GRAPH_SEED if graph is None else graph, op))
-
-
-class drawing:
-    """A block in which random ops of this thread draw from ``streams``, those of a session."""
-
-    __slots__ = ("_outer", "_streams")
-
-    def __init__(self, streams: Streams) -> None:
-        self._streams = streams
-
-    def __enter__(self) -> None:
-        self._outer: Streams | None = _running.streams
-        _running.streams = self._streams
-
-    def __exit__(self, *exc: object) -> None:
-        _running.streams = self._outer
-
-
-class _Running(threading.local):
-    """The streams of the session that runs in this thread."""
-
-    streams: Streams | None = None
-
-
-_running: Final = _Running()

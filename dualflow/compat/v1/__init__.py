@@ -9,11 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import dualflow
+from dualflow.compat.v1 import app as app
+from dualflow.compat.v1 import data as data
 from dualflow.compat.v1 import differing
+from dualflow.compat.v1 import flags as flags
 from dualflow.compat.v1 import gfile as gfile
 from dualflow.compat.v1 import graph_util as graph_util
 from dualflow.compat.v1 import initializers as initializers
 from dualflow.compat.v1 import layers as layers
+from dualflow.compat.v1 import logging as logging
 from dualflow.compat.v1 import losses as losses
 from dualflow.compat.v1 import metrics as metrics
 from dualflow.compat.v1 import summary as summary
@@ -28,6 +32,7 @@ from dualflow.compat.v1.dimension import dimension_at_index as dimension_at_inde
 from dualflow.compat.v1.dimension import dimension_value as dimension_value
 from dualflow.compat.v1.naming import Namespace, with_name
 from dualflow.compat.v1.neural import nn as nn
+from dualflow.compat.v1.printing import Print as Print
 from dualflow.compat.v1.scopes import AUTO_REUSE as AUTO_REUSE
 from dualflow.compat.v1.scopes import EagerVariableStore as EagerVariableStore
 from dualflow.compat.v1.scopes import VariableScope as VariableScope
@@ -39,6 +44,14 @@ from dualflow.compat.v1.settings import GPUOptions as GPUOptions
 from dualflow.compat.v1.settings import GraphOptions as GraphOptions
 from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
+from dualflow.compat.v1.versions import colocate_with as colocate_with
+from dualflow.compat.v1.versions import disable_resource_variables as disable_resource_variables
+from dualflow.compat.v1.versions import disable_v2_behavior as disable_v2_behavior
+from dualflow.compat.v1.versions import disable_v2_tensorshape as disable_v2_tensorshape
+from dualflow.compat.v1.versions import enable_resource_variables as enable_resource_variables
+from dualflow.compat.v1.versions import enable_v2_behavior as enable_v2_behavior
+from dualflow.compat.v1.versions import enable_v2_tensorshape as enable_v2_tensorshape
+from dualflow.compat.v1.versions import resource_variables_enabled as resource_variables_enabled
 from dualflow.core.namespace import ABSENT
 from dualflow.core.namespace import publish as _publish
 from dualflow.eager.seeds import set_seed
@@ -71,6 +84,8 @@ from dualflow.graph_mode import placeholder_with_default as placeholder_with_def
 from dualflow.graph_mode import reset_default_graph as reset_default_graph
 from dualflow.graph_mode import trainable_variables as trainable_variables
 from dualflow.graph_mode import variables_initializer as variables_initializer
+from dualflow.graph_mode.session_ops import is_variable_initialized as is_variable_initialized
+from dualflow.graph_mode.session_ops import report_uninitialized_variables as report_uninitialized_variables
 from dualflow.ops.random_numbers.functions import shuffle, truncated_normal
 
 Graph = ExplicitGraph
@@ -110,11 +125,11 @@ arg_max = with_name(dualflow.argmax)
 arg_min = with_name(dualflow.argmin)
 argmax = with_name(dualflow.argmax, "input axis name dimension output_type")
 argmin = with_name(dualflow.argmin, "input axis name dimension output_type")
+assert_scalar = with_name(dualflow.debugging.assert_scalar)
 boolean_mask = with_name(dualflow.boolean_mask, "tensor mask name axis")
 cond = with_name(differing.cond, "pred true_fn false_fn strict name fn1 fn2")
 constant = with_name(dualflow.constant, "value dtype shape name verify_shape")
 convert_to_tensor = with_name(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
-disable_v2_behavior = disable_eager_execution
 div = with_name(differing.div)
 div_no_nan = with_name(dualflow.math.divide_no_nan)
 floor_div = with_name(dualflow.floordiv)
@@ -131,6 +146,7 @@ log_sigmoid = with_name(dualflow.math.log_sigmoid)
 math = Namespace(dualflow.math, argmax=argmax, argmin=argmin)
 matrix_band_part = with_name(dualflow.linalg.band_part)
 matrix_transpose = with_name(dualflow.linalg.matrix_transpose)
+multinomial = with_name(differing.multinomial)
 ones = with_name(differing.ones)
 ones_like = with_name(dualflow.ones_like, "tensor dtype name optimize")
 pad = with_name(dualflow.pad, "tensor paddings mode name constant_values")
@@ -150,6 +166,7 @@ rint = with_name(dualflow.math.rint)
 set_random_seed = set_seed
 shape = with_name(dualflow.shape, "input name out_type")
 size = with_name(dualflow.size, "input name out_type")
+sparse_tensor_to_dense = with_name(dualflow.sparse.to_dense, "sp_input default_value validate_indices name")
 to_double = with_name(differing.to_double)
 to_float = with_name(differing.to_float)
 to_int32 = with_name(differing.to_int32)
@@ -183,6 +200,12 @@ self_adjoint_eig        eigh
 self_adjoint_eigvals    eigvalsh
 svd                     svd
 """
+_ASSERTION_TABLE = """\
+assert_equal   assert_greater   assert_greater_equal   assert_less   assert_less_equal   assert_negative
+assert_non_negative   assert_non_positive   assert_none_equal   assert_positive
+"""
+_ASSERTIONS = _ASSERTION_TABLE.split()
+"""Functions of ``df.debugging`` that compare values, with ``data`` before ``summarize`` and ``message``."""
 _LINALG_NAMES = dict(line.split() for line in _LINALG_TABLE.splitlines())
 """Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
 _MESSAGES = ("Event", "Summary")
@@ -193,6 +216,8 @@ def _dualflow_object(name: str) -> Any:
     """dualflow's object for a TensorFlow 1 name, wrapped to take TensorFlow 1's arguments."""
     if name in _LINALG_NAMES:
         return with_name(getattr(dualflow.linalg, _LINALG_NAMES[name]))
+    if name in _ASSERTIONS:
+        return with_name(differing.assertion(getattr(dualflow.debugging, name)))
     if name in _MESSAGES:
         return getattr(summary, name)
     value = getattr(dualflow, name, ABSENT)
@@ -202,10 +227,14 @@ def _dualflow_object(name: str) -> Any:
 _publish(
     globals(),
     modules=(
+        "app",
+        "data",
+        "flags",
         "gfile",
         "graph_util",
         "initializers",
         "layers",
+        "logging",
         "losses",
         "metrics",
         "nn",
@@ -225,7 +254,7 @@ _publish(
         "shuffle",
         "with_name",
     ),
-    others=[*dir(dualflow), *_LINALG_NAMES, *_MESSAGES],
+    others=[*dir(dualflow), *_LINALG_NAMES, *_ASSERTIONS, *_MESSAGES],
     fallback=_dualflow_object,
     requires={"tensorboardX": " ".join(_MESSAGES)},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +27,7 @@ from dualflow.ops.neural.dropout import check_is_number
 from dualflow.ops.neural.dropout import dropout as dropped_at_rate
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.draws import Source
-from dualflow.ops.random_numbers.functions import normal, uniform
+from dualflow.ops.random_numbers.functions import categorical, normal, uniform
 from dualflow.ops.random_numbers.functions import poisson as poisson_of_shape
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
@@ -35,7 +36,7 @@ from dualflow.ops.selection import where as where_broadcasting
 if TYPE_CHECKING:
     from typing import SupportsInt
 
-    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+    from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -105,6 +106,44 @@ def poisson(
     (2, 2)
     """
     return poisson_of_shape(shape, lam, dtype, seed)
+
+
+def multinomial(
+    logits: TensorLike,
+    num_samples: IntLike,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Classes drawn for each row of ``logits``; version 2 has ``random.categorical``.
+
+    >>> from dualflow.compat import v1
+    >>> v1.multinomial([[-100.0, 0.0]], 3).numpy().tolist()
+    [[1, 1, 1]]
+    """
+    return categorical(logits, num_samples, output_dtype, seed)
+
+
+def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An assertion of ``debugging`` with TensorFlow 1's arguments: ``data``, ``summarize``, ``message``."""
+    operands = [name for name in inspect.signature(function).parameters if name in ("x", "y")]
+
+    def check(*args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(*args, **kwargs).arguments
+        arguments.pop("data", None)
+        arguments.pop("name", None)
+        return function(**arguments)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    required = [inspect.Parameter(name, kind) for name in operands]
+    optional = [
+        inspect.Parameter(name, kind, default=None) for name in ("data", "summarize", "message", "name")
+    ]
+    signature = inspect.Signature([*required, *optional])
+    check.__name__ = check.__qualname__ = function.__name__
+    check.__doc__ = function.__doc__
+    check.__signature__ = signature  # type: ignore[attr-defined]  # functions take any attribute
+    return check
 
 
 def dropout(

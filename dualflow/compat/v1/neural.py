@@ -8,6 +8,7 @@ import dualflow
 import dualflow.nn as nn2
 from dualflow.compat.v1 import differing
 from dualflow.compat.v1.naming import Namespace, with_name
+from dualflow.compat.v1.recurrent import loops, rnn_cell
 from dualflow.ops.neural.convolution_gradients import conv_backprop_filter, conv_backprop_input
 from dualflow.ops.neural.normalization import fused_batch_norm
 
@@ -62,6 +63,11 @@ def erosion2d_v1(
 
 nn = Namespace(
     nn2,
+    bidirectional_dynamic_rnn=loops.bidirectional_dynamic_rnn,
+    dynamic_rnn=loops.dynamic_rnn,
+    rnn_cell=rnn_cell,
+    softmax_cross_entropy_with_logits_v2=with_name(nn2.softmax_cross_entropy_with_logits),
+    static_rnn=loops.static_rnn,
     conv1d=with_name(
         nn2.conv1d,
         "value filters stride padding use_cudnn_on_gpu data_format name input dilations",

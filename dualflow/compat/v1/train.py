@@ -395,14 +395,20 @@ _publish(
     globals(),
     later={
         "dualflow.compat.v1.adadelta": "AdadeltaOptimizer",
+        "dualflow.compat.v1.coordinator": "Coordinator",
         "dualflow.compat.v1.learning_rates": (
             "cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay "
             "natural_exp_decay noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay "
             "polynomial_decay"
         ),
+        "dualflow.compat.v1.monitored_session": "MonitoredSession MonitoredTrainingSession",
         "dualflow.compat.v1.moving_average": "ExponentialMovingAverage",
         "dualflow.compat.v1.proximal": (
             "FtrlOptimizer ProximalAdagradOptimizer ProximalGradientDescentOptimizer"
+        ),
+        "dualflow.compat.v1.session_hooks": (
+            "CheckpointSaverHook LoggingTensorHook NanLossDuringTrainingError NanTensorHook SessionRunArgs "
+            "SessionRunContext SessionRunHook SessionRunValues StopAtStepHook SummarySaverHook"
         ),
         "dualflow.ops.records.example_messages": (
             "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample"
