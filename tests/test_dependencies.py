@@ -21,8 +21,8 @@ from dualflow.backends.runtime import switches
 ROOT = Path(dualflow.__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PAGE, _, PARTS_PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").partition("\n## ")
-FEATURES = ("draw", "keras", "summary", "images", "onnx", "mpi")
-"""The extras for users; the others are for tests and examples."""
+FEATURES = ("draw", "keras", "summary", "images", "onnx", "mpi", "docs")
+"""The extras with rows; the others are for tests and examples."""
 
 MODULES = {"pillow": "PIL"}
 """The modules of packages that are imported under another name."""
@@ -54,7 +54,7 @@ def rows() -> dict[str, Row]:
 
 
 def required() -> dict[str, str]:
-    """The version specifier of each dependency, and of those of the extras for users."""
+    """The version specifier of each dependency, and of those of the extras with rows."""
     extras = [line for name in FEATURES for line in PROJECT["optional-dependencies"][name]]
     pairs = [re.fullmatch(r"([\w-]+)(.*)", line) for line in [*PROJECT["dependencies"], *extras]]
     return {pair[1]: pair[2] for pair in pairs if pair is not None}

@@ -73,9 +73,9 @@ class Page:
             self.errors.append(message["params"]["entry"]["text"])
         return message
 
-    def open(self, path: Path) -> None:
-        """Load a file, and wait until it has run its scripts."""
-        self.command("Page.navigate", url=path.as_uri())
+    def open(self, path: Path, query: str = "") -> None:
+        """Load a file, with a query such as ``?q=word``, and wait until it has run its scripts."""
+        self.command("Page.navigate", url=path.as_uri() + query)
         while self._message().get("method") != "Page.loadEventFired":
             pass
         self.value("new Promise((done) => setTimeout(done, 0))")

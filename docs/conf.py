@@ -1,0 +1,30 @@
+"""The settings of the documentation site: ``sphinx-build -W -c docs . build/site`` builds it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "extensions")]
+
+project = "dualflow"
+author = copyright = "the dualflow authors"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "generated_pages"]
+
+# The source folder is the project, so that pages link each other as they do on GitHub.
+root_doc = "docs/index"
+include_patterns = ["*.md", "docs/**", "dualflow/**/README.md", "keras_dualflow/README.md"]
+exclude_patterns = ["README.md"]  # the start page of the repository, docs/index.md is that of the site
+
+myst_enable_extensions = ["colon_fence", "html_image"]
+myst_heading_anchors = 4
+
+autodoc_typehints = "none"  # the section Args has the types, in words
+toc_object_entries = False  # they would be thousands of entries in the navigation of each page
+
+smartquotes = False  # quotes on the pages are those of code
+html_theme = "furo"
+html_title = "dualflow"
+html_extra_path = ["redirect"]  # the site's index.html, which leads to docs/index.html
+html_copy_source = html_show_sourcelink = False

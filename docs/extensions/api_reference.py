@@ -1,0 +1,81 @@
+"""The pages of the API reference, one for each public namespace, as text that Sphinx's autodoc completes.
+
+The names are those that ``dir`` shows. What several namespaces have is described on the page of the first,
+and linked from the others.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from types import ModuleType
+
+import dualflow
+
+LEFT_OUT = ("dualflow.compat", "dualflow.contrib", "dualflow.keras")
+"""Namespaces of TensorFlow 1's names, most of which are another name of TensorFlow 2's, and of Keras."""
+
+
+def namespace_pages() -> dict[str, str]:
+    """The text of each namespace's page, by the namespace's name."""
+    described: dict[int, str] = {}
+    return {name: namespace_page(name, namespace, described) for name, namespace in namespaces().items()}
+
+
+def namespaces() -> dict[str, ModuleType]:
+    """The public namespaces by name, each once, those of fewer dots first."""
+    modules: dict[str, ModuleType] = {"dualflow": dualflow}
+    level = list(modules)
+    while level:
+        below = {
+            f"{name}.{member}": getattr(modules[name], member)
+            for name in level
+            for member in dir(modules[name])
+        }
+        new = {name: value for name, value in below.items() if is_namespace(name, value, modules)}
+        modules |= new
+        level = list(new)
+    return modules
+
+
+def is_namespace(name: str, value: object, visited: Mapping[str, ModuleType]) -> bool:
+    """Whether a value is a namespace of dualflow's that was not visited under another name."""
+    return (
+        isinstance(value, ModuleType)
+        and value.__name__.startswith("dualflow")
+        and name not in LEFT_OUT
+        and value not in visited.values()
+    )
+
+
+def namespace_page(name: str, namespace: ModuleType, described: dict[int, str]) -> str:
+    """The page of a namespace; adds to ``described`` the functions and classes that it describes."""
+    title = name.replace("dualflow", "df", 1)
+    members = {f"{name}.{member}": getattr(namespace, member) for member in dir(namespace)}
+    values = [path for path, value in members.items() if is_value(value)]
+    first = [path for path, value in members.items() if described.setdefault(id(value), path) == path]
+    documented = [path for path in first if is_documented(members[path])]
+    others = [path for path in members if path not in documented and is_documented(members[path])]
+    heading = f"{title}\n{'=' * len(title)}"
+    parts = [heading, f".. py:module:: {name}", inspect.getdoc(namespace) or ""]
+    if values:
+        parts.append("Values: " + ", ".join(f"``{path.rpartition('.')[2]}``" for path in values) + ".")
+    if others:
+        links = (f":py:obj:`{path.rpartition('.')[2]} <{described[id(members[path])]}>`" for path in others)
+        parts.append("Names of other namespaces, too: " + ", ".join(links) + ".")
+    return "\n\n".join([*parts, *(directive(path, members[path]) for path in documented), ""])
+
+
+def is_documented(value: object) -> bool:
+    """Whether a value is a function or class, whose docstring autodoc takes."""
+    return isinstance(value, type) or inspect.isroutine(value)
+
+
+def is_value(value: object) -> bool:
+    """Whether a value is a constant, such as a dtype."""
+    return not is_documented(value) and not isinstance(value, ModuleType)
+
+
+def directive(path: str, value: object) -> str:
+    """The directive by which autodoc describes a function or a class with its methods."""
+    return f".. autoclass:: {path}\n   :members:" if isinstance(value, type) else f".. autofunction:: {path}"
