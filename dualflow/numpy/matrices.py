@@ -146,7 +146,8 @@ def indices(dimensions: TensorLike, dtype: DTypeLike = int, sparse: bool = False
         sparse: whether to return a tuple of tensors with one long axis each, which broadcast.
 
     Returns:
-        A tensor of shape ``(rank, *dimensions)``: one for each axis. With ``sparse``, a tuple of as many tensors.
+        A tensor of shape ``(rank, *dimensions)``: one for each axis.
+        With ``sparse``, a tuple of as many tensors.
 
     Raises:
         InvalidArgumentError: a size is negative.
