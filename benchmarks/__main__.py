@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
         figures["backends"] = [dataclasses.asdict(row) for row in compared]
         if not options.no_first_call:
             figures["backends' first call"] = firsts = backends.first_calls(
-                1 if options.quick else 3, options.quick
+                cases, 1 if options.quick else 3, options.quick
             )
             show(report.backend_first_call_table(firsts))
     write_json(options.json, figures)

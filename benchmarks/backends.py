@@ -54,9 +54,15 @@ def compare(words: Sequence[str], quick: bool, rounds: int, block: float) -> lis
     return rows
 
 
-def first_calls(rounds: int, quick: bool = False) -> dict[str, dict[str, dict[str, CompileStats]]]:
-    """First calls by backend, case and state; see :func:`benchmarks.first_call.first_calls`."""
-    return {name: first_call.first_calls(rounds, FIRST, backend, quick) for name, backend in BACKENDS.items()}
+def first_calls(
+    default: dict[str, dict[str, CompileStats]], rounds: int, quick: bool = False
+) -> dict[str, dict[str, dict[str, CompileStats]]]:
+    """First calls by backend, case and state; ``default`` are those of the default backend.
+
+    See :func:`benchmarks.first_call.first_calls`.
+    """
+    numba = first_call.first_calls(rounds, FIRST, BACKENDS["Numba"], quick)
+    return {"default": {case: default[case] for case in FIRST}, "Numba": numba}
 
 
 def _cases(quick: bool) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:

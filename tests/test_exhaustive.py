@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from dualflow.backends.runtime.switches import PARTS
+
 ROOT = Path(__file__).parents[1]
 TESTS = """
 import pytest
@@ -100,6 +102,12 @@ def test_the_checks_select_tests_of_every_op_that_exist() -> None:
     assert f'return "{selection[2]}"' in text
     paths = re.findall(r"tests/[\w/{},]+", script)
     assert [path for path in paths for file in expanded(path) if not list(ROOT.glob(f"{file}*"))] == []
+
+
+def test_the_checks_switch_each_fast_part_off() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    settings = [parts.split(",") for parts in re.findall(r"DISABLE=([\w,]+)", script)]
+    assert sorted(part for parts in settings for part in parts) == sorted(PARTS)
 
 
 def expanded(path: str) -> list[str]:

@@ -7,6 +7,7 @@ the default backend to the bit, and run with GCC's sanitizers.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -59,7 +60,7 @@ def exported(cases: Sequence[Case]) -> Iterator[ExportedCase]:
             program = program_of(concrete, name)
         except InvalidArgumentError:
             continue
-        text = (program.header + program.source).replace(name, "case")
+        text = re.sub(name, "case", program.header + program.source, flags=re.IGNORECASE)
         program = programs.setdefault(text, program)
         yield ExportedCase(case, program, concrete, [np.asarray(x) for x in inputs])
 
