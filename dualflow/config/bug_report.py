@@ -87,13 +87,13 @@ def bug_report(
         archive.writestr("config.txt", table(configuration()))
         if f is not None:
             traced = f if isinstance(f, Function | BoundFunction) else function(f)
-            for name, text in _described_call(traced, args, kwargs):
+            for name, text in _call_files(traced, args, kwargs):
                 archive.writestr(name, text)
     write_atomically(target, content.getbuffer())
     return target
 
 
-def _described_call(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _call_files(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the name and content of each file about the call."""
     try:
         concrete = traced.get_concrete_function(*args, **kwargs)
@@ -102,11 +102,11 @@ def _described_call(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         yield "graph.txt", str(concrete.graph)
         yield "optimised.txt", str(concrete.optimised_graph)
         yield "kernels.txt", concrete.kernels
-    except Exception:  # what a report is about
+    except Exception:  # the error is what the report is for: it goes into error.txt
         yield "error.txt", traceback.format_exc()
         return
     leaves, structure = flatten((args, kwargs))
-    reason = next(filter(None, map(_unwritable, leaves)), None)
+    reason = next(filter(None, map(_reason_not_serializable, leaves)), None)
     if reason is not None:
         yield "replay.txt", f"The call can't be repeated from files: {reason}."
         return
@@ -116,7 +116,7 @@ def _described_call(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         yield "replay.txt", f"The call can't be repeated from files: {error}"
 
 
-def _unwritable(leaf: Any) -> str | None:
+def _reason_not_serializable(leaf: Any) -> str | None:
     """The reason that an argument can't be saved for the program; None if it can."""
     if not isinstance(leaf, (*_ARRAYS, *_PLAIN)):
         return f"an argument is a {type(leaf).__name__}"
@@ -128,7 +128,7 @@ def _unwritable(leaf: Any) -> str | None:
 def _replay(traced: Any, leaves: Sequence[Any], structure: Structure) -> Iterator[tuple[str, Any]]:
     """The saved function, the arguments, and the program that repeats the call."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    shown_args, shown_kwargs = unflatten(structure, [_shown(leaf, arrays) for leaf in leaves])
+    shown_args, shown_kwargs = unflatten(structure, [_replace_array(leaf, arrays) for leaf in leaves])
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.join(folder, "model")
         save(traced, model)
@@ -153,7 +153,7 @@ class _Input:
         return f"inputs[{self._name!r}]"
 
 
-def _shown(leaf: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _replace_array(leaf: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """``leaf``, or for an array a placeholder whose repr reads it from the npz file."""
     if not isinstance(leaf, _ARRAYS):
         return leaf

@@ -91,34 +91,37 @@ def configuration() -> dict[str, Any]:
     }
 
 
-def table(configured: Mapping[str, Any]) -> str:
+def table(config: Mapping[str, Any]) -> str:
     """The lines that :func:`show_config` prints."""
-    return "\n".join(f"{name:<16}{value}" for name, value in _rows(configured))
+    return "\n".join(f"{name:<16}{value}" for name, value in _rows(config))
 
 
-def _rows(configured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    versions, processor, llvm, blas = (configured[name] for name in ("versions", "processor", "llvm", "blas"))
-    yield "dualflow", f"{versions['dualflow']} in {configured['folder']}"
+def _rows(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    versions, processor, llvm, blas = (config[name] for name in ("versions", "processor", "llvm", "blas"))
+    yield "dualflow", f"{versions['dualflow']} in {config['folder']}"
     yield "Python", f"{versions['python']} ({platform.python_implementation()}, {platform.system()})"
     yield from ((name, versions[name]) for name in _NEEDED)
-    fits = llvm["installed"].split(".")[0] == llvm["needed"]
-    yield "LLVM", llvm["installed"] + ("" if fits else f" (kernels are written for {llvm['needed']})")
+    is_matching_version = llvm["installed"].split(".")[0] == llvm["needed"]
+    yield (
+        "LLVM",
+        llvm["installed"] + ("" if is_matching_version else f" (kernels are written for {llvm['needed']})"),
+    )
     yield (
         "optional",
-        ", ".join(f"{name} {v or '(not installed)'}" for name, v in configured["optional"].items()),
+        ", ".join(f"{name} {v or '(not installed)'}" for name, v in config["optional"].items()),
     )
-    yield "backend", f"{configured['backend']['name']} ({configured['backend']['chosen_by']})"
+    yield "backend", f"{config['backend']['name']} ({config['backend']['chosen_by']})"
     yield (
         "large eager ops",
-        f"{configured['eager_kernels']['name']} ({configured['eager_kernels']['chosen_by']})",
+        f"{config['eager_kernels']['name']} ({config['eager_kernels']['chosen_by']})",
     )
     yield "processor", f"{processor['name']}, {processor['logical']} logical"
     yield "vectors", _vectors(processor["vector_bits"], processor["widest_vector_bits"])
-    yield from ((part["name"], part["state"]) for part in configured["parts"].values())
-    yield "cached", f"{configured['cache']['objects']} objects, {size(configured['cache']['bytes'])}"
-    yield "BLAS", "none is found" if blas is None else f"{blas['name']}, {blas['integer_bits']}-bit integers"
-    if configured["environment"]:
-        yield "environment", " ".join(f"{name}={value}" for name, value in configured["environment"].items())
+    yield from ((part["name"], part["state"]) for part in config["parts"].values())
+    yield "cached", f"{config['cache']['objects']} objects, {size(config['cache']['bytes'])}"
+    yield "BLAS", "not found" if blas is None else f"{blas['name']}, {blas['integer_bits']}-bit integers"
+    if config["environment"]:
+        yield "environment", " ".join(f"{name}={value}" for name, value in config["environment"].items())
 
 
 def _part(feature: FastPathReport) -> dict[str, Any]:

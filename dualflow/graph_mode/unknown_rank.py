@@ -39,7 +39,7 @@ def is_unknown(x: Any) -> bool:
     return isinstance(x, SymbolicTensor) and x._value.spec.shape is UNKNOWN_RANK
 
 
-def takes_unknown(args: Any, kwargs: Any) -> bool:
+def has_unknown_rank(args: Any, kwargs: Any) -> bool:
     """Whether a tensor of unknown rank is among the arguments of a call, or in their lists and dicts."""
     return any(map(is_unknown, flatten((args, kwargs))[0]))
 

@@ -95,7 +95,7 @@ MERGE: Final = in_text(
 )
 
 
-def summarised(kind: str, tag: str, *inputs: Any, most: int | None = None) -> Any:
+def summary_op(kind: str, tag: str, *inputs: Any, most: int | None = None) -> Any:
     """The serialised summary of ``inputs`` through the current engine: a scalar of dtype string.
 
     Raises:
@@ -106,7 +106,7 @@ def summarised(kind: str, tag: str, *inputs: Any, most: int | None = None) -> An
     return dispatch.current().run(SUMMARY, tensors, {"kind": kind, "tag": tag, "most": most})
 
 
-def merged(summaries: list[Any]) -> Any:
+def merge_summaries(summaries: list[Any]) -> Any:
     """The serialised summary that has the values of ``summaries``, tensors of dtype string."""
     return dispatch.current().run(MERGE, tuple([convert_to_tensor(x) for x in summaries]), {})
 

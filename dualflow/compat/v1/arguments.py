@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import DTypeError
 
-OLDER: Final = {
+RENAMED_ARGUMENTS: Final = {
     "dilation_rate": "dilations",
     "dim": "axis",
     "dimension": "axis",
@@ -52,37 +52,46 @@ class ArgumentTranslation:
         parameters = inspect.signature(function).parameters
         self._function = function
         self._order = tuple(order.split())
-        self._older = {old: new for old, new in OLDER.items() if new in parameters and old not in parameters}
+        self._renamed = {
+            old: new for old, new in RENAMED_ARGUMENTS.items() if new in parameters and old not in parameters
+        }
+        # without an order, no positional argument needs translation
         pairs = list(zip(self._order, parameters, strict=False))
-        differ = [i for i, (old, new) in enumerate(pairs) if self._older.get(old, old) != new]
+        differ = [i for i, (old, new) in enumerate(pairs) if self._renamed.get(old, old) != new]
         self.untranslated_count = (
             (differ[0] if differ else len(pairs)) if self._order else len(parameters) + 1
         )
         dropped = DROPPED & {*self._order} - parameters.keys()
-        self.translated_names = frozenset({*self._older, *dropped})
+        self.translated_names = frozenset({*self._renamed, *dropped})
 
     def translate(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Rename TensorFlow 1's arguments to the function's names; drop deprecated ones that are None.
+        """Rename TensorFlow 1's arguments to the function's names, and drop ignored ones.
+
+        Renamed arguments that are None are left out.
 
         Raises:
             DTypeError: an argument is passed twice, or there are too many.
         """
-        own = self._function.__name__
+        function_name = self._function.__name__
         if len(args) > self.untranslated_count:
             if len(args) > len(self._order):
-                raise DTypeError(f"{own}() takes {len(self._order)} positional arguments, not {len(args)}.")
+                raise DTypeError(
+                    f"{function_name}() takes {len(self._order)} positional arguments, not {len(args)}."
+                )
             positional = dict(zip(self._order, args, strict=False))
-            twice = sorted(positional.keys() & kwargs.keys())
-            if twice:
-                raise DTypeError(f"{own}() got {twice[0]!r} twice: by position and by keyword.")
+            duplicates = sorted(positional.keys() & kwargs.keys())
+            if duplicates:
+                raise DTypeError(
+                    f"{function_name}() got {duplicates[0]!r} twice: by position and by keyword."
+                )
             args, kwargs = (), {**positional, **kwargs}
         keywords = {name: value for name, value in kwargs.items() if name not in self.translated_names}
         for old, value in kwargs.items():
-            new = self._older.get(old)
+            new = self._renamed.get(old)
             if new is not None and value is not None:
                 if new in keywords:
-                    raise DTypeError(f"{own}() got {new!r} and {old!r}, an older name for it.")
+                    raise DTypeError(f"{function_name}() got {new!r} and {old!r}, an older name for it.")
                 keywords[new] = value
         return args, keywords

@@ -60,25 +60,25 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(other if self.value is None else self)
 
-    def _with(self, other: Any, compute: Callable[[int, int], Any]) -> Any:
+    def _apply_if_known(self, other: Any, compute: Callable[[int, int], Any]) -> Any:
         """``compute`` of two known sizes; None if one is unknown."""
         theirs = _value(other)
         return None if self.value is None or theirs is None else compute(self.value, theirs)
 
     def __add__(self, other: Any) -> Dimension:
-        return Dimension(self._with(other, operator.add))
+        return Dimension(self._apply_if_known(other, operator.add))
 
     def __sub__(self, other: Any) -> Dimension:
-        return Dimension(self._with(other, operator.sub))
+        return Dimension(self._apply_if_known(other, operator.sub))
 
     def __mul__(self, other: Any) -> Dimension:
-        return Dimension(self._with(other, operator.mul))
+        return Dimension(self._apply_if_known(other, operator.mul))
 
     def __floordiv__(self, other: Any) -> Dimension:
-        return Dimension(self._with(other, operator.floordiv))
+        return Dimension(self._apply_if_known(other, operator.floordiv))
 
     def __mod__(self, other: Any) -> Dimension:
-        return Dimension(self._with(other, operator.mod))
+        return Dimension(self._apply_if_known(other, operator.mod))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -92,22 +92,22 @@ class Dimension:
         return Dimension(other) % self
 
     def __eq__(self, other: object) -> Any:
-        return self._with(other, operator.eq) if _is_size(other) else NotImplemented
+        return self._apply_if_known(other, operator.eq) if _is_size(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        return self._with(other, operator.ne) if _is_size(other) else NotImplemented
+        return self._apply_if_known(other, operator.ne) if _is_size(other) else NotImplemented
 
     def __lt__(self, other: Any) -> bool | None:
-        return self._with(other, operator.lt)  # type: ignore[no-any-return]  # a bool or None
+        return self._apply_if_known(other, operator.lt)  # type: ignore[no-any-return]  # a bool or None
 
     def __le__(self, other: Any) -> bool | None:
-        return self._with(other, operator.le)  # type: ignore[no-any-return]  # as __lt__
+        return self._apply_if_known(other, operator.le)  # type: ignore[no-any-return]  # as __lt__
 
     def __gt__(self, other: Any) -> bool | None:
-        return self._with(other, operator.gt)  # type: ignore[no-any-return]  # as __lt__
+        return self._apply_if_known(other, operator.gt)  # type: ignore[no-any-return]  # as __lt__
 
     def __ge__(self, other: Any) -> bool | None:
-        return self._with(other, operator.ge)  # type: ignore[no-any-return]  # as __lt__
+        return self._apply_if_known(other, operator.ge)  # type: ignore[no-any-return]  # as __lt__
 
     def __bool__(self) -> bool:
         return bool(self.value)

@@ -20,7 +20,7 @@ GLOBAL_STEP: Final = "global_step"
 
 
 class _EagerGlobalStep:
-    """The global step of eager execution, which all threads share."""
+    """The global step of eager execution, which all threads share; a class, since functions assign it."""
 
     variable: Any = None
 

@@ -19,7 +19,7 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Node
 from dualflow.graph_mode import ExplicitGraph, Operation, graph_recording
 from dualflow.graph_mode.names import checked
-from dualflow.graph_mode.unknown_rank import postpone, takes_unknown
+from dualflow.graph_mode.unknown_rank import has_unknown_rank, postpone
 
 
 def with_name(value: Any, order: str = "") -> Any:
@@ -50,14 +50,14 @@ class Namespace(ModuleType):
         others: named functions that replace its own.
     """
 
-    def __init__(self, module: ModuleType, **others: Any) -> None:
+    def __init__(self, module: ModuleType, **overrides: Any) -> None:
         super().__init__(module.__name__, module.__doc__)
         self._module = module
-        self._others = others
+        self._overrides = overrides
 
     @entry
     def __getattr__(self, name: str) -> Any:
-        function = self._others.get(name) or with_name(getattr(self._module, name))
+        function = self._overrides.get(name) or with_name(getattr(self._module, name))
         setattr(self, name, function)
         return function
 
@@ -83,13 +83,17 @@ def _with_named_operation(
             graph = graph_recording()
             if graph is None:
                 return function(*args, **kwargs)
-            before = len(graph.engine.builder.nodes)
+            node_count = len(graph.engine.builder.nodes)
             name = (
                 args[name_index] if name_index is not None and len(args) > name_index else kwargs.get("name")
             )
-            call = _postpone_if_unknown(function) if takes_unknown(args, kwargs) else function
-            result = call(*args, **kwargs) if name is None else _call(graph, name, call, args, kwargs)
-            return _last_effect(graph, before) if result is None else result
+            call = _postpone_for_unknown_rank(function) if has_unknown_rank(args, kwargs) else function
+            result = (
+                call(*args, **kwargs)
+                if name is None
+                else _call_in_named_scope(graph, name, call, args, kwargs)
+            )
+            return _last_effect(graph, node_count) if result is None else result
         except Exception as error:
             hide_frames(error)
             raise
@@ -97,30 +101,32 @@ def _with_named_operation(
     return wrapper
 
 
-def _postpone_if_unknown(function: Callable[..., Any]) -> Callable[..., Any]:
+def _postpone_for_unknown_rank(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: postpone(function, args, kwargs)
 
 
-def _call(graph: ExplicitGraph, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _call_in_named_scope(
+    graph: ExplicitGraph, name: str, function: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
     """Call ``function`` in the scope ``name``, and give that name to the node of its result."""
     names = graph.engine.open.names
-    before = len(graph.engine.builder.nodes)
-    full = names.unique(checked(name, names.scope))
-    with graph.name_scope(f"{full}/"):
+    node_count = len(graph.engine.builder.nodes)
+    unique_name = names.unique(checked(name, names.scope))
+    with graph.name_scope(f"{unique_name}/"):
         result = function(*args, **kwargs)
-    added = graph.engine.builder.nodes[before:]
+    new_nodes = graph.engine.builder.nodes[node_count:]
     results = result if isinstance(result, list | tuple) else [result]
-    producers = {x._value.node for x in results if isinstance(x, SymbolicTensor)} or set(_effects(added))
+    producers = {x._value.node for x in results if isinstance(x, SymbolicTensor)} or set(_effects(new_nodes))
     if len(producers) == 1:
         (node,) = producers
-        if node is not None and node in added:
-            graph.engine.rename(node, full)
+        if node is not None and node in new_nodes:
+            graph.engine.rename(node, unique_name)
     return result
 
 
-def _last_effect(graph: ExplicitGraph, before: int) -> Operation | None:
-    """The operation of the last node with an effect that was added after ``before`` nodes; None if none."""
-    effects = _effects(graph.engine.builder.nodes[before:])
+def _last_effect(graph: ExplicitGraph, node_count: int) -> Operation | None:
+    """The operation of the last node with an effect after the first ``node_count`` nodes; None if none."""
+    effects = _effects(graph.engine.builder.nodes[node_count:])
     return graph.engine.operation_of(effects[-1]) if effects else None
 
 

@@ -156,9 +156,11 @@ class FtrlOptimizer(Optimizer):
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         total = self._slot(variable, "accum", lambda v: zeros_like(v) + self._start)
         linear = self._slot(variable, "linear")
-        before, new_total = total.value(), total + gradient * gradient
-        shrinking = gradient + 2 * self._shrinkage * variable if self._shrinkage else gradient
-        gradient_sum = linear + shrinking - (new_total**self._power - before**self._power) / rate * variable
+        old_total, new_total = total.value(), total + gradient * gradient
+        shrunk_gradient = gradient + 2 * self._shrinkage * variable if self._shrinkage else gradient
+        gradient_sum = (
+            linear + shrunk_gradient - (new_total**self._power - old_total**self._power) / rate * variable
+        )
         total.assign(new_total)
         linear.assign(gradient_sum)
         curvature = new_total**self._power / rate + 2 * self._l2 + self._beta / rate

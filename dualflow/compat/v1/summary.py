@@ -17,7 +17,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph_mode import graph_recording
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.summary.session_ops import merged, summarised
+from dualflow.summary.session_ops import merge_summaries, summary_op
 from dualflow.summary.tensorboardx import protocol
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ __all__ = [
     "text",
 ]
 _MESSAGES: Final = ("Event", "Summary")
-_INVALID: Final = re.compile(r"[^-/\w.]", re.ASCII)
+_INVALID_NAME_CHARACTERS: Final = re.compile(r"[^-/\w.]", re.ASCII)
 
 
 @entry
@@ -117,7 +117,9 @@ def image(
     ...     print(v1.summary.image("digits", v1.zeros([1, 8, 8, 1])).name)
     digits:0
     """
-    return _record_summary("image", name, family, collections, tensor, most=_count(max_outputs))
+    return _record_summary(
+        "image", name, family, collections, tensor, max_outputs=_checked_max_outputs(max_outputs)
+    )
 
 
 @entry
@@ -147,7 +149,9 @@ def audio(
     if sounds.ndim == 2:
         sounds = sounds[:, :, None]
     rate = convert_to_tensor(sample_rate)
-    return _record_summary("audio", name, family, collections, sounds, rate, most=_count(max_outputs))
+    return _record_summary(
+        "audio", name, family, collections, sounds, rate, max_outputs=_checked_max_outputs(max_outputs)
+    )
 
 
 @entry
@@ -190,7 +194,9 @@ def merge(
     """
     if not len(inputs):
         raise InvalidArgumentError("merge takes at least one summary.")
-    return _with_unique_name(name or "Merge/MergeSummary", collections or (), lambda _: merged(list(inputs)))
+    return _with_unique_name(
+        name or "Merge/MergeSummary", collections or (), lambda _: merge_summaries(list(inputs))
+    )
 
 
 def merge_all(
@@ -213,38 +219,40 @@ def merge_all(
 
 
 def _record_summary(
-    kind: str, name: Any, family: str | None, collections: Any, *inputs: Any, most: int | None = None
+    kind: str, name: Any, family: str | None, collections: Any, *inputs: Any, max_outputs: int | None = None
 ) -> Tensor:
     """The summary of ``inputs`` through the current engine, named in a graph."""
     if not isinstance(name, str) or not name:
         raise InvalidArgumentError(f"The name of a summary is a text, not {name!r}.")
-    base = _INVALID.sub("_", name if family is None else f"{family}/{name}").lstrip("/_-\\>") or "summary"
-    chosen = [GraphKeys.SUMMARIES] if collections is None else collections
+    full_name = name if family is None else f"{family}/{name}"
+    valid_name = _INVALID_NAME_CHARACTERS.sub("_", full_name).lstrip("/_-\\>") or "summary"
+    target_collections = [GraphKeys.SUMMARIES] if collections is None else collections
 
-    def summary(full: str) -> Any:
-        return summarised(kind, full if family is None else f"{family}/{full}", *inputs, most=most)
+    def summary(unique_name: str) -> Any:
+        tag = unique_name if family is None else f"{family}/{unique_name}"
+        return summary_op(kind, tag, *inputs, most=max_outputs)
 
-    return _with_unique_name(base, chosen, summary)
+    return _with_unique_name(valid_name, target_collections, summary)
 
 
-def _with_unique_name(base: str, collections: Sequence[str], summary: Callable[[str], Tensor]) -> Tensor:
+def _with_unique_name(name: str, collections: Sequence[str], summary: Callable[[str], Tensor]) -> Tensor:
     """The result of ``summary(name)``; in a graph the name is unique, and collections get the result."""
     graph = graph_recording()
     if graph is None:
-        return summary(f"{prefix()}{base}")
-    full = graph.unique_name(base)
-    with graph.name_scope(f"{full}/"):
-        tensor = summary(full)
+        return summary(f"{prefix()}{name}")
+    unique_name = graph.unique_name(name)
+    with graph.name_scope(f"{unique_name}/"):
+        tensor = summary(unique_name)
     if isinstance(tensor, SymbolicTensor) and tensor._value.node is not None:
-        graph.engine.rename(tensor._value.node, full)
+        graph.engine.rename(tensor._value.node, unique_name)
     graph.engine.collect(tensor, collections)
     return tensor
 
 
-def _count(most: Any) -> int:
-    if int(most) < 1:
-        raise InvalidArgumentError(f"max_outputs is at least 1, not {most}.")
-    return int(most)
+def _checked_max_outputs(max_outputs: Any) -> int:
+    if int(max_outputs) < 1:
+        raise InvalidArgumentError(f"max_outputs is at least 1, not {max_outputs}.")
+    return int(max_outputs)
 
 
 def _message(name: str) -> Any:

@@ -376,11 +376,12 @@ class RMSPropOptimizer(Optimizer):
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         square, velocity = self._slot(variable, "rms", ones_like), self._slot(variable, "momentum")
-        spread = self._updated_mean(square, gradient * gradient)
+        mean_square = self._updated_mean(square, gradient * gradient)
+        variance = mean_square
         if self._centered:
             mean = self._updated_mean(self._slot(variable, "mg"), gradient)
-            spread = spread - mean * mean
-        step = self._momentum * velocity + rate * gradient / sqrt(spread + self._epsilon)
+            variance = mean_square - mean * mean
+        step = self._momentum * velocity + rate * gradient / sqrt(variance + self._epsilon)
         velocity.assign(step)
         variable.assign_sub(step)
 

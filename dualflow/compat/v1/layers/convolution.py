@@ -103,7 +103,7 @@ class ConvolutionLayer(Layer):
 
     def _format(self) -> str:
         """``data_format`` as functions of ``nn`` require it, such as "NHWC"."""
-        spatial = "DHW"[3 - self.axes :] if self.axes > 1 else "W"
+        spatial = {1: "W", 2: "HW", 3: "DHW"}[self.axes]
         return f"NC{spatial}" if self.channels_first else f"N{spatial}C"
 
     def _build_bias(self, input_shape: Any) -> None:
@@ -122,8 +122,8 @@ class ConvolutionLayer(Layer):
         """The number of channels of inputs of a shape."""
         if len(shape) != self.axes + 2:
             self._reject_rank(f"ndim={self.axes + 2}", shape)
-        place = 1 if self.channels_first else self.axes + 1
-        channels = tuple(shape)[place]
+        channel_axis = 1 if self.channels_first else self.axes + 1
+        channels = tuple(shape)[channel_axis]
         if channels is None:
             raise InvalidArgumentError(
                 "The channel dimension of the inputs should be defined. Found None: give the placeholder "
@@ -132,8 +132,9 @@ class ConvolutionLayer(Layer):
         expected = self._channels_of_kernel()
         if expected not in (None, channels):
             raise InvalidArgumentError(
-                f"Input 0 of layer {self.name} is incompatible with the layer: expected axis {place} of "
-                f"input shape to have value {expected} but received input with shape {shape}"
+                f"Input 0 of layer {self.name} is incompatible with the layer: expected axis "
+                f"{channel_axis} of input shape to have value {expected} but received input with shape "
+                f"{shape}"
             )
         return int(channels)
 

@@ -200,11 +200,11 @@ class Dropout(Layer):
         return differing.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
 
 
-def smart_cond(training: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """``one()`` if ``training``, else ``other()``; a ``cond`` if ``training`` is a tensor."""
-    if isinstance(training, TENSORS):
-        return cond(training, one, other)
-    return one() if training else other()
+def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+    """``true_fn()`` if ``pred``, else ``false_fn()``; a ``cond`` if ``pred`` is a tensor."""
+    if isinstance(pred, TENSORS):
+        return cond(pred, true_fn, false_fn)
+    return true_fn() if pred else false_fn()
 
 
 dense = as_function(

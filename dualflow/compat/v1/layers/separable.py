@@ -99,9 +99,9 @@ class SeparableLayer(ConvolutionLayer):
 
     def _convolve(self, inputs: Any) -> Any:
         depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
-        along = 2 if self.channels_first else 1
+        height_axis = 2 if self.channels_first else 1
         if self.axes == 1:
-            inputs = expand_dims(inputs, along)
+            inputs = expand_dims(inputs, height_axis)
             depthwise, pointwise = expand_dims(depthwise, 0), expand_dims(pointwise, 0)
         step = [self.strides[0]] * 2
         outputs = nn.separable_conv2d(
@@ -113,7 +113,7 @@ class SeparableLayer(ConvolutionLayer):
             "NCHW" if self.channels_first else "NHWC",
             [1] * (2 - self.axes) + list(self.dilation_rate),
         )
-        return squeeze(outputs, [along]) if self.axes == 1 else outputs
+        return squeeze(outputs, [height_axis]) if self.axes == 1 else outputs
 
 
 class SeparableConv1D(SeparableLayer):

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _of_pairs(labels: Any, predictions: Any, what: str = "predictions") -> tuple[Any, Any]:
-    """Both as float32, of equal shape."""
+def _as_matching_floats(labels: Any, predictions: Any, argument_name: str = "predictions") -> tuple[Any, Any]:
+    """Labels and predictions as float32; raises an error unless their shapes are equal."""
     y_true, y_pred = (
         as_numbers(required_tensor(labels, "labels")),
-        as_numbers(required_tensor(predictions, what)),
+        as_numbers(required_tensor(predictions, argument_name)),
     )
     require_one_shape(y_true, y_pred)
     return y_true, y_pred
@@ -51,7 +51,7 @@ def absolute_difference(
     1.5
     """
     with name_scope(scope, "absolute_difference") as inner:
-        y_true, y_pred = _of_pairs(labels, predictions)
+        y_true, y_pred = _as_matching_floats(labels, predictions)
         return compute_weighted_loss(abs(y_pred - y_true), weights, inner, loss_collection, reduction)
 
 
@@ -74,7 +74,7 @@ def mean_squared_error(
     4.5
     """
     with name_scope(scope, "mean_squared_error") as inner:
-        y_true, y_pred = _of_pairs(labels, predictions)
+        y_true, y_pred = _as_matching_floats(labels, predictions)
         difference = y_pred - y_true
         return compute_weighted_loss(difference * difference, weights, inner, loss_collection, reduction)
 
@@ -108,7 +108,7 @@ def cosine_distance(
     if (axis is None) == (dim is None):
         raise InvalidArgumentError("You must specify `axis`, or else its older name `dim`.")
     with name_scope(scope, "cosine_distance_loss") as inner:
-        y_true, y_pred = _of_pairs(labels, predictions)
+        y_true, y_pred = _as_matching_floats(labels, predictions)
         losses = 1 - reduce_sum(y_pred * y_true, dim if axis is None else axis, keepdims=True)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
@@ -134,7 +134,7 @@ def hinge_loss(
     0.25
     """
     with name_scope(scope, "hinge_loss") as inner:
-        y_true, y_pred = _of_pairs(labels, logits, "logits")
+        y_true, y_pred = _as_matching_floats(labels, logits, "logits")
         losses = nn.relu(1 - (2 * y_true - 1) * y_pred)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
@@ -162,10 +162,11 @@ def huber_loss(
     1.5
     """
     with name_scope(scope, "huber_loss") as inner:
-        y_true, y_pred = _of_pairs(labels, predictions)
+        y_true, y_pred = _as_matching_floats(labels, predictions)
         error = abs(y_pred - y_true)
-        within = minimum(error, delta)
-        losses = 0.5 * within * within + delta * (error - within)
+        quadratic = minimum(error, delta)
+        linear = error - quadratic
+        losses = 0.5 * quadratic * quadratic + delta * linear
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -195,7 +196,7 @@ def log_loss(
     0.6931
     """
     with name_scope(scope, "log_loss") as inner:
-        y_true, y_pred = _of_pairs(labels, predictions)
+        y_true, y_pred = _as_matching_floats(labels, predictions)
         losses = -y_true * log(y_pred + epsilon) - (1 - y_true) * log(1 - y_pred + epsilon)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
@@ -223,7 +224,7 @@ def mean_pairwise_squared_error(
     4.0
     """
     with name_scope(scope, "mean_pairwise_squared_error"):
-        y_true, y_pred = _of_pairs(labels, predictions)
+        y_true, y_pred = _as_matching_floats(labels, predictions)
         if len(y_pred.shape) < 2:
             raise InvalidArgumentError(
                 f"mean_pairwise_squared_error takes [batch, ...], not shape {y_pred.shape} without pairs."

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
 
 
-def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
+def _flatten_and_cast(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     """Labels and predictions as vectors of int64, and weights as one of float32, or None."""
     y_true = cast(required_tensor(labels, "labels"), int64)
     y_pred = cast(required_tensor(predictions, "predictions"), int64)
@@ -63,7 +63,7 @@ def mean_iou(
     [[1.0, 1.0], [0.0, 2.0]] 0.5833
     """
     with metric_scope(name, "mean_iou"):
-        y_true, y_pred, w = _flat(labels, predictions, weights)
+        y_true, y_pred, w = _flatten_and_cast(labels, predictions, weights)
         matrix = metric_variable([num_classes, num_classes], "total_confusion_matrix", float64)
         update = matrix.assign_add(confusion_matrix(y_true, y_pred, num_classes, w, dtype=float64))
         both = cast(tensor_diag_part(matrix), float32)
@@ -102,13 +102,15 @@ def mean_per_class_accuracy(
     [0.5, 1.0] 0.75
     """
     with metric_scope(name, "mean_accuracy"):
-        y_true, y_pred, w = _flat(labels, predictions, weights)
-        total, count = metric_variable([num_classes], "total"), metric_variable([num_classes], "count")
+        y_true, y_pred, w = _flatten_and_cast(labels, predictions, weights)
+        # the names of the variables are TensorFlow's
+        class_weight = metric_variable([num_classes], "total")
+        correct_weight = metric_variable([num_classes], "count")
         correct = as_numbers(equal(y_true, y_pred))
         weight = ones_like(correct) if w is None else w
         updates = (
-            count.assign_add(unsorted_segment_sum(correct * weight, y_true, num_classes)),
-            total.assign_add(unsorted_segment_sum(weight, y_true, num_classes)),
+            correct_weight.assign_add(unsorted_segment_sum(correct * weight, y_true, num_classes)),
+            class_weight.assign_add(unsorted_segment_sum(weight, y_true, num_classes)),
         )
-        pair = reduce_mean(divide_no_nan(count, total)), divide_no_nan(*updates)
+        pair = reduce_mean(divide_no_nan(correct_weight, class_weight)), divide_no_nan(*updates)
         return add_to_collections(pair, metrics_collections, updates_collections)

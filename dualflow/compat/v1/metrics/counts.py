@@ -32,11 +32,11 @@ def _count_of(
     """The weight of the elements with this label and this prediction."""
     with metric_scope(name, default):
         y_true, y_pred, w = align_labels(labels, predictions, weights)
-        matches = logical_and(equal(cast(y_true, bool_), label), equal(cast(y_pred, bool_), prediction))
-        count, counted = metric_variable([], "count"), as_numbers(matches)
+        is_match = logical_and(equal(cast(y_true, bool_), label), equal(cast(y_pred, bool_), prediction))
+        count, matches = metric_variable([], "count"), as_numbers(is_match)
         if w is not None:
-            counted = counted * broadcast_weights(w, counted)
-        return count.value(), count.assign_add(reduce_sum(counted))
+            matches = matches * broadcast_weights(w, matches)
+        return count.value(), count.assign_add(reduce_sum(matches))
 
 
 @entry
@@ -124,9 +124,7 @@ def precision(
     with metric_scope(name, "precision"):
         right = true_positives(labels, predictions, weights)
         wrong = false_positives(labels, predictions, weights)
-        return add_to_collections(
-            map_pairs(_fraction, right, wrong), metrics_collections, updates_collections
-        )
+        return add_to_collections(map_pairs(_ratio, right, wrong), metrics_collections, updates_collections)
 
 
 @entry
@@ -142,10 +140,9 @@ def recall(
     with metric_scope(name, "recall"):
         right = true_positives(labels, predictions, weights)
         missed = false_negatives(labels, predictions, weights)
-        return add_to_collections(
-            map_pairs(_fraction, right, missed), metrics_collections, updates_collections
-        )
+        return add_to_collections(map_pairs(_ratio, right, missed), metrics_collections, updates_collections)
 
 
-def _fraction(one: Any, other: Any) -> Any:
-    return divide_no_nan(one, one + other)
+def _ratio(matches: Any, mismatches: Any) -> Any:
+    """``matches / (matches + mismatches)``, 0 if both are 0."""
+    return divide_no_nan(matches, matches + mismatches)
