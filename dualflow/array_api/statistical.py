@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, only_axis
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy.axis_reductions import accumulate_axis, extreme, summed_in, variance
+from dualflow.numpy.axis_reductions import accumulate_axis, as_accumulation_dtype, extreme, variance
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops import statistics
 from dualflow.ops.broadcasting import reduce_sum
@@ -36,7 +36,7 @@ def sum(
     >>> xp.sum(xp.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [4, 6]
     """
-    tensor = summed_in(tensor_of(x), dtype)
+    tensor = as_accumulation_dtype(tensor_of(x), dtype)
     return Array(reduce_sum(tensor, axes_of(axis, len(tensor.shape)), keepdims))
 
 
@@ -55,7 +55,7 @@ def prod(
     >>> xp.prod(xp.asarray([2, 3, 4])).tolist()
     24
     """
-    tensor = summed_in(tensor_of(x), dtype)
+    tensor = as_accumulation_dtype(tensor_of(x), dtype)
     return Array(reduce_prod(tensor, axes_of(axis, len(tensor.shape)), keepdims))
 
 
@@ -169,7 +169,7 @@ def cumulative_sum(
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True).tolist()
     [0, 1, 3, 6]
     """
-    tensor = summed_in(tensor_of(x), dtype)
+    tensor = as_accumulation_dtype(tensor_of(x), dtype)
     along = only_axis(axis, len(tensor.shape), "cumulative_sum")
     return Array(accumulate_axis(tensor, along, "sum", include_initial))
 
@@ -194,7 +194,7 @@ def cumulative_prod(
     >>> xp.cumulative_prod(xp.asarray([2, 3, 4]), include_initial=True).tolist()
     [1, 2, 6, 24]
     """
-    tensor = summed_in(tensor_of(x), dtype)
+    tensor = as_accumulation_dtype(tensor_of(x), dtype)
     along = only_axis(axis, len(tensor.shape), "cumulative_prod")
     return Array(accumulate_axis(tensor, along, "prod", include_initial))
 

@@ -8,7 +8,7 @@ from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import calculus
-from dualflow.numpy.axis_reductions import truth
+from dualflow.numpy.axis_reductions import as_bool
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.reduction import reduce_all, reduce_any
 
@@ -26,7 +26,7 @@ def all(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False)
     >>> xp.all(xp.asarray([[True, False], [True, True]]), axis=1).tolist()
     [False, True]
     """
-    holds = truth(tensor_of(x))
+    holds = as_bool(tensor_of(x))
     return Array(reduce_all(holds, axes_of(axis, len(holds.shape)), keepdims))
 
 
@@ -40,7 +40,7 @@ def any(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False)
     >>> xp.any(xp.asarray([[True, False], [False, False]]), axis=1).tolist()
     [True, False]
     """
-    holds = truth(tensor_of(x))
+    holds = as_bool(tensor_of(x))
     return Array(reduce_any(holds, axes_of(axis, len(holds.shape)), keepdims))
 
 

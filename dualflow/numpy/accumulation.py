@@ -9,7 +9,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.axis_reductions import (
     accumulate_axis,
-    summed_in,
+    as_accumulation_dtype,
 )
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, reject_unsupported, tensor
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _input_and_axis(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
     """``a`` in the dtype to add in, and the axis counted from 0; the flat tensor for None."""
-    x = summed_in(tensor(a), dtype)
+    x = as_accumulation_dtype(tensor(a), dtype)
     if axis is None or (not x.shape and axis in (0, -1)):
         return flat(x), 0
     return x, normalize_axis(axis, len(x.shape))

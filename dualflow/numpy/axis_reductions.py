@@ -27,7 +27,7 @@ from dualflow.ops.tensor import Tensor
 Axes = tuple[int, ...]
 
 
-def summed_in(x: Any, dtype: Any = None) -> Tensor:
+def as_accumulation_dtype(x: Any, dtype: Any = None) -> Tensor:
     """``x`` cast to ``dtype``; by default integers and bools to 64 bits, others unchanged."""
     if dtype is not None:
         return to(x, dtype)
@@ -37,7 +37,7 @@ def summed_in(x: Any, dtype: Any = None) -> Tensor:
     return x if x.dtype is target else cast(x, target)
 
 
-def truth(x: Any) -> Tensor:
+def as_bool(x: Any) -> Tensor:
     """Whether elements are not 0."""
     return x if x.dtype.is_bool else comparison.not_equal(x, 0)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
 
 
-def _all(arrays: Any) -> list[Any]:
+def _as_list(arrays: Any) -> list[Any]:
     """The tensors to join: the items of a sequence, or the slices of a tensor along axis 0."""
     if isinstance(arrays, list | tuple):
         return list(arrays)
@@ -58,7 +58,7 @@ def concatenate(
     array([1., 2., 3.])
     """
     reject_unsupported("concatenate", out=out)
-    parts = promote_together(*[tensor(x) for x in _all(arrays)], dtype=dtype)
+    parts = promote_together(*[tensor(x) for x in _as_list(arrays)], dtype=dtype)
     if axis is None:
         return joining.concat([flat(x) for x in parts], 0)
     return joining.concat(parts, axis)
@@ -95,7 +95,7 @@ def stack(
     [[1, 3], [2, 4]]
     """
     reject_unsupported("stack", out=out)
-    return joining.stack(promote_together(*[tensor(x) for x in _all(arrays)], dtype=dtype), axis)
+    return joining.stack(promote_together(*[tensor(x) for x in _as_list(arrays)], dtype=dtype), axis)
 
 
 def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
@@ -135,7 +135,7 @@ def vstack(
     >>> df.numpy.vstack([[1, 2], [3, 4]]).numpy().tolist()
     [[1, 2], [3, 4]]
     """
-    return concatenate([at_least(x, 2) for x in _all(tup)], 0, dtype=dtype)
+    return concatenate([at_least(x, 2) for x in _as_list(tup)], 0, dtype=dtype)
 
 
 def hstack(
@@ -159,7 +159,7 @@ def hstack(
     >>> df.numpy.hstack([[1, 2], [3, 4]]).numpy()
     array([1, 2, 3, 4])
     """
-    parts = [at_least(x, 1) for x in _all(tup)]
+    parts = [at_least(x, 1) for x in _as_list(tup)]
     return concatenate(parts, 0 if parts and len(parts[0].shape) == 1 else 1, dtype=dtype)
 
 
@@ -180,7 +180,7 @@ def dstack(tup: Sequence[TensorLike]) -> Tensor:
     >>> df.numpy.dstack([[1, 2], [3, 4]]).numpy().tolist()
     [[[1, 3], [2, 4]]]
     """
-    return concatenate([at_least(x, 3) for x in _all(tup)], 2)
+    return concatenate([at_least(x, 3) for x in _as_list(tup)], 2)
 
 
 def column_stack(tup: Sequence[TensorLike]) -> Tensor:
@@ -200,7 +200,7 @@ def column_stack(tup: Sequence[TensorLike]) -> Tensor:
     >>> df.numpy.column_stack([[1, 2], [3, 4]]).numpy().tolist()
     [[1, 3], [2, 4]]
     """
-    parts = [at_least(x, 1) for x in _all(tup)]
+    parts = [at_least(x, 1) for x in _as_list(tup)]
     return concatenate([x[:, None] if len(x.shape) == 1 else x for x in parts], 1)
 
 

@@ -12,7 +12,7 @@ from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import Value, flat, promote_together, tensor, to
-from dualflow.numpy.sorting import lexsort, searchsorted, sort, stable_order
+from dualflow.numpy.sorting import lexsort, searchsorted, sort, stable_argsort
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.comparison import equal, isnan, logical_and, logical_not, logical_or, not_equal
 from dualflow.ops.conversion import cast
@@ -119,7 +119,7 @@ def unique(
     x = tensor(ar)
     if axis is None:
         row = flat(x)
-        order = stable_order(row, 0)
+        order = stable_argsort(row, 0)
         ordered = gather(row, order)
         first = _starts_run(ordered, equal_nan)
         values = boolean_mask(ordered, first)
@@ -139,7 +139,7 @@ def unique(
         results.append(to(boolean_mask(order, first), np.int64))
     if return_inverse:
         which = cumsum(cast(first, np.int64), 0) - 1
-        results.append(reshape(gather(which, stable_order(order, 0)), shape))
+        results.append(reshape(gather(which, stable_argsort(order, 0)), shape))
     if return_counts:
         starts = where_op(first)[:, 0]
         ends = (
@@ -306,7 +306,7 @@ def intersect1d(
         a, indices_a = unique(a, return_index=True)
         b, indices_b = unique(b, return_index=True)
     both = concat([a, b], 0)
-    order = stable_order(both, 0)
+    order = stable_argsort(both, 0)
     ordered = gather(both, order)
     twice = equal(ordered[1:], ordered[:-1])
     common = boolean_mask(ordered[:-1], twice)

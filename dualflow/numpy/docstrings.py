@@ -78,7 +78,7 @@ def _complete(function: FunctionType, doc: str, texts: dict[str, str], requireme
         parts.append(f"Returns:\n{sections['Returns']['']}")
     reasons = sections.get("Raises", {})
     if "Raises nothing." not in prose:
-        _add_reasons(reasons, [name for name, _ in parameters], requirement)
+        _add_errors(reasons, [name for name, _ in parameters], requirement)
     if reasons:
         parts.append("\n".join(["Raises:", *[_entry(name, text) for name, text in reasons.items()]]))
     return "\n\n".join([part for part in parts if part]) + "\n\n" + start + example.rstrip() + "\n"
@@ -130,7 +130,7 @@ def _parameters(function: FunctionType) -> Iterator[tuple[str, Any]]:
         yield f"**{names[number + has_star]}", None
 
 
-def _add_reasons(reasons: dict[str, str], names: list[str], requirement: str) -> None:
+def _add_errors(reasons: dict[str, str], names: list[str], requirement: str) -> None:
     """Add the errors that follow from a function's parameters to those of its docstring."""
     added = {_DTYPE_ERROR: [], "InvalidArgumentError": []}  # type: dict[str, list[str]]
     values = [f"``{name}``" for name in names if name in _VALUE_NAMES]

@@ -41,8 +41,8 @@ def isclose(
     x, y = promote_together(tensor(a), tensor(b))
     if not x.dtype.is_inexact:
         x, y = to(x, np.float64), to(y, np.float64)
-    reach = magnitude(y) * rtol + atol
-    near = logical_and(magnitude(x - y) <= reach, isfinite(y))
+    tolerance = magnitude(y) * rtol + atol
+    near = logical_and(magnitude(x - y) <= tolerance, isfinite(y))
     close = logical_or(near, equal(x, y))
     return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
 

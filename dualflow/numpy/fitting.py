@@ -45,14 +45,14 @@ def roots(p: TensorLike) -> Tensor:
     x = inexact(p)
     if len(x.shape) != 1:
         raise InvalidArgumentError(f"roots takes coefficients as a vector, not shape {x.shape}.")
-    coefficients, after = known_value(x), 0
+    coefficients, trailing_zeros = known_value(x), 0
     if coefficients is not None:
         nonzero = np.flatnonzero(coefficients)
         first, last = (nonzero[0], nonzero[-1] + 1) if nonzero.size else (0, 0)
-        after = len(coefficients) - int(last) if nonzero.size else 0
+        trailing_zeros = len(coefficients) - int(last) if nonzero.size else 0
         x = x[int(first) : int(last)]
     kind = np.result_type(x.dtype.dtype, np.complex64)
-    zeros = tensor_zeros([after], kind)
+    zeros = tensor_zeros([trailing_zeros], kind)
     count = static_int(x.shape[0], "the number of coefficients")
     if count < 2:
         return zeros
@@ -101,23 +101,27 @@ def polyfit(
             f"and {points.shape}."
         )
     count = static_int(points.shape[0], "the number of points")
-    bound = count * float(np.finfo(points.dtype.dtype).eps) if rcond is None else rcond
-    rows = matrices.vander(points, order)
+    rcond = count * float(np.finfo(points.dtype.dtype).eps) if rcond is None else rcond
+    vandermonde = matrices.vander(points, order)
     if w is not None:
-        weights = to(tensor(w), rows.dtype)
-        rows = rows * weights[:, None]
+        weights = to(tensor(w), vandermonde.dtype)
+        vandermonde = vandermonde * weights[:, None]
         values = values * (weights if len(values.shape) == 1 else weights[:, None])
-    scale = sqrt(reduce_sum(rows * rows, 0))
-    scaled = rows / scale
-    coefficients, residuals, rank, singular = linalg.lstsq(scaled, values, bound)
+    scale = sqrt(reduce_sum(vandermonde * vandermonde, 0))
+    scaled = vandermonde / scale
+    coefficients, residuals, rank, singular = linalg.lstsq(scaled, values, rcond)
     coefficients = transpose(transpose(coefficients) / scale)
     if full:
-        return coefficients, residuals, rank, singular, bound
+        return coefficients, residuals, rank, singular, rcond
     if not cov:
         return coefficients
-    base = linalg.inv(products.matmul(transpose(scaled), scaled)) / products.outer(scale, scale)
-    factor = 1.0 if cov == "unscaled" else residuals / (count - order)
-    return coefficients, base[..., None] * factor if len(values.shape) > 1 else base * factor
+    unscaled_covariance = linalg.inv(products.matmul(transpose(scaled), scaled)) / products.outer(
+        scale, scale
+    )
+    residual_variance = 1.0 if cov == "unscaled" else residuals / (count - order)
+    if len(values.shape) > 1:
+        unscaled_covariance = unscaled_covariance[..., None]
+    return coefficients, unscaled_covariance * residual_variance
 
 
 complete_docstrings(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -88,8 +89,8 @@ def histogram_bin_edges(
             raise DTypeError(
                 f"bins={bins!r} chooses the number of bins by the data; give a number while tracing."
             )
-        read = functools.partial(np.histogram_bin_edges, static, bins, range)
-        edges = numpy_result(read, "pass a number of bins, or their edges")
+        compute_edges = functools.partial(np.histogram_bin_edges, static, bins, range)
+        edges = numpy_result(compute_edges, "pass a number of bins, or their edges")
         return tensor(edges)
     edges = tensor(bins)
     if len(edges.shape) == 1:
@@ -99,7 +100,7 @@ def histogram_bin_edges(
         return edges
     count = ints(bins, "bins")[0]
     if len(edges.shape) or count < 1:
-        raise InvalidArgumentError(f"There is one bin or more, or a vector of edges, not {bins!r}.")
+        raise InvalidArgumentError(f"bins must be a positive integer or a vector of edges, not {bins!r}.")
     kind = np.result_type(x.dtype.dtype, np.float64) if x.dtype.kind in "biu" else x.dtype.dtype
     low, high = _limits(x, range, kind)
     steps = tensor(np.arange(count + 1), np.float64) / count
@@ -172,23 +173,26 @@ def histogram(
 
 def _count_in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
     """The total weight of the points in each cell of a grid of bins."""
-    inside: Any = None
+    in_range: Any = None
     position: Any = 0
     shape = []
     for x, row in zip(columns, edges, strict=True):
         count = row.shape[0] - 1
         left, right = promote_together(row, x)
         index = sorting.searchsorted(left, right, "right") - 1
-        last = right == left[-1]
-        index = where_op(last, count - 1, index)
-        within = logical_and(index >= 0, index < count)
-        inside = within if inside is None else logical_and(inside, within)
-        position = position * count + where_op(within, index, 0)
+        is_right_edge = right == left[-1]
+        index = where_op(is_right_edge, count - 1, index)
+        in_axis = logical_and(index >= 0, index < count)
+        in_range = in_axis if in_range is None else logical_and(in_range, in_axis)
+        position = position * count + where_op(in_axis, index, 0)
         shape.append(count)
     total = int(np.prod(shape))
-    w = None if weights is None else flat(tensor(weights))
-    counts = ones_like(position, np.int64) if w is None else w if w.dtype.kind not in "b" else to(w, np.int64)
-    counts = where_op(inside, counts, tensor(0, counts.dtype))
+    if weights is None:
+        counts = ones_like(position, np.int64)
+    else:
+        weight = flat(tensor(weights))
+        counts = to(weight, np.int64) if weight.dtype.is_bool else weight
+    counts = where_op(in_range, counts, tensor(0, counts.dtype))
     return reshape(scatter_nd(position[:, None], counts, [total]), shape)
 
 
@@ -226,9 +230,7 @@ def histogramdd(
         columns = [flat(tensor(x)) for x in sample]
     else:
         table = tensor(sample)
-        columns = (
-            [table] if len(table.shape) == 1 else [table[:, i] for i in np.arange(table.shape[1]).tolist()]
-        )
+        columns = [table] if len(table.shape) == 1 else [table[:, i] for i in builtins.range(table.shape[1])]
     each = list(bins) if isinstance(bins, list | tuple) else [bins] * len(columns)
     if len(each) != len(columns):
         raise InvalidArgumentError(f"There are {len(columns)} variables, and bins for {len(each)}.")
@@ -238,9 +240,7 @@ def histogramdd(
     if density:
         for axis, row in enumerate(edges):
             widths = to(row[1:] - row[:-1], np.float64)
-            counts = counts / reshape(
-                widths, [-1 if i == axis else 1 for i in np.arange(len(edges)).tolist()]
-            )
+            counts = counts / reshape(widths, [-1 if i == axis else 1 for i in builtins.range(len(edges))])
         total = to(_count_in_bins(columns, edges, weights), np.float64)
         counts = counts / reduce_sum(total)
     return counts, tuple(edges)

@@ -173,11 +173,11 @@ def polyder(p: TensorLike, m: IntLike = 1) -> Tensor:
     if times < 0:
         raise InvalidArgumentError(f"polyder needs m >= 0, not {m}.")
     for _ in range(times):
-        x = x[:-1] * tensor(np.arange(builtins.max(x.shape[0] - 1, 0), 0, -1), _exact(x))
+        x = x[:-1] * tensor(np.arange(builtins.max(x.shape[0] - 1, 0), 0, -1), _derivative_dtype(x))
     return x
 
 
-def _exact(x: Any) -> Any:
+def _derivative_dtype(x: Any) -> Any:
     """The dtype of coefficients multiplied by their powers, which are integers."""
     return (
         np.result_type(x.dtype.dtype, np.int64)

@@ -267,13 +267,15 @@ def cross(
     third = a0 * b1 - a1 * b0
     if flat_pair:
         return third
-    product = stack_op([_minus(a1, b2, a2, b1), _minus(a2, b0, a0, b2), third], -1)
+    product = stack_op(
+        [_difference_of_products(a1, b2, a2, b1), _difference_of_products(a2, b0, a0, b2), third], -1
+    )
     at = normalize_axis(axisc, len(product.shape))
     order = list(range(len(product.shape) - 1))
     return transpose(product, [*order[:at], len(order), *order[at:]])
 
 
-def _minus(a: Any, b: Any, c: Any, d: Any) -> Any:
+def _difference_of_products(a: Any, b: Any, c: Any, d: Any) -> Any:
     """``a * b - c * d``; a product with a factor None is left out."""
     if a is None or b is None:
         return -(c * d)

@@ -10,9 +10,9 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.axis_reductions import (
     apply_where,
+    as_accumulation_dtype,
     extreme,
     position,
-    summed_in,
 )
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, reject_unsupported, tensor, to
@@ -57,7 +57,7 @@ def sum(
     array([1, 2])
     """
     reject_unsupported("sum", out=out)
-    x = summed_in(tensor(a), dtype)
+    x = as_accumulation_dtype(tensor(a), dtype)
     if x.dtype.is_bool:
         return any(x, axis, keepdims=keepdims, where=where)
     total = broadcasting.reduce_sum(apply_where(x, where, 0), axes_of(x, axis), keepdims)
@@ -87,7 +87,7 @@ def prod(
     24
     """
     reject_unsupported("prod", out=out)
-    x = summed_in(tensor(a), dtype)
+    x = as_accumulation_dtype(tensor(a), dtype)
     if x.dtype.is_bool:
         return all(x, axis, keepdims=keepdims, where=where)
     product = reduction.reduce_prod(apply_where(x, where, 1), axes_of(x, axis), keepdims)

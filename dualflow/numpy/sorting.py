@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
 
 
-def _along(a: Any, axis: Any) -> tuple[Any, int]:
+def _resolve_axis(a: Any, axis: Any) -> tuple[Any, int]:
     """``a`` and its axis to sort; flattened if ``axis`` is None."""
     x = tensor(a)
     if axis is None:
@@ -60,11 +60,11 @@ def argsort(
     array([1, 2, 0])
     """
     operands.reject_unsupported("argsort", order=order)
-    x, along = _along(a, axis)
-    return to(stable_order(x, along), np.int64)
+    x, along = _resolve_axis(a, axis)
+    return to(stable_argsort(x, along), np.int64)
 
 
-def stable_order(x: Any, axis: int) -> Any:
+def stable_argsort(x: Any, axis: int) -> Any:
     """The indices that sort ``x``; complex numbers by their real parts, then by their imaginary parts."""
     if not x.dtype.is_complex:
         return sorting.argsort(cast(x, np.uint8) if x.dtype.is_bool else x, axis, stable=True)
@@ -98,8 +98,8 @@ def sort(
     array([1, 2, 3])
     """
     operands.reject_unsupported("sort", order=order)
-    x, along = _along(a, axis)
-    return sorting.take_along_axis(x, stable_order(x, along), along)
+    x, along = _resolve_axis(a, axis)
+    return sorting.take_along_axis(x, stable_argsort(x, along), along)
 
 
 def sort_complex(a: TensorLike) -> Tensor:
@@ -182,7 +182,7 @@ def argpartition(
 
 
 def _check_kth(a: Any, kth: Any, axis: Any) -> None:
-    x, along = _along(a, axis)
+    x, along = _resolve_axis(a, axis)
     size = x.shape[along]
     for k in ints(kth, "kth"):
         if size is not None and not -size <= k < size:
@@ -210,10 +210,10 @@ def lexsort(keys: TensorLike, axis: int = -1) -> Tensor:
     if not rows:
         raise InvalidArgumentError("lexsort needs one key at least.")
     along = normalize_axis(axis, len(rows[0].shape))
-    order = stable_order(rows[0], along)
+    order = stable_argsort(rows[0], along)
     for key in rows[1:]:
         order = sorting.take_along_axis(
-            order, stable_order(sorting.take_along_axis(key, order, along), along), along
+            order, stable_argsort(sorting.take_along_axis(key, order, along), along), along
         )
     return to(order, np.int64)
 
@@ -245,16 +245,18 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"searchsorted's side is 'left' or 'right', not {side!r}.")
-    row, values = promote_together(tensor(a), tensor(v))
-    if row.dtype.is_complex:
+    sorted_values, values = promote_together(tensor(a), tensor(v))
+    if sorted_values.dtype.is_complex:
         raise DTypeError("searchsorted searches among real numbers, not complex ones.")
-    if len(row.shape) != 1:
-        raise InvalidArgumentError(f"searchsorted searches a vector, of one axis, not shape {row.shape}.")
+    if len(sorted_values.shape) != 1:
+        raise InvalidArgumentError(
+            f"searchsorted searches a vector, of one axis, not shape {sorted_values.shape}."
+        )
     if sorter is not None:
-        row = gather(row, tensor(sorter))
-    if row.dtype.is_bool:
-        row, values = to(row, np.uint8), to(values, np.uint8)
-    indices = search.searchsorted(row, flat(values), side, np.int64)
+        sorted_values = gather(sorted_values, tensor(sorter))
+    if sorted_values.dtype.is_bool:
+        sorted_values, values = to(sorted_values, np.uint8), to(values, np.uint8)
+    indices = search.searchsorted(sorted_values, flat(values), side, np.int64)
     return reshape(indices, operands.sizes(values))
 
 

@@ -76,7 +76,7 @@ def cov(
     if y is not None:
         rows = concat([rows, variables(y)], 0)
     count = to(tensor(operands.sizes(rows)[1]), np.float64)
-    weights = _observations(fweights, aweights)
+    weights = _observation_weights(fweights, aweights)
     if weights is None:
         mean: Any = averages.mean(rows, 1, rows.dtype, keepdims=True)
         total: Any = count
@@ -84,19 +84,19 @@ def cov(
         w = to(weights, rows.dtype.real)
         total = to(reduce_sum(weights), np.float64)
         mean = reductions.sum(rows * to(w, rows.dtype), 1, keepdims=True) / to(reduce_sum(w), rows.dtype)
-    less = float(ddof) if ddof is not None else 0.0 if bias else 1.0
-    divisor = total - less
-    if aweights is not None and less:
+    degrees_lost = float(ddof) if ddof is not None else 0.0 if bias else 1.0
+    divisor = total - degrees_lost
+    if aweights is not None and degrees_lost:
         square = reduce_sum(to(weights, np.float64) * to(tensor(aweights), np.float64))
-        divisor = total - less * square / total
+        divisor = total - degrees_lost * square / total
     centered = rows - mean
-    other = centered if weights is None else centered * to(weights, rows.dtype)
-    covariances = matmul(centered, transpose(conj(other) if other.dtype.is_complex else other))
+    weighted = centered if weights is None else centered * to(weights, rows.dtype)
+    covariances = matmul(centered, transpose(conj(weighted) if weighted.dtype.is_complex else weighted))
     covariances = covariances / to(maximum(divisor, 0.0), covariances.dtype)
     return covariances[0, 0] if covariances.shape == (1, 1) else covariances
 
 
-def _observations(fweights: Any, aweights: Any) -> Any:
+def _observation_weights(fweights: Any, aweights: Any) -> Any:
     """The weight of each observation; None if all are equal."""
     weights = [to(tensor(w), np.float64) for w in (fweights, aweights) if w is not None]
     if not weights:

@@ -67,7 +67,7 @@ _SIGNATURES: Final = [
     for function in (UnaryUfunc, BinaryUfunc)
 ]
 """The signatures of universal functions by their number of inputs, for ``help``."""
-_WEAK: Final = (int, float, complex)
+_PYTHON_SCALARS: Final = (int, float, complex)
 _ORDERS: Final = ("K", "A", "C", None)
 
 
@@ -192,13 +192,14 @@ def _example(ufunc: np.ufunc, inputs: str, result: str) -> str:
 def _compute(
     ufunc: np.ufunc, function: Callable[..., Any], x: tuple[Any, ...], dtype: Any, casting: Any
 ) -> Tensor | tuple[Tensor, ...]:
-    adapting = not all(type(v) in _WEAK for v in x)
-    values = [v if adapting and type(v) in _WEAK else operands.tensor(v) for v in x]
-    input_dtypes = [type(v) if type(v) in _WEAK else v.dtype.dtype for v in values]
+    has_array = not all(type(v) in _PYTHON_SCALARS for v in x)
+    values = [v if has_array and type(v) in _PYTHON_SCALARS else operands.tensor(v) for v in x]
+    input_dtypes = [type(v) if type(v) in _PYTHON_SCALARS else v.dtype.dtype for v in values]
     dtypes = _resolve_dtypes(ufunc, input_dtypes, dtype, casting)
-    if any(type(v) in _WEAK for v in values):
+    if any(type(v) in _PYTHON_SCALARS for v in values):
         values = [
-            operands.number(v, t) if type(v) in _WEAK else v for v, t in zip(values, dtypes, strict=False)
+            operands.number(v, t) if type(v) in _PYTHON_SCALARS else v
+            for v, t in zip(values, dtypes, strict=False)
         ]
     computed = function(*[operands.to(v, t) for v, t in zip(values, dtypes, strict=False)])
     results = dtypes[ufunc.nin :]

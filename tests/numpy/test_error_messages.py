@@ -176,7 +176,7 @@ CASES = {
         "give a number while tracing",
     ),
     "edges that fall": (lambda: dnp.histogram(X, [2, 1]), InvalidArgumentError, "sort them"),
-    "no bins": (lambda: dnp.histogram(X, 0), InvalidArgumentError, "one bin or more"),
+    "no bins": (lambda: dnp.histogram(X, 0), InvalidArgumentError, "bins must be a positive integer"),
     "a range that falls": (
         lambda: dnp.histogram(X, 2, (3, 1)),
         InvalidArgumentError,
