@@ -216,27 +216,27 @@ class _CKernelWriter:
     def _strips(self, strips: ks.StripMinedLoop) -> None:
         self._chunked_loop(strips, block_suffix(strips.loop, BlockLevel.STRIP), str(strips.width))
 
-    def _chunked_loop(self, of: ks.Blocks | ks.StripMinedLoop, here: str, size: str) -> None:
-        begin, end = self._bound(of.begin), self._bound(of.end)
-        head = f"for (int64_t begin{here} = {begin}; begin{here} < {end}; begin{here} += {size})"
+    def _chunked_loop(self, loop: ks.Blocks | ks.StripMinedLoop, suffix: str, size: str) -> None:
+        begin, end = self._bound(loop.begin), self._bound(loop.end)
+        head = f"for (int64_t begin{suffix} = {begin}; begin{suffix} < {end}; begin{suffix} += {size})"
         with self.lines.block(head):
-            self._write_end(here, size, end)
-            self._statements(of.body)
+            self._write_end(suffix, size, end)
+            self._statements(loop.body)
 
-    def _write_end(self, here: str, size: str, limit: str) -> None:
+    def _write_end(self, suffix: str, size: str, limit: str) -> None:
         """Write the end of a chunk: the smaller of its full length and the loop's end."""
-        end = f"begin{here} + {size}"
-        self.lines.add(f"const int64_t end{here} = {end} < {limit} ? {end} : {limit};")
+        end = f"begin{suffix} + {size}"
+        self.lines.add(f"const int64_t end{suffix} = {end} < {limit} ? {end} : {limit};")
 
     def _lane_loop(self, lanes: ks.Lanes) -> None:
         with self.lines.block(f"for (int64_t lane = 0; lane < {lanes.width}; lane++)"):
             self._statements(lanes.body)
 
     def _chunks(self, chunks: ks.Chunks) -> None:
-        here, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
+        suffix, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block("for (int64_t chunk = lo; chunk < hi; chunk++)"):
-            self.lines.add(f"const int64_t begin{here} = chunk * {size};")
-            self._write_end(here, size, self._bound(chunks.extent))
+            self.lines.add(f"const int64_t begin{suffix} = chunk * {size};")
+            self._write_end(suffix, size, self._bound(chunks.extent))
             self._statements(chunks.body)
 
     # Values

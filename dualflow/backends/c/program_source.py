@@ -273,8 +273,8 @@ class CProgram:
             return
         kernel = source(launch.kernel, lanes, self.support)
         rewritten = launch._replace(kernel=kernel.kernel)
-        undecided = self.bounds.launched(statement, rewritten, access_bounds(kernel.kernel), region)
-        self._span_checks += [(span, statement.node) for span in undecided]
+        unproved_spans = self.bounds.launched(statement, rewritten, access_bounds(kernel.kernel), region)
+        self._span_checks += [(span, statement.node) for span in unproved_spans]
         arguments = self._arguments(launch, partials, kernel)
         name = self._kernel_name(kernel, nodes)
         call = f"{name}({', '.join([arguments[p] for p in kernel.parameters])});"
@@ -367,13 +367,13 @@ class CProgram:
             self._check_indices(scatter.node, indices)
         name, text = routines.scatter(dtype, indices.dtype, indices.depth, scatter.join, self.support)
         self.routines[name] = text
-        repeats, count, length, distance, *axes = indices.table
+        counts = (indices.iterations, indices.num_indices, indices.row_length, indices.distance)
         operands = [
             self._operand(scatter.outputs[0], scatter.node.output, const=False),
             self.pointer(indices.layout.buffer, indices.layout.offset, indices.dtype),
             self.pointer(scatter.rows.buffer, scatter.rows.offset, dtype),
-            *map(self.sizes.text, (repeats, count, length, distance)),
-            self._integers(axes[indices.depth :]),
+            *map(self.sizes.text, counts),
+            self._integers(indices.axis_strides),
         ]
         self.lines.add(f"{name}({', '.join(operands)});")
 
@@ -382,9 +382,8 @@ class CProgram:
         name, text = routines.indices_inside(indices.dtype, indices.depth)
         self.routines[name] = text
         pointer = self.pointer(indices.layout.buffer, indices.layout.offset, indices.dtype)
-        _, count, _, _, *axes = indices.table
-        limits = self._integers(axes[: indices.depth])
-        self._require(f"{name}({pointer}, {self.sizes.text(count)}, {limits})", CCheck(node, OUT_OF_RANGE))
+        arguments = f"{pointer}, {self.sizes.text(indices.num_indices)}, {self._integers(indices.axis_sizes)}"
+        self._require(f"{name}({arguments})", CCheck(node, OUT_OF_RANGE))
 
     def _integers(self, numbers: Sequence[int]) -> str:
         """The text of an array of integers, as an argument."""

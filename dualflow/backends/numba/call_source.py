@@ -66,11 +66,11 @@ class ProgramCheck:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NumbaNest:
+class LoweredNest:
     """A loop nest with the launch of its kernel, which is None if Numba can't compute it."""
 
     statement: LaunchNest
-    launch: KernelLaunch | None
+    kernel_launch: KernelLaunch | None
     nest: Nest | None = None
 
     @property
@@ -101,7 +101,7 @@ class ProgramContext:
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     kernel_calls: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
     _names_by_source: dict[str, str] = field(default_factory=dict)
-    _nests: dict[LaunchNest, NumbaNest] = field(default_factory=dict)
+    _lowered: dict[LaunchNest, LoweredNest] = field(default_factory=dict)
 
     def kernel(self, launch: KernelLaunch, nodes: tuple[Node, ...]) -> tuple[str, KernelSource]:
         """The kernel of ``launch``, and its name; equal kernels are one."""
@@ -114,22 +114,25 @@ class ProgramContext:
             self.kernel_calls.append((name, nodes))
         return name, kernel_source
 
-    def nest(self, launch: LaunchNest) -> NumbaNest:
-        """The loop nest of ``launch``."""
-        nest = self._nests.get(launch)
+    def lowered(self, launch: LaunchNest) -> LoweredNest:
+        """The loop nest of ``launch``, lowered once."""
+        nest = self._lowered.get(launch)
         if nest is None:
-            nest = self._nests[launch] = _nest(launch, self.plan)
+            nest = self._lowered[launch] = _lower_nest(launch, self.plan)
         return nest
 
     @property
-    def executed(self) -> float:
+    def recomputation_ratio(self) -> float:
         """The work that the nests execute, divided by that of their ops without recomputation."""
-        nests = self._nests.values()
-        return work_ratio((n.launch, n.nest) for n in nests if n.launch is not None and n.nest is not None)
+        return work_ratio(
+            (lowered.kernel_launch, lowered.nest)
+            for lowered in self._lowered.values()
+            if lowered.kernel_launch is not None and lowered.nest is not None
+        )
 
-    def nests(self, statement: Statement) -> list[NumbaNest]:
+    def lowered_nests(self, statement: Statement) -> list[LoweredNest]:
         """The loop nests that a statement runs, without those of its bodies."""
-        return list(map(self.nest, nests_of(statement)))
+        return list(map(self.lowered, nests_of(statement)))
 
 
 def has_arrays(node: Node) -> bool:
@@ -137,11 +140,11 @@ def has_arrays(node: Node) -> bool:
     return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
-def _nest(statement: LaunchNest, plan: Plan) -> NumbaNest:
+def _lower_nest(statement: LaunchNest, plan: Plan) -> LoweredNest:
     if not has_kernel(statement.node):
-        return NumbaNest(statement, None)
+        return LoweredNest(statement, None)
     nest = lower(*statement, plan.costs, plan.caches)
-    return NumbaNest(statement, kernel_launch(nest, LANES), nest)
+    return LoweredNest(statement, kernel_launch(nest, LANES), nest)
 
 
 class CallWriter(ABC):
@@ -165,8 +168,8 @@ class CallWriter(ABC):
         """The source of a buffer as a flat array of ``dtype``."""
 
     @abstractmethod
-    def number(self, number: int) -> str:
-        """A size: a number, or an expression of the sizes of arguments."""
+    def size(self, size: int) -> str:
+        """The source of a size: a literal, or an expression over the sizes of arguments."""
 
     @abstractmethod
     def literal(self, number: Any) -> str:
@@ -193,7 +196,7 @@ class CallWriter(ABC):
         """Write a check of the status: stop if a kernel has set it to the number of one of its checks."""
 
     @abstractmethod
-    def without_kernel(self, launch: LaunchNest) -> None:
+    def launch_as_numpy(self, launch: LaunchNest) -> None:
         """Write a loop nest that Numba can't compute."""
 
     @abstractmethod
@@ -235,7 +238,7 @@ class CallWriter(ABC):
                 self._sizes(statement)
             case CallRoutine():
                 assert statement.kind in _NUMPY_KERNELS, (
-                    "no size depends on data, and products read no windows"
+                    "data-dependent sizes and products of windows are excluded before"
                 )
                 self.host(statement)
 
@@ -246,18 +249,18 @@ class CallWriter(ABC):
 
     def _launch(self, launch: LaunchNest) -> None:
         """Write a loop nest: a call of its kernel, if it has one."""
-        nest = self.context.nest(launch)
-        if nest.launch is None:
-            self.without_kernel(launch)
+        lowered = self.context.lowered(launch)
+        if lowered.kernel_launch is None:
+            self.launch_as_numpy(launch)
         else:
-            self._launch_nest(launch, nest.launch, nest.nodes)
+            self._launch_nest(launch, lowered.kernel_launch, lowered.nodes)
 
     def _launch_nest(self, statement: LaunchNest, launch: KernelLaunch, nodes: tuple[Node, ...]) -> None:
         partials, region = [], (0, launch.total * launch.partial_size - 1)
         for i, dtype in enumerate(launch.partials):
             partials.append(f"part{i}")
             self.lines.add(
-                f"part{i} = np.empty({self.number(launch.total * launch.partial_size)}, {dtype_name(dtype)})"
+                f"part{i} = np.empty({self.size(launch.total * launch.partial_size)}, {dtype_name(dtype)})"
             )
         self._call_kernel(statement, launch, partials, region, nodes)
         if launch.join is not None:
@@ -268,32 +271,33 @@ class CallWriter(ABC):
         statement: LaunchNest,
         launch: KernelLaunch,
         partials: Sequence[str],
-        region: Region,
+        partials_range: Region,
         nodes: tuple[Node, ...],
     ) -> None:
         """Write a call of a kernel, whose partial results are in a region of the arrays ``partials``."""
         if launch.total == 0:
             return
         name, kernel_source = self.context.kernel(launch, nodes)
-        rewritten = launch._replace(kernel=kernel_source.kernel)
-        undecided = self.context.bounds.launched(
-            statement, rewritten, access_bounds(kernel_source.kernel), region
+        numba_launch = launch._replace(kernel=kernel_source.kernel)
+        unproved_spans = self.context.bounds.launched(
+            statement, numba_launch, access_bounds(kernel_source.kernel), partials_range
         )
-        self.context.span_checks += [(span, statement.node) for span in undecided]
+        self.context.span_checks += [(span, statement.node) for span in unproved_spans]
         arguments = [
             *(self._argument(a) for a in launch.buffers),
             *partials,
             *map(self.literal, launch.scalars),
-            *map(self.number, launch.parameters),
+            *map(self.size, launch.parameters),
             "status",
         ]
         self.launch(name, launch, ", ".join(arguments), nodes)
-        self.check_status([ProgramCheck(at, message) for message, at in kernel_source.checks], nodes)
+        checks = [ProgramCheck(node, message) for message, node in kernel_source.checks]
+        self.check_status(checks, nodes)
 
     def _argument(self, argument: Argument) -> str:
         """A buffer argument of a kernel, from its offset."""
         buffer = self.buffer(argument.buffer, argument.dtype)
-        return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset != 0 else buffer
+        return f"{buffer}[{self.size(argument.offset)}:]" if argument.offset != 0 else buffer
 
     def _scatter(self, scatter: ScatterRows) -> None:
         """Write a scatter of rows."""
@@ -307,31 +311,32 @@ class CallWriter(ABC):
         dtype, name = node.output.spec.dtype, f"scatter_{scatter.join}"
         self.routines.add(name)
         operands = [
-            f"{self.buffer(layout.buffer, d)}, {self.number(layout.offset)}"
+            f"{self.buffer(layout.buffer, d)}, {self.size(layout.offset)}"
             for layout, d in ((out, dtype), (indices.layout, indices.dtype), (scatter.rows, dtype))
         ]
-        arguments = [*operands, *map(self.number, indices.table[:3]), self._limits(indices)]
+        counts = (indices.iterations, indices.num_indices, indices.row_length)
+        arguments = [*operands, *map(self.size, counts), self._limits(indices)]
         self.lines.add(f"{name}({', '.join(arguments)})", (node,))
 
     def _require_inside(self, scatter: Node, indices: ScatterIndices) -> None:
         """Write a check of the indices of a scatter, before it writes."""
         self.routines.add("scatter_inside")
-        layout, (_, count, *_) = indices.layout, indices.table
-        buffer = self.buffer(layout.buffer, indices.dtype)
-        arguments = f"{buffer}, {self.number(layout.offset)}, {self.number(count)}, {self._limits(indices)}"
+        layout = indices.layout
+        buffer, count = self.buffer(layout.buffer, indices.dtype), self.size(indices.num_indices)
+        arguments = f"{buffer}, {self.size(layout.offset)}, {count}, {self._limits(indices)}"
         self.require(f"scatter_inside({arguments})", ProgramCheck(scatter, OUT_OF_RANGE))
 
     def _limits(self, indices: ScatterIndices) -> str:
         """The sizes of the indexed axes, or 1 if there are none, and their number."""
-        limits = indices.table[4 : 4 + indices.depth] or [1]
-        return f"({', '.join(map(self.number, limits))},), {indices.depth}"
+        limits = indices.axis_sizes or [1]
+        return f"({', '.join(map(self.size, limits))},), {indices.depth}"
 
     def _sizes(self, call: CallRoutine) -> None:
         """Write the assignments of sizes to the elements of a tensor."""
         (layout,), value = call.outputs, call.node.output
         out, dtype = self.buffer(layout.buffer, value.spec.dtype), dtype_name(value.spec.dtype)
         for i, size in enumerate(call.node.attrs["values"]):
-            self.lines.add(f"{out}[{self.number(layout.offset + i)}] = {dtype}({self.number(size)})")
+            self.lines.add(f"{out}[{self.size(layout.offset + i)}] = {dtype}({self.size(size)})")
 
     def _copy(self, copy: CopyMemory) -> None:
         """Write a copy between contiguous values."""
@@ -341,12 +346,12 @@ class CallWriter(ABC):
 
     def _flat_slice(self, layout: Layout, value: Value) -> str:
         """The slice of a buffer that is a contiguous value."""
-        begin, count = self.number(layout.offset), self.number(math.prod(sizes(value)))
+        begin, count = self.size(layout.offset), self.size(math.prod(sizes(value)))
         return f"{self.buffer(layout.buffer, value.spec.dtype)}[{begin} : {begin} + {count}]"
 
     def _element(self, placed: ValueLayout) -> str:
         layout, value = placed
-        return f"{self.buffer(layout.buffer, value.spec.dtype)}[{self.number(layout.offset)}]"
+        return f"{self.buffer(layout.buffer, value.spec.dtype)}[{self.size(layout.offset)}]"
 
     # Conditionals and loops
 
@@ -383,8 +388,8 @@ class CallWriter(ABC):
                 self._tested(loop.test, loop.condition)
             for row in loop.memory.rows:
                 if row.grows and row.nbytes != 0:
-                    self._grow(loop, row, iteration)
-                self._point(row, f"({limit} - 1 - {iteration})" if loop.backwards else iteration)
+                    self._grow_if_full(loop, row, iteration)
+                self._bind_row(row, f"({limit} - 1 - {iteration})" if loop.backwards else iteration)
             self.statements(loop.body)
             self.lines.add(f"{iteration} += 1")
             self.end_iteration(loop, iteration)
@@ -392,7 +397,7 @@ class CallWriter(ABC):
     def _limit(self, loop: RunLoop) -> str | None:
         if loop.trip_count.same_as is not None:
             return self.iterations_of(loop.trip_count.same_as)
-        return None if loop.trip_count.limit is None else self.number(loop.trip_count.limit)
+        return None if loop.trip_count.limit is None else self.size(loop.trip_count.limit)
 
     def declare_counter(self, loop: int) -> str:
         """Declare a loop's counter; returns its name, which the next line assigns.
@@ -418,20 +423,20 @@ class CallWriter(ABC):
         with self.lines.block(f"if not {self._element(condition)}:"):
             self.lines.add("break")
 
-    def _grow(self, loop: RunLoop, row: StackRow, iteration: str) -> None:
+    def _grow_if_full(self, loop: RunLoop, row: StackRow, iteration: str) -> None:
         """Write the growth of a stack that is full, for the row of this iteration."""
         self.routines.add("doubled")
         stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
         row_bytes = loop.growable_bytes
-        with self.lines.block(f"if {iteration} * {self.number(count)} == len({stack}):"):
+        with self.lines.block(f"if {iteration} * {self.size(count)} == len({stack}):"):
             fits = f"max({INITIAL_CAPACITY}, 2 * {iteration}) <= {self.rows_within(row_bytes)}"
             self.require(f"({fits})", ProgramCheck(loop.node, memory_message(row_bytes)))
-            self.lines.add(f"{stack} = doubled({stack}, {self.number(INITIAL_CAPACITY * count)})")
+            self.lines.add(f"{stack} = doubled({stack}, {self.size(INITIAL_CAPACITY * count)})")
 
-    def _point(self, row: StackRow, iteration: str) -> None:
+    def _bind_row(self, row: StackRow, iteration: str) -> None:
         """Write the assignment of the current iteration's row, a slice of the stacked array."""
-        stack, count = self.buffer(row.stack.buffer, row.dtype), self.number(row.nbytes // row.dtype.size)
+        stack, count = self.buffer(row.stack.buffer, row.dtype), self.size(row.nbytes // row.dtype.size)
         begin = f"{iteration} * {count}" + (
-            f" + {self.number(row.stack.offset)}" if row.stack.offset != 0 else ""
+            f" + {self.size(row.stack.offset)}" if row.stack.offset != 0 else ""
         )
         self.lines.add(f"{self.declare_row(row)} = {stack}[{begin} : {begin} + {count}]")

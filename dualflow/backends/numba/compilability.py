@@ -17,21 +17,21 @@ from dualflow.schedule.program_statements import (
 )
 from dualflow.sizes.symbolic_sizes import typical
 
-SHARED_WORK = 5e6
+MIN_PARALLEL_WORK = 5e6
 """The work, in additions, at which a kernel's range is split between threads."""
-HEAVY_PRODUCT = 1 << 18
+MIN_BLAS_WORK = 1 << 18
 """The number of multiplications at which a BLAS call from Python pays."""
 _CALL_WORK = 30.0
 
 
 def is_shared(launch: KernelLaunch) -> bool:
     """Whether a kernel has enough work to run on several threads."""
-    return launch.work >= SHARED_WORK and typical(launch.total) > 1
+    return launch.work >= MIN_PARALLEL_WORK and typical(launch.total) > 1
 
 
 def least_shared(launch: KernelLaunch) -> int:
     """The smallest number of iterations at which a kernel's range is split between threads."""
-    return max(2, int(SHARED_WORK * typical(launch.total) / max(launch.work, 1.0)))
+    return max(2, int(MIN_PARALLEL_WORK * typical(launch.total) / max(launch.work, 1.0)))
 
 
 def unavailable_reason(context: ProgramContext, statement: Statement) -> str | None:
@@ -40,12 +40,12 @@ def unavailable_reason(context: ProgramContext, statement: Statement) -> str | N
     Only functions that Python calls may use threads, of Numba or of BLAS.
     """
     for inner in walk_program((statement,)):
-        nests = context.nests(inner)
-        if any(nest.launch is None for nest in nests) or not has_arrays(inner.node):
+        nests = context.lowered_nests(inner)
+        if any(nest.kernel_launch is None for nest in nests) or not has_arrays(inner.node):
             return NO_KERNEL
-        if any(is_shared(nest.launch) for nest in nests if nest.launch is not None):
+        if any(is_shared(nest.kernel_launch) for nest in nests if nest.kernel_launch is not None):
             return "its iterations share their work between threads"
-        if isinstance(inner, Multiply) and typical(inner.multiplications) >= HEAVY_PRODUCT:
+        if isinstance(inner, Multiply) and typical(inner.multiplications) >= MIN_BLAS_WORK:
             return "BLAS multiplies its matrices"
         if isinstance(inner, CallRoutine) and inner.kind is CallKind.POSITIONS:
             return "NumPy computes the positions of its elements"
@@ -68,7 +68,9 @@ def _work(context: ProgramContext, statement: Statement) -> float:
             else max(typical(statement.trip_count.limit), 1)
         )
     nests_work = sum(
-        nest.launch.work + _CALL_WORK for nest in context.nests(statement) if nest.launch is not None
+        nest.kernel_launch.work + _CALL_WORK
+        for nest in context.lowered_nests(statement)
+        if nest.kernel_launch is not None
     )
     return (
         _CALL_WORK

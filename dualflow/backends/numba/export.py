@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.numba.listing import array_source, docstring, function_name, joined, parts
+from dualflow.backends.numba.listing import array_source, definitions, docstring, file_text, function_name
 from dualflow.backends.numba.numpy_kernels import kernel_source
 from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.core.errors import InvalidArgumentError
@@ -73,12 +73,12 @@ def export(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
         raise InvalidArgumentError(f"{graph.name} can't be exported for all sizes: {error}.") from None
     _require_exportable(source, graph.name)
     pieces = [
-        *parts(source, graph),
+        *definitions(source, graph),
         source.text("_program"),
         _GUARDS,
         *_function(source, graph, constants),
     ]
-    return joined(pieces)
+    return file_text(pieces)
 
 
 def _require_exportable(source: ProgramSource, name: str) -> None:
@@ -95,12 +95,13 @@ def _function(
     source: ProgramSource, graph: Graph, constants: Sequence[np.ndarray[Any, Any]]
 ) -> Iterator[str]:
     """The function that users call: it checks arguments and adds captured tensors."""
-    taken = len(graph.inputs) - len(constants)
+    num_arguments = len(graph.inputs) - len(constants)
     names, written = source.inputs, {u.input for u in graph.updates}
-    for name, array in zip(names[taken:], constants, strict=True):
+    for name, array in zip(names[num_arguments:], constants, strict=True):
         yield f"{name} = {array_source(array)}"
-    yield "\n".join(["", f"\ndef {function_name(graph)}({', '.join(names[:taken])}):", *docstring(graph)])
-    for argument, value in zip(names[:taken], graph.inputs, strict=False):
+    parameters = ", ".join(names[:num_arguments])
+    yield "\n".join(["", f"\ndef {function_name(graph)}({parameters}):", *docstring(graph)])
+    for argument, value in zip(names[:num_arguments], graph.inputs, strict=False):
         guard = "updated" if value in written else "checked"
         shape = tuple([size if type(size) is int else None for size in value.spec.shape])
         dtype = value.spec.dtype.name

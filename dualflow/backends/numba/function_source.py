@@ -222,11 +222,11 @@ class _FunctionWriter(CallWriter):
         argument = self.outer.buffer(buffer, dtype)
         return self._parameter(argument, dtype, argument, array=True)
 
-    def number(self, number: int) -> str:
-        if number in _CONSTANTS:
-            return _CONSTANTS[number]
-        name = self.numbers.setdefault(number, f"n{len(self.numbers)}")
-        return self._parameter(name, _INDEX, self.outer.number(number))
+    def size(self, size: int) -> str:
+        if size in _CONSTANTS:
+            return _CONSTANTS[size]
+        name = self.numbers.setdefault(size, f"n{len(self.numbers)}")
+        return self._parameter(name, _INDEX, self.outer.size(size))
 
     def literal(self, number: Any) -> str:
         argument = self.outer.literal(number)
@@ -279,7 +279,7 @@ class _FunctionWriter(CallWriter):
 
     def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
         self.kernels.add(name)
-        self.lines.add(f"{name}(zero, {self.number(launch.total)}, {arguments})", nodes)
+        self.lines.add(f"{name}(zero, {self.size(launch.total)}, {arguments})", nodes)
 
     def check_status(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         loops = any(isinstance(node.op.kind, Loop) for node in nodes)
@@ -292,7 +292,7 @@ class _FunctionWriter(CallWriter):
             self._return()
         self.checks += checks
 
-    def without_kernel(self, launch: LaunchNest) -> None:
+    def launch_as_numpy(self, launch: LaunchNest) -> None:
         raise AssertionError(f"{launch.node} can't be part of a compiled function")
 
     def host(self, statement: Statement) -> None:
@@ -307,20 +307,20 @@ class _FunctionWriter(CallWriter):
         arguments = []
         for layout in product.matrices:
             *batched, down, across = layout.strides
-            begin = [self.number(layout.offset)] if layout.offset != 0 else []
-            begin += [f"b{i} * {self.number(stride)}" for i, stride in enumerate(batched) if stride != 0]
-            access = [" + ".join(begin) or "zero", self.number(down), self.number(across)]
+            begin = [self.size(layout.offset)] if layout.offset != 0 else []
+            begin += [f"b{i} * {self.size(stride)}" for i, stride in enumerate(batched) if stride != 0]
+            access = [" + ".join(begin) or "zero", self.size(down), self.size(across)]
             arguments += [self.buffer(layout.buffer, dtype), *access]
         scale = self.literal(dtype.dtype.type(product.scale))
-        arguments += [*map(self.number, product.shape), scale, self.number(product.adds)]
+        arguments += [*map(self.size, product.shape), scale, self.size(product.adds)]
         with ExitStack() as loops:
             for i, size in enumerate(product.batch):
-                loops.enter_context(self.lines.block(f"for b{i} in range({self.number(size)}):"))
+                loops.enter_context(self.lines.block(f"for b{i} in range({self.size(size)}):"))
             self.lines.add(f"product({', '.join(arguments)})", (product.node,))
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
         work_per_iteration = work(self.context, [*loop.test, *loop.body])
-        poll_interval = self.number(max(2, int(POLL_WORK / max(work_per_iteration, 1.0))))
+        poll_interval = self.size(max(2, int(POLL_WORK / max(work_per_iteration, 1.0))))
         signalled = self.support.primitive("signalled")
         with self.lines.block(f"if {iteration} % {poll_interval} == 0 and {signalled}():"):
             self.lines.add("status[0] = -1")

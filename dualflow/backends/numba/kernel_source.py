@@ -24,9 +24,12 @@ from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
-MAX_GUARDED = 32
-"""The largest number of guarded maths functions that a kernel computes in lanes. Each is some thirty
-lines, which take 0.2 s to compile; with more of them a kernel calls functions, element by element."""
+MAX_INLINED_MATHS = 32
+"""The largest number of maths functions with a fallback that are inlined into a vectorised loop.
+
+Each is some thirty lines, which take 0.2 s to compile; with more of them a kernel calls functions, element by
+element.
+"""
 POLL_INTERVAL = 1 << 16
 """Iterations of a loop over scalars between two checks for a signal."""
 
@@ -74,7 +77,7 @@ def {name}_parallel(total, chunk, {arguments}):
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
     guarded = [s for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Compute) and is_guarded(s.function)]
-    are_inlined = len(guarded) <= MAX_GUARDED
+    are_inlined = len(guarded) <= MAX_INLINED_MATHS
     stripped = in_strips(invariants_first(kernel), lambda c: are_inlined and is_guarded(c.function))
     return _Writer(stripped).source()
 
@@ -225,27 +228,27 @@ class _Writer:
     def _strips(self, strips: ks.StripMinedLoop) -> None:
         self._chunked_loop(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
 
-    def _chunked_loop(self, of: ks.Blocks | ks.StripMinedLoop, here: str, size: str) -> None:
-        begin, end = self._bound(of.begin), self._bound(of.end)
-        with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
-            self._end(here, size, end)
-            self._statements(of.body)
+    def _chunked_loop(self, loop: ks.Blocks | ks.StripMinedLoop, suffix: str, size: str) -> None:
+        begin, end = self._bound(loop.begin), self._bound(loop.end)
+        with self.lines.block(f"for begin{suffix} in range({begin}, {end}, {size}):"):
+            self._end(suffix, size, end)
+            self._statements(loop.body)
 
-    def _end(self, here: str, size: str, limit: str) -> None:
+    def _end(self, suffix: str, size: str, limit: str) -> None:
         """Write the computation of the end of a chunk, with an ``if``: ``min`` takes longer to compile."""
-        self.lines.add(f"end{here} = begin{here} + {size}")
-        with self.lines.block(f"if end{here} > {limit}:"):
-            self.lines.add(f"end{here} = {limit}")
+        self.lines.add(f"end{suffix} = begin{suffix} + {size}")
+        with self.lines.block(f"if end{suffix} > {limit}:"):
+            self.lines.add(f"end{suffix} = {limit}")
 
     def _lanes(self, lanes: ks.Lanes) -> None:
         with self.lines.block(f"for {_index(KernelLoop.LANES)} in range({lanes.width}):"):
             self._statements(lanes.body)
 
     def _chunks(self, chunks: ks.Chunks) -> None:
-        here, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
+        suffix, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block(f"for {_index(KernelLoop.CHUNKS)} in range(lo, hi):"):
-            self.lines.add(f"begin{here} = {_index(KernelLoop.CHUNKS)} * {size}")
-            self._end(here, size, self._bound(chunks.extent))
+            self.lines.add(f"begin{suffix} = {_index(KernelLoop.CHUNKS)} * {size}")
+            self._end(suffix, size, self._bound(chunks.extent))
             self._statements(chunks.body)
 
     def _compute(self, compute: ks.Compute) -> None:
@@ -276,24 +279,24 @@ class _Writer:
         self.lines.add(f"{inside} = 0 <= {index} < {size}")
         self.fail_unless(inside, ks.OUT_OF_RANGE, bounds.node)
 
-    def _masked_load(self, guarded: ks.MaskedLoad) -> None:
-        register = guarded.load.register
+    def _masked_load(self, masked: ks.MaskedLoad) -> None:
+        register = masked.load.register
         zero = self.maths.constant(0, register.dtype).text
-        element = self._element(guarded.load.place)
-        self.lines.add(f"{self._name(register)} = {element} if {self._name(guarded.inside)} else {zero}")
+        element = self._element(masked.load.place)
+        self.lines.add(f"{self._name(register)} = {element} if {self._name(masked.inside)} else {zero}")
 
-    def _transposed_tile(self, turned: ks.TransposedTile) -> None:
+    def _transposed_tile(self, tile: ks.TransposedTile) -> None:
         """Write the copy of a tile, element by element, in the order of the tile's memory."""
-        (across, end), (down, last) = turned.across, turned.down
-        target = Place(turned.tile, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
+        (across, end), (down, last) = tile.across, tile.down
+        target = Place(tile.tile, ((down.loop, tile.side), (across.loop, None)), begins=(down, across))
         heads = [
             f"for {_index(edge.loop)} in range({self._bound(edge)}, {self._bound(stop)}):"
             for edge, stop in ((across, end), (down, last))
         ]
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
-            self.lines.add(f"{self._element(target)} = {self._element(turned.place)}")
+            self.lines.add(f"{self._element(target)} = {self._element(tile.place)}")
 
-    def _row(self, row: ks.ScratchBuffer) -> None:
+    def _scratch_buffer(self, row: ks.ScratchBuffer) -> None:
         length = " * ".join(f"n{n.number}" for n in row.length)
         self.dtypes[row.buffer] = row.dtype
         self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(row.dtype)})")
@@ -313,7 +316,7 @@ class _Writer:
 
     def _reduce_update(self, statement: ks.ReduceUpdate) -> None:
         accumulator = [self._accumulator(r) for r in statement.accumulator]
-        position = [self._place_in(statement.reduced)] if statement.reduction.needs_position else []
+        position = [self._linear_index(statement.reduced)] if statement.reduction.needs_position else []
         operands = [*accumulator, self._operand(statement.value), *position]
         self._assign(statement.accumulator, self._results(statement.reduction.update, operands))
 
@@ -321,7 +324,7 @@ class _Writer:
         """A register that a reduction carries through the current loop."""
         return SourceValue(self._name(register), register.dtype, reorderable=register in self.carried)
 
-    def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> SourceValue:
+    def _linear_index(self, index: Sequence[tuple[int, LaunchParameter]]) -> SourceValue:
         """The linear index of the element over the reduced loops."""
         (loop, _), *inner_loops = index
         text = f"i{loop}"
@@ -405,8 +408,8 @@ class _Writer:
         with lines.block(
             "while True:" if repeat.limit is None else f"while {iterations} < n{repeat.limit.number}:"
         ):
-            (goes_on,) = self._branch(repeat.condition)
-            with lines.block(f"if not {goes_on.text}:"):
+            (condition,) = self._branch(repeat.condition)
+            with lines.block(f"if not {condition.text}:"):
                 lines.add("break")
             signalled = self.support.primitive("signalled")
             with lines.block(f"if {iterations} % {POLL_INTERVAL} == {POLL_INTERVAL - 1} and {signalled}():"):
@@ -449,7 +452,7 @@ class _Writer:
 def _index(loop: LoopId) -> str:
     match loop:
         case KernelLoop.CHUNKS:
-            return "share"
+            return "chunk"
         case KernelLoop.LANES:
             return "lane"
         case number:
@@ -458,7 +461,7 @@ def _index(loop: LoopId) -> str:
 
 def _block(loop: LoopId, level: Level) -> str:
     """The suffix of the variables of a block."""
-    name = "_share" if loop is KernelLoop.CHUNKS else str(loop)
+    name = "_chunk" if loop is KernelLoop.CHUNKS else str(loop)
     if level is BlockLevel.STRIP:
         return f"{name}_strip"
     return name if level is BlockLevel.CHUNK else f"{name}_{level}"
@@ -484,6 +487,6 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     ks.ReduceLanes: _Writer._reduce_lanes,
     ks.ReduceHorizontal: _Writer._reduce_horizontal,
     ks.ReduceFinalize: _Writer._reduce_finalize,
-    ks.ScratchBuffer: _Writer._row,
+    ks.ScratchBuffer: _Writer._scratch_buffer,
     ks.StackScratch: _Writer._stack_scratch,
 }

@@ -28,7 +28,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.call_reports import check_error, host_report
 
-_SHOWN = 32
+MAX_LISTED_ELEMENTS = 32
 """The largest number of elements of an array that is listed."""
 _MARK = '''
 def mark(loop):
@@ -53,8 +53,8 @@ def listing(graph: Graph) -> str:
     Its function takes an array for each input of the graph.
     """
     program_source = program(graph, CompileOptions())
-    return joined(
-        [*parts(program_source, graph), program_source.text(function_name(graph), docstring(graph))]
+    return file_text(
+        [*definitions(program_source, graph), program_source.text(function_name(graph), docstring(graph))]
     )
 
 
@@ -64,7 +64,7 @@ def listed_kernels(graph: Graph) -> dict[Node, str]:
     return {node: name for name, nodes in calls for node in nodes}
 
 
-def joined(pieces: Sequence[str]) -> str:
+def file_text(pieces: Sequence[str]) -> str:
     """The text of a file from pieces, with at most two empty lines between them."""
     return re.sub(r"\n{3,}", "\n\n\n", "\n".join(pieces)).rstrip("\n") + "\n"
 
@@ -75,7 +75,7 @@ def function_name(graph: Graph) -> str:
     return name if is_free(name) else "program"
 
 
-def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
+def definitions(source: ProgramSource, graph: Graph) -> Iterator[str]:
     """The definitions that the program's function calls, in an order in which Python can execute them."""
     yield f'"""{graph.name}, as dualflow compiled it. It needs NumPy and Numba."""\n'
     yield HEADER
@@ -123,7 +123,7 @@ def array_source(array: np.ndarray[Any, Any]) -> str:
     """
     shape = "" if array.ndim == 1 else f".reshape({array.shape})"
     flat = np.ascontiguousarray(array).reshape(-1)
-    if array.size <= _SHOWN and array.dtype.kind in "biuf":
+    if array.size <= MAX_LISTED_ELEMENTS and array.dtype.kind in "biuf":
         return f"np.array({flat.tolist()}, {dtype_name(as_dtype(array.dtype))}){shape}"
     raw = base64.b85encode(flat.tobytes()).decode("ascii")
     kind = f"np.dtype({array.dtype.name!r})"

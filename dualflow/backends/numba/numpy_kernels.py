@@ -110,7 +110,7 @@ def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
 def _sources_of(function: FunctionType) -> dict[str, str] | None:
     """The source of a function after that of its dependencies; None if it uses more than NumPy."""
     sources: dict[str, str] = {}
-    others: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     pending, order = [function], list[FunctionType]()
     while pending:
         current = pending.pop()
@@ -118,19 +118,19 @@ def _sources_of(function: FunctionType) -> dict[str, str] | None:
         if dependencies is None or len(order) > _MAX_FUNCTIONS:
             return None
         order.append(current)
-        for needed in dependencies:
-            if isinstance(needed, FunctionType):
-                other = exported(needed)
+        for dependency in dependencies:
+            if isinstance(dependency, FunctionType):
+                other = exported(dependency)
                 pending.append(other)
-                if other is not needed:
-                    others[needed.__name__] = f"{needed.__name__} = {other.__name__}"
+                if other is not dependency:
+                    aliases[dependency.__name__] = f"{dependency.__name__} = {other.__name__}"
             else:
-                sources[needed.__name__] = f"{needed.__name__} = {_built_in(needed).__name__}"
-    for needed in reversed(order):
-        text = _function_text(needed)
-        if text is None or sources.setdefault(needed.__name__, text) != text:
+                sources[dependency.__name__] = f"{dependency.__name__} = {_built_in(dependency).__name__}"
+    for dependency in reversed(order):
+        text = _function_text(dependency)
+        if text is None or sources.setdefault(dependency.__name__, text) != text:
             return None
-    return {**sources, **others}
+    return {**sources, **aliases}
 
 
 def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
@@ -147,8 +147,8 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
 
 def _globals(code: CodeType) -> set[str]:
     """The global names that ``code`` reads."""
-    own = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
-    return own.union(*[_globals(x) for x in code.co_consts if isinstance(x, CodeType)])
+    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return names.union(*[_globals(x) for x in code.co_consts if isinstance(x, CodeType)])
 
 
 def _is_function_or_error(value: Any) -> bool:

@@ -60,7 +60,7 @@ from dualflow.sizes.symbolic_sizes import SymInt, UndecidedSize
 
 CHUNKS = 8
 """The number of chunks of a kernel that threads share, for any number of threads."""
-ALIGNED = 64
+CHUNK_MULTIPLE = 64
 """Chunks of a loop with lanes are multiples of this number of iterations."""
 
 
@@ -107,7 +107,7 @@ class ProgramSource(CallWriter):
         self.host_calls: list[Statement] = []
         self.marked_loops: list[Node] = []
         self.fallbacks: list[str] = []
-        self._inside = False
+        self._in_marked_loop = False
         self._arena: dict[DType, str] = {}
         self.statements(program)
         self._size_checks = self._checked_sizes(size_checks)
@@ -135,7 +135,7 @@ class ProgramSource(CallWriter):
             lines.append(f"    {', '.join(inputs)} = {', '.join(f'{n}.reshape(-1)' for n in inputs)}")
         lines += [f"    {n} = np.empty({self._count(s)}, {dtype_name(s.dtype)})" for n, s in allocated]
         if self._arena:
-            arena = self.number(plan.arena_bytes + -plan.arena_bytes % 8)
+            arena = self.size(plan.arena_bytes + -plan.arena_bytes % 8)
             lines.append(f"    arena = np.empty({arena}, u8)")
         lines += [f"    {n} = arena.view({dtype_name(d)})" for d, n in self._arena.items()]
         lines += ["    status = np.zeros(1, i64)", *self.lines.with_comments()]
@@ -156,8 +156,8 @@ class ProgramSource(CallWriter):
             )
         return self.context.names[buffer]
 
-    def number(self, number: int) -> str:
-        return str(number) if type(number) is int else self.context.sizes.factor(number)
+    def size(self, size: int) -> str:
+        return str(size) if type(size) is int else self.context.sizes.factor(size)
 
     def _shape(self, sizes: tuple[int, ...]) -> str:
         """The source of a tuple of sizes."""
@@ -165,13 +165,13 @@ class ProgramSource(CallWriter):
 
     def _count(self, spec: TensorSpec) -> str:
         """The number of elements of a buffer; 0 if a host call determines the size."""
-        return self.number(math.prod(0 if d is None else d for d in spec.shape))
+        return self.size(math.prod(0 if d is None else d for d in spec.shape))
 
     def literal(self, number: Any) -> str:
         return scalar(number)
 
     def rows_within(self, nbytes: int) -> str:
-        return f"rows_within({self.number(nbytes)})"
+        return f"rows_within({self.size(nbytes)})"
 
     def iterations_of(self, loop: int) -> str:
         return f"iteration{loop}"
@@ -180,7 +180,7 @@ class ProgramSource(CallWriter):
         """The source of a value as an array of its shape and strides."""
         self.routines.add("array")
         buffer = self.buffer(layout.buffer, value.spec.dtype)
-        begin, shape, strides = self.number(layout.offset), sizes(value), layout.strides
+        begin, shape, strides = self.size(layout.offset), sizes(value), layout.strides
         return f"array({buffer}, {begin}, {self._shape(shape)}, {self._shape(strides)})"
 
     # Sizes
@@ -219,23 +219,23 @@ class ProgramSource(CallWriter):
     def launch(self, name: str, launch: KernelLaunch, arguments: str, nodes: Sequence[Node]) -> None:
         """Write a call of a kernel, serial or split between threads, which may depend on the trip count."""
         self.kernels_called.add(name)
-        total = self.number(launch.total)
-        alone = f"{name}(0, {total}, {arguments})"
-        threads = f"{name}_parallel({total}, {self.number(_chunk(launch))}, {arguments})"
+        total = self.size(launch.total)
+        serial_call = f"{name}(0, {total}, {arguments})"
+        parallel_call = f"{name}_parallel({total}, {self.size(_chunk(launch))}, {arguments})"
         loop = next(filter(_has_loop, nodes), None)
-        marked = loop is not None and not self._inside
+        marked = loop is not None and not self._in_marked_loop
         if loop is not None and marked:
             self._mark(loop)
-        depends = type(launch.total) is not int
-        if depends or is_shared(launch):
+        has_dynamic_size = type(launch.total) is not int
+        if has_dynamic_size or is_shared(launch):
             self.parallel_kernels.add(name)
-        if depends:
+        if has_dynamic_size:
             with self.lines.block(f"if {total} >= {least_shared(launch)}:"):
-                self.lines.add(threads, nodes)
+                self.lines.add(parallel_call, nodes)
             with self.lines.block("else:"):
-                self.lines.add(alone, nodes)
+                self.lines.add(serial_call, nodes)
         else:
-            self.lines.add(threads if is_shared(launch) else alone, nodes)
+            self.lines.add(parallel_call if is_shared(launch) else serial_call, nodes)
         if marked:
             self.lines.add("mark(-1)")
 
@@ -253,7 +253,7 @@ class ProgramSource(CallWriter):
         with self.lines.block(f"if not {condition}:"):
             self.lines.add(f"fail({', '.join(arguments)})", (check.node,))
 
-    def without_kernel(self, launch: LaunchNest) -> None:
+    def launch_as_numpy(self, launch: LaunchNest) -> None:
         self._host(launch, becomes_buffer=False)
 
     def multiply(self, product: Multiply) -> None:
@@ -300,7 +300,7 @@ class ProgramSource(CallWriter):
         """The source of an attribute of an op, which may contain symbolic sizes."""
         if isinstance(value, tuple):
             return f"({', '.join(map(self._attribute, value))}{',' * (len(value) == 1)})"
-        return self.number(value) if isinstance(value, int | SymInt) else repr(value)
+        return self.size(value) if isinstance(value, int | SymInt) else repr(value)
 
     # Conditionals and loops
 
@@ -315,15 +315,17 @@ class ProgramSource(CallWriter):
             if isinstance(statement, ChooseBranch):
                 super().control(statement)
                 return
-        outermost = not self._inside and any(isinstance(s, RunLoop) for s in walk_program((statement,)))
+        outermost = not self._in_marked_loop and any(
+            isinstance(s, RunLoop) for s in walk_program((statement,))
+        )
         if outermost:
             self._mark(statement.node)
-            self._inside = True
+            self._in_marked_loop = True
         function = self._call(statement) if fallback is None else None
         if function is None:
             super().control(statement)
         if outermost:
-            self._inside = False
+            self._in_marked_loop = False
             self.lines.add("mark(-1)")
         if function is not None:
             self._check_saved(function)
@@ -366,7 +368,7 @@ def _chunk(launch: KernelLaunch) -> int:
     """The iterations of a chunk: a multiple of the vector length if the outermost loop has lanes."""
     chunk = largest((launch.total + CHUNKS - 1) // CHUNKS, 1)
     lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in launch.kernel.body)
-    return (chunk + ALIGNED - 1) // ALIGNED * ALIGNED if lanes else chunk
+    return (chunk + CHUNK_MULTIPLE - 1) // CHUNK_MULTIPLE * CHUNK_MULTIPLE if lanes else chunk
 
 
 def _input_names(graph: Graph) -> Iterator[str | None]:
