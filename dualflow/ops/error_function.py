@@ -142,9 +142,11 @@ def _narrow_ndtr(x: Array) -> Array:
 def _ndtr(x: Array) -> Array:
     """``ndtr`` in double precision: where erfc is small, the rounding error of its argument is corrected."""
     x = np.clip(x, -40.0, 40.0)
-    turned = x * (_TURN[0] + _TURN[1])
+    argument = x * (_TURN[0] + _TURN[1])
     high = (x.view(np.int64) & -(1 << 27)).view(np.float64)  # its products are exact
     low = x - high
-    remainder = high * _TURN[0] - turned + high * _TURN[1] + low * _TURN[0] + (low * _TURN[1] + x * _TURN[2])
-    slope = 2 / math.sqrt(math.pi) * np.exp(-turned * turned)
-    return np.asarray(0.5 * (_complement(turned) - remainder * slope))
+    remainder = (
+        high * _TURN[0] - argument + high * _TURN[1] + low * _TURN[0] + (low * _TURN[1] + x * _TURN[2])
+    )
+    slope = 2 / math.sqrt(math.pi) * np.exp(-argument * argument)
+    return np.asarray(0.5 * (_complement(argument) - remainder * slope))

@@ -149,9 +149,9 @@ def _keys(x: Any, least: Any) -> Any:
         return (x - least).astype(np.uint32)
     single = np.add(x, np.float32(0), dtype=np.float32)  # -0.0 becomes 0.0
     bits, nans = single.view(np.int32), np.isnan(single)
-    turned = bits >> 31
-    turned |= np.int32(-(1 << 31))
-    bits ^= turned
+    flipped_bits = bits >> 31
+    flipped_bits |= np.int32(-(1 << 31))
+    bits ^= flipped_bits
     keys = bits.view(np.uint32)
     keys[nans] = NAN_KEY
     return keys

@@ -29,7 +29,7 @@ MIN_CHUNKS = 8
 """The smallest number of chunks of a reduction over columns, which are divided among threads."""
 
 
-def rounds(step: NestStep) -> bool:
+def accumulates_rounding_error(step: NestStep) -> bool:
     """Whether ``step`` is a reduction whose rounding error grows with the number of elements."""
     kind = step.node.op.kind
     return (
@@ -78,34 +78,31 @@ def column_chunks(nest: Nest) -> ColumnChunks | None:
     columns = math.prod(loop.extent for loop in nest.loops[:first])
     last = len(nest.loops) - 1
     inner = next(
-        i
-        for i in range(nest.num_parallel, last + 1)
-        if i == last or math.prod(extents[i:]) <= MAX_UNBLOCKED_STEPS
+        i for i in range(first, last + 1) if i == last or math.prod(extents[i:]) <= MAX_UNBLOCKED_STEPS
     )
     inner_steps = max(1, math.prod(extents[first + 1 :]))
     rows = min(max(MIN_ROWS, CHUNK_ELEMENTS // max(1, typical(columns))), MAX_UNBLOCKED_STEPS)
     iterations = max(1, -(-rows // inner_steps))
-    outer = iterations * math.prod(extents[nest.num_parallel + 1 : inner])
-    if extents[nest.num_parallel] < MIN_CHUNKS * iterations or (
-        inner > nest.num_parallel and outer > MAX_UNBLOCKED_STEPS
-    ):
+    has_too_few_chunks = extents[first] < MIN_CHUNKS * iterations
+    is_too_long = inner > first and iterations * math.prod(extents[first + 1 : inner]) > MAX_UNBLOCKED_STEPS
+    if has_too_few_chunks or is_too_long:
         return None
-    return ColumnChunks(iterations, -(-nest.loops[nest.num_parallel].extent // iterations), inner, columns)
+    return ColumnChunks(iterations, -(-nest.loops[first].extent // iterations), inner, columns)
 
 
-def join_blocks(count: int) -> tuple[int, ...]:
-    """The sizes of the blocks in which ``count`` partial results are combined."""
-    return _levels(1, _assumed(count), 1, 1)
+def combine_block_sizes(num_partials: int) -> tuple[int, ...]:
+    """The sizes of the blocks in which partial results are combined."""
+    return _levels(1, _typical_extent(num_partials), 1, 1)
 
 
 def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
     """The block sizes of loops, one for each level, the largest first; other loops have no blocks."""
     blocks: dict[LoopId, tuple[int, ...]] = {}
-    if not any(map(rounds, nest.steps)):
+    if not any(map(accumulates_rounding_error, nest.steps)):
         return blocks
     steps = 1
     for i in reversed(range(1 if nest.is_full_reduction else nest.num_parallel, len(nest.loops))):
-        extent, stride = _assumed(nest.loops[i].extent), lanes if i == nest.vector else 1
+        extent, stride = _typical_extent(nest.loops[i].extent), lanes if i == nest.vector else 1
         iterations = max(1, -(-extent // stride))
         if iterations * steps > MAX_UNBLOCKED_STEPS:
             blocks[i] = _levels(2, iterations, steps, stride)
@@ -115,17 +112,22 @@ def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
         stride = lanes if nest.vector == 0 else 1
         size, count = chunks(nest, lanes)
         blocks[0] = _levels(1, -(-size // stride), steps, stride)
-        blocks[KernelLoop.CHUNKS] = join_blocks(count)
+        blocks[KernelLoop.CHUNKS] = combine_block_sizes(count)
     return blocks
 
 
-def _assumed(extent: int) -> int:
+def _typical_extent(extent: int) -> int:
     """The loop extent; a large number if it is symbolic."""
     return extent if type(extent) is int else CHUNK_ELEMENTS
 
 
-def _levels(count: int, iterations: int, steps: int, stride: int) -> tuple[int, ...]:
-    """The sizes of ``count`` levels of blocks, for a loop of ``iterations`` of ``steps`` each."""
-    root = max(MIN_BLOCK_STEPS, round((iterations * steps) ** (1 / (count + 1))))
-    first = -(-root // steps)
-    return tuple(first * root**level * stride for level in reversed(range(count)))
+def _levels(num_levels: int, iterations: int, steps: int, stride: int) -> tuple[int, ...]:
+    """The sizes of levels of blocks, for a loop of ``iterations`` of ``steps`` each, the largest first.
+
+    The innermost blocks have about ``root`` steps, and a block of each other level has ``root`` blocks of the
+    next one, where ``root = (iterations * steps) ** (1 / (num_levels + 1))``. So all levels do about the same
+    number of additions in sequence.
+    """
+    root = max(MIN_BLOCK_STEPS, round((iterations * steps) ** (1 / (num_levels + 1))))
+    innermost = -(-root // steps)
+    return tuple(innermost * root**level * stride for level in reversed(range(num_levels)))

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
-from dualflow.schedule.blocking import ColumnChunks, join_blocks
+from dualflow.schedule.blocking import ColumnChunks, combine_block_sizes
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Blocks,
@@ -41,39 +41,40 @@ from dualflow.sizes.symbolic_sizes import typical
 class ColumnWriter(KernelWriter):
     """Writes the kernel of a nest of one stage that reduces over columns."""
 
-    def write_columns(self, by: ColumnChunks) -> KernelLaunch:
+    def write_columns(self, chunking: ColumnChunks) -> KernelLaunch:
         """The kernel: each chunk of the first reduction loop computes partial results of all columns."""
         nest, self.blocks = self.nest, {}  # a chunk is short
         self._buffers_used()
-        reductions, size = self._reductions(0), self.arguments.parameter("chunk", by.iterations)
+        reductions, size = self._reductions(0), self.arguments.parameter("chunk", chunking.iterations)
         dtypes = [dtype for step in reductions for dtype in carried_dtypes(step)]
         first = nest.num_parallel
         edges = Edge(first, BlockLevel.CHUNK, False), Edge(first, BlockLevel.CHUNK, True)
         before = tuple(self._steps_at(0))
-        if by.inner == first and typical(by.width) < nest.costs.min_wide_columns:
-            iteration = self._each_column(0, lambda: self._column(by, edges, alone=True))
+        if chunking.inner == first and typical(chunking.width) < nest.costs.min_wide_columns:
+            iteration = self._each_column(0, lambda: self._column(chunking, edges, single_pass=True))
         else:
             inits = self._each_column(0, lambda: self._init_partials())
-            if by.inner == first:
-                few = Edge(first, 0, False), Edge(first, 0, True)
+            if chunking.inner == first:
+                row_block = Edge(first, 0, False), Edge(first, 0, True)
                 rows = self.arguments.parameter("rows", nest.costs.rows_at_once)
-                columns = self._each_column(0, lambda: self._column(by, few))
+                columns = self._each_column(0, lambda: self._column(chunking, row_block))
                 iteration = (*inits, Blocks(first, 0, *edges, rows, columns))
             else:
-                iteration = (*inits, *self._rows_of_columns(first, edges, by))
+                iteration = (*inits, *self._rows_of_columns(first, edges, chunking))
         chunks = Chunks(first, size, self._extent(first), iteration)
-        join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, by)
-        return self._launch_of((*before, chunks), by.number, dtypes, join, by.width)
+        join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, chunking)
+        return self._launch_of((*before, chunks), chunking.number, dtypes, join, chunking.width)
 
     def _rows_of_columns(
-        self, loop: int, ends: tuple[Bound, Bound], by: ColumnChunks
+        self, loop: int, ends: tuple[Bound, Bound], chunking: ColumnChunks
     ) -> tuple[KernelStatement, ...]:
         """Reduction loop ``loop`` and those inside it, around a loop over the columns."""
 
         def inside() -> tuple[KernelStatement, ...]:
-            if loop + 1 < by.inner:
-                return self._rows_of_columns(loop + 1, (End.ZERO, self._extent(loop + 1)), by)
-            return self._each_column(0, lambda: self._column(by, (End.ZERO, self._extent(by.inner))))
+            if loop + 1 < chunking.inner:
+                return self._rows_of_columns(loop + 1, (End.ZERO, self._extent(loop + 1)), chunking)
+            inner_ends = End.ZERO, self._extent(chunking.inner)
+            return self._each_column(0, lambda: self._column(chunking, inner_ends))
 
         return (self._loop(loop, *ends, inside),)
 
@@ -99,26 +100,26 @@ class ColumnWriter(KernelWriter):
         yield from self._store_partials(accumulators)
 
     def _column(
-        self, by: ColumnChunks, ends: tuple[Bound, Bound], *, alone: bool = False
+        self, chunking: ColumnChunks, ends: tuple[Bound, Bound], *, single_pass: bool = False
     ) -> Iterator[KernelStatement]:
         """Run the inner reduction loops of a column, and combine their results with its partial results.
 
-        With ``alone``, their results are the partial results.
+        With ``single_pass``, there are no earlier partial results to combine with.
         """
         nest, reductions = self.nest, self._reductions(0)
         accumulators = [self._accumulator(s) for s in reductions]
         for step in stage_steps(nest, 0):
-            if nest.num_parallel < step.depth <= by.inner and not step.reduces:
+            if nest.num_parallel < step.depth <= chunking.inner and not step.reduces:
                 yield from self._step(step, 0)
         yield from self._inits(0, accumulators)
-        yield from self._reduction(by.inner, *ends, 0, accumulators)
-        if not alone:
-            before, both = ([self._accumulator(s) for s in reductions] for _ in range(2))
-            yield from self._inits(0, both)
-            yield from self._load_partials(before)
-            yield from self._combined(both, before)
-            yield from self._combined(both, accumulators)
-            accumulators = both
+        yield from self._reduction(chunking.inner, *ends, 0, accumulators)
+        if not single_pass:
+            previous, combined = ([self._accumulator(s) for s in reductions] for _ in range(2))
+            yield from self._inits(0, combined)
+            yield from self._load_partials(previous)
+            yield from self._combined(combined, previous)
+            yield from self._combined(combined, accumulators)
+            accumulators = combined
         yield from self._store_partials(accumulators)
 
     def _combined(
@@ -143,12 +144,12 @@ class ColumnWriter(KernelWriter):
         chunk = KernelLoop.CHUNKS, self._stride("chunk", math.prod(extents))
         return Place(self._buffers_used() + number, (chunk, *terms))
 
-    def _join_columns(self, dtypes: Sequence[DType], by: ColumnChunks) -> KernelLaunch:
+    def _join_columns(self, dtypes: Sequence[DType], chunking: ColumnChunks) -> KernelLaunch:
         """For each column, combine the partial results in order, finalize the reductions, run the stores."""
         reductions = self._reductions(0)
         self._buffers_used()
-        self.blocks = {KernelLoop.CHUNKS: join_blocks(by.number)}
-        count = self.arguments.parameter("chunks", by.number)
+        self.blocks = {KernelLoop.CHUNKS: combine_block_sizes(chunking.number)}
+        count = self.arguments.parameter("chunks", chunking.number)
 
         def combine_chunks(
             begin: Bound, end: Bound, accumulators: Sequence[Accumulator]
@@ -166,4 +167,4 @@ class ColumnWriter(KernelWriter):
 
         body = (*self._steps_at(0), *self._parallel(0, inside))
         launch = self._launch_of(body, self.nest.loops[0].extent, dtypes)
-        return launch._replace(work=float(typical(by.width * by.number)))
+        return launch._replace(work=float(typical(chunking.width * chunking.number)))

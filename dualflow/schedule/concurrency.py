@@ -45,7 +45,7 @@ from dualflow.sizes.symbolic_sizes import SizeFactor, is_static, size_variables,
 
 MAX_STEPS = 256
 """The largest number of calls of a region: planning its memory takes quadratic time."""
-LEAST_GAIN = 0.85
+MAX_TIME_FRACTION = 0.85
 """The fraction of the time in order that a region may take at most."""
 SMALL_SIZE = 64
 """The value of size variables for which the tasks of a region are formed."""
@@ -244,9 +244,9 @@ def _window(
 ) -> _Window:
     kinds = [kind_of(steps[i].node) for i in numbers]
     ns = [nanoseconds(steps[i].node, costs, _small) for i in numbers]
-    split = [_split_ns(x, kind, costs, threads) for x, kind in zip(ns, kinds, strict=True)]
+    split_costs = [_split_ns(x, kind, costs, threads) for x, kind in zip(ns, kinds, strict=True)]
     counts = [element_count(steps[i].node) for i in numbers]
-    return _Window(numbers, tuple(ns), tuple(split), before, tuple(counts))
+    return _Window(numbers, tuple(ns), tuple(split_costs), before, tuple(counts))
 
 
 def _small(size: int) -> int:
@@ -318,10 +318,10 @@ def _candidate(window: _Window, costs: CostModel, threads: int) -> _RegionCandid
     """The window as a region; None if that doesn't pay."""
     in_order = sum(window.split)
     span = max(chain_costs(window.costs, window.before))
-    max_ns = min(LEAST_GAIN * in_order, in_order - costs.chunk_ns / 2)
+    max_ns = min(MAX_TIME_FRACTION * in_order, in_order - costs.chunk_ns / 2)
     if max(span, sum(window.costs) / threads) + costs.region_ns > max_ns:
         return None
-    groups = grouped(window.costs, window.before, costs.chunk_ns / 2)
+    groups = group_steps(window.costs, window.before, costs.chunk_ns / 2)
     times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
     ns = makespan(times, _between(groups, window.before), threads) + costs.region_ns
     return _RegionCandidate(window, groups, ns) if ns <= max_ns else None
@@ -361,7 +361,7 @@ def _call_threads(window: _Window, costs: CostModel, max_threads: int) -> int:
     return largest(1, smallest(max_threads, work // (2 * chunk)) - max_threads * large)
 
 
-def grouped(costs: Sequence[float], before: Dependences, short: float) -> list[list[int]]:
+def group_steps(costs: Sequence[float], before: Dependences, short: float) -> list[list[int]]:
     """Steps in groups that run in order on one thread, and the groups in an order that keeps dependences.
 
     A step joins the group of its sources if it is the only step that waits for it, or if both together take
@@ -373,7 +373,7 @@ def grouped(costs: Sequence[float], before: Dependences, short: float) -> list[l
         before: the steps that each depends on.
         short: the time up to which steps are joined that could run at the same time.
 
-    >>> grouped([9.0, 9.0, 9.0, 9.0], [(), (0,), (), (1, 2)], 5.0)
+    >>> group_steps([9.0, 9.0, 9.0, 9.0], [(), (0,), (), (1, 2)], 5.0)
     [[0, 1], [2], [3]]
     """
     after = successors(before)

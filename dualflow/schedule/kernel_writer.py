@@ -27,7 +27,7 @@ from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
-from dualflow.schedule.blocking import block_sizes, rounds
+from dualflow.schedule.blocking import accumulates_rounding_error, block_sizes
 from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Blocks,
@@ -236,7 +236,7 @@ class KernelWriter:
             level: the level of blocks to write; the levels before it are around the result.
         """
         reductions, sizes = self._reductions(stage), self.blocks.get(loop, ())
-        if level == len(sizes) or not any(map(rounds, reductions)):
+        if level == len(sizes) or not any(map(accumulates_rounding_error, reductions)):
             return write_loop(begin, end, accumulators)
         part = [self._accumulator(s) for s in reductions]
         inner = self._by_blocks(

@@ -24,10 +24,10 @@ FEWEST_LANES = 8
 def lanes_of(nest: Nest, vector_bits: int) -> int:
     """The number of lanes: the 4-byte elements of one register, or of two to hide latencies.
 
-    Light work has too few independent instructions. In a long kernel, one iteration fills the processor's
-    reorder window, so the next one does not overlap with it. Processors with narrow registers have a small
-    window, so all their kernels of 4-byte elements are long. For a static short loop inside other loops, the
-    number is halved while the loop fits.
+    The number is doubled for light loops, which have too few independent instructions, and for long kernels,
+    whose iterations fill the processor's reorder window and don't overlap. Processors with narrow registers
+    have a small window, so all their kernels of 4-byte elements are long. For a static short loop inside
+    other loops, the number is halved while the loop fits.
     """
     if has_reduction_lanes(nest):
         register, light, long = REDUCTION_LANES, LIGHT_REDUCTION, LONG_REDUCTION
@@ -37,8 +37,8 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
         narrow = vector_bits < REGISTER_BITS and widest_element(nest) <= 4
     lanes = register * 2 if narrow or nest.cost < light or len(nest.steps) > long else register
     extent = lanes if nest.vector is None else nest.loops[nest.vector].extent
-    several = len(nest.loops) > 1
-    while type(extent) is int and several and lanes > FEWEST_LANES and 2 * extent <= lanes:
+    is_inner = len(nest.loops) > 1
+    while type(extent) is int and is_inner and lanes > FEWEST_LANES and 2 * extent <= lanes:
         lanes //= 2
     return lanes
 

@@ -54,7 +54,7 @@ def pieces_in_place(
     for at, step in enumerate(steps):
         if kind_of(step.node) is not CallKind.ASSEMBLY or not _may_hold_pieces(allocations[step.node.output]):
             continue
-        places = _places(step)
+        places = _piece_offsets(step)
         alone = {
             v: offset
             for v, offset in places.items()
@@ -84,7 +84,7 @@ def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], 
     return last
 
 
-def _places(step: StridedNode) -> dict[Value, int]:
+def _piece_offsets(step: StridedNode) -> dict[Value, int]:
     """The offset in the output of each input that is a piece, and contiguous there.
 
     Empty if pieces overlap, since a copy would overwrite a computed piece.

@@ -58,6 +58,36 @@ class ScatterIndices(NamedTuple):
     depth: int
     table: tuple[int, ...]
 
+    @property
+    def iterations(self) -> int:
+        """The number of iterations over all indices."""
+        return self.table[0]
+
+    @property
+    def num_indices(self) -> int:
+        """The number of indices."""
+        return self.table[1]
+
+    @property
+    def row_length(self) -> int:
+        """The number of elements of a row."""
+        return self.table[2]
+
+    @property
+    def distance(self) -> int:
+        """The distance between iterations, in elements of the output."""
+        return self.table[3]
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """The sizes of the indexed axes."""
+        return self.table[4 : 4 + self.depth]
+
+    @property
+    def axis_strides(self) -> tuple[int, ...]:
+        """The strides of the indexed axes, in rows."""
+        return self.table[4 + self.depth :]
+
 
 class LaunchNest(NamedTuple):
     """The loop nest of a fused node."""

@@ -95,15 +95,15 @@ def within_budget(
         return WithinBudget(graph, before.peak)
     fixed = first_readers(graph, before)
     search = _DropSearch(ordered_early(graph, before, fixed), fixed, footprint, costs)
-    best, since = before, 0
+    best, runs_without_progress = before, 0
     drops: list[Drop] = []
     while True:
         state = search.state(drops)
         if state.footprint.peak <= budget:
             return search.finished(state, drops, budget)
         smaller = state.footprint.peak < best.peak
-        best, since = (state.footprint, 0) if smaller else (best, since + 1)
-        following = search.next(state, drops) if since < PATIENCE else []
+        best, runs_without_progress = (state.footprint, 0) if smaller else (best, runs_without_progress + 1)
+        following = search.next(state, drops) if runs_without_progress < PATIENCE else []
         if not following:
             return SmallestPossible(best.peak, _at_peak(best))
         search.steps.append(len(drops))
@@ -176,7 +176,7 @@ class _DropSearch:
         """The next values to drop: those that free the most bytes per cost."""
         following: dict[Drop, None] = {}
         freed = 0
-        candidates = _Peak(state, set(drops), self).candidates()
+        candidates = _CandidateFinder(state, set(drops), self).candidates()
         for candidate in sorted(candidates, key=lambda candidate: -candidate.worth):
             following.update(dict.fromkeys(candidate.drops))
             freed += candidate.freed
@@ -210,7 +210,7 @@ class _Candidate(NamedTuple):
         drops: the values, and where each is freed.
         freed: the bytes that are free at the peak.
         cost: the cost of recomputing them.
-        gain: the fraction of the freed bytes times steps that remains once inputs are kept longer for the
+        gain: the fraction of the saved bytes times steps that is left after inputs are kept longer for the
             recomputation.
     """
 
@@ -243,7 +243,7 @@ class _Idle(NamedTuple):
     cost: float
 
 
-class _Peak:
+class _CandidateFinder:
     """Finds values to drop during the memory peak of a graph: those stored but not read then."""
 
     def __init__(self, state: _SearchState, dropped: set[Drop], search: _DropSearch) -> None:
@@ -252,7 +252,7 @@ class _Peak:
         self._dropped = dropped
         self._search = search
         self._peak = _peak(state.footprint)
-        self._places = _places(state)
+        self._original_positions = _original_positions(state)
         self._versions: dict[Value, list[MemoryBlock]] = {}
         for block in self._blocks:
             value = self._original(block)
@@ -266,7 +266,11 @@ class _Peak:
         for value in idle:
             together.setdefault(value.drop[1].node, []).append(value)
         groups = [[value] for value in idle] + [values for values in together.values() if len(values) > 1]
-        candidates = [self._candidate(values, deep=deep) for values in groups for deep in (True, False)]
+        candidates = [
+            self._candidate(values, recompute_inputs=recompute)
+            for values in groups
+            for recompute in (True, False)
+        ]
         return [candidate for candidate in candidates if candidate is not None]
 
     def _original(self, block: MemoryBlock) -> Value | None:
@@ -287,46 +291,51 @@ class _Peak:
         ):
             return None
         before = block.reads[earlier - 1] if earlier else block.birth
-        drop = self._places[before], value
-        if drop[0] >= self._places[self._peak] or drop in self._dropped:
+        drop = self._original_positions[before], value
+        if drop[0] >= self._original_positions[self._peak] or drop in self._dropped:
             return None
         cost = search.cost(value) if earlier else 0.0
         return _Idle(drop, before, block.reads[earlier], block.nbytes, cost)
 
-    def _candidate(self, values: list[_Idle], *, deep: bool) -> _Candidate | None:
+    def _candidate(self, values: list[_Idle], *, recompute_inputs: bool) -> _Candidate | None:
         """Idle values of one node, with the inputs to recompute before them; None if that frees nothing.
 
         Args:
             values: the values.
-            deep: whether inputs that are freed by then are recomputed too, rather than kept.
+            recompute_inputs: whether inputs that are freed by then are recomputed too, rather than kept.
         """
-        search, later = self._search, min(value.later for value in values)
+        search, next_read = self._search, min(value.later for value in values)
         drops, freed = [value.drop for value in values], sum(value.nbytes for value in values)
         cost = max(value.cost for value in values)
-        whole = sum(value.nbytes * (later - value.before) for value in values)
-        held, small = 0, freed // SMALL_FRACTION
+        saved_byte_steps = sum(value.nbytes * (next_read - value.before) for value in values)
+        kept_byte_steps, small_bytes = 0, freed // SMALL_FRACTION
         visited = {value.drop[1] for value in values}
         pending = [source for value in visited for source in search.inputs(value)]
         while pending:
             source = pending.pop()
-            block = None if source in visited else self._version(source, later)
+            block = None if source in visited else self._version(source, next_read)
             visited.add(source)
-            last = later if block is None else max(block.reads, default=block.birth)
-            if block is None or last >= later:
+            last_read = next_read if block is None else max(block.reads, default=block.birth)
+            if block is None or last_read >= next_read:
                 continue
-            drop = self._places[last], source
+            drop = self._original_positions[last_read], source
             if drop not in self._dropped:
-                gone = last < self._peak
-                if not (gone and deep and block.nbytes > small and self._may_follow(source, drops)):
-                    held += block.nbytes * (later - last)
-                    freed -= block.nbytes if gone else 0
+                is_freed_by_peak = last_read < self._peak
+                if not (
+                    is_freed_by_peak
+                    and recompute_inputs
+                    and block.nbytes > small_bytes
+                    and self._may_follow(source, drops)
+                ):
+                    kept_byte_steps += block.nbytes * (next_read - last_read)
+                    freed -= block.nbytes if is_freed_by_peak else 0
                     continue
                 drops.append(drop)
             cost += search.cost(source)
             pending += search.inputs(source)
-        if freed <= 0 or held >= whole:
+        if freed <= 0 or kept_byte_steps >= saved_byte_steps:
             return None
-        return _Candidate(tuple(drops), freed, cost, 1.0 - held / whole)
+        return _Candidate(tuple(drops), freed, cost, 1.0 - kept_byte_steps / saved_byte_steps)
 
     def _may_follow(self, value: Value, drops: list[Drop]) -> bool:
         return self._search.may_repeat(value) and len(drops) < MAX_RECOMPUTED
@@ -338,7 +347,7 @@ class _Peak:
         return versions[at - 1] if at else None
 
 
-def _places(state: _SearchState) -> list[int]:
+def _original_positions(state: _SearchState) -> list[int]:
     """For each step the position of its node in the original graph; for copies, that of the next node."""
     steps = state.footprint.steps
     positions = [len(state.graph.place)] * (len(steps) + 1)

@@ -26,7 +26,7 @@ from dualflow.schedule.sliding import SlidingWindows
 def accesses_of(statement: Statement) -> dict[int, ElementRange | None]:
     """The ranges that ``statement`` accesses, by the number of the operand, inputs first.
 
-    None for no element. It accesses all elements of operands that have no entry.
+    A value of None means that no element is accessed. Operands without an entry are accessed entirely.
     """
     count = len(statement.inputs)
     match statement:
@@ -89,7 +89,8 @@ def _matrices(product: Multiply) -> tuple[ElementRange | None, ElementRange | No
         counts, lengths = _window_shapes(product.windows, tensors)
         if not product.by_window:
             counts, lengths = lengths, counts
-        if (math.prod(counts), math.prod(lengths)) != (rows, inner):  # more than the tensor has
+        if (math.prod(counts), math.prod(lengths)) != (rows, inner):
+            # the product reads more elements than the tensor has: a range that no buffer contains
             left = contiguous_range(x, (*_tensor(product.windows, tensors), rows, inner), size)
     return (
         left,
@@ -112,23 +113,23 @@ def _window_shapes(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ..
 def _scatter_target_range(scatter: ScatterRows) -> ElementRange | None:
     """The range of all elements that the indices of a scatter can select."""
     indices = scatter.indices
-    iterations, count, length, distance, *axes = indices.table
-    extents, distances = axes[: indices.depth], axes[indices.depth :]
-    shape = (iterations, *extents, length)
+    shape = (indices.iterations, *indices.axis_sizes, indices.row_length)
     (out,) = scatter.outputs
-    strides = (distance, *[d * length for d in distances], 1)
+    strides = (indices.distance, *[stride * indices.row_length for stride in indices.axis_strides], 1)
     dtype = scatter.node.output.spec.dtype
-    return None if count == 0 else range_of_layout(Layout(out.buffer, out.offset, strides), shape, dtype.size)
+    if indices.num_indices == 0:
+        return None
+    return range_of_layout(Layout(out.buffer, out.offset, strides), shape, dtype.size)
 
 
 def _rows(scatter: ScatterRows) -> ElementRange | None:
-    iterations, count, length, *_ = scatter.indices.table
-    return contiguous_range(scatter.rows, (iterations, count, length), scatter.node.output.spec.dtype.size)
+    indices = scatter.indices
+    shape = (indices.iterations, indices.num_indices, indices.row_length)
+    return contiguous_range(scatter.rows, shape, scatter.node.output.spec.dtype.size)
 
 
 def _indices(indices: ScatterIndices) -> ElementRange | None:
-    _, count, *_ = indices.table
-    return contiguous_range(indices.layout, (count, indices.depth), indices.dtype.size)
+    return contiguous_range(indices.layout, (indices.num_indices, indices.depth), indices.dtype.size)
 
 
 def _routine(call: CallRoutine) -> dict[int, ElementRange | None]:

@@ -101,7 +101,7 @@ class _Strips:
         wide = [s for s in loop.body if isinstance(s, ks.ReduceUpdate) and len(s.accumulator) > 1]
         supported = all(isinstance(s, (*_SIMPLE, ks.For, ks.Blocks)) for s in inside)
         if supported and wide:
-            yield from self._side_by_side(loop, wide)
+            yield from self._per_lane_accumulators(loop, wide)
         elif supported and (nested or any(map(self._is_guarded_code, inside))):
             yield self._strip(loop, loop.body, {}, STRIP_WIDTH)
         else:
@@ -112,7 +112,9 @@ class _Strips:
 
     # Several accumulators side by side
 
-    def _side_by_side(self, loop: ks.For, updates: Sequence[ks.ReduceUpdate]) -> Iterator[KernelStatement]:
+    def _per_lane_accumulators(
+        self, loop: ks.For, updates: Sequence[ks.ReduceUpdate]
+    ) -> Iterator[KernelStatement]:
         """The strip-mined loop with an accumulator for each iteration, and their combination."""
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in updates}
         scratch = {

@@ -44,9 +44,9 @@ def undecided_accesses(
         first, last = _extremes(index, values)
         factors = accesses.scratch.get(index.buffer)
         if index.buffer >= len(launch.buffers):
-            least, most = partials if factors is None else (0, math.prod(values[n] for n in factors) - 1)
-            if not both(at_least(first, least), at_least(most, last)):
-                why = f"it accesses elements {first} to {last} of scratch memory that has {least} to {most}"
+            lower, upper = partials if factors is None else (0, math.prod(values[n] for n in factors) - 1)
+            if not both(at_least(first, lower), at_least(upper, last)):
+                why = f"it accesses elements {first} to {last} of scratch memory that has {lower} to {upper}"
                 raise refused(launch, index.statement, node, why)
             continue
         argument = launch.buffers[index.buffer]

@@ -41,7 +41,7 @@ NO_FIGURES = {
     "schedule.blocking.MIN_BLOCK_STEPS": "fixes the order of sums",
     "schedule.blocking.CHUNK_ELEMENTS": "fixes the order of sums",
     "schedule.concurrency.LARGE_CALL": "is a ratio of estimates",
-    "schedule.concurrency.LEAST_GAIN": "is a ratio of estimates",
+    "schedule.concurrency.MAX_TIME_FRACTION": "is a ratio of estimates",
     "schedule.concurrency.MAX_STEPS": "bounds the time of planning",
     "schedule.concurrency.SMALL_SIZE": "is a size that estimates assume",
     "schedule.concurrency.WORK_UNITS": "is a unit",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dualflow.graph.list_schedule import chain_costs, makespan, useful_workers
 from dualflow.schedule.arena import aligned
-from dualflow.schedule.concurrency import Region, StepAccess, Task, dependences, grouped
+from dualflow.schedule.concurrency import Region, StepAccess, Task, dependences, group_steps
 from dualflow.schedule.concurrent_arena import AccessedBlock, assign_concurrent, assign_shared
 
 Before = list[tuple[int, ...]]
@@ -100,7 +100,7 @@ def test_groups_are_tasks_in_an_order_that_keeps_dependences(
     graph: tuple[list[float], Before], short: int
 ) -> None:
     costs, before = graph
-    groups = grouped(costs, before, float(short))
+    groups = group_steps(costs, before, float(short))
     order = [step for group in groups for step in group]
     assert sorted(order) == list(range(len(costs)))
     place = {step: at for at, step in enumerate(order)}
@@ -109,13 +109,13 @@ def test_groups_are_tasks_in_an_order_that_keeps_dependences(
 
 
 def test_a_chain_is_one_group() -> None:
-    assert grouped([50.0] * 4, [(), (0,), (1,), (2,)], 5.0) == [[0, 1, 2, 3]]
+    assert group_steps([50.0] * 4, [(), (0,), (1,), (2,)], 5.0) == [[0, 1, 2, 3]]
 
 
 def test_long_branches_stay_apart_and_short_ones_are_joined() -> None:
     before: Before = [(), (), (0, 1)]
-    assert grouped([9.0, 9.0, 1.0], before, 5.0) == [[0], [1], [2]]
-    assert grouped([1.0, 1.0, 1.0], before, 5.0) == [[0, 1, 2]]
+    assert group_steps([9.0, 9.0, 1.0], before, 5.0) == [[0], [1], [2]]
+    assert group_steps([1.0, 1.0, 1.0], before, 5.0) == [[0, 1, 2]]
 
 
 # Memory

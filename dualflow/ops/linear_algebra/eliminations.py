@@ -100,8 +100,8 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
                 continue
             pivots = factors.diagonal()
             sizes = np.abs(pivots)
-            turned = np.count_nonzero(exchanged != np.arange(1, size + 1)) % 2
-            sign[at] = np.prod(pivots / sizes) * (-1) ** turned
+            exchange_parity = np.count_nonzero(exchanged != np.arange(1, size + 1)) % 2
+            sign[at] = np.prod(pivots / sizes) * (-1) ** exchange_parity
             logarithm[at] = np.log(sizes.astype(np.float64)).sum()
     return sign, logarithm
 

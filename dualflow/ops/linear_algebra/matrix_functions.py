@@ -68,9 +68,9 @@ def _vjp(g: Any, out: Any, x: Any, function: str) -> Any:
     size = size_of(x, -1)
     largest = stop_gradient(reduce_max(abs(g), (-2, -1), keepdims=True))
     scale = cast(where(largest > 0, largest, maximum(largest, 1)), g.dtype)
-    turned = matrix_transpose(x)
-    above = concat([turned, g / scale], -1)
-    below = concat([zeros_like(turned), turned], -1)
+    transposed = matrix_transpose(x)
+    above = concat([transposed, g / scale], -1)
+    below = concat([zeros_like(transposed), transposed], -1)
     return _apply(concat([above, below], -2), function)[..., :size, size:] * scale
 
 

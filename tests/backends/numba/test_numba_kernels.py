@@ -16,7 +16,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.numba import kernel_source
-from dualflow.backends.numba.kernel_source import MAX_GUARDED
+from dualflow.backends.numba.kernel_source import MAX_INLINED_MATHS
 from dualflow.backends.numba.parallel_for import parallel_for
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.source_lines import Lines, SourceValue
@@ -201,7 +201,7 @@ def test_a_kernel_has_one_branch_and_binds_each_name_once() -> None:
 
 def test_a_kernel_of_many_calls_of_maths_calls_functions() -> None:
     """Each would be thirty lines, of which Numba takes 0.2 s to compile."""
-    few, many = (len(code(ops).splitlines()) for ops in (MAX_GUARDED, 4 * MAX_GUARDED))
+    few, many = (len(code(ops).splitlines()) for ops in (MAX_INLINED_MATHS, 4 * MAX_INLINED_MATHS))
     assert many < few / 2
 
 
@@ -232,7 +232,7 @@ def test_a_function_is_guarded_if_its_vector_code_is_inexact_for_some_operands(n
 
 @pytest.mark.parametrize("tried", [0, 1])
 def test_a_function_of_maths_gives_what_its_lanes_do(tried: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_source, "MAX_GUARDED", tried)
+    monkeypatch.setattr(kernel_source, "MAX_INLINED_MATHS", tried)
     x = np.append(np.linspace(-9, 9, 301), [1e9, np.inf, np.nan, -0.0]).astype(np.float32)
     result = df.function(df.sin, backend="numba")(df.constant(x)).numpy()
     np.testing.assert_array_max_ulp(result[:-3], np.sin(x[:-3].astype(np.float64)).astype(np.float32), 2)
