@@ -217,11 +217,11 @@ def hide_frames_of(function: Callable[..., Any], error: Exception) -> None:
     start = error.__traceback__
     caller = start.tb_frame.f_back if start is not None else None
     if caller is not None and not caller.f_code.co_filename.startswith(_OURS):
-        named_error(error, function)
+        prefix_message(error, function)
     hide_frames(error)
 
 
-def named_error(error: Exception, function: Callable[..., Any]) -> None:
+def prefix_message(error: Exception, function: Callable[..., Any]) -> None:
     """Put the name of ``function`` at the start of the message of ``error``, if dualflow raised it.
 
     Gradient rules are not named, since their names aren't public.

@@ -68,7 +68,7 @@ class EagerEngine(Engine):
                 try:
                     result = run_quietly(op.kernel, array)
                 except Exception as error:
-                    result = run_apart(error, op, (x,))
+                    result = retry_in_own_context(error, op, (x,))
                 tensor = EagerTensor()
                 tensor._array = result if type(result) is _ndarray else _asarray(result)
                 return tensor
@@ -76,7 +76,7 @@ class EagerEngine(Engine):
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
-            x, y = pair(self, x, y)
+            x, y = convert_operands(self, x, y)
             if type(x) is not EagerTensor or type(y) is not EagerTensor:
                 return op.run_on(self, (x, y), {})
         a, b = x._array, y._array
@@ -93,16 +93,16 @@ class EagerEngine(Engine):
             try:
                 result = run_quietly(op.kernel, a, b)
             except Exception as error:
-                result = run_apart(error, op, (x, y))
+                result = retry_in_own_context(error, op, (x, y))
             tensor = EagerTensor()
             tensor._array = result if type(result) is _ndarray else _asarray(result)
             return tensor
         return op.run_on(self, (x, y), {})
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if not ready(op, inputs):
+        if not is_promoted(op, inputs):
             inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
-            if not ready(op, inputs):
+            if not is_promoted(op, inputs):
                 return op.run_on(self, inputs, attrs)
         return self.run(op, inputs, attrs)
 
@@ -215,15 +215,15 @@ def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
     )
 
 
-def alike(op: Op, x: Any, y: Any) -> bool:
-    """Whether two inputs are eager tensors that ``op`` needn't promote: :func:`ready`, but faster."""
+def is_promoted_pair(op: Op, x: Any, y: Any) -> bool:
+    """Whether two inputs are eager tensors that ``op`` needn't promote: :func:`is_promoted`, but faster."""
     if type(x) is not EagerTensor or type(y) is not EagerTensor:
         return False
     dtype = x._array.dtype
     return dtype is y._array.dtype and (dtype is _float32 or not needs_float(op, dtype))
 
 
-def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
+def is_promoted(op: Op, inputs: tuple[Any, ...]) -> bool:
     """Whether ``inputs`` are eager tensors that ``op`` needn't promote."""
     first = None
     for x in inputs:
@@ -246,7 +246,7 @@ _floats: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for
 _ints: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t in ALL if not t.is_bool}
 
 
-def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
+def convert_operands(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
     """The values with variables read, and a Python number next to a tensor converted to its dtype."""
     if type(x) is Variable:
         x = engine.read(x)
@@ -254,13 +254,13 @@ def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
         y = engine.read(y)
     if type(x) is EagerTensor:
         if type(y) is not EagerTensor:
-            y = fit(y, x._array.dtype)
+            y = adapt_to_dtype(y, x._array.dtype)
     elif type(y) is EagerTensor:
-        x = fit(x, y._array.dtype)
+        x = adapt_to_dtype(x, y._array.dtype)
     return x, y
 
 
-def fit(value: Any, dtype: np.dtype[Any]) -> Any:
+def adapt_to_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
     """``value`` as a tensor of ``dtype`` if it is a Python number or adapting array; otherwise ``value``.
 
     Tensors of numbers are cached, in one table for each type of number, since 2 == 2.0.
@@ -284,7 +284,7 @@ def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTenso
     return tensor
 
 
-def run_apart(error: Exception, op: Op, inputs: tuple[EagerTensor, ...]) -> Any:
+def retry_in_own_context(error: Exception, op: Op, inputs: tuple[EagerTensor, ...]) -> Any:
     """The op's result in a context of its own, if the shared one was in use; otherwise raises ``error``."""
     if type(error) is RuntimeError:
         try:

@@ -17,7 +17,7 @@ from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError
 from dualflow.core.warning import called_by_user, warn_user
-from dualflow.eager.engine import alike, needs_float, pair, ready
+from dualflow.eager.engine import convert_operands, is_promoted, is_promoted_pair, needs_float
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
 from dualflow.gradient.sweep import Record, sweep
@@ -116,15 +116,15 @@ class Recording(DelegatingEngine):
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
-            x, y = pair(self, x, y)
-        if not self.eager or not alike(op, x, y):
+            x, y = convert_operands(self, x, y)
+        if not self.eager or not is_promoted_pair(op, x, y):
             return op.run_on(self, (x, y), _NOTHING)
         return self._note(op, (x, y), _NOTHING, self.base.binary(op, x, y))
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        if not self.eager or not ready(op, inputs):
+        if not self.eager or not is_promoted(op, inputs):
             inputs = tuple([self.read(x) if type(x) is Variable else x for x in inputs])
-            if not self.eager or not ready(op, inputs):
+            if not self.eager or not is_promoted(op, inputs):
                 return op.run_on(self, inputs, attrs)
         return self.run(op, inputs, attrs)
 

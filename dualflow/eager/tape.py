@@ -15,7 +15,7 @@ from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArg
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 from dualflow.eager import recording
-from dualflow.eager.engine import fit
+from dualflow.eager.engine import adapt_to_dtype
 from dualflow.eager.jacobians import gradient_columns
 from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
@@ -437,7 +437,7 @@ def _weights(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
 def _one(target: Any) -> Any:
     """Ones like the target; for a scalar a cached tensor."""
     if type(target) is EagerTensor and not target.ndim and target.dtype.computes:
-        return fit(1.0, target._array.dtype)
+        return adapt_to_dtype(1.0, target._array.dtype)
     return ones_like(target)
 
 

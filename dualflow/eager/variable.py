@@ -326,7 +326,7 @@ class Variable(VariableParts):
             hide_frames(error)
             raise
 
-    def _replaced(self, rule: Callable[[Any], Any]) -> Any:
+    def _assign_part(self, rule: Callable[[Any], Any]) -> Any:
         with dispatch.using(dispatch.current().unrecorded) as engine:
             done = engine.change(self, lambda value: self._checked_value(rule(value)))
         return self._assignment_result(done, read_value=True)

@@ -51,7 +51,7 @@ class VariableParts(Operators, AbstractVariable):
 
     if TYPE_CHECKING:
 
-        def _replaced(self, rule: Callable[[Any], Any]) -> Any: ...
+        def _assign_part(self, rule: Callable[[Any], Any]) -> Any: ...
 
     @entry
     def assign_part(
@@ -78,7 +78,9 @@ class VariableParts(Operators, AbstractVariable):
         array([5., 2.], dtype=float32)
         """
         operand = convert_to_tensor(value, self.dtype)
-        return self._replaced(lambda present: replace(present, key, change(getitem(present, key), operand)))
+        return self._assign_part(
+            lambda present: replace(present, key, change(getitem(present, key), operand))
+        )
 
     @entry
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Any:
@@ -128,7 +130,7 @@ class VariableParts(Operators, AbstractVariable):
         array([5., 2.], dtype=float32)
         """
         tensor = self._alike(updates)
-        return self._replaced(lambda present: tensor_scatter_nd_update(present, indices, tensor))
+        return self._assign_part(lambda present: tensor_scatter_nd_update(present, indices, tensor))
 
     @entry
     @documented(_POINTS)
@@ -140,7 +142,7 @@ class VariableParts(Operators, AbstractVariable):
         array([6., 2.], dtype=float32)
         """
         tensor = self._alike(updates)
-        return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, tensor))
+        return self._assign_part(lambda present: tensor_scatter_nd_add(present, indices, tensor))
 
     @entry
     @documented(_POINTS)
@@ -152,7 +154,7 @@ class VariableParts(Operators, AbstractVariable):
         array([-4.,  2.], dtype=float32)
         """
         tensor = self._alike(updates)
-        return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, negative(tensor)))
+        return self._assign_part(lambda present: tensor_scatter_nd_add(present, indices, negative(tensor)))
 
     @entry
     @documented(_POINTS)
@@ -180,7 +182,7 @@ class VariableParts(Operators, AbstractVariable):
         """Combine ``updates`` with the elements or slices at ``indices`` by the ufunc that ``join`` names."""
         join_at = imported("dualflow.ops.segments.joins").join_at
         tensor = self._alike(updates)
-        return self._replaced(lambda present: join_at(present, indices, tensor, join))
+        return self._assign_part(lambda present: join_at(present, indices, tensor, join))
 
     @entry
     @documented(_SLICES)
@@ -284,7 +286,7 @@ class VariableParts(Operators, AbstractVariable):
             )
         indices, values = self._points(sparse_delta)
         join_at, tensor = imported("dualflow.ops.segments.joins").join_at, self._alike(values)
-        return self._replaced(
+        return self._assign_part(
             lambda present: divide(present, join_at(ones_like(present), indices, tensor, "multiply"))
         )
 

@@ -29,7 +29,7 @@ from dualflow.core.errors import (
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import named_error, public_name
+from dualflow.core.tracebacks import prefix_message, public_name
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.tracing.deferred_ops import deferred_op
 from dualflow.function.tracing.size_probes import (
@@ -327,7 +327,7 @@ def _deferred_node(call: DeferredCall, tensors: Sequence[Any], results: _Results
         try:
             present, structure, tensors = _flattened(call([by_place[i] for i in range(len(order))]))
         except DualflowError as error:
-            named_error(error, call.function)
+            prefix_message(error, call.function)
             raise
         _check_results(call, _Results(structure, present, tuple([x.spec for x in tensors])), results)
         return tensors
