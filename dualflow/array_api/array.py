@@ -350,7 +350,7 @@ def tensor_of(x: Any) -> Tensor:
     )
 
 
-def in_floats(x: Any) -> Tensor:
+def as_floating_tensor(x: Any) -> Tensor:
     """:func:`tensor_of`, with integers and bools in the default floating dtype, float64."""
     tensor = tensor_of(x)
     return tensor if tensor.dtype.is_inexact else cast(tensor, float64)
@@ -376,6 +376,6 @@ def _other_operand(value: Any, tensor: Tensor) -> Any:
     if isinstance(value, _NUMPY):
         return value
     if isinstance(value, _SCALARS):
-        exact = tensor.dtype.is_inexact or not isinstance(value, float | complex)
-        return value if exact else np.asarray(value)
+        adapts = tensor.dtype.is_inexact or not isinstance(value, float | complex)
+        return value if adapts else np.asarray(value)
     return tensor_of(value)

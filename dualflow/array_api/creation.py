@@ -69,7 +69,7 @@ def asarray(
     if isinstance(obj, _ARRAYS):
         return Array(_converted(convert_to_tensor(obj), target))
     if isinstance(obj, list | tuple) and holds_tensors(obj):
-        return Array(_converted(convert_to_tensor(_widened(obj)), target))
+        return Array(_converted(convert_to_tensor(_tensors_in_lists(obj)), target))
     return Array(dispatch.current().constant(_values(obj, target)))
 
 
@@ -77,10 +77,10 @@ def _converted(tensor: Tensor, dtype: DType | None) -> Tensor:
     return tensor if dtype is None or tensor.dtype is dtype else cast(tensor, dtype)
 
 
-def _widened(rows: Any) -> Any:
+def _tensors_in_lists(rows: Any) -> Any:
     """Nested lists with tensors for arrays and Python numbers; numbers get the default dtypes."""
     if isinstance(rows, list | tuple):
-        return [_widened(row) for row in rows]
+        return [_tensors_in_lists(row) for row in rows]
     return asarray(rows).tensor
 
 

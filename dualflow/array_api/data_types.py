@@ -241,7 +241,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return common
 
 
-def of_one_dtype(*arrays: Any) -> list[Tensor]:
+def promote_all(*arrays: Any) -> list[Tensor]:
     """The tensors of arrays, of which there are one or more, in their common dtype.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dualflow.array_api.arithmetic import exponential_minus_1, floor_quotient
-from dualflow.array_api.array import Array, in_floats, operands, tensor_of
+from dualflow.array_api.array import Array, as_floating_tensor, operands, tensor_of
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops import (
@@ -53,7 +53,7 @@ def _unary(
     dtype: str | None = None,
 ) -> UnaryArrayFunction:
     """Defines the standard's function ``name`` of one array; with ``floats``, integers become float64."""
-    tensor = in_floats if floats else tensor_of
+    tensor = as_floating_tensor if floats else tensor_of
 
     def apply(x: AnyArray, /) -> Array:
         try:
@@ -64,7 +64,7 @@ def _unary(
 
     operand, result = example
     dtype = dtype or ("its dtype, float64 for integers" if floats else "its dtype")
-    _name(apply, name, f"{doc}\n\n{_CONTRACT.format(dtype=dtype, **_ONE)}")
+    _set_name_and_doc(apply, name, f"{doc}\n\n{_CONTRACT.format(dtype=dtype, **_ONE)}")
     _add_example(apply, f"xp.{name}(xp.asarray({operand}))", result)
     return apply
 
@@ -87,12 +87,12 @@ def _binary(
             raise
 
     first, second, result = example
-    _name(apply, name, f"{doc}\n\n{_CONTRACT.format(dtype=dtype, **_TWO)}")
+    _set_name_and_doc(apply, name, f"{doc}\n\n{_CONTRACT.format(dtype=dtype, **_TWO)}")
     _add_example(apply, f"xp.{name}(xp.asarray({first}), {second})", result)
     return apply
 
 
-def _name(apply: Any, name: str, doc: str) -> None:
+def _set_name_and_doc(apply: Any, name: str, doc: str) -> None:
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = doc
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from dualflow.array_api.array import Array, in_floats, tensor_of
+from dualflow.array_api.array import Array, as_floating_tensor, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core import dispatch
 from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
@@ -45,18 +45,18 @@ def _real(x: Any) -> Any:
     Raises:
         DTypeError: an input holds complex numbers.
     """
-    tensor = in_floats(x)
+    tensor = as_floating_tensor(x)
     if tensor.dtype.is_complex:
         raise DTypeError(f"This transform is of real signals, not of {tensor.dtype.name}; use fft.fft.")
     return tensor
 
 
-def _along(transform: Callable[..., Any], x: Any, n: int | None, axis: int, norm: str) -> Array:
+def _transform_axis(transform: Callable[..., Any], x: Any, n: int | None, axis: int, norm: str) -> Array:
     """A transform along one axis."""
     return Array(transform(x, n, axis_of(axis, len(x.shape)), norm))
 
 
-def _over(transform: Callable[..., Any], x: Any, s: Sizes, axes: Sizes, norm: str) -> Array:
+def _transform_axes(transform: Callable[..., Any], x: Any, s: Sizes, axes: Sizes, norm: str) -> Array:
     """A transform over several axes; sizes ``s`` without ``axes`` apply to the last axes."""
     rank = len(x.shape)
     chosen = range(rank - len(s), rank) if axes is None and s is not None else axes
@@ -84,7 +84,7 @@ def fft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
     >>> xp.fft.fft(xp.asarray([1.0, 0.0])).tolist()
     [(1+0j), (1+0j)]
     """
-    return _along(transforms.fft, tensor_of(x), n, axis, norm)
+    return _transform_axis(transforms.fft, tensor_of(x), n, axis, norm)
 
 
 def ifft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -100,7 +100,7 @@ def ifft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
     >>> xp.fft.ifft(xp.asarray([2.0, 0.0])).tolist()
     [(1+0j), (1+0j)]
     """
-    return _along(transforms.ifft, tensor_of(x), n, axis, norm)
+    return _transform_axis(transforms.ifft, tensor_of(x), n, axis, norm)
 
 
 def fftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
@@ -123,7 +123,7 @@ def fftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "b
     >>> xp.fft.fftn(xp.ones((2, 2))).tolist()
     [[(4+0j), 0j], [0j, 0j]]
     """
-    return _over(transforms.fftn, tensor_of(x), s, axes, norm)
+    return _transform_axes(transforms.fftn, tensor_of(x), s, axes, norm)
 
 
 def ifftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
@@ -140,7 +140,7 @@ def ifftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "
     >>> xp.fft.ifftn(xp.ones((2, 2))).tolist()
     [[(1+0j), 0j], [0j, 0j]]
     """
-    return _over(transforms.ifftn, tensor_of(x), s, axes, norm)
+    return _transform_axes(transforms.ifftn, tensor_of(x), s, axes, norm)
 
 
 def rfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -156,7 +156,7 @@ def rfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
     >>> xp.fft.rfft(xp.asarray([1.0, 0.0, 0.0])).tolist()
     [(1+0j), (1+0j)]
     """
-    return _along(transforms.rfft, _real(x), n, axis, norm)
+    return _transform_axis(transforms.rfft, _real(x), n, axis, norm)
 
 
 def irfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -175,7 +175,7 @@ def irfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = 
     >>> xp.fft.irfft(xp.asarray([1.0, 1.0])).tolist()
     [1.0, 0.0]
     """
-    return _along(transforms.irfft, tensor_of(x), n, axis, norm)
+    return _transform_axis(transforms.irfft, tensor_of(x), n, axis, norm)
 
 
 def rfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
@@ -192,7 +192,7 @@ def rfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "
     >>> xp.fft.rfftn(xp.ones((2, 2))).tolist()
     [[(4+0j), 0j], [0j, 0j]]
     """
-    return _over(transforms.rfftn, _real(x), s, axes, norm)
+    return _transform_axes(transforms.rfftn, _real(x), s, axes, norm)
 
 
 def irfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
@@ -212,7 +212,7 @@ def irfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = 
     >>> xp.fft.irfftn(xp.ones((2, 2))).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
-    return _over(transforms.irfftn, tensor_of(x), s, axes, norm)
+    return _transform_axes(transforms.irfftn, tensor_of(x), s, axes, norm)
 
 
 def hfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -233,7 +233,7 @@ def hfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
     >>> xp.fft.hfft(xp.asarray([1.0, 0.0])).tolist()
     [1.0, 1.0]
     """
-    return _along(transforms.hfft, tensor_of(x), n, axis, norm)
+    return _transform_axis(transforms.hfft, tensor_of(x), n, axis, norm)
 
 
 def ihfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -249,7 +249,7 @@ def ihfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = 
     >>> xp.fft.ihfft(xp.asarray([1.0, 1.0])).tolist()
     [(1-0j), -0j]
     """
-    return _along(transforms.ihfft, _real(x), n, axis, norm)
+    return _transform_axis(transforms.ihfft, _real(x), n, axis, norm)
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: str | None = None) -> Array:

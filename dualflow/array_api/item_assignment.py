@@ -33,7 +33,7 @@ def read_item(x: Tensor, key: Any) -> Tensor:
     Raises:
         OutOfRangeError: an index is outside its axis, or a mask has other sizes than its axes.
     """
-    inner = _of_tensors(key)
+    inner = _key_of_tensors(key)
     if not _is_mask(inner):
         return getitem(x, inner)
     _check_mask(inner, x)
@@ -51,18 +51,18 @@ def assign_item(x: Tensor, key: Any, value: Any) -> Any:
         InvalidArgumentError: ``value`` does not broadcast to ``x[key]``.
         DTypeError: ``value`` is of a kind of numbers that the array can't hold, or an index of no integers.
     """
-    inner = _of_tensors(key)
+    inner = _key_of_tensors(key)
     converted = _in_array_dtype(value, x.dtype)
     if _is_mask(inner):
         _check_mask(inner, x)
         if len(converted.shape) <= len(x.shape) - len(inner.shape):
-            return _masked(x, inner, converted)
+            return _assign_where(x, inner, converted)
     elif all(_is_plain(item) for item in (inner if isinstance(inner, tuple) else (inner,))):
         return replace(x, inner, converted)
-    return _scattered(x, inner, converted)
+    return _assign_at_positions(x, inner, converted)
 
 
-def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+def _assign_where(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     """``x`` with ``value``, which has none of the axes of ``mask``, where ``mask`` is true."""
     inner_shape = x.shape[len(mask.shape) :]
     _check_fits(value, inner_shape)
@@ -73,7 +73,7 @@ def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     return where(mask, value, x)
 
 
-def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
+def _assign_at_positions(x: Tensor, key: Any, value: Tensor) -> Tensor:
     """``x`` with ``value`` at ``key``, which has arrays of integers or masks among its indices."""
     if not x.shape.is_static:
         raise DTypeError(
@@ -88,24 +88,24 @@ def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
     return reshape(flat, x.shape)
 
 
-def _check_fits(value: Tensor, place: Shape) -> None:
-    """Raise an error if ``value`` does not broadcast to ``place``, the shape of ``x[key]``."""
+def _check_fits(value: Tensor, target: Shape) -> None:
+    """Raise an error if ``value`` does not broadcast to ``target``, the shape of ``x[key]``."""
     rank = len(value.shape)
-    fits = rank <= len(place) and all(
-        v in (1, n) or None in (v, n) for v, n in zip(value.shape, place[len(place) - rank :], strict=True)
+    fits = rank <= len(target) and all(
+        v in (1, n) or None in (v, n) for v, n in zip(value.shape, target[len(target) - rank :], strict=True)
     )
     if not fits:
         raise InvalidArgumentError(
-            f"A value of shape {value.shape} does not broadcast to the part's shape {place}; reshape it."
+            f"A value of shape {value.shape} does not broadcast to the part's shape {target}; reshape it."
         )
 
 
-def _of_tensors(key: Any) -> Any:
+def _key_of_tensors(key: Any) -> Any:
     """``key`` with tensors in place of arrays and masks."""
     if isinstance(key, tuple):
-        return tuple(_of_tensors(item) for item in key)
+        return tuple(_key_of_tensors(item) for item in key)
     if isinstance(key, slice):
-        return slice(*[_of_tensors(bound) for bound in (key.start, key.stop, key.step)])
+        return slice(*[_key_of_tensors(bound) for bound in (key.start, key.stop, key.step)])
     if isinstance(key, AbstractComposite):
         return key.as_tensor()
     return convert_to_tensor(key) if isinstance(key, bool | np.bool_ | np.ndarray | list) else key

@@ -8,9 +8,9 @@ from __future__ import annotations
 import operator
 from typing import Literal
 
-from dualflow.array_api.array import Array, in_floats, tensor_of
+from dualflow.array_api.array import Array, as_floating_tensor, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
-from dualflow.array_api.data_types import of_one_dtype
+from dualflow.array_api.data_types import promote_all
 from dualflow.array_api.products import matmul as matmul
 from dualflow.array_api.products import matrix_transpose as matrix_transpose
 from dualflow.array_api.products import tensordot as tensordot
@@ -184,7 +184,7 @@ def det(x: AnyArray, /) -> Array:
     >>> xp.linalg.det(xp.asarray([[2.0, 0.0], [0.0, 3.0]])).tolist()
     6.0
     """
-    return Array(inverse.det(in_floats(x)))
+    return Array(inverse.det(as_floating_tensor(x)))
 
 
 def slogdet(x: AnyArray, /) -> SignAndLogarithm[Array]:
@@ -216,7 +216,7 @@ def inv(x: AnyArray, /) -> Array:
     >>> xp.linalg.inv(xp.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return Array(inverse.inv(in_floats(x)))
+    return Array(inverse.inv(as_floating_tensor(x)))
 
 
 def solve(x1: AnyArray, x2: AnyArray, /) -> Array:
@@ -236,7 +236,7 @@ def solve(x1: AnyArray, x2: AnyArray, /) -> Array:
     >>> xp.linalg.solve(xp.asarray([[2.0, 0.0], [0.0, 4.0]]), xp.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
-    return Array(matrices.solve(*of_one_dtype(in_floats(x1), in_floats(x2))))
+    return Array(matrices.solve(*promote_all(as_floating_tensor(x1), as_floating_tensor(x2))))
 
 
 def pinv(x: AnyArray, /, *, rtol: AnyArray | float | None = None) -> Array:
@@ -326,7 +326,7 @@ def vector_norm(
     >>> xp.linalg.vector_norm(xp.asarray([3.0, 4.0])).tolist()
     5.0
     """
-    tensor = in_floats(x)
+    tensor = as_floating_tensor(x)
     return Array(norms.of_vectors(tensor, ord, axes_of(axis, len(tensor.shape)), keepdims))
 
 
@@ -371,7 +371,7 @@ def outer(x1: AnyArray, x2: AnyArray, /) -> Array:
     >>> xp.linalg.outer(xp.asarray([1, 2]), xp.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    return Array(matrices.outer(*of_one_dtype(x1, x2)))
+    return Array(matrices.outer(*promote_all(x1, x2)))
 
 
 def cross(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> Array:
@@ -387,7 +387,7 @@ def cross(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> Array:
     >>> xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0])).tolist()
     [0, 0, 1]
     """
-    x, y = of_one_dtype(x1, x2)
+    x, y = promote_all(x1, x2)
     rank = min(len(x.shape), len(y.shape))
     return Array(matrices.cross(x, y, axis=axis_of(axis, rank) - rank))
 

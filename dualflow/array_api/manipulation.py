@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of, ints_of
-from dualflow.array_api.data_types import of_one_dtype
+from dualflow.array_api.data_types import promote_all
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import manipulation, reordering
 from dualflow.numpy.docstrings import complete_docstrings
@@ -73,7 +73,7 @@ def concat(arrays: Sequence[AnyArray], /, *, axis: int | None = 0) -> Array:
     >>> xp.concat([xp.asarray([1, 2]), xp.asarray([3])]).tolist()
     [1, 2, 3]
     """
-    tensors = of_one_dtype(*arrays)
+    tensors = promote_all(*arrays)
     if axis is None:
         tensors, axis = [flat(x) for x in tensors], 0
     return Array(joining.concat(tensors, axis_of(axis, len(tensors[0].shape))))
@@ -96,7 +96,7 @@ def stack(arrays: Sequence[AnyArray], /, *, axis: int = 0) -> Array:
     >>> xp.stack([xp.asarray([1, 2]), xp.asarray([3, 4])], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
-    tensors = of_one_dtype(*arrays)
+    tensors = promote_all(*arrays)
     return Array(joining.stack(tensors, axis_of(axis, len(tensors[0].shape) + 1)))
 
 

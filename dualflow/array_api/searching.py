@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.array_api.array import Array, operands, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of, only_axis
-from dualflow.array_api.data_types import of_one_dtype
+from dualflow.array_api.data_types import promote_all
 from dualflow.core.dtypes import int64
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import indexing
@@ -177,7 +177,7 @@ def searchsorted(
     >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 6])).tolist()
     [1, 3]
     """
-    row, values = of_one_dtype(x1, x2)
+    row, values = promote_all(x1, x2)
     return Array(ordering.searchsorted(row, values, side, None if sorter is None else tensor_of(sorter)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dualflow.array_api.array import Array, in_floats, tensor_of
+from dualflow.array_api.array import Array, as_floating_tensor, tensor_of
 from dualflow.array_api.axes import axes_of, only_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.axis_reductions import accumulate_axis, as_accumulation_dtype, extreme, variance
@@ -103,7 +103,7 @@ def mean(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False
     >>> xp.mean(xp.asarray([1.0, 2.0, 6.0])).tolist()
     3.0
     """
-    tensor = in_floats(x)
+    tensor = as_floating_tensor(x)
     return Array(statistics.reduce_mean(tensor, axes_of(axis, len(tensor.shape)), keepdims))
 
 
@@ -125,7 +125,7 @@ def var(
     >>> xp.var(xp.asarray([1.0, 2.0, 3.0]), correction=1).tolist()
     1.0
     """
-    tensor = in_floats(x)
+    tensor = as_floating_tensor(x)
     return Array(variance(tensor, axes_of(axis, len(tensor.shape)), keepdims, correction))
 
 
@@ -144,7 +144,7 @@ def std(
     >>> xp.std(xp.asarray([1.0, 3.0])).tolist()
     1.0
     """
-    tensor = in_floats(x)
+    tensor = as_floating_tensor(x)
     return Array(sqrt(variance(tensor, axes_of(axis, len(tensor.shape)), keepdims, correction)))
 
 

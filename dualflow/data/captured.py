@@ -73,14 +73,18 @@ class _Capture:
         code = function.__code__
         assigned = {name for nested in _nested(code) for name in _assigned_cells(nested)}
         cells = function.__closure__ or ()
-        shared = [name in assigned or _is_empty(c) for name, c in zip(code.co_freevars, cells, strict=True)]
-        closure = tuple([cell if share else CellType() for cell, share in zip(cells, shared, strict=True)])
+        keeps_cell = [
+            name in assigned or _is_empty(c) for name, c in zip(code.co_freevars, cells, strict=True)
+        ]
+        closure = tuple(
+            [cell if share else CellType() for cell, share in zip(cells, keeps_cell, strict=True)]
+        )
         copy = FunctionType(code, self._globals, function.__name__, function.__defaults__, closure)
         copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
         copy.__module__, copy.__doc__ = function.__module__, function.__doc__
         copy.__annotations__, copy.__dict__ = function.__annotations__, dict(function.__dict__)
         self._copies[function] = copy
-        for cell, old, share in zip(closure, cells, shared, strict=True):
+        for cell, old, share in zip(closure, cells, keeps_cell, strict=True):
             if not share:
                 value = old.cell_contents
                 cell.cell_contents = self._copy(value) if self._is_ours(value) else value

@@ -73,7 +73,7 @@ class ElementFunction:
         self._source = source
         self._nest = nest
         self._first = first
-        self._found: ElementLayout | None = None
+        self._result_layout: ElementLayout | None = None
         self._compiled: Function[..., Any] | None = None
         if not DebugMode.on:
             if not datasets and not _in_python.get():
@@ -86,7 +86,7 @@ class ElementFunction:
         """Whether the layout of the results is known, which requires known ranks of the elements' leaves."""
         specs = self._specs()
         open_ranks = [s for s in specs if isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK]
-        return self._found is not None or not open_ranks
+        return self._result_layout is not None or not open_ranks
 
     @property
     def layout(self) -> ElementLayout:
@@ -95,13 +95,13 @@ class ElementFunction:
         Raises:
             DTypeError: it is unknown until the function has run once.
         """
-        if self._found is None:
-            result = self.trial()
+        if self._result_layout is None:
+            result = self.trace_for_result()
             leaves, structure = flatten_result(result)
-            self._found = ElementLayout(structure, tuple(map(_spec_of, leaves)))
-        return self._found
+            self._result_layout = ElementLayout(structure, tuple(map(_spec_of, leaves)))
+        return self._result_layout
 
-    def trial(self) -> Any:
+    def trace_for_result(self) -> Any:
         """The function's result for symbolic tensors of the elements' specs; the trace is discarded."""
         leaves = list(self._specs())
         if any(isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK for s in leaves):
@@ -146,40 +146,40 @@ class ElementFunction:
     def _in_python(self, items: tuple[Any, ...]) -> Item:
         leaves, structure = flatten_result(self.result(*items))
         arrays = tuple([x if isinstance(x, AbstractDataset) else leaf_array(x) for x in leaves])
-        if self._found is None:
-            self._found = ElementLayout(structure, tuple(map(_spec_of, arrays)))
+        if self._result_layout is None:
+            self._result_layout = ElementLayout(structure, tuple(map(_spec_of, arrays)))
         return arrays
 
     def _trace(self) -> None:
         specs = self._specs()
         if any(isinstance(s, DatasetSpec) for s in specs):
             return
-        is_late = any(s.shape is UNKNOWN_RANK for s in specs)
-        inner = captured(self._function) if is_late else self._function
+        has_unknown_rank = any(s.shape is UNKNOWN_RANK for s in specs)
+        inner = captured(self._function) if has_unknown_rank else self._function
         if not isinstance(inner, Function):
             inner = Function(inner, name=self.name)
 
         def flat(*leaves: Any) -> Any:
             results, structure = flatten_result(self._called(inner, list(leaves)))
             tensors = [convert_to_tensor(x) for x in results]
-            self._found = ElementLayout(structure, tuple(map(leaf_spec, tensors)))
+            self._result_layout = ElementLayout(structure, tuple(map(leaf_spec, tensors)))
             return tuple(tensors)
 
         compiled = Function(flat, autograph=False, name=self.name)
-        if is_late:
+        if has_unknown_rank:
             self._compiled = compiled  # traced at the first element of each shape
             return
         try:
             compiled.get_concrete_function(*specs)
         except Exception:
-            if not self._gives_datasets():
+            if not self._returns_datasets():
                 raise
             return
         self._compiled = compiled
 
-    def _gives_datasets(self) -> bool:
+    def _returns_datasets(self) -> bool:
         try:
-            return any(isinstance(x, AbstractDataset) for x in flatten_result(self.trial())[0])
+            return any(isinstance(x, AbstractDataset) for x in flatten_result(self.trace_for_result())[0])
         except Exception:
             return False
 

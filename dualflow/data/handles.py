@@ -82,10 +82,10 @@ def arguments_in(stage: Stage) -> list[ArgumentStage]:
     return list(arguments.values())
 
 
-def filled(stage: Stage, bound: dict[int, Stage]) -> Stage:
+def bind_arguments(stage: Stage, bound: dict[int, Stage]) -> Stage:
     """The pipeline with its arguments replaced by the stages ``bound`` to their ids."""
     if id(stage) in bound:
         return bound[id(stage)]
     if not stage.sources:
         return stage
-    return stage.with_sources([filled(source, bound) for source in stage.sources])
+    return stage.with_sources([bind_arguments(source, bound) for source in stage.sources])

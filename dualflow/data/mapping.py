@@ -35,7 +35,7 @@ class MapStage(UnaryStage):
 
 
 @dataclass(slots=True)
-class _LeftElement:
+class _PendingElement:
     """An element that is left over from a block in which the function failed for another element.
 
     Attributes:
@@ -57,7 +57,7 @@ class MapIterator(StatelessIterator):
     def __init__(self, upstream: StageIterator, function: ElementFunction) -> None:
         super().__init__(upstream)
         self._function = function
-        self._left: list[_LeftElement] = []
+        self._left: list[_PendingElement] = []
 
     def next(self, count: int) -> Sequence[Item]:
         if self._left:
@@ -74,7 +74,7 @@ class MapIterator(StatelessIterator):
             failed = len(results)
             computed = [*results, *[None] * (len(items) - failed)]
             pairs = enumerate(zip(items, computed, strict=True))
-            self._left = [_LeftElement(before, i, *pair) for i, pair in pairs if i != failed]
+            self._left = [_PendingElement(before, i, *pair) for i, pair in pairs if i != failed]
             raise
         return results
 
@@ -108,12 +108,12 @@ class MapIterator(StatelessIterator):
                 self._left.append(self._reread(*parts(pair, 2)))
         self._upstream.set_state(after)
 
-    def _reread(self, before: State, place: int) -> _LeftElement:
+    def _reread(self, before: State, place: int) -> _PendingElement:
         self._upstream.set_state(before)
         items = self._upstream.next(number(place) + 1)
         if len(items) <= place:
             raise wrong_state(place, "the place of an element before the source's end")
-        return _LeftElement(before, place, items[place], None)
+        return _PendingElement(before, place, items[place], None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,7 +222,7 @@ class ScanIterator(ReplayedIterator):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WithoutErrorsStage(UnaryStage):
+class IgnoreErrorsStage(UnaryStage):
     """The elements that can be computed without an error.
 
     Attributes:
@@ -236,10 +236,10 @@ class WithoutErrorsStage(UnaryStage):
         return UNKNOWN
 
     def start(self) -> StageIterator:
-        return WithoutErrorsIterator(self.source.start(), self.warn)
+        return IgnoreErrorsIterator(self.source.start(), self.warn)
 
 
-class WithoutErrorsIterator(StatelessIterator):
+class IgnoreErrorsIterator(StatelessIterator):
     """Iterates past elements whose computation fails."""
 
     def __init__(self, upstream: StageIterator, warn: bool) -> None:

@@ -76,36 +76,36 @@ class InterleaveIterator(StageIterator):
         self._upstream = stage.source.start()
         self.upstreams = (self._upstream,)
         self._slots: list[_Slot | None] = [None] * stage.cycle
-        self._at = 0
-        self._taken = 0
+        self._slot_index = 0
+        self._num_read = 0
         self._ended = False
 
     def next(self, count: int) -> Sequence[Item]:
         elements: list[Item] = []
         while len(elements) < count:
-            slot = self._slots[self._at]
+            slot = self._slots[self._slot_index]
             if slot is None:
                 slot = self._open()
                 if slot is None:
                     if self._ended and not any(self._slots):
                         break
-                    self._go_on()
+                    self._advance_slot()
                     continue
-            limit = min(self._stage.block - self._taken, count - len(elements))
+            limit = min(self._stage.block - self._num_read, count - len(elements))
             items = slot.iterator.next(limit)
             elements += items
-            self._taken += len(items)
+            self._num_read += len(items)
             if len(items) < limit:
                 slot.iterator.close()
-                self._slots[self._at] = None
-                self._go_on()
-            elif self._taken == self._stage.block:
-                self._go_on()
+                self._slots[self._slot_index] = None
+                self._advance_slot()
+            elif self._num_read == self._stage.block:
+                self._advance_slot()
         return elements
 
-    def _go_on(self) -> None:
-        self._at = (self._at + 1) % len(self._slots)
-        self._taken = 0
+    def _advance_slot(self) -> None:
+        self._slot_index = (self._slot_index + 1) % len(self._slots)
+        self._num_read = 0
 
     def _open(self) -> _Slot | None:
         """Open the source's next dataset in the current, empty slot; None if there is none."""
@@ -116,18 +116,18 @@ class InterleaveIterator(StageIterator):
         if not len(items):
             self._ended = True
             return None
-        slot = self._slots[self._at] = _Slot(before, self._stage.inner(items[0]).start())
+        slot = self._slots[self._slot_index] = _Slot(before, self._stage.inner(items[0]).start())
         return slot
 
     def get_state(self) -> State:
         slots = [None if s is None else [s.before, s.iterator.get_state()] for s in self._slots]
-        return [self._at, self._taken, self._ended, self._upstream.get_state(), slots]
+        return [self._slot_index, self._num_read, self._ended, self._upstream.get_state(), slots]
 
     def set_state(self, state: State) -> None:
         at, taken, ended, upstream, slots = parts(state, 5)
         self.close()
-        self._at = number(at, self._stage.cycle - 1)
-        self._taken = number(taken, self._stage.block)
+        self._slot_index = number(at, self._stage.cycle - 1)
+        self._num_read = number(taken, self._stage.block)
         self._ended = flag(ended)
         self._slots = [None] * self._stage.cycle
         for place, saved in enumerate(parts(slots, self._stage.cycle)):
@@ -217,18 +217,18 @@ class InMemoryIterator(StageIterator):
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
-        self._at = 0
+        self._position = 0
 
     def next(self, count: int) -> Sequence[Item]:
-        elements = self._items[self._at : self._at + count]
-        self._at += len(elements)
+        elements = self._items[self._position : self._position + count]
+        self._position += len(elements)
         return elements
 
     def get_state(self) -> State:
-        return self._at
+        return self._position
 
     def set_state(self, state: State) -> None:
-        self._at = number(state, len(self._items))
+        self._position = number(state, len(self._items))
 
 
 class WindowIterator(StageIterator):

@@ -51,7 +51,7 @@ class ShuffleIterator(ReplayedIterator):
     def restart(self) -> None:
         random = imported("numpy.random")
         self._bits = random.Philox(random.SeedSequence([*self._stage.epochs.seeds, self._epoch]))
-        self._places: list[int] = []
+        self._positions: list[int] = []
         self._buffer: Sequence[Any] | None = None
         self._order: Array | None = None
         self._at = 0
@@ -96,11 +96,11 @@ class ShuffleIterator(ReplayedIterator):
 
     def _draw(self, count: int) -> list[int]:
         """Random positions in the buffer, drawn in blocks: the same for any sequence of counts."""
-        while len(self._places) < count:
+        while len(self._positions) < count:
             words = self._bits.random_raw(_DRAWN) % np.uint64(self._size)
-            self._places = words.tolist()[::-1] + self._places
-        taken = self._places[len(self._places) - count :]
-        del self._places[len(self._places) - count :]
+            self._positions = words.tolist()[::-1] + self._positions
+        taken = self._positions[len(self._positions) - count :]
+        del self._positions[len(self._positions) - count :]
         return taken[::-1]
 
     def _end(self) -> None:

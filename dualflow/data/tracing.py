@@ -17,7 +17,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, unflatten
 from dualflow.data.element import ElementLayout, Item, wrapped
 from dualflow.data.functions import ElementFunction
-from dualflow.data.handles import ArgumentStage, arguments_in, filled, handle_of, source_of_handle
+from dualflow.data.handles import ArgumentStage, arguments_in, bind_arguments, handle_of, source_of_handle
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.stream_loops import Read, StreamReading, stream_node
@@ -77,7 +77,7 @@ def dataset_reading(stage: Stage) -> StreamReading:
     @contextmanager
     def begin(numbers: Sequence[int]) -> Iterator[Read]:
         bound = {id(a): source_of_handle(n).stage for a, n in zip(arguments, numbers, strict=True)}
-        iterator = filled(stage, bound).start()
+        iterator = bind_arguments(stage, bound).start()
         try:
             yield lambda: next(iter(iterator.next(1)), None)
         finally:

@@ -62,7 +62,7 @@ def calling_frame() -> FrameType | None:
 
 
 def is_inside(frame: FrameType) -> bool:
-    """Whether ``frame`` runs code of dualflow, or of a library that :func:`leave_out` has named."""
+    """Whether ``frame`` runs code of dualflow, or of a library that :func:`treat_as_internal` has named."""
     file = frame.f_code.co_filename
     inside = _inside.get(file)
     if inside is None:
@@ -70,7 +70,7 @@ def is_inside(frame: FrameType) -> bool:
     return inside
 
 
-def leave_out(folder: str) -> None:
+def treat_as_internal(folder: str) -> None:
     """Treat the files in ``folder`` like this package: ops that they call get the line that calls them."""
     _libraries.add(os.path.join(folder, ""))
     _inside.clear()

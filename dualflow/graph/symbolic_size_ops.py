@@ -98,7 +98,7 @@ WITH_SHAPE: Final = Op(
     doc="The input with ``shape``, whose sizes have been checked to equal its own, or 1 if it ``repeats``.",
     infer=lambda x, shape, repeats: TensorSpec.of(Shape(shape), x.dtype),
     kernel=lambda x, shape, repeats: np.broadcast_to(x, shape),
-    kind=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
+    kind=View(lambda x, shape, repeats: x.view_with_shape(shape, repeats=repeats)),
     batching_rule=OF_SHAPE,
 )
 

@@ -65,7 +65,7 @@ class VirtualArray:
         """The view of the same first element with this shape and these strides."""
         return self._view(shape, strides)
 
-    def by_sizes(self, shape: Sequence[int], *, repeats: bool) -> VirtualArray:
+    def view_with_shape(self, shape: Sequence[int], *, repeats: bool) -> VirtualArray:
         """The view of ``shape``, whose sizes are equal to the array's.
 
         With ``repeats`` they may repeat size 1.

@@ -4,7 +4,7 @@ import os as _os
 
 from keras import src as _keras
 
-from dualflow.graph.origin import leave_out as _leave_out
+from dualflow.graph.origin import treat_as_internal as _treat_as_internal
 from keras_dualflow.src import ops as ops
 from keras_dualflow.src import random as random
 from keras_dualflow.src import rnn as rnn
@@ -18,4 +18,4 @@ from keras_dualflow.src.core.scopes import name_scope as name_scope
 from keras_dualflow.src.core.variable import Variable as Variable
 
 distribution_lib = None
-_leave_out(_os.path.dirname(_keras.__file__))
+_treat_as_internal(_os.path.dirname(_keras.__file__))

@@ -11,7 +11,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import callable_function, positive, whole_number
 from dualflow.data.element import ElementLayout, flatten_element, leaf_array, leaf_spec
 from dualflow.data.functions import ElementFunction
-from dualflow.data.mapping import FilterStage, MapStage, ScanStage, TakeWhileStage, WithoutErrorsStage
+from dualflow.data.mapping import FilterStage, IgnoreErrorsStage, MapStage, ScanStage, TakeWhileStage
 from dualflow.data.methods.base import DatasetBase
 from dualflow.data.nesting import InterleaveStage
 from dualflow.data.options import options_of
@@ -149,7 +149,7 @@ class MappingMethods(DatasetBase):
         >>> list(finite.ignore_errors().as_numpy_iterator())
         [np.float32(1.0), np.float32(0.5)]
         """
-        return self.then(WithoutErrorsStage(source=self.stage, warn=bool(log_warning)))
+        return self.then(IgnoreErrorsStage(source=self.stage, warn=bool(log_warning)))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
         """The elements for which ``predicate`` returns True.
@@ -256,7 +256,7 @@ def _calls(value: Any) -> int | None:
 
 def dataset_layout(function: ElementFunction) -> ElementLayout:
     """The layout of the elements of the datasets that a function returns."""
-    result = function.trial()
+    result = function.trace_for_result()
     if not isinstance(result, DatasetBase):
         raise DTypeError(
             f"{function.name!r} must return a dataset for each element, not {result!r}; map takes functions "

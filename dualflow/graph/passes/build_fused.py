@@ -182,9 +182,9 @@ class _Body:
             self._table(v) if i == 0 and isinstance(node.op.kind, Gather) else self._read(v, axes)
             for i, (v, axes) in enumerate(zip(node.inputs, from_axes, strict=True))
         ]
-        self._place(node, self._append(node, inputs), self.group.index_axes[node])
+        self._record_copy(node, self._append(node, inputs), self.group.index_axes[node])
 
-    def _place(self, node: Node, copy: Node, axes: Axes) -> None:
+    def _record_copy(self, node: Node, copy: Node, axes: Axes) -> None:
         """Record the loop axes of the copy of a node, and whether another copy computes the same value."""
         self.index_axes[copy] = axes
         if not self.computed.isdisjoint(node.outputs):
@@ -236,7 +236,7 @@ class _Body:
             sources = zip(value.node.inputs, input_axes(value.node, axes), strict=True)
             copied = self._append(value.node, [self._read(v, a) for v, a in sources])
             del self.new[value]  # on other loop axes it is another node
-            self._place(value.node, copied, axes)
+            self._record_copy(value.node, copied, axes)
             self.generated[key] = copied.output
         return self.generated[key]
 
@@ -246,7 +246,7 @@ class _Body:
         if key not in self.generated:
             copied = node.with_inputs(())
             self.nodes.append(copied)
-            self._place(node, copied, axes)
+            self._record_copy(node, copied, axes)
             self.generated[key] = copied.output
         return self.generated[key]
 

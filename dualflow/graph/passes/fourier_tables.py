@@ -74,10 +74,10 @@ def lanes_of(part: DType) -> int:
     return REGISTER_BYTES // part.size
 
 
-def sides(length: int) -> tuple[int, int]:
+def matrix_shape(length: int) -> tuple[int, int]:
     """The shape of a row of ``length`` numbers as a matrix that is as square as powers of two allow.
 
-    >>> sides(1 << 17)
+    >>> matrix_shape(1 << 17)
     (256, 512)
     """
     columns = 1 << (length.bit_length() - 1) // 2
@@ -92,7 +92,7 @@ def tables(length: int, part: DType, inverse: bool) -> tuple[Array, ...]:
     each frequency, divided by ``length`` for an inverse transform; the roots that all lanes share; roots for
     the rows; the frequency at each index of their results.
     """
-    columns, rows = sides(length)
+    columns, rows = matrix_shape(length)
     lanes = lanes_of(part)
     near = _roots(np.arange(columns)[:, None] * np.arange(lanes), length) / (length if inverse else 1)
     order = frequencies(columns)
@@ -153,7 +153,7 @@ def inverse(node: Node) -> bool:
 
 
 def shape_of(node: Node) -> Sequence[int]:
-    """The number of rows, and the sides of each."""
+    """The number of rows, and the shape of each as a matrix."""
     size = node.output.spec.shape
     length = size[-1] or 0
-    return (node.output.spec.shape.num_elements() or 0) // length, *sides(length)
+    return (node.output.spec.shape.num_elements() or 0) // length, *matrix_shape(length)

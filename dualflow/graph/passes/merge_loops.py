@@ -17,7 +17,7 @@ def merge_loops(graph: Graph) -> Graph:
     the two.
     """
     loops = [n for n in graph.nodes if isinstance(n.op.kind, Loop) and n.effect is None]
-    replacements = {n: _longest(n, loops) for n in loops}
+    replacements = {n: _extension_of(n, loops) for n in loops}
     if all(n is longest for n, longest in replacements.items()):
         return graph
     merged_loops: dict[Node, Node] = {}
@@ -34,7 +34,7 @@ def merge_loops(graph: Graph) -> Graph:
     return rebuild(graph, merged)
 
 
-def _longest(node: Node, loops: Sequence[Node]) -> Node:
+def _extension_of(node: Node, loops: Sequence[Node]) -> Node:
     """The loop with the most outputs, the first of which are those of ``node``; or ``node`` itself."""
     loop = loop_of(node)
     extensions = [n for n in loops if n.inputs == node.inputs and loop_of(n).has_outputs_of(loop)]
