@@ -192,7 +192,7 @@ def elementwise(
     domains = (samples,) if isinstance(samples, Domain) else samples
     kernel = eager if eager is not None else (lambda *arrays: code(maths_reference, *arrays))
     if not isinstance(kernel, np.ufunc) and dtype.kinds not in (number.kinds, anything.kinds):
-        kernel = _guarded(kernel, dtype)
+        kernel = _checked(kernel, dtype)
     op = register(
         Op(
             name=name,
@@ -215,15 +215,15 @@ def elementwise(
     return function
 
 
-def _guarded(kernel: Callable[..., Any], rule: DTypeRule) -> Callable[..., Any]:
+def _checked(kernel: Callable[..., Any], rule: DTypeRule) -> Callable[..., Any]:
     """``kernel`` with a check: it raises a TypeError, as a ufunc does, for dtypes that ``rule`` excludes."""
 
-    def guarded(*arrays: Any) -> Any:
+    def checked(*arrays: Any) -> Any:
         if arrays[0].dtype.kind not in rule.kinds:
             raise TypeError(f"takes {rule.takes}, not {arrays[0].dtype}")
         return kernel(*arrays)
 
-    return guarded
+    return checked
 
 
 def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:

@@ -216,10 +216,10 @@ def argsort(
     >>> df.argsort([3, 1, 2]).numpy()
     array([1, 2, 0], dtype=int32)
     """
-    return dispatch.current().apply(ARGSORT, (values,), _way(values, axis, direction))
+    return dispatch.current().apply(ARGSORT, (values,), _sort_attrs(values, axis, direction))
 
 
-def _way(values: Any, axis: Any, direction: str) -> dict[str, Any]:
+def _sort_attrs(values: Any, axis: Any, direction: str) -> dict[str, Any]:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise InvalidArgumentError(f"direction is 'ASCENDING' or 'DESCENDING', not {direction!r}.")
     where = normalize_axis(static_int(axis, "axis"), len(shape_of(values)))
@@ -247,4 +247,4 @@ def sort(
     >>> df.sort([3, 1, 2], direction="DESCENDING").numpy()
     array([3, 2, 1], dtype=int32)
     """
-    return dispatch.current().apply(SORT, (values,), _way(values, axis, direction))
+    return dispatch.current().apply(SORT, (values,), _sort_attrs(values, axis, direction))

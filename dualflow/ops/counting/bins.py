@@ -78,21 +78,23 @@ def bincount(
     if binary_output and weights is not None:
         raise InvalidArgumentError("bincount takes weights or binary_output, not both.")
     integers = as_places(arr, "the integers that bincount counts")
-    counted = ones_like(integers, as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
-    if weights is not None and len(counted.shape) != len(integers.shape):
+    weights_of_integers = (
+        ones_like(integers, as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
+    )
+    if weights is not None and len(weights_of_integers.shape) != len(integers.shape):
         raise InvalidArgumentError(
-            f"weights of shape {counted.shape} are not one for each of the integers of shape "
+            f"weights of shape {weights_of_integers.shape} are not one for each of the integers of shape "
             f"{integers.shape}."
         )
     indices = required(
         integers, reduce_all(integers >= 0), "the integers that bincount counts are 0 or more."
     )
     size = _length(indices, minlength, maxlength)
-    rows = size
+    num_bins = size
     if maxlength is not None:  # integers that are left out are counted in an additional place
-        indices, rows = minimum(indices, cast(size, indices.dtype)), size + 1
+        indices, num_bins = minimum(indices, cast(size, indices.dtype)), size + 1
     totals = (_counts_by_row if axis == -1 and len(indices.shape) > 1 else _total_counts)(
-        indices, counted, rows
+        indices, weights_of_integers, num_bins
     )
     totals = totals if maxlength is None else totals[..., :-1]
     return minimum(totals, 1) if binary_output else totals
@@ -102,32 +104,32 @@ def _length(indices: Any, minlength: Any, maxlength: Any) -> Count:
     """The size of the result: the largest index + 1, clamped to [minlength, maxlength]."""
     size = count_up_to(indices)
     if minlength is not None:
-        size = _combined(max, maximum, size, as_count(minlength, "minlength"))
+        size = _static_or_symbolic(max, maximum, size, as_count(minlength, "minlength"))
     if maxlength is not None:
-        size = _combined(min, minimum, size, as_count(maxlength, "maxlength"))
+        size = _static_or_symbolic(min, minimum, size, as_count(maxlength, "maxlength"))
     return size
 
 
-def _combined(of_ints: Any, symbolic: Any, x: Count, y: Count) -> Count:
+def _static_or_symbolic(of_ints: Any, symbolic: Any, x: Count, y: Count) -> Count:
     """``of_ints`` of two Python ints; ``symbolic`` of their tensors if one is known at run time only."""
     return of_ints(x, y) if type(x) is int and type(y) is int else symbolic(cast(x, int64), cast(y, int64))
 
 
-def _total_counts(indices: Any, counted: Any, size: Count) -> Any:
-    """The sums of ``counted`` for each of ``size`` places, over all axes."""
-    return summed_rows(expand_dims(reshape(indices, [-1]), -1), reshape(counted, [-1]), size, 1)
+def _total_counts(indices: Any, weights: Any, size: Count) -> Any:
+    """The sums of ``weights`` for each of ``size`` places, over all axes."""
+    return summed_rows(expand_dims(reshape(indices, [-1]), -1), reshape(weights, [-1]), size, 1)
 
 
-def _counts_by_row(positions: Any, counted: Any, size: Count) -> Any:
-    """The sums of ``counted`` for each of ``size`` places, by rows; the scatter adds along its first axis."""
+def _counts_by_row(positions: Any, weights: Any, size: Count) -> Any:
+    """The sums of ``weights`` for each of ``size`` places, by rows; the scatter adds along its first axis."""
     if len(positions.shape) != 2:
         raise InvalidArgumentError(
             f"bincount along axis -1 counts the rows of a matrix, not of shape {positions.shape}; reshape it."
         )
     numbers = cast(counting(shape(positions)[0]), positions.dtype)
     indices = stack([positions, broadcast_like(expand_dims(numbers, 1), positions)], -1)
-    zeros = filled_rows(size, transpose(counted), 1, 0)
-    return transpose(tensor_scatter_nd_add(zeros, indices, counted))
+    zeros = filled_rows(size, transpose(weights), 1, 0)
+    return transpose(tensor_scatter_nd_add(zeros, indices, weights))
 
 
 def histogram_fixed_width(

@@ -188,15 +188,15 @@ def lu_solve(
     [[1.0], [1.0]]
     """
     factors, order = _factors(lower_upper, perm)
-    factors, side = promote_together(factors, rhs)
-    if len(side.shape) < 2:
+    factors, rhs = promote_together(factors, rhs)
+    if len(rhs.shape) < 2:
         raise InvalidArgumentError(
-            f"rhs is of matrices, but the shape is {side.shape}; give it a second axis with df.expand_dims."
+            f"rhs is of matrices, but the shape is {rhs.shape}; give it a second axis with df.expand_dims."
         )
-    if order.shape[:-1] != side.shape[:-2]:  # adding zeros broadcasts symbolic sizes, too
-        side = side + cast(zeros_like(expand_dims(order, -1)), side.dtype)
-        order = order + cast(zeros_like(reduce_sum(side, -1)), order.dtype)
-    below = triangular_solve(_unit_lower(factors), _rows(side, order))
+    if order.shape[:-1] != rhs.shape[:-2]:  # adding zeros broadcasts symbolic sizes, too
+        rhs = rhs + cast(zeros_like(expand_dims(order, -1)), rhs.dtype)
+        order = order + cast(zeros_like(reduce_sum(rhs, -1)), order.dtype)
+    below = triangular_solve(_unit_lower(factors), _rows(rhs, order))
     return triangular_solve(factors, below, lower=False)
 
 

@@ -45,9 +45,9 @@ def _check_lookup(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str
 
 def _combined_rows(rows: Any, weights: Any, indices: Any, count: int, combiner: str) -> Any:
     """Rows summed at their positions, and divided as the combiner requires."""
-    wide = reshape(weights, [-1, *[1] * (len(rows.shape) - 1)])
+    broadcast_weights = reshape(weights, [-1, *[1] * (len(rows.shape) - 1)])
     shape = [count, *rows.shape[1:]]
-    total = scatter_nd(indices, rows * wide, shape)
+    total = scatter_nd(indices, rows * broadcast_weights, shape)
     if combiner == "sum":
         return total
     powers = weights if combiner == "mean" else weights * weights

@@ -41,7 +41,7 @@ def paddings(
         return ((0, 0),) * len(size)
     if kind != "SAME":
         raise InvalidArgumentError(f"padding is 'SAME', 'VALID' or (before, after) pairs, not {padding!r}.")
-    return tuple(_same(*axis) for axis in zip(spatial, size, strides, dilations, strict=True))
+    return tuple(_same_padding(*axis) for axis in zip(spatial, size, strides, dilations, strict=True))
 
 
 def _explicit(padding: Any, axes: int, first: bool) -> Padding:
@@ -55,13 +55,13 @@ def _explicit(padding: Any, axes: int, first: bool) -> Padding:
     pairs = tuple((int(a), int(b)) for a, b in table)
     if len(pairs) == axes:
         return pairs
-    around, pairs = ((*pairs[:2],), pairs[2:]) if first else ((pairs[0], pairs[-1]), pairs[1:-1])
-    if any(a or b for a, b in around):
+    batch_and_channels, pairs = ((*pairs[:2],), pairs[2:]) if first else ((pairs[0], pairs[-1]), pairs[1:-1])
+    if any(a or b for a, b in batch_and_channels):
         raise InvalidArgumentError(f"padding {padding!r} must be 0 for the batch and the channels.")
     return pairs
 
 
-def _same(length: int | None, window: int, stride: int, dilation: int) -> tuple[int, int]:
+def _same_padding(length: int | None, window: int, stride: int, dilation: int) -> tuple[int, int]:
     """The SAME padding of an axis with ceil(length / stride) windows; an odd element goes after."""
     reach = (window - 1) * dilation + 1
     if length is None:

@@ -79,8 +79,8 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
         )
     first, second = known_value(x), known_value(y)
     if first is not None and second is not None:
-        met = broadcast([Shape(first.tolist()), Shape(second.tolist())])
-        return convert_to_tensor(np.array(met, first.dtype))
+        result_shape = broadcast([Shape(first.tolist()), Shape(second.tolist())])
+        return convert_to_tensor(np.array(result_shape, first.dtype))
     counts = [size for s in (x, y) for size in s.shape if size is not None]
     rank = max(counts)
     x, y = (pad(s, [[rank - n, 0]], constant_values=1) for s, n in zip((x, y), counts, strict=True))
