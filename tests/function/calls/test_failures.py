@@ -298,7 +298,7 @@ PROGRAMS = [
 ]
 
 
-def program():
+def new_state():
     created = ProgramState()
 
     @df.function
@@ -347,7 +347,7 @@ CALLS = {"at first": [9], "later": [1, 2, 0, 9, 1, 9, 3], "again and again": [2,
 @pytest.mark.parametrize("numbers", CALLS.values(), ids=CALLS.keys())
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_failed_call_leaves_what_eager_code_leaves(program, numbers):
-    eager, compiled = program(), program()
+    eager, compiled = new_state(), new_state()
     f = df.function(lambda i: program(compiled, i))
     failures = 0
     for i in map(df.constant, numbers):
@@ -366,7 +366,7 @@ def test_the_same_without_the_c_fast_call(program, monkeypatch):
 
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p is not python_in_a_loop])
 def test_the_same_under_a_tape(program):
-    eager, compiled = program(), program()
+    eager, compiled = new_state(), new_state()
     f = df.function(lambda i, x: (program(compiled, i), x * x * compiled.v)[1])
     x = df.constant(3.0)
 
@@ -411,7 +411,7 @@ def test_all_indices_are_checked_before_rows_are_written(count, dtype):
 
 
 @pytest.mark.parametrize("place", [(0, 5), (4, 0), (-1, 0), (0, -1)])
-def test_each_part_of_a_position_is_looked_at(place):
+def test_each_part_of_a_position_is_checked(place):
     rows = df.Variable(df.zeros([4, 5]))
     f = df.function(lambda i: rows.scatter_nd_update(i, df.ones([2])))
     f(df.constant([[0, 0], [3, 4]]))
