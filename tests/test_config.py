@@ -15,7 +15,8 @@ from error_cases import ErrorCases
 import dualflow as df
 
 EXPERIMENTAL = df.config.experimental
-(CPU,) = df.config.list_physical_devices()
+(CPU,) = df.config.list_physical_devices("CPU")
+GPU = df.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
 
 
 def test_the_start_of_a_program_for_gpus_runs() -> None:
@@ -50,6 +51,12 @@ class TestErrorMessages(ErrorCases):
             lambda: EXPERIMENTAL.set_memory_growth(CPU, True),
             ValueError,
             "of GPUs.*for list_physical_devices",
+        ),
+        "memory that doesn't grow": (
+            lambda: EXPERIMENTAL.set_memory_growth(GPU, False),
+            ValueError,
+            "can't be allocated at once",
+            "Leave set_memory_growth out",
         ),
         "asynchronous execution": (
             lambda: EXPERIMENTAL.set_synchronous_execution(False),

@@ -21,7 +21,7 @@ from dualflow.backends.runtime import switches
 ROOT = Path(dualflow.__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PAGE, _, PARTS_PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").partition("\n## ")
-FEATURES = ("draw", "keras", "summary", "images", "onnx", "mpi", "docs")
+FEATURES = ("draw", "keras", "summary", "images", "onnx", "mpi", "docs", "gpu")
 """The extras with rows; the others are for tests and examples."""
 
 MODULES = {"pillow": "PIL"}

@@ -23,11 +23,13 @@ def enable_op_determinism() -> None:
 
 @entry
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """Whether the memory of a GPU is allocated on demand; always raises, as there are no GPUs.
+    """Whether the memory of a GPU is allocated on demand: True.
 
     Raises:
-        InvalidArgumentError: the device is the CPU, whose memory is always allocated on demand.
+        InvalidArgumentError: the device is the CPU, which has no such setting.
     """
+    if device.device_type == "GPU":
+        return True
     raise InvalidArgumentError(
         f"Memory growth is a setting of GPUs, and {device.name} is the CPU; set it for "
         "list_physical_devices('GPU') only."
@@ -36,17 +38,22 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
 
 @entry
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Allocate the memory of a GPU on demand; called for each of ``list_physical_devices("GPU")``.
-
-    There are none, so that a loop over them does nothing.
+    """Allocate the memory of a GPU on demand, which is always so.
 
     Raises:
-        InvalidArgumentError: the device is the CPU, whose memory is always allocated on demand.
+        InvalidArgumentError: ``enable`` is False, or the device is the CPU, which has no such setting.
 
     >>> import dualflow as df
     >>> for gpu in df.config.list_physical_devices("GPU"):
     ...     df.config.experimental.set_memory_growth(gpu, True)
     """
+    if device.device_type == "GPU" and enable:
+        return
+    if device.device_type == "GPU":
+        raise InvalidArgumentError(
+            f"The memory of {device.name} can't be allocated at once: buffers are allocated when a call "
+            "needs them. Leave set_memory_growth out, or pass True."
+        )
     raise InvalidArgumentError(
         f"Memory growth is a setting of GPUs, and {device.name} is the CPU; set it for "
         "list_physical_devices('GPU') only."

@@ -1,4 +1,4 @@
-"""Names of the CPU, the only device."""
+"""Names of the CPU, on which all tensors are, and the numbers of the GPUs that a process may use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,23 @@ DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
 _PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
 _CPU = re.compile(_PLACE + r"(cpu(:(0|\*))?)?", re.IGNORECASE)
 _DEVICE = re.compile(_PLACE + r"(cpu|gpu|tpu)(:(\d+|\*))?", re.IGNORECASE)
+
+
+class VisibleGpus:
+    """The GPUs that compiled functions may use, by number; None for all."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self) -> None:
+        self.numbers: frozenset[int] | None = None
+
+    def has(self, number: int) -> bool:
+        """Whether functions may use this GPU."""
+        return self.numbers is None or number in self.numbers
+
+
+VISIBLE_GPUS: Final = VisibleGpus()
+"""Set by ``df.config.set_visible_devices``."""
 
 
 def is_cpu(name: str) -> bool:

@@ -63,8 +63,8 @@ def function(
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
         strict: whether a trace of which a part would run through NumPy or in Python (``status`` lists these)
             is an error. It is raised by the trace; with dynamic sizes by the first call for each shape.
-        backend: the backend that runs the graph, ``"llvm"``, ``"numba"`` or ``"numpy"``; by default that of
-            :func:`dualflow.config.set_backend`.
+        backend: the backend that runs the graph, ``"llvm"``, ``"numba"``, ``"opencl"`` or ``"numpy"``; by
+            default that of :func:`dualflow.config.set_backend`.
         memory_budget: the largest amount of memory that a call may allocate, without arguments, variables and
             constants, in bytes or as text such as ``"2GB"`` or ``"512MiB"``. If the plan of a trace needs
             more, values with long lifetimes, such as those for a gradient, are computed again instead of

@@ -13,7 +13,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.user_rewrites import Rewrite
 
-BACKENDS: Final = ("llvm", "numba", "numpy")
+BACKENDS: Final = ("llvm", "numba", "opencl", "numpy")
 MACHINE_CODE: Final = BACKENDS[0]
 """The default backend, whose programs are machine code that other code can call."""
 REFERENCE: Final = BACKENDS[-1]
@@ -93,6 +93,7 @@ def set_backend(name: str | None) -> None:
     Args:
         name: ``"llvm"``, the default: kernels as LLVM text, the fastest to compile and to run; ``"numba"``:
             the same kernels as Python source, compiled by ``numba.njit``, portable and readable;
+            ``"opencl"``: the same kernels on a GPU or another device of OpenCL, with ``dualflow[gpu]``;
             ``"numpy"``: each op by its NumPy kernel, the reference. None resets to the environment variable
             ``DUALFLOW_BACKEND``.
 

@@ -88,7 +88,7 @@ def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="no backend 'cuda'; it is one of llvm, numba, numpy"):
+    with pytest.raises(ValueError, match="no backend 'cuda'; it is one of llvm, numba, opencl, numpy"):
         df.function(lambda x: x, backend="cuda")
     with pytest.raises(ValueError, match="no backend 'cuda'"):
         df.config.set_backend("cuda")

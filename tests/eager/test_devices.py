@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import dualflow as df
+from dualflow.core.device_names import VISIBLE_GPUS
 
 CPU_NAMES = [
     "/cpu:0",
@@ -59,7 +60,9 @@ def test_a_name_of_no_device(name):
         pass
 
 
-def test_physical_devices():
+def test_without_an_opencl_driver_for_gpus_the_cpu_is_the_only_physical_device(monkeypatch):
+    monkeypatch.delenv("DUALFLOW_OPENCL", raising=False)
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
     (cpu,) = df.config.list_physical_devices("CPU")
     assert (cpu.name, cpu.device_type) == ("/physical_device:CPU:0", "CPU")
     assert df.config.list_physical_devices("GPU") == []
@@ -73,7 +76,8 @@ def test_logical_devices():
         pass
 
 
-def test_the_devices_that_there_are_may_be_chosen():
+def test_the_devices_that_there_are_may_be_chosen(monkeypatch):
+    monkeypatch.setattr(VISIBLE_GPUS, "numbers", None)
     cpus = df.config.list_physical_devices("CPU")
     df.config.set_visible_devices(cpus)
     df.config.set_visible_devices(cpus[0], "CPU")

@@ -219,7 +219,7 @@ CASES = {
         lambda: df.config.set_visible_devices([]),
         InvalidArgumentError,
         r"The visible devices can't be \[\]",
-        "they are",
+        "choose from",
     ),
     "a copy on a GPU": (
         lambda: V.gpu(),

@@ -205,7 +205,7 @@ CASES = {
         lambda: df.function(lambda x: x, backend="cuda"),
         InvalidArgumentError,
         "no backend 'cuda'",
-        "one of llvm, numba, numpy",
+        "one of llvm, numba, opencl, numpy",
     ),
     "a first call that does something else": (
         lambda: df.function(lambda x: x, first_call="guess"),

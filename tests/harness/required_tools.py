@@ -9,6 +9,7 @@ import importlib
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
@@ -28,6 +29,8 @@ SANITIZERS = {
     "clang": ("libclang_rt.asan-x86_64.a", "libclang-rt-14-dev"),
 }
 """The library of AddressSanitizer in each compiler, and its Debian package."""
+DRIVERS = {"opencl": (Path("/etc/OpenCL/vendors"), "pocl-opencl-icd")}
+"""The folder in which drivers are registered, and the Debian package of one that needs no device."""
 LIBRARIES = {"libopenblas.so": "libopenblas-dev"}
 """The libraries that tests link with GCC, and the Debian package of each."""
 MUST_EXIST = "DUALFLOW_TESTS_REQUIRE_TOOLS"
@@ -93,6 +96,7 @@ def missing_packages() -> list[str]:
             packages.append(package)
     has_gcc = shutil.which("gcc") is not None
     packages += [p for file, p in LIBRARIES.items() if not has_gcc or not library_of("gcc", file)]
+    packages += [package for folder, package in DRIVERS.values() if not any(folder.glob("*.icd"))]
     return packages
 
 

@@ -57,7 +57,7 @@ def source(kernel: Kernel, lanes: int, support: CSupport) -> CKernel:
     """``kernel``, whose lane loop has ``lanes`` lanes, as C; ``support`` gets the functions that it calls."""
     if not kernel.reduces_lanes:
         kernel = in_strips(kernel, lambda compute: is_guarded(compute.function))
-    return _CKernelWriter(kernel, lanes, support).source()
+    return CKernelWriter(kernel, lanes, support).source()
 
 
 class _CKernelMaths(CMaths):
@@ -71,7 +71,7 @@ class _CKernelMaths(CMaths):
     node: Node
     positions: tuple[int | None, ...]
 
-    def __init__(self, writer: _CKernelWriter) -> None:
+    def __init__(self, writer: CKernelWriter) -> None:
         super().__init__(writer.lines, writer.support)
         self._writer = writer
 
@@ -85,8 +85,8 @@ class _CKernelMaths(CMaths):
         self._writer.fail_unless(ok.text, message, self.node)
 
 
-class _CKernelWriter:
-    """Writes one kernel.
+class CKernelWriter:
+    """Writes the statements of one kernel as lines of C; dialects of C extend it.
 
     Attributes:
         wide: the accumulators that are arrays with an element for each lane.
@@ -353,11 +353,11 @@ class _CKernelWriter:
     def _reduce_horizontal(self, statement: ks.ReduceHorizontal) -> None:
         """Combine halves of the lanes until one is left."""
         names = [self._name(r) for r in statement.accumulator]
-        head = f"for (int64_t half = {self.num_lanes // 2}; half > 0; half /= 2)"
-        with self.lines.block(head), self.lines.block("for (int64_t lane = 0; lane < half; lane++)"):
+        head = f"for (int64_t pairs = {self.num_lanes // 2}; pairs > 0; pairs /= 2)"
+        with self.lines.block(head), self.lines.block("for (int64_t lane = 0; lane < pairs; lane++)"):
             both = [
                 CValue(f"{name}[{at}]", register.dtype)
-                for at in ("lane", "lane + half")
+                for at in ("lane", "lane + pairs")
                 for name, register in zip(names, statement.accumulator, strict=True)
             ]
             combined = self._results(statement.reduction.combine, both)
@@ -436,25 +436,25 @@ class _CKernelWriter:
         return " + ".join(terms) or "0"
 
 
-_WRITERS: dict[type, Callable[[_CKernelWriter, Any], None]] = {
-    ks.For: _CKernelWriter._for,
-    ks.Blocks: _CKernelWriter._blocks,
-    ks.StripMinedLoop: _CKernelWriter._strips,
-    ks.Lanes: _CKernelWriter._lane_loop,
-    ks.Chunks: _CKernelWriter._chunks,
-    ks.Compute: _CKernelWriter._compute,
-    ks.Choose: _CKernelWriter._choose,
-    ks.Repeat: _CKernelWriter._repeat,
-    ks.Load: _CKernelWriter._load,
-    ks.Store: _CKernelWriter._store,
-    ks.BoundsCheck: _CKernelWriter._bounds,
-    ks.MaskedLoad: _CKernelWriter._masked_load,
-    ks.TransposedTile: _CKernelWriter._transposed_tile,
-    ks.ReduceInit: _CKernelWriter._reduce_init,
-    ks.ReduceUpdate: _CKernelWriter._reduce_update,
-    ks.ReduceCombine: _CKernelWriter._reduce_combine,
-    ks.ReduceHorizontal: _CKernelWriter._reduce_horizontal,
-    ks.ReduceFinalize: _CKernelWriter._reduce_finalize,
-    ks.ScratchBuffer: _CKernelWriter._scratch,
-    ks.StackScratch: _CKernelWriter._stack_scratch,
+_WRITERS: dict[type, Callable[[CKernelWriter, Any], None]] = {
+    ks.For: CKernelWriter._for,
+    ks.Blocks: CKernelWriter._blocks,
+    ks.StripMinedLoop: CKernelWriter._strips,
+    ks.Lanes: CKernelWriter._lane_loop,
+    ks.Chunks: CKernelWriter._chunks,
+    ks.Compute: CKernelWriter._compute,
+    ks.Choose: CKernelWriter._choose,
+    ks.Repeat: CKernelWriter._repeat,
+    ks.Load: CKernelWriter._load,
+    ks.Store: CKernelWriter._store,
+    ks.BoundsCheck: CKernelWriter._bounds,
+    ks.MaskedLoad: CKernelWriter._masked_load,
+    ks.TransposedTile: CKernelWriter._transposed_tile,
+    ks.ReduceInit: CKernelWriter._reduce_init,
+    ks.ReduceUpdate: CKernelWriter._reduce_update,
+    ks.ReduceCombine: CKernelWriter._reduce_combine,
+    ks.ReduceHorizontal: CKernelWriter._reduce_horizontal,
+    ks.ReduceFinalize: CKernelWriter._reduce_finalize,
+    ks.ScratchBuffer: CKernelWriter._scratch,
+    ks.StackScratch: CKernelWriter._stack_scratch,
 }

@@ -84,10 +84,14 @@ class CSupport:
 
     _functions: dict[str, str] = field(default_factory=dict)
 
+    def add(self, name: str, text: str) -> str:
+        """Add the function ``name``, unless it is written; returns the name."""
+        self._functions.setdefault(name, text)
+        return name
+
     def primitive(self, name: str) -> str:
         """The name in C of a function of :data:`_PRIMITIVES`."""
-        self._functions.setdefault(f"df_{name}", _PRIMITIVES[name])
-        return f"df_{name}"
+        return self.add(f"df_{name}", _PRIMITIVES[name])
 
     def bits(self, source: DType, target: DType) -> str:
         """The name in C of the function that reads the bits of ``source`` as ``target``."""
@@ -100,8 +104,7 @@ static inline {c_type(target)} {name}({c_type(source)} x)
     return y;
 }}
 """
-        self._functions.setdefault(name, text)
-        return name
+        return self.add(name, text)
 
     def saturated(self, source: DType, target: DType) -> str:
         """The name in C of the conversion of a float to the nearest integer in range; NaN is 0."""
@@ -118,8 +121,7 @@ static inline {c} {name}({c_type(source)} x)
     return x >= {above} ? {most} : x <= {below} ? {least} : y;
 }}
 """
-        self._functions.setdefault(name, text)
-        return name
+        return self.add(name, text)
 
     def integer_power(self, dtype: DType, unsigned: DType) -> str:
         """The name in C of ``x**y`` for integers, by repeated squaring; the exponent is read as unsigned."""
@@ -136,8 +138,7 @@ static inline {c} {name}({c} x, {c} y)
     return ({c})result;
 }}
 """
-        self._functions.setdefault(name, text)
-        return name
+        return self.add(name, text)
 
     def has(self, name: str) -> bool:
         """Whether the function is written."""

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 _BACKENDS: Final = {
     "llvm": "dualflow.backends.llvm.backend",
     "numba": "dualflow.backends.numba.backend",
+    "opencl": "dualflow.backends.opencl.backend",
     "numpy": "dualflow.backends.interpreter",
 }
 _CAPABILITIES: Final = {
     "c": "dualflow.backends.c.capabilities",
     "llvm": "dualflow.backends.llvm.capabilities",
     "numba": "dualflow.backends.numba.capabilities",
+    "opencl": "dualflow.backends.opencl.capabilities",
     "numpy": "dualflow.backends.interpreter",
 }
 """The modules with the capabilities of a backend's programs: passes read them without a compiler."""

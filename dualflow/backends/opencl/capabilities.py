@@ -1,0 +1,51 @@
+"""The capabilities of the OpenCL backend on the device of this process."""
+
+from __future__ import annotations
+
+from dualflow.backends.opencl.devices import FLOAT64, current_device
+from dualflow.graph.capabilities import Capabilities
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Node
+from dualflow.schedule.call_reports import host_report
+from dualflow.schedule.operands import CallKind, kind_of
+
+VECTOR_BITS = 256
+"""The vector width for which blocks of lane loops are planned."""
+_DTYPES = "?bBhHiIlLqQf"
+
+
+def capabilities() -> Capabilities:
+    """The capabilities of the device.
+
+    Raises:
+        NotFoundError: there is no device.
+    """
+    return Capabilities(
+        dtypes=_DTYPES + ("d" if current_device().float64 else ""),
+        integer_products=False,
+        strided_host_calls=False,
+        windows=False,
+        fourier=False,
+        vector_bytes=VECTOR_BITS // 8,
+        threads=1,
+    )
+
+
+def without_device_code(node: Node, dtypes: str) -> str:
+    """The reason why a node runs on the host; the empty string if it has device code.
+
+    Args:
+        node: a node of a plan.
+        dtypes: the characters of the dtypes that kernels compute with.
+    """
+    if kind_of(node) in (CallKind.HOST, CallKind.POSITIONS):
+        return host_report(node).reason
+    body = body_of(node)
+    inner = () if body is None else (*body.inputs, *(v for n in body.nodes for v in n.outputs))
+    for value in (*inner, *node.inputs, *node.outputs):
+        dtype = value.spec.dtype
+        if dtype.char == "d" and "d" not in dtypes:
+            return f"the device has no float64: it lacks the extension {FLOAT64}"
+        if dtype.char not in dtypes or dtype.narrow:
+            return f"no OpenCL kernel for {dtype.name}"
+    return ""

@@ -1,0 +1,168 @@
+"""OpenCL devices: which there are, and the one that runs the programs of this process.
+
+``DUALFLOW_OPENCL`` chooses: ``gpu``, the default, is the first GPU or accelerator; ``all`` counts CPUs too,
+which a driver such as PoCL offers as devices.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyopencl as cl
+
+from dualflow.backends.opencl.memory import DeviceMemory
+from dualflow.core.device_names import VISIBLE_GPUS
+from dualflow.core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError
+from dualflow.core.locks import SharedLock
+
+SETTING: Final = "DUALFLOW_OPENCL"
+"""The environment variable that selects the types of devices."""
+SETTINGS: Final = ("gpu", "all")
+FLOAT64: Final = "cl_khr_fp64"
+"""The extension with which a device computes with float64."""
+HIDDEN: Final = "df.config.set_visible_devices has hidden each GPU. Make one visible, or use another backend."
+NO_CHECK_FAILED: Final = np.iinfo(np.int32).max
+"""The status word of a call in which no check has failed."""
+
+
+class OpenCLDevice:
+    """A device with its queue, memory and compiled kernels.
+
+    Commands run in the order in which they are enqueued, those of several threads too.
+
+    Attributes:
+        device: the device, as pyopencl has it.
+        context: the context of its buffers and programs.
+        queue: the queue of its commands.
+        memory: allocates its buffers.
+        process: the process that opened it; no other process can use it.
+    """
+
+    def __init__(self, device: cl.Device) -> None:
+        self.device = device
+        self.context = cl.Context([device])
+        self.queue = cl.CommandQueue(self.context)
+        self.memory = DeviceMemory(self.context, device.name.strip())
+        self.process = os.getpid()
+        self._lock = SharedLock()
+        self._kernels: dict[str, cl.Kernel] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the device."""
+        return str(self.device.name.strip())
+
+    @property
+    def float64(self) -> bool:
+        """Whether it computes with float64."""
+        return FLOAT64 in self.device.extensions.split()
+
+    def kernel(self, text: str, name: str) -> cl.Kernel:
+        """The kernel ``name`` of the program ``text``, compiled at its first use.
+
+        Raises:
+            InternalError: the driver refuses the program.
+        """
+        with self._lock.lock:
+            kernel = self._kernels.get(text)
+            if kernel is None:
+                kernel = self._kernels[text] = cl.Kernel(self._build(text), name)
+            return kernel
+
+    def has_kernel(self, text: str) -> bool:
+        """Whether the program ``text`` is compiled."""
+        return text in self._kernels
+
+    def _build(self, text: str) -> cl.Program:
+        options = []
+        if self.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
+            options.append("-cl-fp32-correctly-rounded-divide-sqrt")
+        program = cl.Program(self.context, text)
+        try:
+            program.build(options)
+        except cl.RuntimeError as error:
+            raise InternalError(f"{self.name} can't compile a kernel: {error}\n{text}") from error
+        return program
+
+    def enqueue(self, kernel: cl.Kernel, work_items: int, group: int, arguments: Sequence[Any]) -> None:
+        """Enqueue a launch of ``kernel`` by ``work_items``, in groups of ``group``."""
+        with self._lock.lock:  # between setting the arguments and the launch
+            kernel(self.queue, (work_items,), (group,), *arguments)
+
+    def require_own_process(self) -> None:
+        """Raise in a forked child, which has no threads of the driver.
+
+        Raises:
+            FailedPreconditionError: another process has opened the device.
+        """
+        if os.getpid() != self.process:
+            raise FailedPreconditionError(
+                f"The OpenCL device {self.name} was opened before this process was forked, and a forked "
+                "process can't use it. Start processes with multiprocessing.get_context('spawn')."
+            )
+
+
+class _OpenDevice:
+    """The device of this process, once it is opened."""
+
+    def __init__(self) -> None:
+        self.lock = SharedLock()
+        self.device: OpenCLDevice | None = None
+
+
+_open: Final = _OpenDevice()
+
+
+def current_device() -> OpenCLDevice:
+    """The device that runs programs: the first visible one of :func:`devices`, opened at the first call.
+
+    Raises:
+        NotFoundError: there is none.
+        FailedPreconditionError: this process is forked from one that had opened it.
+    """
+    with _open.lock.lock:
+        if _open.device is None:
+            available = devices()
+            visible = [device for i, device in enumerate(available) if VISIBLE_GPUS.has(i)]
+            if not visible:
+                raise NotFoundError(HIDDEN if available else no_device_message())
+            _open.device = OpenCLDevice(visible[0])
+        _open.device.require_own_process()
+        return _open.device
+
+
+def devices() -> list[cl.Device]:
+    """The devices of the selected types, in the order of the drivers.
+
+    Raises:
+        InvalidArgumentError: ``DUALFLOW_OPENCL`` has another value than those documented.
+    """
+    selected = os.environ.get(SETTING) or SETTINGS[0]
+    if selected not in SETTINGS:
+        raise InvalidArgumentError(f"{SETTING}={selected!r} is none of {', '.join(SETTINGS)}.")
+    available = [device for platform in _platforms() for device in platform.get_devices()]
+    if selected == "all":
+        return available
+    return [device for device in available if not device.type & cl.device_type.CPU]
+
+
+def no_device_message() -> str:
+    """Why there is no device, and what to install or to set."""
+    if not _platforms():
+        return (
+            "There is no OpenCL driver. Install that of your GPU's vendor (on Debian nvidia-opencl-icd, "
+            "intel-opencl-icd or mesa-opencl-icd), or pocl-opencl-icd, which runs on CPUs. If one is "
+            "installed, set OCL_ICD_VENDORS=/etc/OpenCL/vendors."
+        )
+    names = [device.name.strip() for platform in _platforms() for device in platform.get_devices()]
+    return f"OpenCL has no GPU, only {names}. Set {SETTING}=all to run kernels on such a device."
+
+
+def _platforms() -> list[cl.Platform]:
+    try:
+        return list(cl.get_platforms())
+    except cl.LogicError:  # the loader has no driver
+        return []

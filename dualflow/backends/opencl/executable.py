@@ -1,0 +1,197 @@
+"""Executables of the OpenCL backend, and reports on them."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+import pyopencl as cl
+
+from dualflow.backends.opencl.devices import OpenCLDevice, current_device
+from dualflow.backends.opencl.kernel_source import KERNEL
+from dualflow.backends.opencl.memory import is_exhausted
+from dualflow.backends.opencl.program import DeviceProgram
+from dualflow.backends.opencl.running import DeviceCall, FailedCheck
+from dualflow.backends.opencl.steps import HostCall, Launch, Transfer, device_reads, walk_steps
+from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
+from dualflow.core.memory_errors import is_out_of_memory
+from dualflow.core.spans import span
+from dualflow.graph.compiled import CodeSource, PartKind, PartReport, count_text
+from dualflow.graph.effect_log import EffectLog, Halted
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS, check_error, host_report
+from dualflow.schedule.element_ranges import ElementRange
+from dualflow.sizes.symbolic_sizes import SizeFactor, bind_sizes, evaluate_size
+
+Array = np.ndarray[Any, Any]
+
+
+class OpenCLExecutable:
+    """A compiled graph.
+
+    Attributes:
+        graph: what it computes, after all passes.
+        options: the compile options.
+        device: the device that runs it.
+        program: the plan, and its steps.
+        compile_seconds: the time of the driver to compile the kernels.
+        origin: where they come from; see :class:`dualflow.graph.compiled.CompileCosts`.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_constants",
+        "compile_seconds",
+        "device",
+        "graph",
+        "options",
+        "origin",
+        "program",
+    )
+
+    def __init__(self, graph: Graph, options: CompileOptions) -> None:
+        self.graph, self.options = graph, options
+        self.device: OpenCLDevice = current_device()
+        self.program = DeviceProgram(graph, options)
+        self._constants = self._constants_on_device()
+        weakref.finalize(self, _release, self.device, list(self._constants.values()))
+        launches = [s for s in walk_steps(self.program.steps) if isinstance(s, Launch)]
+        texts = [s.kernel.text for s in launches if not self.device.has_kernel(s.kernel.text)]
+        begun = time.perf_counter()
+        for text in texts:
+            self.device.kernel(text, KERNEL)
+        self.compile_seconds = time.perf_counter() - begun if texts else 0.0
+        self.origin = CodeSource.COMPILED if texts else CodeSource.PROCESS if launches else CodeSource.NONE
+
+    def _constants_on_device(self) -> dict[int, cl.Buffer]:
+        """The constants that steps on the device read, by the numbers of their buffers."""
+        plan, read = self.program.plan, device_reads(self.program.steps)
+        constants = {}
+        for buffer in range(plan.inputs, plan.first_output):
+            if buffer in read:
+                array = plan.constants[buffer - plan.inputs]
+                constants[buffer] = self.device.memory.allocate(
+                    array.nbytes, f"a constant of {self.graph.name}"
+                )
+                if array.nbytes:
+                    cl.enqueue_copy(self.device.queue, constants[buffer], array)
+        return constants
+
+    @property
+    def parts(self) -> tuple[PartReport, ...]:
+        """A report for each part of the graph: how it runs, and the transfers of a call."""
+        steps = list(walk_steps(self.program.steps))
+        launches = [s for s in steps if isinstance(s, Launch)]
+        what = f"{count_text(len(launches), 'kernel')} through OpenCL on {self.device.name}"
+        transfers = [s for s in steps if isinstance(s, Transfer)]
+        moved = ", ".join(filter(None, [_moved(transfers, True), _moved(transfers, False)]))
+        native = [PartReport(PartKind.NATIVE, f"{what}{'; ' if moved else ''}{moved}")]
+        return (*native, *(_host_report(s) for s in steps if isinstance(s, HostCall)))
+
+    def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
+        """The graph's outputs.
+
+        Args:
+            arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
+                updated variables are written to.
+            effect_log: records what runs on the host, and what ended the call if it fails.
+
+        Raises:
+            InvalidArgumentError: a check inside the graph failed.
+            ResourceExhaustedError: the device or the host has no memory.
+            FailedPreconditionError: the device has failed, or this process is forked from one that used it.
+
+        If it raises, no variable has been written to.
+        """
+        self.device.require_own_process()
+        axes = {variable: equal[0] for variable, equal in self.program.plan.argument_sizes.items()}
+        sizes = {variable: arrays[place].shape[axis] for variable, (place, axis) in axes.items()}
+        try:
+            self._check_sizes(sizes)
+            with span("native", self.graph.name):
+                call = DeviceCall(self.device, self.program, self._constants, arrays, sizes, effect_log)
+                return call.run()
+        except FailedCheck as failed:
+            _fail(failed, effect_log)
+        except ResourceExhaustedError:  # of an op or a buffer, which it names
+            raise
+        except cl.Error as error:
+            raise self._device_error(error) from error
+        except (MemoryError, ValueError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise ResourceExhaustedError(
+                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
+            ) from None
+
+    def _device_error(self, error: cl.Error) -> Exception:
+        if is_exhausted(error):
+            return self.device.memory.exhausted(f"{self.graph.name} can't run ({error})")
+        return FailedPreconditionError(
+            f"The device {self.device.name} failed while it ran {self.graph.name}: {error}. No variable has "
+            "changed. Start the process again if the device doesn't recover."
+        )
+
+    def _check_sizes(self, sizes: Mapping[SizeFactor, int]) -> None:
+        """Compare sizes of arguments that must be equal, and accesses with the sizes of their buffers."""
+        for node in self.program.required if sizes else ():
+            x, y = (evaluate_size(node.attrs[name], sizes) for name in ("x", "y"))
+            if x != y and not (x == 1 and node.attrs["repeats"]):
+                shapes = bind_sizes(node.attrs["shapes"], sizes)
+                message = node.attrs["message"].format(*shapes)
+                raise FailedCheck(node, partial(check_error, node, message))
+        for elements, node in self.program.span_checks:
+            if not self._is_within(elements, sizes):
+                raise FailedCheck(node, partial(check_error, node, OUT_OF_BOUNDS))
+
+    def _is_within(self, elements: ElementRange, sizes: Mapping[SizeFactor, int]) -> bool:
+        """Whether there are no elements, or all of them are in their buffer."""
+        if any(evaluate_size(count, sizes) == 0 for count in elements.counts):
+            return True
+        nbytes = self.program.bounds.nbytes[elements.buffer]
+        assert nbytes is not None, "all sizes are computed before the program runs"
+        first, last = evaluate_size(elements.first, sizes), evaluate_size(elements.nbytes, sizes)
+        return first >= 0 and last <= evaluate_size(nbytes, sizes)
+
+
+def _release(device: OpenCLDevice, buffers: Sequence[cl.Buffer]) -> None:
+    """Release the constants of an executable that is collected; a forked child leaves them alone."""
+    if device.process == os.getpid():
+        for buffer in buffers:
+            device.memory.release(buffer)
+
+
+def _fail(failed: FailedCheck, effect_log: EffectLog | None) -> NoReturn:
+    """End the call with the error of a check that failed.
+
+    Its message may read variables, so with an effect log the error is created after these are committed.
+    """
+    if effect_log is None:
+        raise failed.make() from None
+    effect_log.node, effect_log.make = failed.node, failed.make
+    raise Halted
+
+
+def _moved(transfers: Sequence[Transfer], to_device: bool) -> str:
+    """The transfers in one direction; with symbolic sizes, without their bytes."""
+    sizes = [t.nbytes for t in transfers if t.to_device is to_device]
+    if not sizes:
+        return ""
+    total = sum(sizes)
+    nbytes = f" ({total:,} bytes)" if type(total) is int else ""
+    return f"{count_text(len(sizes), 'transfer')} to the {'device' if to_device else 'host'}{nbytes}"
+
+
+def _host_report(call: HostCall) -> PartReport:
+    node: Node = call.node
+    body = body_of(node)
+    if body is None:
+        return host_report(node)._replace(reason=call.reason)
+    return PartReport(PartKind.NUMPY, body.name, call.reason, node)

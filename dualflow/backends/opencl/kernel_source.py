@@ -1,0 +1,162 @@
+"""A kernel's statements as an OpenCL kernel: the grid, the arguments, and the failed checks.
+
+The body is the C renderer's. What differs is how its outer loops run: the parallel loops that are nested
+directly become the grid, one work-item for each iteration of all of them together. If there are fewer
+work-items than iterations, each takes several, one grid apart::
+
+    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
+        const int64_t i1 = item % n0;              the innermost loop: neighbours access neighbouring elements
+        const int64_t i0 = item / n0;
+        ...
+    }
+
+A reduction runs in one work-item, in the order of the default backend: so its bits are the same in each run,
+and on each device with the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualflow.backends.c.kernel_source import CKernelWriter
+from dualflow.backends.c.values import CLines, without_unused
+from dualflow.backends.opencl.dialect import PREAMBLE, OpenCLSupport, buffer_type
+from dualflow.core.records import dataclass
+from dualflow.graph.ir import Node
+from dualflow.schedule import kernel_statements as ks
+from dualflow.schedule.kernel import Kernel
+from dualflow.schedule.kernel_statements import End, KernelStatement, LaunchParameter
+
+KERNEL = "df_kernel"
+"""The name of each kernel in its program."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCLKernel:
+    """A kernel as source.
+
+    Attributes:
+        text: the program with this one kernel, :data:`KERNEL`.
+        scratch: the scratch buffers, of which each work-item has its own.
+        grid: the launch parameters whose product with the launch's total is the number of iterations.
+        stored: the numbers of the buffers that it writes.
+        checks: the message and node of each check, by number, from 1 on.
+    """
+
+    text: str
+    scratch: tuple[ks.ScratchBuffer, ...]
+    grid: tuple[LaunchParameter, ...]
+    stored: frozenset[int]
+    checks: tuple[tuple[str, Node], ...]
+
+
+def source(kernel: Kernel, lanes: int, num_parallel: int) -> OpenCLKernel:
+    """``kernel`` as OpenCL C.
+
+    Args:
+        kernel: the kernel.
+        lanes: the number of lanes of its lane loop, if that is a reduction loop.
+        num_parallel: the number of parallel loops of its nest; their ids are smaller than it.
+    """
+    return _OpenCLWriter(kernel, lanes, num_parallel).program()
+
+
+class _OpenCLWriter(CKernelWriter):
+    """Writes one kernel.
+
+    Attributes:
+        grid: the loops that the grid runs, outermost first.
+    """
+
+    support: OpenCLSupport
+
+    def __init__(self, kernel: Kernel, lanes: int, num_parallel: int) -> None:
+        super().__init__(kernel, lanes, OpenCLSupport())
+        self.lines.depth = 2
+        self.grid = grid_loops(kernel, num_parallel)
+
+    def program(self) -> OpenCLKernel:
+        """The program of the kernel."""
+        kernel = self.kernel
+        self._statements(kernel.body)
+        scratch = tuple([s for s in kernel.body if isinstance(s, ks.ScratchBuffer)])
+        inner = tuple([loop.end for loop in self.grid[1:] if isinstance(loop.end, LaunchParameter)])
+        lines = without_unused([*self._indices(inner), *self.lines.text])
+        if self.checks:
+            lines = ["        int failed = 0;", *lines]
+            lines.append("        if (failed != 0) atomic_min(status, first_check + failed);")
+        text = "\n".join(
+            [
+                PREAMBLE,
+                *self.support.pieces(),
+                f"__kernel void {KERNEL}({', '.join(self._declared(scratch))})",
+                "{",
+                *self._pointers(scratch),
+                "    for (int64_t item = get_global_id(0); item < items; item += get_global_size(0)) {",
+                *lines,
+                "    }",
+                "}",
+                "",
+            ]
+        )
+        return OpenCLKernel(text, scratch, inner, frozenset(self.stored), tuple(self.checks))
+
+    def _declared(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:
+        """The declarations of the parameters, in the order of :meth:`Launch.arguments`."""
+        kernel = self.kernel
+        return [
+            *(f"__global uchar *b{i}, const long at{i}" for i in range(len(kernel.buffers))),
+            *(f"__global uchar *b{s.buffer}" for s in scratch),
+            *(f"const {buffer_type(dtype)} c{i}" for i, dtype in enumerate(kernel.scalars)),
+            *(f"const long n{i}" for i in range(kernel.parameters)),
+            "const long items",
+            *(["__global int *status", "const int first_check"] if self.checks else []),
+        ]
+
+    def _pointers(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:
+        """The lines that declare each buffer as a pointer to its first element."""
+        lines = []
+        for i, dtype in enumerate(self.kernel.buffers):
+            pointer = f"__global {'' if i in self.stored else 'const '}{buffer_type(dtype)} *"
+            lines.append(f"    {pointer}x{i} = ({pointer})b{i} + at{i};")
+        for own in scratch:
+            pointer = f"__global {buffer_type(own.dtype)} *"
+            length = " * ".join(["(long)get_global_id(0)", *(f"n{p.number}" for p in own.length)])
+            lines.append(f"    {pointer}x{own.buffer} = ({pointer})b{own.buffer} + {length};")
+        return lines
+
+    def _indices(self, inner: Sequence[LaunchParameter]) -> list[str]:
+        """The lines that compute, from ``item``, the indices of the grid's loops and the kernel's range."""
+        lines, remaining = CLines(2), "item"
+        for number, size in reversed(list(enumerate(inner, start=1))):
+            lines.add(f"const int64_t grid{number} = {remaining} % n{size.number};")
+            lines.add(f"const int64_t outer{number} = {remaining} / n{size.number};")
+            remaining = f"outer{number}"
+        lines.add(f"const int64_t lo = {remaining};")
+        lines.add("const int64_t hi = lo + 1;")
+        return lines.text
+
+    def _statements(self, statements: Sequence[KernelStatement]) -> None:
+        for statement in statements:
+            number = next((i for i, loop in enumerate(self.grid) if loop is statement), None)
+            if isinstance(statement, ks.For) and number is not None:
+                self.lines.add(f"const int64_t i{statement.loop} = {f'grid{number}' if number else 'lo'};")
+                self._statements(statement.body)
+            else:
+                super()._statements((statement,))
+
+
+def grid_loops(kernel: Kernel, num_parallel: int) -> list[ks.For]:
+    """The loops of ``kernel`` that the grid runs: the outermost one, and parallel loops directly inside."""
+    loops: list[ks.For] = []
+    body: Sequence[KernelStatement] = kernel.body
+    while True:
+        loop = next((s for s in body if isinstance(s, ks.For)), None)
+        if loop is None or type(loop.loop) is not int or loop.loop >= num_parallel:
+            return loops
+        if loops and (len(body) > 1 or not isinstance(loop.end, LaunchParameter)):
+            return loops
+        if not loops and loop.begin is not End.LOW:
+            return loops
+        loops.append(loop)
+        body = loop.body

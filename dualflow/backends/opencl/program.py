@@ -1,0 +1,334 @@
+"""A plan as a device program: its statements as steps, in order, before transfers are inserted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dualflow.backends.opencl import routines
+from dualflow.backends.opencl.capabilities import VECTOR_BITS, without_device_code
+from dualflow.backends.opencl.kernel_source import OpenCLKernel, source
+from dualflow.backends.opencl.steps import (
+    LOCAL_SIZE,
+    BufferArgument,
+    CopyOnDevice,
+    HostBranch,
+    HostCall,
+    HostLoop,
+    HostOperand,
+    KernelArgument,
+    KernelProgram,
+    Launch,
+    Number,
+    PartialResults,
+    Require,
+    ScalarArgument,
+    ScratchMemory,
+    Step,
+    WriteNumbers,
+)
+from dualflow.backends.opencl.transfers import BOTH, HOST, Placement, Spaces
+from dualflow.core.errors import InternalError
+from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
+from dualflow.schedule.access_bounds import Region, access_bounds
+from dualflow.schedule.element_ranges import ElementRange
+from dualflow.schedule.executed_work import work_ratio
+from dualflow.schedule.host_fallback import with_host_fallbacks
+from dualflow.schedule.kernel import KernelLaunch
+from dualflow.schedule.kernel_statements import OUT_OF_RANGE
+from dualflow.schedule.lanes import lanes_of
+from dualflow.schedule.lower import lower
+from dualflow.schedule.memory_bounds import MemoryBounds
+from dualflow.schedule.nest import Layout, Nest, contiguous_strides
+from dualflow.schedule.operands import CallKind
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
+from dualflow.schedule.program_statements import (
+    CallRoutine,
+    CheckBounds,
+    ChooseBranch,
+    CopyMemory,
+    LaunchNest,
+    LaunchPieces,
+    Multiply,
+    RequireCondition,
+    RunLoop,
+    ScatterIndices,
+    ScatterRows,
+    Statement,
+    ValueLayout,
+    statements,
+    walk_program,
+)
+from dualflow.schedule.select_kernel import kernel_launch
+from dualflow.sizes.symbolic_sizes import UndecidedSize
+
+
+class DeviceProgram:
+    """The steps of a graph.
+
+    Attributes:
+        graph_name: the name of the graph.
+        plan: the plan.
+        steps: the steps, with transfers.
+        updated: the inputs that are variables which the program assigns.
+        required: the nodes that compare sizes of arguments, which a call does first.
+        span_checks: the accesses that a call compares with the sizes of buffers, each with its node.
+        bounds: the sizes of buffers.
+        executed: the work of the kernels, divided by that of their ops without recomputation.
+    """
+
+    def __init__(self, graph: Graph, options: CompileOptions) -> None:
+        if computes_sizes(graph):
+            raise UndecidedSize("the size of a tensor depends on data")
+        self.plan: Plan = plan(with_host_fallbacks(graph), options.capabilities, costs=options.cost_model)
+        self.graph_name = graph.name
+        self._dtypes = options.capabilities.dtypes
+        program = statements(self.plan)
+        self.required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
+        program = tuple([s for s in program if not binds_or_checks_size(s.node)])
+        self.bounds = MemoryBounds(self.plan, program)
+        self.span_checks: list[tuple[ElementRange, Node]] = self.bounds.check(program)
+        self.updated = tuple([graph.inputs.index(u.input) for u in graph.updates])
+        self._partials = 0
+        self._nests: list[tuple[KernelLaunch, Nest]] = []
+        self.steps = self._placement(program).with_transfers(
+            self._steps(program), self._spaces(), [*self._results(), *self.updated]
+        )
+
+    @property
+    def executed(self) -> float:
+        """The work that the kernels execute, divided by that of their ops without recomputation."""
+        return work_ratio(self._nests)
+
+    # Buffers
+
+    def name_of(self, buffer: int) -> str:
+        """What a buffer is, for errors."""
+        plan = self.plan
+        if buffer < plan.inputs:
+            return (
+                f"argument {buffer}"
+                if plan.arguments[buffer].name is None
+                else f"{plan.arguments[buffer].name!r}"
+            )
+        if plan.first_output <= buffer < plan.first_temporary:
+            return f"result {buffer - plan.first_output}"
+        return "the intermediates" if buffer == plan.arena else "an intermediate"
+
+    def _results(self) -> range:
+        return range(self.plan.first_output, self.plan.first_temporary)
+
+    def _spaces(self) -> dict[int, Spaces]:
+        """Where each buffer is when a call begins; constants are on the device, too."""
+        return {i: HOST if i < self.plan.inputs else BOTH for i in range(self.plan.arena)}
+
+    def _placement(self, program: Sequence[Statement]) -> Placement:
+        nbytes = {i: self.bounds.nbytes.get(i) or 0 for i in range(self.plan.arena)}
+        loops = [s for s in walk_program(program) if isinstance(s, RunLoop)]
+        return Placement(nbytes, {r.buffer: r.stack.buffer for s in loops for r in s.memory.rows})
+
+    def _operand(self, layout: Layout, value: Value) -> HostOperand:
+        shape, dtype = tuple(value.spec.shape), value.spec.dtype
+        on_host = layout.buffer < self.plan.arena
+        contiguous = None in shape or layout.strides == contiguous_strides(value.spec.shape)
+        whole = None in shape or (
+            on_host
+            and layout.offset == 0
+            and contiguous
+            and value.spec.nbytes == self.bounds.nbytes.get(layout.buffer)
+        )
+        return HostOperand(layout, shape, dtype, on_host, whole)
+
+    # Statements
+
+    def _steps(self, program: Sequence[Statement]) -> list[Step]:
+        return [step for statement in program for step in self._statement(statement)]
+
+    def _statement(self, statement: Statement) -> list[Step]:
+        match statement:
+            case LaunchNest():
+                return self._launch(statement)
+            case LaunchPieces():
+                return [step for piece in statement.pieces for step in self._launch(piece)]
+            case Multiply():
+                return self._multiply(statement)
+            case ScatterRows():
+                return self._scatter(statement)
+            case CheckBounds():
+                return [self._check_indices(statement.scatter, statement.indices)]
+            case CopyMemory():
+                return self._copy(statement)
+            case RequireCondition():
+                reads = tuple([self._operand(*read) for read in statement.reads])
+                return [Require(statement.node, self._operand(*statement.condition), reads)]
+            case ChooseBranch():
+                branches = tuple([tuple(self._steps(branch)) for branch in statement.branches])
+                return [HostBranch(statement.node, self._operand(*statement.number), branches)]
+            case RunLoop():
+                return self._loop(statement)
+            case CallRoutine(kind=CallKind.SIZES):
+                values, dtype = statement.node.attrs["values"], statement.node.output.spec.dtype
+                return [WriteNumbers(statement.node, statement.outputs[0], tuple(values), dtype)]
+            case CallRoutine():
+                return [self._host(statement)]
+        raise InternalError(f"calls of a device program run in order, and read no windows: {statement}")
+
+    def _host(self, statement: Statement) -> HostCall:
+        node = statement.node
+        inputs = [self._operand(*pair) for pair in zip(statement.inputs, node.inputs, strict=True)]
+        outputs = [self._operand(*pair) for pair in zip(statement.outputs, node.outputs, strict=True)]
+        return HostCall(node, without_device_code(node, self._dtypes), tuple(inputs), tuple(outputs))
+
+    # Kernels
+
+    def _launch(self, statement: LaunchNest) -> list[Step]:
+        """The launches of a nest: its kernel, and the one that combines its partial results."""
+        if without_device_code(statement.node, self._dtypes):
+            return [self._host(statement)]
+        nest = lower(*statement, self.plan.costs, self.plan.caches)
+        lanes = lanes_of(nest, VECTOR_BITS)
+        launch = kernel_launch(nest, lanes, tiled=False)
+        self._nests.append((launch, nest))
+        partials = []
+        for dtype in launch.partials:
+            partials.append(PartialResults(self._partials, launch.total * launch.partial_size * dtype.size))
+            self._partials += 1
+        region = (0, launch.total * launch.partial_size - 1)
+        nodes = tuple([step.node for step in nest.steps])
+        launches = [self._kernel(statement, launch, lanes, nest.num_parallel, partials, region, nodes)]
+        if launch.join is not None:
+            launches.append(
+                self._kernel(statement, launch.join, lanes, nest.num_parallel, partials, region, ())
+            )
+        return [step for step in launches if step is not None]
+
+    def _kernel(
+        self,
+        statement: LaunchNest,
+        launch: KernelLaunch,
+        lanes: int,
+        num_parallel: int,
+        partials: Sequence[PartialResults],
+        region: Region,
+        nodes: tuple[Node, ...],
+    ) -> Launch | None:
+        """The launch of one kernel; None if it has no iterations."""
+        if type(launch.total) is int and not launch.total:
+            return None
+        kernel = source(launch.kernel, lanes, num_parallel)
+        undecided = self.bounds.launched(statement, launch, access_bounds(launch.kernel), region)
+        self.span_checks += [(span, statement.node) for span in undecided]
+        own = len(launch.buffers)
+        stored = {launch.buffers[i].buffer for i in kernel.stored if i < own}
+        return Launch(
+            statement.node,
+            nodes,
+            KernelProgram(kernel.text, kernel.checks),
+            self._arguments(launch, kernel, partials),
+            launch.total * math.prod(launch.parameters[p.number] for p in kernel.grid),
+            LOCAL_SIZE,
+            frozenset(b.buffer for b in launch.buffers),
+            frozenset(stored),
+        )
+
+    def _arguments(
+        self, launch: KernelLaunch, kernel: OpenCLKernel, partials: Sequence[PartialResults]
+    ) -> tuple[KernelArgument, ...]:
+        return (
+            *(BufferArgument(a.buffer, a.offset) for a in launch.buffers),
+            *partials,
+            *(
+                ScratchMemory(math.prod(launch.parameters[n.number] for n in s.length) * s.dtype.size)
+                for s in kernel.scratch
+            ),
+            *map(ScalarArgument, launch.scalars),
+            *map(Number, launch.parameters),
+        )
+
+    def _multiply(self, product: Multiply) -> list[Step]:
+        node, dtype = product.node, product.node.output.spec.dtype
+        if dtype.char not in self._dtypes:
+            return [self._host(product)]
+        steps = [] if product.onto is None else self._launch(product.onto)
+        if product.is_empty:
+            return steps
+        batch, (rows, columns, inner) = product.batch, product.shape
+        x, y, out = product.matrices
+        strides = [n for matrix in (x, y, out) for n in matrix.strides[len(batch) :]]
+        by_axis = [
+            n for i, size in enumerate(batch) for n in (size, x.strides[i], y.strides[i], out.strides[i])
+        ]
+        tile = routines.PRODUCT_TILE
+        tiles = math.prod(batch) * ((rows + tile - 1) // tile) * ((columns + tile - 1) // tile)
+        arguments: tuple[KernelArgument, ...] = (
+            *(BufferArgument(m.buffer, m.offset) for m in (x, y, out)),
+            *map(Number, (rows, columns, inner, *strides, *by_axis)),
+            ScalarArgument(dtype.dtype.type(product.scale)),
+            Number(int(product.adds)),
+        )
+        kernel = KernelProgram(routines.product(dtype, len(batch)))
+        reads, writes = frozenset([x.buffer, y.buffer]), frozenset([out.buffer])
+        group = routines.PRODUCT_GROUP
+        launch = Launch(node, (node,), kernel, arguments, tiles * group, group, reads, writes, True)
+        return [*steps, launch]
+
+    def _scatter(self, scatter: ScatterRows) -> list[Step]:
+        node, indices, dtype = scatter.node, scatter.indices, scatter.node.output.spec.dtype
+        if without_device_code(node, self._dtypes):
+            return [self._host(scatter)]
+        steps = [] if scatter.onto is None else self._launch(scatter.onto)
+        if not scatter.checked:
+            steps.append(self._check_indices(node, indices))
+        repeats, count, length, distance, *axes = indices.table
+        (out,) = scatter.outputs
+        arguments: tuple[KernelArgument, ...] = (
+            BufferArgument(out.buffer, out.offset),
+            BufferArgument(indices.layout.buffer, indices.layout.offset),
+            BufferArgument(scatter.rows.buffer, scatter.rows.offset),
+            *map(Number, (count, length, distance, *axes[indices.depth :])),
+        )
+        kernel = KernelProgram(routines.scatter(dtype, indices.dtype, indices.depth, scatter.join))
+        reads = frozenset([out.buffer, indices.layout.buffer, scatter.rows.buffer])
+        steps.append(
+            Launch(
+                node, (node,), kernel, arguments, repeats * length, LOCAL_SIZE, reads, frozenset([out.buffer])
+            )
+        )
+        return steps
+
+    def _check_indices(self, node: Node, indices: ScatterIndices) -> Launch:
+        """The bounds check of the indices of a scatter, before it writes."""
+        _, count, _, _, *axes = indices.table
+        kernel = KernelProgram(routines.indices_inside(indices.dtype, indices.depth), ((OUT_OF_RANGE, node),))
+        arguments: tuple[KernelArgument, ...] = (
+            BufferArgument(indices.layout.buffer, indices.layout.offset),
+            *map(Number, axes[: indices.depth]),
+        )
+        reads = frozenset([indices.layout.buffer])
+        return Launch(node, (node,), kernel, arguments, count, LOCAL_SIZE, reads, frozenset())
+
+    def _copy(self, copy: CopyMemory) -> list[Step]:
+        size, nbytes = copy.node.output.spec.dtype.size, copy.node.output.spec.nbytes
+        source_at, target = [BufferArgument(x.buffer, x.offset * size) for x in (*copy.inputs, *copy.outputs)]
+        return [] if source_at == target else [CopyOnDevice(copy.node, source_at, target, nbytes)]
+
+    # Loops
+
+    def _loop(self, loop: RunLoop) -> list[Step]:
+        assert not loop.memory.changing_sizes, "no size depends on data"
+        assert not loop.memory.stacks, "the sizes of stacks follow from those of arguments"
+        condition: ValueLayout | None = loop.condition
+        return [
+            *self._steps(loop.start),
+            HostLoop(
+                loop.node,
+                loop,
+                tuple(self.bounds.compared_loops(loop)),
+                tuple(self._steps(loop.test)),
+                tuple(self._steps(loop.body)),
+                None if condition is None else self._operand(*condition),
+            ),
+        ]

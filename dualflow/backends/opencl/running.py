@@ -1,0 +1,423 @@
+"""One call of a device program: its buffers, and its steps one after another.
+
+The host enqueues launches and copies, and goes on. It waits for the device where it needs a value: at a
+host call, an assertion, the condition of a loop, and for the results. A kernel whose check fails writes the
+check's number to the status word. The host reads that word when it waits anyway, and at the end; the smallest
+number is that of the first check that failed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from dualflow.backends.opencl.devices import NO_CHECK_FAILED, OpenCLDevice
+from dualflow.backends.opencl.kernel_source import KERNEL
+from dualflow.backends.opencl.program import DeviceProgram
+from dualflow.backends.opencl.steps import (
+    BufferArgument,
+    CopyOnDevice,
+    HostBranch,
+    HostCall,
+    HostLoop,
+    HostOperand,
+    KernelArgument,
+    Launch,
+    Number,
+    PartialResults,
+    Require,
+    ScalarArgument,
+    ScratchMemory,
+    Step,
+    Transfer,
+    WriteNumbers,
+)
+from dualflow.core.shape import Shape
+from dualflow.core.spans import span
+from dualflow.core.strided import strided
+from dualflow.graph.control_ops import memory_message
+from dualflow.graph.effect_log import EffectLog, run_host_kernel
+from dualflow.graph.ir import Node
+from dualflow.graph.symbolic_evaluation import with_numbers
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory, check_error, check_results
+from dualflow.schedule.nest import contiguous_strides
+from dualflow.schedule.planned import StackRow
+from dualflow.schedule.program_statements import INITIAL_CAPACITY
+from dualflow.sizes.symbolic_sizes import SizeFactor, bind_sizes, evaluate_size
+
+Array = np.ndarray[Any, Any]
+
+MOST_GROUPS = 4096
+"""The most groups of a launch; each work-item then takes several iterations."""
+SCRATCH_BYTES = 64 << 20
+"""The scratch memory of a launch, unless one group needs more."""
+
+
+class FailedCheck(Exception):
+    """A check failed: its node, and a function that creates the error."""
+
+    def __init__(self, node: Node, make: Callable[[], Exception]) -> None:
+        super().__init__(node)
+        self.node, self.make = node, make
+
+
+class DeviceCall:
+    """The state of one call.
+
+    Args:
+        device: the device.
+        program: the steps.
+        constants: the constants on the device, which all calls share.
+        arrays: the inputs.
+        sizes: the numbers of the size variables.
+        effect_log: records what runs on the host.
+    """
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        program: DeviceProgram,
+        constants: Mapping[int, cl.Buffer],
+        arrays: Sequence[Array],
+        sizes: Mapping[SizeFactor, int],
+        effect_log: EffectLog | None,
+    ) -> None:
+        self._device, self._program, self._plan = device, program, program.plan
+        self._constants, self._arrays, self._sizes, self._effect_log = constants, arrays, sizes, effect_log
+        self._host: dict[int, Array] = dict(enumerate(arrays))
+        self._buffers: dict[int, cl.Buffer] = {}
+        self._temporary: list[cl.Buffer] = []
+        self._partials: dict[int, cl.Buffer] = {}
+        self._rows: dict[int, tuple[int, int]] = {}
+        self._iterations: dict[int, int] = {}
+        self._loops = 0
+        self._status: cl.Buffer | None = None
+        self._launched: list[tuple[int, Launch]] = []
+        self._checks = 0
+        self._events: list[cl.Event] = []
+
+    def run(self) -> list[Array]:
+        """The outputs; variables are written after everything that may fail."""
+        try:
+            self._run(self._program.steps)
+            self._read_status()
+            first = self._plan.first_output
+            outputs = [self._host_array(first + i) for i in range(len(self._plan.outputs))]
+            self._device.queue.finish()
+        except BaseException:
+            self._device.queue.finish()  # the arrays of transfers are alive until then
+            raise
+        finally:
+            self._release()
+        for i in self._program.updated:
+            if self._host[i] is not self._arrays[i]:
+                self._arrays[i][...] = self._host[i]
+        return outputs
+
+    def _release(self) -> None:
+        memory = self._device.memory
+        for buffer in (*self._buffers.values(), *self._temporary, *self._partials.values()):
+            memory.release(buffer)
+        if self._status is not None:
+            memory.release(self._status)
+
+    # Steps
+
+    def _run(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            match step:
+                case Launch():
+                    self._launch(step)
+                case Transfer():
+                    self._transfer(step)
+                case CopyOnDevice():
+                    self._copy(step)
+                case WriteNumbers():
+                    self._write_numbers(step)
+                case HostCall():
+                    self._host_call(step)
+                case Require():
+                    self._require(step)
+                case HostBranch():
+                    number = int(self._read(step.number).reshape(-1)[0])
+                    inside = 0 <= number < len(step.branches)
+                    self._run(step.branches[number if inside else -1])
+                case HostLoop():
+                    self._loop(step)
+
+    def _size(self, size: int) -> int:
+        return size if type(size) is int else evaluate_size(size, self._sizes)
+
+    # Launches
+
+    def _launch(self, launch: Launch) -> None:
+        items, group = self._size(launch.items), launch.group
+        if items <= 0:
+            return
+        groups = min(-(-items // group), MOST_GROUPS)
+        scratch = sum(self._size(a.nbytes) for a in launch.arguments if isinstance(a, ScratchMemory))
+        if scratch:
+            groups = min(groups, max(SCRATCH_BYTES // (scratch * group), 1))
+        arguments: list[Any] = []
+        for argument in launch.arguments:
+            arguments += self._argument(argument, groups * group, launch.node)
+        arguments.append(np.int64(items))
+        if launch.kernel.checks:
+            arguments += [self._status_word(), np.int32(self._checks)]
+            self._launched.append((self._checks, launch))
+            self._checks += len(launch.kernel.checks)
+        kernel = self._device.kernel(launch.kernel.text, KERNEL)
+        self._device.enqueue(kernel, groups * group, group, arguments)
+
+    def _argument(self, argument: KernelArgument, work_items: int, node: Node) -> list[Any]:
+        match argument:
+            case BufferArgument():
+                buffer, offset = self._address(argument.buffer)
+                return [buffer, np.int64(offset + self._size(argument.offset))]
+            case PartialResults():
+                if argument.number not in self._partials:
+                    nbytes = self._size(argument.nbytes)
+                    self._partials[argument.number] = self._allocate(nbytes, node)
+                return [self._partials[argument.number], np.int64(0)]
+            case ScratchMemory():
+                self._temporary.append(self._allocate(self._size(argument.nbytes) * work_items, node))
+                return [self._temporary[-1]]
+            case ScalarArgument():
+                return [argument.value]
+            case Number():
+                return [np.int64(self._size(argument.value))]
+
+    def _address(self, buffer: int) -> tuple[cl.Buffer, int]:
+        """The device buffer that contains a buffer of the plan, and the element where that begins."""
+        offset = 0
+        while buffer in self._rows:
+            buffer, begin = self._rows[buffer]
+            offset += begin
+        return self._on_device(buffer), offset
+
+    def _on_device(self, buffer: int) -> cl.Buffer:
+        plan = self._plan
+        if plan.inputs <= buffer < plan.first_output:
+            return self._constants[buffer]
+        allocated = self._buffers.get(buffer)
+        if allocated is None:
+            nbytes = self._program.bounds.nbytes[buffer]
+            assert nbytes is not None, "a buffer on the device has one size"
+            what = f"{self._program.name_of(buffer)} of {self._program.graph_name}"
+            allocated = self._device.memory.allocate(self._size(nbytes), what)
+            self._buffers[buffer] = allocated
+        return allocated
+
+    def _allocate(self, nbytes: int, node: Node) -> cl.Buffer:
+        return self._device.memory.allocate(nbytes, f"scratch memory of {node.op.name}")
+
+    # The status word
+
+    def _status_word(self) -> cl.Buffer:
+        if self._status is None:
+            self._status = self._device.memory.allocate(4, "the status word")
+            self._write(self._status, 0, np.array([NO_CHECK_FAILED], np.int32))
+        return self._status
+
+    def _read_status(self) -> None:
+        """Raise the error of the first check that failed since the word was read, if one did."""
+        if self._status is None or not self._launched:
+            return
+        status = np.empty(1, np.int32)
+        cl.enqueue_copy(self._device.queue, status, self._status)
+        number = int(status[0])
+        if number != NO_CHECK_FAILED:
+            first, launch = self._launched[bisect_right(self._launched, number - 1, key=lambda x: x[0]) - 1]
+            message, node = launch.kernel.checks[number - first - 1]
+            raise FailedCheck(node, partial(check_error, node, message))
+        self._launched, self._checks = [], 0
+
+    # Copies
+
+    def _transfer(self, transfer: Transfer) -> None:
+        buffer = transfer.buffer
+        if transfer.to_device:
+            self._write(self._on_device(buffer), 0, self._host_array(buffer))
+            return
+        array = np.empty_like(self._host_array(buffer))
+        if array.nbytes:
+            cl.enqueue_copy(self._device.queue, array, self._on_device(buffer))
+        self._host[buffer] = array
+
+    def _write(self, target: cl.Buffer, offset: int, array: Array) -> None:
+        """Enqueue a copy of a contiguous array to a buffer, from a byte on."""
+        if array.nbytes:
+            queue = self._device.queue
+            self._events.append(cl.enqueue_copy(queue, target, array, dst_offset=offset, is_blocking=False))
+
+    def _copy(self, copy: CopyOnDevice) -> None:
+        nbytes = self._size(copy.nbytes)
+        if not nbytes:
+            return
+        size = copy.node.output.spec.dtype.size
+        (source, begin), (target, end) = self._address(copy.source.buffer), self._address(copy.target.buffer)
+        at, to = begin * size + self._size(copy.source.offset), end * size + self._size(copy.target.offset)
+        cl.enqueue_copy(self._device.queue, target, source, byte_count=nbytes, src_offset=at, dst_offset=to)
+
+    def _write_numbers(self, step: WriteNumbers) -> None:
+        numbers = np.array([self._size(x) for x in step.values], step.dtype.dtype)
+        buffer, offset = self._address(step.target.buffer)
+        self._write(buffer, (offset + self._size(step.target.offset)) * step.dtype.size, numbers)
+
+    # The host
+
+    def _host_array(self, buffer: int) -> Array:
+        """The array of a buffer outside the arena."""
+        plan = self._plan
+        if buffer not in self._host:
+            if plan.inputs <= buffer < plan.first_output:
+                self._host[buffer] = plan.constants[buffer - plan.inputs]
+            else:
+                spec = (*plan.outputs, *plan.temporaries)[buffer - plan.first_output]
+                shape = bind_sizes(tuple(spec.shape), self._sizes)
+                self._host[buffer] = np.empty(shape, spec.dtype.dtype)
+        return self._host[buffer]
+
+    def _read(self, operand: HostOperand) -> Array:
+        """The value of an operand, as a read-only view."""
+        self._read_status()
+        layout, shape = operand.layout, operand.shape
+        if None in shape:
+            return self._host_array(layout.buffer)
+        known: tuple[int, ...] = bind_sizes(shape, self._sizes)
+        strides, offset = bind_sizes(layout.strides, self._sizes), self._size(layout.offset)
+        if operand.on_host:
+            flat = self._host_array(layout.buffer).reshape(-1)
+            return strided(flat[offset:], known, strides)
+        flat, first = self._downloaded(operand, known, strides, offset)
+        return strided(flat[offset - first :], known, strides)
+
+    def _downloaded(
+        self, operand: HostOperand, shape: Sequence[int], strides: Sequence[int], offset: int
+    ) -> tuple[Array, int]:
+        """The elements from the first to the last of an operand on the device, and the first's position."""
+        first, last = _extremes(shape, strides, offset)
+        flat = np.empty(max(last - first + 1, 0), operand.dtype.dtype)
+        if flat.size:
+            buffer, begin = self._address(operand.layout.buffer)
+            at = (begin + first) * operand.dtype.size
+            cl.enqueue_copy(self._device.queue, flat, buffer, src_offset=at)
+        return flat, first
+
+    def _store(self, operand: HostOperand, value: Array) -> None:
+        """Write a value where an operand is."""
+        buffer = operand.layout.buffer
+        if operand.whole:
+            self._host[buffer] = value
+            return
+        shape: tuple[int, ...] = bind_sizes(operand.shape, self._sizes)
+        strides, offset = bind_sizes(operand.layout.strides, self._sizes), self._size(operand.layout.offset)
+        if operand.on_host:
+            array = self._host_array(buffer)
+            if buffer < self._plan.inputs and array is self._arrays[buffer]:
+                array = self._host[buffer] = array.copy()  # a variable is assigned at the end
+            _assign(array.reshape(-1), offset, strides, value)
+            return
+        if tuple(strides) == contiguous_strides(shape):
+            flat, first = np.ascontiguousarray(value).reshape(-1), offset
+        else:
+            flat, first = self._downloaded(operand, shape, strides, offset)
+            _assign(flat, offset - first, strides, value)
+        target, begin = self._address(buffer)
+        self._write(target, (begin + first) * operand.dtype.size, flat)
+
+    def _host_call(self, call: HostCall) -> None:
+        node = call.node
+        inputs = [self._read(operand) for operand in call.inputs]
+        self._read_status()
+        with span("host", node.op.name, node.origin):
+            results = run_host_kernel(with_numbers(node, self._sizes), inputs, self._effect_log, self._sizes)
+        shapes = [None if None in x.shape else Shape(bind_sizes(x.shape, self._sizes)) for x in call.outputs]
+        check_results(node, shapes, results)
+        for operand, result in zip(call.outputs, results, strict=True):
+            array = np.ascontiguousarray(result, operand.dtype.dtype).reshape(np.shape(result))
+            own = array.copy() if any(np.may_share_memory(array, x) for x in inputs) else array
+            self._store(operand, own)
+
+    def _require(self, step: Require) -> None:
+        if self._read(step.condition).reshape(-1)[0]:
+            return
+        values = [self._read(operand).copy() for operand in step.reads]
+        raise FailedCheck(step.node, partial(step.node.attrs["error"], values))
+
+    # Loops
+
+    def _loop(self, loop: HostLoop) -> None:
+        if self._effect_log is not None and not self._loops:
+            self._effect_log.node = loop.node
+        self._loops += 1
+        self._iterate(loop)
+        self._loops -= 1
+        if self._effect_log is not None and not self._loops:
+            self._effect_log.node = None
+
+    def _iterate(self, loop: HostLoop) -> None:
+        trip, limit = loop.statement.trip_count, self._limit(loop)
+        if any(self._iterations[other] < (limit or 0) for other in loop.compared):
+            raise FailedCheck(loop.node, partial(check_error, loop.node, OUT_OF_BOUNDS))
+        iteration = 0
+        while limit is None or iteration < limit:
+            self._run(loop.test)
+            if loop.condition is not None and not self._read(loop.condition).reshape(-1)[0]:
+                break
+            for row in loop.statement.memory.rows:
+                if row.grows:
+                    self._grow(loop, row, iteration)
+                number = (limit or 0) - 1 - iteration if loop.statement.backwards else iteration
+                self._point(row, number)
+            self._run(loop.body)
+            iteration += 1
+        self._iterations[trip.loop] = iteration
+
+    def _limit(self, loop: HostLoop) -> int | None:
+        trip = loop.statement.trip_count
+        if trip.same_as is not None:
+            return self._iterations[trip.same_as]
+        return None if trip.limit is None else self._size(trip.limit)
+
+    def _point(self, row: StackRow, number: int) -> None:
+        """Let a row be row ``number`` of its stack."""
+        elements = self._size(row.nbytes) // row.dtype.size
+        self._rows[row.buffer] = row.stack.buffer, self._size(row.stack.offset) + number * elements
+
+    def _grow(self, loop: HostLoop, row: StackRow, iteration: int) -> None:
+        """Double a stack that is full, so that it has a row for this iteration."""
+        nbytes, old = max(self._size(row.nbytes), 1), self._buffers.get(row.stack.buffer)
+        if old is not None and (iteration + 1) * nbytes <= old.size:
+            return
+        rows, memory = max(INITIAL_CAPACITY, 2 * iteration), self._device.memory
+        if rows * nbytes > self._device.device.max_mem_alloc_size:
+            message = OutOfMemory(memory_message(self._size(row.nbytes)))
+            raise FailedCheck(loop.node, partial(check_error, loop.node, message))
+        stack = memory.allocate(rows * nbytes, f"the stack of a loop of {self._program.graph_name}")
+        self._buffers[row.stack.buffer] = stack
+        if old is not None:
+            cl.enqueue_copy(self._device.queue, stack, old, byte_count=iteration * nbytes)
+            memory.release(old)
+
+
+def _extremes(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, int]:
+    """The positions of the first and the last element of a layout; the last is smaller if there is none."""
+    if 0 in shape:
+        return offset, offset - 1
+    steps = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    return offset + sum(s for s in steps if s < 0), offset + sum(s for s in steps if s > 0)
+
+
+def _assign(flat: Array, offset: int, strides: Sequence[int], value: Array) -> None:
+    """Write ``value`` to the elements of a flat array that a layout describes."""
+    places = np.full(value.shape, offset)
+    for axis, stride in enumerate(strides):
+        index = np.arange(value.shape[axis]).reshape([-1 if i == axis else 1 for i in range(value.ndim)])
+        places += index * stride
+    flat[places] = value

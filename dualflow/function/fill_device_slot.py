@@ -1,0 +1,16 @@
+"""Fills the slot for the number of OpenCL devices; the first call loads the drivers."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from dualflow.core.locks import imported
+from dualflow.eager.devices import GPU_COUNT
+
+
+@GPU_COUNT.fill
+def opencl_device_count() -> int:
+    """The number of devices that the backend "opencl" can use; 0 without pyopencl or a driver."""
+    if find_spec("pyopencl") is None:
+        return 0
+    return len(imported("dualflow.backends.opencl.devices").devices())

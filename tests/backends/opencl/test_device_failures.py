@@ -1,0 +1,214 @@
+"""Failures on a device: failed checks, missing drivers, exhausted memory, forks and threads."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from opencl_driver import require_opencl
+
+import dualflow as df
+
+require_opencl()
+
+import pyopencl as cl  # noqa: E402
+
+from dualflow.backends.opencl.devices import current_device  # noqa: E402  # it imports pyopencl
+from dualflow.backends.opencl.memory import DeviceMemory  # noqa: E402
+
+
+def output(program: str, env: Mapping[str, str] | None = None) -> str:
+    """What a Python program prints, in a process of its own."""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=300
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
+# Checks
+
+
+def test_a_failed_check_names_the_op_and_the_line_and_leaves_variables_unchanged() -> None:
+    v = df.Variable([1.0, 2.0, 3.0])
+
+    @df.function(backend="opencl")
+    def f(i):
+        v.assign(df.gather(v * 2.0, i))
+
+    f(df.constant([2, 1, 0]))
+    assert v.numpy().tolist() == [6.0, 4.0, 2.0]
+    with pytest.raises(df.errors.OutOfRangeError, match=r"gather: an index is out of range(?s:.*)v\.assign"):
+        f(df.constant([0, 1, 7]))
+    assert v.numpy().tolist() == [6.0, 4.0, 2.0]
+
+
+def test_the_first_of_several_failed_checks_is_reported() -> None:
+    @df.function(backend="opencl")
+    def f(x, i, j):
+        y = df.sort(df.gather(x, i))  # the host waits here
+        return df.tensor_scatter_nd_add(y, j, df.ones([2]))
+
+    x, good, bad = df.ones([4]), df.constant([[0], [1]]), df.constant([[0], [9]])
+    f(x, df.constant([0, 1]), good)
+    with pytest.raises(df.errors.OutOfRangeError, match=r"^gather"):
+        f(x, df.constant([0, 9]), bad)
+    with pytest.raises(df.errors.OutOfRangeError, match=r"^tensor_scatter_nd_add"):
+        f(x, df.constant([0, 1]), bad)
+    assert f(x, df.constant([0, 1]), good).numpy().tolist() == [2.0, 2.0]
+
+
+def test_an_assertion_shows_the_values_of_the_device() -> None:
+    @df.function(backend="opencl")
+    def f(x):
+        y = df.exp(x)
+        df.debugging.assert_less(y, 5.0)
+        return y
+
+    f(df.zeros([3]))
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"\[2\]: x = 7\.389"):
+        f(df.constant([0.0, 1.0, 2.0]))
+
+
+# Devices
+
+NO_DRIVER = """
+import dualflow as df
+print(len(df.config.list_physical_devices("GPU")))
+try:
+    df.function(lambda x: x + 1.0, backend="opencl")(df.ones([3]))
+except LookupError as error:
+    print(error)
+"""
+
+
+def test_a_missing_driver_is_an_error_that_names_the_systems_package() -> None:
+    printed = output(NO_DRIVER, {"OCL_ICD_VENDORS": "/nonexistent"})
+    assert re.match(r"0\nThere is no OpenCL driver\. Install .*pocl-opencl-icd", printed)
+
+
+def test_a_cpu_counts_as_a_device_if_the_setting_says_so() -> None:
+    if not current_device().device.type & cl.device_type.CPU:
+        pytest.skip("the driver has a GPU")
+    assert re.match(
+        r"0\nOpenCL has no GPU, only .*DUALFLOW_OPENCL=all", output(NO_DRIVER, {"DUALFLOW_OPENCL": ""})
+    )
+    assert re.match(r"[1-9]\d*", output(NO_DRIVER, {"DUALFLOW_OPENCL": "all"}))
+
+
+def test_without_pyopencl_the_error_names_the_extra() -> None:
+    printed = output("import sys; sys.modules['pyopencl'] = None" + NO_DRIVER)
+    assert printed.startswith("0\n")
+    assert "pip install 'dualflow[gpu]'" in printed
+
+
+def test_an_unknown_setting_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUALFLOW_OPENCL", "fastest")
+    with pytest.raises(df.errors.InvalidArgumentError, match="DUALFLOW_OPENCL='fastest' is none of gpu, all"):
+        df.config.list_physical_devices()
+
+
+def test_an_opencl_device_is_listed_as_a_gpu_whose_memory_grows() -> None:
+    gpu = df.config.list_physical_devices("GPU")[0]
+    assert gpu.name == "/physical_device:GPU:0"
+    assert df.config.list_physical_devices()[1] == gpu
+    df.config.experimental.set_memory_growth(gpu, True)
+    assert df.config.experimental.get_memory_growth(gpu)
+    with pytest.raises(df.errors.InvalidArgumentError, match="allocated at once"):
+        df.config.experimental.set_memory_growth(gpu, False)
+
+
+def test_a_hidden_device_is_not_used() -> None:
+    hide = "import dualflow as df; df.config.set_visible_devices([], 'GPU')"
+    assert "set_visible_devices has hidden each GPU" in output(hide + NO_DRIVER)
+
+
+# Memory
+
+
+def test_exhausted_memory_is_an_error_with_the_bytes_and_the_next_call_runs() -> None:
+    nbytes = current_device().device.max_mem_alloc_size + (1 << 30)
+    side = int((nbytes / 4) ** 0.5) + 1
+
+    @df.function(backend="opencl")
+    def f(x, big):
+        size = side if big else 3
+        return df.reduce_max(df.cumsum(df.broadcast_to(x, [size, size]), 0))
+
+    before = current_device().memory.in_use
+    with pytest.raises(df.errors.ResourceExhaustedError, match=r"out of memory: .* bytes were requested for"):
+        f(df.ones([1]), True)
+    assert current_device().memory.in_use == before
+    assert f(df.ones([1]), False).numpy() == 3.0
+
+
+def test_calls_release_their_buffers() -> None:
+    memory = current_device().memory
+
+    @df.function(backend="opencl")
+    def f(x, i):
+        return df.gather(df.sort(df.nn.softmax(x @ x)), i), df.reduce_sum(x)
+
+    x = df.ones([20, 20])
+    f(x, df.constant([0]))
+    in_use, kept = memory.in_use, memory.kept
+    for i in range(200):
+        if i % 2:
+            f(x, df.constant([0]))
+        else:
+            with pytest.raises(df.errors.OutOfRangeError):
+                f(x, df.constant([99]))
+    assert (memory.in_use, memory.kept) == (in_use, kept)
+
+
+def test_released_buffers_are_returned_to_the_driver_by_a_trim() -> None:
+    memory = DeviceMemory(current_device().context, "device")
+    first = memory.allocate(1000, "a tensor")
+    memory.release(first)
+    assert memory.allocate(900, "a tensor") is first
+    memory.release(first)
+    memory.trim()
+    assert (memory.in_use, memory.kept) == (0, 0)
+    assert memory.allocate(1000, "a tensor") is not first
+
+
+# Processes and threads
+
+FORK = """
+import os
+import dualflow as df
+f = df.function(lambda x: x + 1.0, backend="opencl")
+f(df.ones([3]))
+if not os.fork():
+    try:
+        f(df.ones([3]))
+    except RuntimeError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+print(f(df.ones([3])).numpy())
+"""
+
+
+def test_a_forked_child_gets_an_error_that_recommends_spawn() -> None:
+    lines = output(FORK).splitlines()
+    assert "can't use it. Start processes with multiprocessing.get_context('spawn')" in lines[0]
+    assert lines[1:] == ["[2. 2. 2.]"]
+
+
+def test_threads_share_a_device() -> None:
+    f = df.function(lambda x: df.reduce_sum(df.sort(x @ x)) + 1.0, backend="opencl")
+    f(df.ones([8, 8]))
+
+    def call(i: int) -> float:
+        return float(f(df.fill([8, 8], float(i))))
+
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(call, range(100)))
+    assert results == [512.0 * i * i + 1.0 for i in range(100)]

@@ -1,0 +1,137 @@
+"""The pass that inserts transfers: along each path, a step reads the value that was written last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from opencl_driver import require_opencl
+
+import dualflow as df
+from dualflow.core.dtypes import float32
+from dualflow.schedule.nest import Layout
+
+require_opencl()
+
+from dualflow.backends.opencl.steps import (  # noqa: E402  # they import pyopencl
+    HostBranch,
+    HostCall,
+    HostLoop,
+    HostOperand,
+    KernelProgram,
+    Launch,
+    Step,
+    Transfer,
+    walk_steps,
+)
+from dualflow.backends.opencl.transfers import BOTH, HOST, Placement  # noqa: E402
+
+BUFFERS = range(4)
+NODE: Any = None
+STATEMENT: Any = None
+SCALAR = HostOperand(Layout(99, 0, ()), (), float32, False, False)
+"""The number of a branch, in a buffer that the pass doesn't follow."""
+
+
+def operand(buffer: int) -> HostOperand:
+    return HostOperand(Layout(buffer, 0, (1,)), (3,), float32, True, True)
+
+
+def launch(reads: set[int], writes: set[int]) -> Launch:
+    return Launch(NODE, (), KernelProgram(""), (), 1, 64, frozenset(reads), frozenset(writes))
+
+
+def host_call(reads: set[int], writes: set[int]) -> HostCall:
+    return HostCall(NODE, "", tuple(map(operand, sorted(reads))), tuple(map(operand, sorted(writes))))
+
+
+some_buffers = st.sets(st.sampled_from(BUFFERS), max_size=2)
+calls = st.builds(launch, some_buffers, some_buffers) | st.builds(host_call, some_buffers, some_buffers)
+
+
+def nested(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
+    bodies = st.lists(steps, max_size=3).map(tuple)
+    return st.builds(lambda *b: HostBranch(NODE, SCALAR, b), bodies, bodies) | st.builds(
+        lambda test, body: HostLoop(NODE, STATEMENT, (), test, body, SCALAR), bodies, bodies
+    )
+
+
+programs = st.lists(st.recursive(calls, nested, max_leaves=6), max_size=6)
+
+
+class Memory:
+    """Versions of each buffer's copies, as a program with transfers moves them."""
+
+    def __init__(self) -> None:
+        self.written = dict.fromkeys(BUFFERS, 0)
+        self.host = dict.fromkeys(BUFFERS, 0)
+        self.device: dict[int, int | None] = dict.fromkeys(BUFFERS)
+        self.versions = 0
+
+    def run(self, steps: Any, choose: Any) -> None:
+        """Run ``steps``; ``choose(n)`` is the number of a branch, or whether a loop goes on."""
+        for step in steps:
+            match step:
+                case Transfer():
+                    source, target = (self.host, self.device) if step.to_device else (self.device, self.host)
+                    target[step.buffer] = source[step.buffer]
+                case Launch():
+                    self.access(step.reads, step.writes, self.device)
+                case HostCall():
+                    reads, writes = ([x.layout.buffer for x in xs] for xs in (step.inputs, step.outputs))
+                    self.access(reads, writes, self.host)
+                case HostBranch():
+                    self.run(step.branches[choose(2)], choose)
+                case HostLoop():
+                    self.run(step.test, choose)
+                    while choose(2):
+                        self.run(step.body, choose)
+                        self.run(step.test, choose)
+
+    def access(self, reads: Any, writes: Any, copies: Any) -> None:
+        for buffer in reads:
+            assert copies[buffer] == self.written[buffer], f"buffer {buffer} is out of date"
+        for buffer in writes:
+            self.versions += 1
+            copies[buffer] = self.written[buffer] = self.versions
+
+
+@given(programs, st.lists(st.integers(0, 1), max_size=12))
+def test_each_step_reads_the_value_that_was_written_last(program: list[Step], choices: list[int]) -> None:
+    placed = Placement(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
+        program, dict.fromkeys(BUFFERS, HOST), BUFFERS
+    )
+    memory, remaining = Memory(), iter(choices)
+    memory.run(placed, lambda n: next(remaining, 0))
+    assert memory.host == memory.written
+
+
+@given(programs)
+def test_buffers_that_the_device_alone_uses_move_to_the_host_once_at_the_end(program: list[Step]) -> None:
+    device_only = [step for step in walk_steps(program) if isinstance(step, Launch)]
+    placed = Placement(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
+        device_only, dict.fromkeys(BUFFERS, BOTH), BUFFERS
+    )
+    moved = [step.buffer for step in placed if isinstance(step, Transfer)]
+    assert moved == sorted({buffer for step in device_only for buffer in step.writes})
+
+
+def test_what_a_loop_only_reads_is_transferred_once_before_it() -> None:
+    loop = HostLoop(NODE, STATEMENT, (), (), (launch({0}, {1}),), SCALAR)
+    placed = Placement({0: 12, 1: 12}, {}).with_transfers([loop], {0: HOST, 1: BOTH}, [1])
+    assert [type(step) for step in placed] == [Transfer, HostLoop, Transfer]
+    assert not any(isinstance(step, Transfer) for step in placed[1].body)  # type: ignore[union-attr]
+
+
+def test_rows_of_a_stack_are_read_on_the_device() -> None:
+    loop = HostLoop(NODE, STATEMENT, (), (), (launch({7}, {1}),), SCALAR)
+    placed = Placement({0: 12, 1: 12}, {7: 0}).with_transfers([loop], {0: HOST, 1: BOTH}, [])
+    assert placed[0] == Transfer(0, 12, True)
+
+
+def test_a_value_between_two_host_calls_stays_on_the_host() -> None:
+    f = df.function(lambda x: df.sort(df.sort(x), direction="DESCENDING"), backend="opencl")
+    f(np.ones(5, np.float32))
+    assert "transfer" not in str(f.status()).partition("numpy:")[0]
