@@ -25,6 +25,7 @@ from dualflow.graph.text_lines import NAME, WORD, Resolver, TextLine, TextLines
 from dualflow.ops.attribute_values import FORMS, TEXT_OPS
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Literal
+from dualflow.ops.operand_attributes import has_operands, operand_form
 from dualflow.ops.record import REGISTRY, Op
 
 Array = np.ndarray[Any, Any]
@@ -199,6 +200,8 @@ class _GraphReader:
             line.fail(f"there is no op {op_name}")
         line.expect("(")
         inputs, attrs = self._arguments(line, op, specs)
+        if has_operands(attrs):
+            op = operand_form(op)
         origins = self._origins(line, graph)
         line.end()
         bodies = self._bodies()

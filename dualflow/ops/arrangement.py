@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import InvalidArgumentError
@@ -16,10 +14,19 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG, OF_SHAPE, BatchingRule
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.measuring import sizes_of
-from dualflow.ops.op_kinds import Decompose, View
+from dualflow.ops.op_kinds import View
+from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, known_elements, known_value, open_shape, shape_of, sizes
+from dualflow.ops.static import (
+    ints,
+    ints_or_symbols,
+    known_elements,
+    known_value,
+    open_shape,
+    shape_of,
+    sizes,
+)
 from dualflow.sizes.size_functions import inferred_size
 
 if TYPE_CHECKING:
@@ -37,9 +44,13 @@ def _any(*shape: int) -> tuple[Domain, ...]:
 
 
 def _reshape_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
-    if not x.shape.is_static:
+    if not x.shape.is_static or None in shape:
         return TensorSpec.of(Shape(None if d == -1 else d for d in shape), x.dtype)
     return TensorSpec.of(_resolved(x.shape, shape), x.dtype)
+
+
+def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape if x.size else _resolved(Shape(x.shape), shape))
 
 
 def _resolved(old: Shape, new: Sequence[int]) -> Shape:
@@ -63,15 +74,29 @@ def _check_sizes(shape: Sequence[Dim]) -> None:
     check_size([d for d in shape if d != -1])
 
 
+def reshaped_by(read: Any, x: Any, shape: Sequence[int]) -> Any:
+    """``x`` reshaped to ``shape``, one size of which may be -1; checked at run time."""
+    count = math.prod(x.shape)
+    products = [math.prod([*shape[:i], *shape[i + 1 :]]) for i in range(len(shape))]
+    none_free = [type(product) is int and product == 0 for product in products]  # if another size is 0
+    free = [
+        0 if has_zero else count // product for has_zero, product in zip(none_free, products, strict=True)
+    ]
+    target = read.sizes([inferred_size(d, size) for d, size in zip(shape, free, strict=True)])
+    checked = read.of_size(x, math.prod(target), count)
+    return dispatch.current().apply(RESHAPE, (checked,), {"shape": Shape(target)})
+
+
 RESHAPE = register(
     Op(
         name="reshape",
         doc="""The elements of ``x``, in row-major order, under another shape.""",
         infer=_reshape_infer,
-        kernel=lambda x, shape: x.reshape(shape),
+        kernel=_reshape,
         kind=View(lambda x, shape: x.reshape(shape, copy=False)),
         batching_rule=OF_SHAPE,
         vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
+        operand_attributes=OperandAttributes(sizes=("shape",), resolve=reshaped_by),
         samples=(
             Sample(_any(2, 3), {"shape": (3, 2)}),
             Sample(_any(4, 6), {"shape": (2, 2, 3, 2)}),
@@ -81,50 +106,12 @@ RESHAPE = register(
 )
 
 
-def _reshape_by_infer(x: TensorSpec, sizes: TensorSpec, shape: Shape) -> TensorSpec:
-    return TensorSpec.of(Shape(None if d == -1 else d for d in shape), x.dtype)
-
-
-def reshaped_by(read: Any, x: Any, new_shape: Sequence[int]) -> Any:
-    """``x`` reshaped to ``new_shape``, one size of which may be -1; checked at run time."""
-    count = math.prod(x.shape)
-    products = [math.prod([*new_shape[:i], *new_shape[i + 1 :]]) for i in range(len(new_shape))]
-    none_free = [type(product) is int and product == 0 for product in products]  # if another size is 0
-    free = [
-        0 if has_zero else count // product for has_zero, product in zip(none_free, products, strict=True)
-    ]
-    target = read.sizes([inferred_size(d, size) for d, size in zip(new_shape, free, strict=True)])
-    checked = read.of_size(x, math.prod(target), count)
-    return dispatch.current().apply(RESHAPE, (checked,), {"shape": Shape(target)})
-
-
-RESHAPE_BY = register(
-    Op(
-        name="reshape_by",
-        doc="""``x`` with the shape ``sizes``, an integer tensor; ``shape`` has its static sizes.""",
-        infer=_reshape_by_infer,
-        kernel=lambda x, sizes, shape: x.reshape(_resolved(Shape(x.shape), sizes.tolist())),
-        kind=Decompose(lambda read, x, sizes, shape: reshaped_by(read, x, read(sizes))),
-        vjp=(lambda g, out, x, sizes, shape: _reshape_like(g, x), None),
-        strings=True,
-        samples=(
-            Sample(
-                (*_any(2, 3), Domain(0, 9, "i", (2,), values=np.array([3, 2], np.int32))),
-                {"shape": Shape((None, None))},
-            ),
-            Sample(
-                (*_any(2, 3), Domain(0, 9, "i", (2,), values=np.array([-1, 2], np.int32))),
-                {"shape": Shape((None, 2))},
-            ),
-        ),
-    )
-)
-
-
 def _reshape_like(g: Any, x: Any) -> Any:
     shape = x.shape
     if shape.count(None) > 1 or (None in shape and 0 in shape):  # with a size of 0, -1 may be any size
-        return dispatch.current().apply(RESHAPE_BY, (g, sizes_of(x)), {"shape": shape})
+        sizes = sizes_of(x)
+        new_shape = [sizes[axis] if d is None else d for axis, d in enumerate(shape)]
+        return apply_sized(RESHAPE, (g,), {"shape": new_shape})
     return dispatch.current().apply(
         RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)}
     )
@@ -163,7 +150,7 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     """
     target, old = _target(shape), shape_of(tensor)
     if None in target:
-        return dispatch.current().apply(RESHAPE_BY, (tensor, shape), {"shape": target})
+        return apply_sized(RESHAPE, (tensor,), {"shape": ints_or_symbols(shape, "shape")})
     if -1 in target and old.is_static:
         target = _resolved(old, target)  # type: ignore[arg-type]  # no None left
     return dispatch.current().apply(RESHAPE, (tensor,), {"shape": target})

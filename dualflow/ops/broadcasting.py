@@ -15,10 +15,11 @@ from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.elementwise import anything, elementwise
-from dualflow.ops.op_kinds import Decompose, Reduce, View
+from dualflow.ops.op_kinds import Reduce, View
+from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample, numbers
-from dualflow.ops.static import ints, open_shape, shape_of
+from dualflow.ops.static import ints, ints_or_symbols, open_shape, shape_of
 from dualflow.ops.summation import total
 
 if TYPE_CHECKING:
@@ -33,31 +34,17 @@ def _any(*shape: int) -> tuple[Domain, ...]:
 
 
 def _broadcast_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
-    target = Shape(shape)
-    _check_fit(x.shape, target)
-    return TensorSpec.of(target, x.dtype)
-
-
-def _check_fit(shape: Shape, target: Shape) -> None:
-    if broadcast([shape, target]) != target:
+    check_size(shape)
+    target, sizes = Shape(shape), list(x.shape)
+    for axis in range(-min(len(sizes), len(target)), 0):
+        if target[axis] is None:
+            sizes[axis] = 1  # compared at run time
+    shape_now = Shape(sizes)
+    if broadcast([shape_now, target]) != target:
         raise InvalidArgumentError(
-            f"shape {shape} does not broadcast to {target}: sizes must be equal or 1; reshape it first."
+            f"shape {shape_now} does not broadcast to {target}: sizes must be equal or 1; reshape it first."
         )
-
-
-def _spread_by(x: Any, sizes: Any, shape: tuple[int, ...]) -> Any:
-    target = tuple(sizes.tolist())
-    check_size(target)
-    _check_fit(Shape(x.shape), Shape(target))
-    return _spread(x, target)
-
-
-def _broadcast_by_infer(x: TensorSpec, sizes: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
-    size = dict(enumerate(reversed(shape)))
-    static_sizes = [d if size.get(i, d) is not None else 1 for i, d in enumerate(reversed(x.shape))]
-    return _broadcast_infer(
-        TensorSpec.of(Shape(static_sizes[::-1]), x.dtype), shape
-    )  # others are checked at run time
+    return TensorSpec.of(target, x.dtype)
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:
@@ -82,6 +69,7 @@ BROADCAST_TO = register(
         kind=View(lambda x, shape: np.broadcast_to(x, shape)),
         batching_rule=BatchingRule(sizes=("shape",), broadcasts=True),
         vjp=(lambda g, out, x, shape: sum_like(g, x),),
+        operand_attributes=OperandAttributes(sizes=("shape",)),
         samples=(
             Sample(_any(3), {"shape": (2, 3)}),
             Sample(_any(2, 1, 3), {"shape": (4, 2, 5, 3)}),
@@ -89,37 +77,6 @@ BROADCAST_TO = register(
         ),
     )
 )
-
-
-BROADCAST_BY = register(
-    Op(
-        name="broadcast_by",
-        doc="""``x`` broadcast to the shape ``sizes``, an integer tensor; ``shape`` has its static sizes.""",
-        infer=_broadcast_by_infer,
-        kernel=_spread_by,
-        kind=Decompose(
-            lambda read, x, sizes, shape: dispatch.current().apply(
-                BROADCAST_TO, (x,), {"shape": Shape(read(sizes, 0))}
-            )
-        ),
-        vjp=(lambda g, out, x, sizes, shape: sum_like(g, x), None),
-        strings=True,
-        samples=(
-            Sample(
-                (*_any(3), Domain(0, 9, "i", (2,), values=np.array([2, 3], np.int32))),
-                {"shape": Shape((None, 3))},
-            ),
-        ),
-    )
-)
-
-
-def broadcast_by(x: Any, shape: Any) -> Any:
-    """``x`` broadcast to ``shape``, whose sizes may be symbolic."""
-    sizes = Shape(open_shape(shape))
-    if sizes.is_static:
-        return dispatch.current().apply(BROADCAST_TO, (x,), {"shape": sizes})
-    return dispatch.current().apply(BROADCAST_BY, (x, shape), {"shape": sizes})
 
 
 def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
@@ -140,7 +97,10 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
     >>> df.broadcast_to([1, 2], [2, 2]).numpy().tolist()
     [[1, 2], [1, 2]]
     """
-    return broadcast_by(input, shape)
+    sizes = Shape(open_shape(shape))
+    if sizes.is_static:
+        return dispatch.current().apply(BROADCAST_TO, (input,), {"shape": sizes})
+    return apply_sized(BROADCAST_TO, (input,), {"shape": ints_or_symbols(shape, "shape")})
 
 
 def sum_like(x: Any, like: Any) -> Tensor:

@@ -15,7 +15,7 @@ from dualflow.core.registered_conversions import CONVERSIONS, registered
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
-from dualflow.ops.broadcasting import broadcast_by, broadcast_like
+from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.conversion import identity
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op, holds_tensors, register
@@ -149,12 +149,12 @@ def fill(dims: AxisLike, value: TensorLike, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"fill takes one number, not a value of shape {shape_of(value)}; use df.broadcast_to."
         )
-    return broadcast_by(value, dims)
+    return broadcast_to(value, dims)
 
 
 def _filled(shape: Any, number: int, dtype: Any) -> Any:
     engine = dispatch.current()
-    return broadcast_by(engine.constant(_scalar(number, as_dtype(dtype))), shape)
+    return broadcast_to(engine.constant(_scalar(number, as_dtype(dtype))), shape)
 
 
 def _scalar(number: int, dtype: DType) -> Array:

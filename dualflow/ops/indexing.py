@@ -21,8 +21,15 @@ from dualflow.ops.assembly import assembling
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import CopyPieces, View
-from dualflow.ops.open_slices import slice_by
+from dualflow.ops.operand_attributes import (
+    Operand,
+    OperandAttributes,
+    apply_sized,
+    as_sizes,
+    has_operands,
+)
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
@@ -50,6 +57,8 @@ def _as_index(key: Key) -> tuple[Any, ...]:
 
 
 def _slice_size(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
+    if Operand in map(type, entry):
+        return None
     if type(dim) is int and not any(type(end) is SymInt for end in entry):
         return len(range(*slice(*entry).indices(dim)))
     start, stop, step = entry
@@ -68,6 +77,7 @@ def _shape_with(shape: Sequence[int], key: Key) -> list[int]:
 
 
 def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
+    _check_slices(key, x.rank)
     dims = iter(x.shape)
     sizes: list[Dim] = []
     for entry in key:
@@ -93,6 +103,32 @@ _KEYS: tuple[Key, ...] = (
     ((2, 2, 1),),
 )
 
+
+def _check_slices(key: Key, rank: int) -> None:
+    """Refuse a key with operands that isn't one slice by a number for each axis."""
+    if has_operands({"key": key}) and not (
+        len(key) == rank and all(isinstance(e, tuple) and not isinstance(e[2], Operand) for e in key)
+    ):
+        raise InvalidArgumentError(f"a key with operands has a slice for each of {rank} axes, not {key}.")
+
+
+def _with_bounds(read: Any, key: Any, shape: Shape) -> Key:
+    """``key``, a slice for each axis, with bounds inside of axes of the sizes ``shape``."""
+    entries: list[Entry] = []
+    for (start, stop, steps), size in zip(key, shape, strict=True):
+        assert size is not None, "no size is dynamic"
+        step = steps or 1
+        begin, count = slice_bounds(start, stop, step, size)
+        (count,) = read.sizes([count])
+        end = begin + count * step
+        entries.append((begin, end if isinstance(end, SymInt) or end >= 0 else None, step))
+    return tuple(entries)
+
+
+def _getitem_resolved(read: Any, x: Any, key: Key) -> Any:
+    return dispatch.current().apply(GETITEM, (x,), {"key": _with_bounds(read, key, x.shape)})
+
+
 GETITEM = register(
     Op(
         name="getitem",
@@ -103,17 +139,27 @@ GETITEM = register(
         required_shapes=lambda x, key: [_shape_with(x, key)],
         batching_rule=BatchingRule(first={"key": _ALL}),
         vjp=(lambda g, out, x, key: _place(g, x, key),),
+        operand_attributes=OperandAttributes(bounds=("key",), resolve=_getitem_resolved),
         samples=tuple(Sample(_X, {"key": key}) for key in _KEYS),
     )
 )
 
 
 def _place_infer(g: TensorSpec, key: Key, shape: Shape) -> TensorSpec:
+    _check_slices(key, len(shape))
     return TensorSpec.of(Shape(shape), g.dtype)
 
 
 def _place_pieces(out: Any, g: Any, key: Key, shape: Shape) -> list[tuple[Any, Any]]:
     return [(out, 0), (out[_as_index(key)], g)]
+
+
+def _place_resolved(read: Any, g: Any, key: Key, shape: Any) -> Any:
+    sizes = Shape(as_sizes(read, shape))
+    bounded = _with_bounds(read, key, sizes)
+    target = part_shape(TensorSpec.of(sizes, g.dtype), bounded)
+    fitting = read.of_shape(g, target, "a part of shape {0} does not fill the part of shape {1}")
+    return dispatch.current().apply(PLACE, (fitting,), {"key": bounded, "shape": sizes})
 
 
 PLACE = register(
@@ -124,7 +170,8 @@ PLACE = register(
         kernel=assembling(_place_infer, _place_pieces),
         kind=CopyPieces(_place_pieces),
         batching_rule=BatchingRule(sizes=("shape",), first={"key": _ALL}),
-        vjp=(lambda g, out, x, key, shape: dispatch.current().apply(GETITEM, (g,), {"key": key}),),
+        vjp=(lambda g, out, x, key, shape: apply_sized(GETITEM, (g,), {"key": key}),),
+        operand_attributes=OperandAttributes(("shape",), ("key",), _place_resolved),
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 5)),), {"key": ((1, 3, 1),), "shape": Shape((4, 5))}),
             Sample((Domain(-50, 50, "fi", (3,)),), {"key": (1, (4, None, -2)), "shape": Shape((2, 5))}),
@@ -134,6 +181,10 @@ PLACE = register(
 
 
 def _place(g: Any, x: Any, key: Key) -> Any:
+    if any(isinstance(end, AbstractTensor) for entry in key if type(entry) is tuple for end in entry):
+        sizes = sizes_of(x)
+        shape = [sizes[axis] if d is None else d for axis, d in enumerate(x.shape)]
+        return apply_sized(PLACE, (g,), {"key": key, "shape": shape})
     if not x.shape.is_static:
         return _replace(zeros_like(x), g, key)
     return dispatch.current().apply(PLACE, (g,), {"key": key, "shape": x.shape})
@@ -296,16 +347,23 @@ def _is_open(item: slice) -> bool:
 def _open_slices(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """``x`` after its slices with symbolic bounds, and the items with full slices instead of these."""
     left = list(items)
-    axis = 0
+    key: list[Any] = []
     for i, item in enumerate(items):
         if isinstance(item, slice) and _is_open(item):
             step = 1 if item.step is None else static_int(item.step, "a slice's step")
             if not step:
                 raise InvalidArgumentError("a slice's step can't be 0; leave it out for every element.")
-            x = slice_by(x, item.start, item.stop, axis, step)
+            key.append((_bound(item.start), _bound(item.stop), step))
             left[i] = slice(None)
-        axis += item is not None
-    return x, tuple(left)
+        elif item is not None:
+            key.append(_ALL)
+    return apply_sized(GETITEM, (x,), {"key": key}), tuple(left)
+
+
+def _bound(end: Any) -> Any:
+    if end is not None and (len(shape_of(end)) or not dtype_of(end).is_integer):
+        raise DTypeError(f"a slice's bound is an integer, not {end!r}; cast it with df.cast.")
+    return end
 
 
 _VIEWS: Final = frozenset({slice, type(None), type(Ellipsis)})

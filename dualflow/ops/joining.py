@@ -17,7 +17,7 @@ from dualflow.ops.batching_rules import ALONG
 from dualflow.ops.indexing import GETITEM, Key
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import CopyPieces
-from dualflow.ops.open_slices import slice_by
+from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import ensure_shape
@@ -90,7 +90,8 @@ def _concat_vjp(i: int, g: Any, out: Any, *inputs: Any, axis: int) -> Any:
     sizes = [x.shape[axis] for x in inputs]
     if None in sizes[: i + 1]:
         start = sum((sizes_of(x)[axis] for x in inputs[:i]), 0)
-        return slice_by(g, start if i else None, start + sizes_of(inputs[i])[axis], axis, 1)
+        key = _along(axis, g.shape, (start, start + sizes_of(inputs[i])[axis], 1))
+        return apply_sized(GETITEM, (g,), {"key": key})
     start = sum(sizes[:i])
     return part(g, axis, start, start + sizes[i])
 

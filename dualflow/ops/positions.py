@@ -12,20 +12,21 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, bool_, float32, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape, broadcast, normalize_axis
+from dualflow.core.shape import Shape, broadcast, check_size, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import divide, floordiv, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.checks import required, required_size
+from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, greater, less, logical_and, not_equal
-from dualflow.ops.conversion import cast
+from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat
-from dualflow.ops.op_kinds import Decompose, Elementwise
-from dualflow.ops.record import REGISTRY, Op, Promotion, register
+from dualflow.ops.op_kinds import Elementwise
+from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
+from dualflow.ops.record import REGISTRY, Op, agreed, register
 from dualflow.ops.rounding import ceil
-from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.samples import Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import (
     dtype_of,
@@ -36,7 +37,6 @@ from dualflow.ops.static import (
     shape_of,
     static_int,
 )
-from dualflow.sizes.size_functions import largest
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, IntLike, ShapeLike, TensorLike
@@ -54,13 +54,19 @@ def _iota(shape: tuple[int, ...], axis: int, dtype: DType) -> Array:
     return out
 
 
+def _iota_infer(shape: Sequence[int], axis: int, dtype: DType) -> TensorSpec:
+    check_size(shape)
+    return TensorSpec.of(Shape(shape), dtype)
+
+
 IOTA = register(
     Op(
         name="iota",
         doc="""Each element's position along ``axis``.""",
-        infer=lambda shape, axis, dtype: TensorSpec.of(Shape(shape), dtype),
+        infer=_iota_infer,
         kernel=_iota,
         kind=Elementwise(lambda m, shape, axis, dtype: m.cast(m.index(axis), dtype)),
+        operand_attributes=OperandAttributes(sizes=("shape",)),
         samples=(
             Sample((), {"shape": (5,), "axis": 0, "dtype": int32}),
             Sample((), {"shape": (2, 3, 4), "axis": 1, "dtype": float32}),
@@ -75,26 +81,11 @@ def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
     >>> iota([2, 3], axis=1).numpy().tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    sizes = open_shape(shape)
-    if None in sizes:
-        return _open_iota(shape, normalize_axis(axis, len(sizes)), as_dtype(dtype), sizes)
+    sizes: Any = open_shape(shape)
     attrs = {"shape": sizes, "axis": normalize_axis(axis, len(sizes)), "dtype": as_dtype(dtype)}
+    if None in sizes:
+        return apply_sized(IOTA, (), {**attrs, "shape": ints_or_symbols(shape, "shape")})
     return dispatch.current().apply(IOTA, (), attrs)
-
-
-def _open_iota(shape: Any, axis: int, dtype: DType, sizes: Sequence[int | None]) -> Any:
-    count = required_size(shape[axis])
-    along = cast(dispatch.current().apply(RANGE, (0, count, 1), {}), dtype)
-    others = [a for a in _axes(len(sizes)) if a != axis]
-    along = expand_dims(along, others) if others else along
-    return along if all(sizes[a] == 1 for a in others) else broadcast_to(along, shape)
-
-
-def _arange(start: Any, limit: Any, delta: Any) -> Array:
-    if start.dtype.kind not in "iuf":
-        raise TypeError("range counts in real numbers")
-    numbers: Array = np.arange(_count(start, limit, delta), dtype=start.dtype) * delta + start
-    return numbers
 
 
 def _check_range(numbers: Sequence[TensorSpec]) -> None:
@@ -105,37 +96,32 @@ def _check_range(numbers: Sequence[TensorSpec]) -> None:
         raise InvalidArgumentError(f"range({shown}): takes scalars; index or reduce the others.")
 
 
-def _counted(read: Any, start: Any, limit: Any, delta: Any) -> Any:
-    """The numbers, once ``read`` returns their count at run time."""
-    is_integer = start.dtype.is_integer
-    step = read(delta)[0] if is_integer else None
-    if type(step) is int and step:
-        (first,), (last,) = read(start), read(limit)
-        (count,) = read.sizes([largest(-((first - last) // step), 0)])
+def _open_range(start: Any, limit: Any, delta: Any) -> Any:
+    """:func:`range` of numbers that are known at run time only: ``start + iota * delta``."""
+    start, limit, delta = agreed(start, limit, delta)
+    _check_range([x.spec for x in (start, limit, delta)])
+    begins_at_zero, step = _is_number(start, 0), known_value(delta)
+    if step is None:
+        delta = required(delta, not_equal(delta, zeros_like(delta)), _NO_DELTA)
+    elif not step:
+        raise InvalidArgumentError(_NO_DELTA)
+    first, last, each = (cast(x, int64) if x.dtype.is_integer else x for x in (start, limit, delta))
+    distance = last if begins_at_zero else last - first
+    if step == 1 and start.dtype.is_integer:
+        count = distance
+    elif start.dtype.is_integer:
+        count = -floordiv(-distance, each)
     else:
-        nonzero = required(delta, not_equal(delta, zeros_like(delta)), _NO_DELTA)
-        count_of_steps = -floordiv(start - limit, nonzero) if is_integer else ceil((limit - start) / nonzero)
-        (count,) = read(cast(maximum(count_of_steps, zeros_like(count_of_steps)), int64), 0)
-    positions = dispatch.current().apply(IOTA, (), {"shape": (count,), "axis": 0, "dtype": start.dtype})
-    return positions * delta + start
+        count = cast(ceil(distance / each), int64)
+    numbers = iota((maximum(count, 0),), 0, start.dtype)
+    numbers = numbers if step == 1 else numbers * delta
+    numbers = numbers if begins_at_zero else numbers + start
+    return numbers if start.dtype.is_integer else stop_gradient(numbers)
 
 
-def _range_infer(start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
-    _check_range((start, limit, delta))
-    return TensorSpec.of(Shape([None]), start.dtype)
-
-
-RANGE = register(
-    Op(
-        name="range",
-        doc="""``start``, ``start + delta``, ... below ``limit``, whose number is known at run time only.""",
-        infer=_range_infer,
-        kernel=_arange,
-        kind=Decompose(_counted),
-        promotion=Promotion.TOGETHER,
-        samples=(Sample((Domain(0, 3, "fi", ()), Domain(5, 9, "fi", ()), Domain(1, 3, "fi", ()))),),
-    )
-)
+def _is_number(x: Any, number: int) -> bool:
+    value = known_value(x)
+    return value is not None and bool(value == number)
 
 
 _axes = builtins.range
@@ -181,7 +167,7 @@ def range(
     dtypes = [as_dtype(float32 if type(x) is float else dtype_of(x)) for x in (start, limit, delta)]
     values = [np.asarray(x) if type(x) is float else known_value(x) for x in (start, limit, delta)]
     if any(x is None for x in values):
-        numbers = dispatch.current().apply(RANGE, (start, limit, delta), {})
+        numbers = _open_range(start, limit, delta)
         return numbers if dtype is None else cast(numbers, dtype)
     arrays = [x for x in values if x is not None]
     _check_range([TensorSpec(x.shape, t) for x, t in zip(arrays, dtypes, strict=True)])

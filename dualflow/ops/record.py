@@ -43,6 +43,7 @@ from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
 if TYPE_CHECKING:
     from dualflow.ops.batching_rules import BatchingRule
     from dualflow.ops.op_kinds import OpKind
+    from dualflow.ops.operand_attributes import OperandAttributes
     from dualflow.ops.samples import Sample
     from dualflow.ops.tensor import Tensor
 
@@ -107,6 +108,7 @@ class Op:
             for inputs of ``shapes`` with sizes that are known only at run time: in place of a size the one
             that it must be equal to. The program compares them. None if sizes can be compared by no such
             rule.
+        operand_attributes: the attributes whose integers may come from operands; None if they are numbers.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Op:
     strings: bool = False
     prune_outputs: Callable[..., dict[str, Any] | None] | None = None
     required_shapes: Callable[..., Sequence[Sequence[int]]] | None = None
+    operand_attributes: OperandAttributes | None = None
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:

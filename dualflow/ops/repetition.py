@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import TENSORS
+from dualflow.core.dispatch import TENSORS, AbstractTensor
 from dualflow.core.dtypes import bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import MAX_ELEMENTS, Shape, normalize_axes, normalize_axis
+from dualflow.core.shape import MAX_ELEMENTS, Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -23,8 +23,8 @@ from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.masking import REPEATED, TOO_OFTEN
 from dualflow.ops.measuring import sizes_of
-from dualflow.ops.op_kinds import CopyPieces, Decompose
-from dualflow.ops.open_slices import slice_by
+from dualflow.ops.op_kinds import CopyPieces
+from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Domain, Sample
@@ -42,12 +42,13 @@ _WRITTEN_ONCE_FROM: Final = 1 << 14
 """The number of elements from which the inside of a padded array is written only once."""
 
 
-def _pad_infer(x: TensorSpec, paddings: tuple[tuple[int, int], ...], value: float) -> TensorSpec:
-    if len(paddings) != len(x.shape) or any(p < 0 for pair in paddings for p in pair):
+def _pad_infer(x: TensorSpec, paddings: tuple[tuple[Dim, Dim], ...], value: float) -> TensorSpec:
+    if len(paddings) != len(x.shape) or any(p is not None and p < 0 for pair in paddings for p in pair):
         raise InvalidArgumentError(
             f"paddings {paddings} are not one (before, after) pair of 0 or more for each axis."
         )
-    sizes = [None if d is None else d + a + b for d, (a, b) in zip(x.shape, paddings, strict=True)]
+    parts = [(d, *pair) for d, pair in zip(x.shape, paddings, strict=True)]
+    sizes = [None if d is None or a is None or b is None else d + a + b for d, a, b in parts]
     return TensorSpec.of(Shape(sizes), x.dtype)
 
 
@@ -68,7 +69,11 @@ def _pad_pieces(
     return [*((piece, value) for piece in around), copied]
 
 
-def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[int, int], ...], value: float) -> Any:
+def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[Any, Any], ...], value: float) -> Any:
+    if any(isinstance(n, AbstractTensor) for pair in paddings for n in pair):
+        sizes = sizes_of(x)
+        key = tuple([(a, a + sizes[axis], 1) for axis, (a, _) in enumerate(paddings)])
+        return apply_sized(GETITEM, (g,), {"key": key})
     ends = [
         a + n if isinstance(b, SymInt) else -b or None for n, (a, b) in zip(x.shape, paddings, strict=True)
     ]
@@ -85,56 +90,11 @@ PAD = register(
         kind=CopyPieces(_pad_pieces, is_pad=True),
         batching_rule=BatchingRule(first={"paddings": (0, 0)}),
         vjp=(_pad_vjp,),
+        operand_attributes=OperandAttributes(sizes=("paddings",)),
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),
             Sample((Domain(-50, 50, "fi", (4,)),), {"paddings": ((2, 0),), "value": 7}),
             Sample((Domain(-50, 50, "f", (4,)),), {"paddings": ((1, 1),), "value": 1.41}),
-        ),
-    )
-)
-
-
-def _pad_by_infer(x: TensorSpec, paddings: TensorSpec, value: float) -> TensorSpec:
-    return TensorSpec.of(Shape([None] * len(x.shape)), x.dtype)
-
-
-def _pad_by_kernel(x: Any, paddings: Any, value: float) -> Any:
-    if paddings.size and paddings.min() < 0:
-        raise InvalidArgumentError("paddings are 0 or more.")
-    return np.pad(x, paddings, constant_values=value)
-
-
-def _padded(read: Any, x: Any, paddings: Any, value: float) -> Any:
-    ends = read(paddings, 0)
-    pairs = tuple(zip(ends[::2], ends[1::2], strict=True))
-    return dispatch.current().apply(PAD, (x,), {"paddings": pairs, "value": value})
-
-
-def _pad_by_vjp(g: Any, out: Any, x: Any, paddings: Any, value: float) -> Any:
-    sizes = sizes_of(x, paddings.dtype)
-    for axis in range(len(x.shape)):
-        start = paddings[axis, 0]
-        g = slice_by(g, start, start + sizes[axis], axis, 1)
-    return g
-
-
-PAD_BY = register(
-    Op(
-        name="pad_by",
-        doc="""``x`` with ``value`` around it: ``paddings`` has how many before and after, for each axis.""",
-        infer=_pad_by_infer,
-        kernel=_pad_by_kernel,
-        kind=Decompose(_padded),
-        vjp=(_pad_by_vjp, None),
-        strings=True,
-        samples=(
-            Sample(
-                (
-                    Domain(-50, 50, "fi", (2, 3)),
-                    Domain(0, 3, "i", (2, 2), values=np.array([[1, 2], [0, 1]], np.int32)),
-                ),
-                {"value": 0},
-            ),
         ),
     )
 )
@@ -205,7 +165,8 @@ def _padded_openly(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
             f"paddings known at run time only have shape ({len(tensor.shape)}, 2) and mode CONSTANT, not "
             f"{paddings!r} for {mode!r}; give them as Python ints."
         )
-    return _surrounded(tensor, paddings, value)
+    ends = ints_or_symbols(reshape(paddings, [-1]), "paddings")
+    return _surrounded(tensor, tuple(zip(ends[::2], ends[1::2], strict=True)), value)
 
 
 def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
@@ -218,9 +179,7 @@ def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
     static = known_value(value)
     if static is not None:
         number = static.astype(tensor.dtype.dtype).item()
-        if not isinstance(pairs, tuple):
-            return dispatch.current().apply(PAD_BY, (tensor, pairs), {"value": number})
-        return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": number})
+        return apply_sized(PAD, (tensor,), {"paddings": pairs, "value": number})
     inside = _surrounded(ones_like(tensor, bool_), pairs, False)
     return where(inside, _surrounded(tensor, pairs, 0), stop_gradient(cast(value, tensor.dtype)))
 

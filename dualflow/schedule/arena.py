@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dualflow.core.records import NamedTuple, dataclass
 from dualflow.sizes.symbolic_sizes import bounds, is_static
@@ -44,34 +44,52 @@ def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
 
 
 def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
-    """Offsets for memory blocks of which some have symbolic sizes; those come after the others.
-
-    A byte range is as large as its first block, and is reused for later blocks that are never larger.
-    """
+    """Offsets for memory blocks of which some have symbolic sizes; those come after the others."""
     static = [i for i, block in enumerate(blocks) if type(block.nbytes) is int]
     symbolic = [i for i, block in enumerate(blocks) if type(block.nbytes) is not int]
+    symbolic.sort(key=lambda i: blocks[i].birth)
     starts, end = assign([blocks[i] for i in static])
-    offsets = dict(zip(static, starts, strict=True))
-    reusable: list[_ReusableRange] = []
-    for i in sorted(symbolic, key=lambda i: blocks[i].birth):
-        block = blocks[i]
-        target = next((r for r in reusable if r.death < block.birth and holds(r.nbytes, block.nbytes)), None)
-        if target is None:
-            target = _ReusableRange(end, block.nbytes)
-            reusable.append(target)
-            end += aligned(block.nbytes)
-        target.death = block.death
-        offsets[i] = target.offset
+    later, end = assign_ranges(
+        [blocks[i].nbytes for i in symbolic],
+        lambda i, j: blocks[symbolic[i]].death < blocks[symbolic[j]].birth,
+        end,
+    )
+    offsets = dict(zip([*static, *symbolic], [*starts, *later], strict=True))
     return [offsets[i] for i in range(len(blocks))], end
+
+
+def assign_ranges(
+    sizes: Sequence[int], is_dead: Callable[[int, int], bool], start: int
+) -> tuple[list[int], int]:
+    """The offsets from ``start`` on of blocks of symbolic sizes, and the end of the last one.
+
+    A byte range is as large as its first block, and is reused for later blocks that are never larger.
+
+    Args:
+        sizes: the bytes of each block, in the order of first use.
+        is_dead: ``is_dead(i, j)`` is whether block ``j`` may have the bytes of block ``i``.
+        start: the first byte.
+    """
+    ranges: list[_ReusableRange] = []
+    offsets: list[int] = []
+    for i, nbytes in enumerate(sizes):
+        target = next((r for r in ranges if is_dead(r.block, i) and holds(r.nbytes, nbytes)), None)
+        if target is None:
+            target = _ReusableRange(start, nbytes, i)
+            ranges.append(target)
+            start += aligned(nbytes)
+        target.block = i
+        offsets.append(target.offset)
+    return offsets, start
 
 
 @dataclass(slots=True)
 class _ReusableRange:
-    """A byte range of symbolic size in the arena, and the last step that needs it."""
+    """A byte range of symbolic size in the arena, and the last block in it."""
 
     offset: int
     nbytes: int
-    death: int = -1
+    block: int
 
 
 def holds(nbytes: int, other: int) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.arena import Lifetime, aligned, assign, holds
+from dualflow.schedule.arena import Lifetime, aligned, assign, assign_ranges
 from dualflow.schedule.concurrency import Region
 from dualflow.sizes.size_functions import largest
 
@@ -125,7 +125,14 @@ def assign_shared(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) ->
     symbolic = [i for i in in_order if type(blocks[i].nbytes) is not int]
     offsets = [0] * len(blocks)
     end = _assign_static(static, blocks, accesses, offsets)
-    return offsets, _assign_symbolic(symbolic, blocks, accesses, offsets, end)
+    starts, end = assign_ranges(
+        [blocks[i].nbytes for i in symbolic],
+        lambda i, j: accesses[symbolic[i]].precedes(accesses[symbolic[j]]),
+        end,
+    )
+    for i, start in zip(symbolic, starts, strict=True):
+        offsets[i] = start
+    return offsets, end
 
 
 def _assign_static(
@@ -154,35 +161,6 @@ def _assign_static(
         size = max(size, offsets[i] + length)
         active.append(_ActiveBlock(last, last_region, accessing, offsets[i], length))
     return size
-
-
-def _assign_symbolic(
-    numbers: Sequence[int],
-    blocks: Sequence[AccessedBlock],
-    accesses: Sequence[_BlockAccess],
-    offsets: list[int],
-    end: int,
-) -> int:
-    """Store the offsets of blocks of symbolic sizes from ``end`` on; returns the new end.
-
-    A byte range is as large as its first block, and is reused for later blocks that are never larger.
-    """
-    ranges: list[tuple[int, int]] = []
-    last: list[_BlockAccess] = []
-    for i in numbers:
-        nbytes, access = blocks[i].nbytes, accesses[i]
-        reusable = (
-            r for r, (_, size) in enumerate(ranges) if last[r].precedes(access) and holds(size, nbytes)
-        )
-        number = next(reusable, None)
-        if number is None:
-            number = len(ranges)
-            ranges.append((end, nbytes))
-            last.append(access)
-            end += aligned(nbytes)
-        last[number] = access
-        offsets[i] = ranges[number][0]
-    return end
 
 
 def _block_accesses(blocks: Sequence[AccessedBlock], regions: Sequence[Region]) -> list[_BlockAccess]:

@@ -9,16 +9,18 @@ import numpy as np
 from error_cases import ErrorCases
 
 import dualflow as df
+from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops import static
 from dualflow.ops.checks import assigned
+from dualflow.ops.operand_attributes import Operand, apply_sized, operand_form
 from dualflow.ops.record import REGISTRY
 
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
 NUMBERS, Q, H = df.constant([1, 2, 3]), df.ones([3, 3]), df.ones([3], df.float16)
 nn, math = df.nn, df.math
-DIRECT = {"inferred", "kernel", "of_symbol"}  # cases that call no public function
+DIRECT = {"inferred", "kernel", "of_symbol", "operand_form"}  # cases that call no public function
 PART = df.Variable(V)
 
 
@@ -195,10 +197,10 @@ CASES = {
         "cast its result",
     ),
     "counting in complex in a graph": (
-        lambda: REGISTRY["range"].kernel(*[np.array(1j)] * 3),
-        TypeError,
+        lambda: traced(lambda x: df.range(df.cast(x, df.complex64)), []),
+        DTypeError,
         "real numbers",
-        "",
+        "df.cast",
     ),
     "an array outside its dtype": (
         lambda: NUMBERS + np.array([1 << 40]),
@@ -493,6 +495,12 @@ CASES = {
         r"float32\[3\].*takes scalars",
         "index or reduce",
     ),
+    "counting on the spot to a dynamic limit": (
+        lambda: traced(lambda x: df.range(0, df.cast(x, df.int32), 0), []),
+        InvalidArgumentError,
+        "delta other than 0",
+        "never end",
+    ),
     "counting on the spot": (
         lambda: df.range(0, 5, 0),
         InvalidArgumentError,
@@ -542,10 +550,49 @@ CASES = {
         "as Python ints",
     ),
     "negative padding of open numbers": (
-        lambda: REGISTRY["pad_by"].kernel(np.zeros(2), np.array([[-1, 0]]), 0),
+        lambda: operand_form(REGISTRY["pad"]).kernel(
+            np.zeros(2), np.array(-1), paddings=((Operand(1), 0),), value=0
+        ),
         InvalidArgumentError,
         "paddings",
         "0 or more",
+    ),
+    # attributes with operands
+    "operands of an op whose attributes are numbers": (
+        lambda: operand_form(REGISTRY["exp"]),
+        InvalidArgumentError,
+        "hold numbers",
+        "not operands",
+    ),
+    "an operand that is not an input": (
+        lambda: traced(
+            lambda x: dispatch.current().apply(
+                operand_form(REGISTRY["pad"]), (x,), {"paddings": ((Operand(1), 0),), "value": 0}
+            ),
+            [2],
+        ),
+        InvalidArgumentError,
+        r"operands \[1\]",
+        "the last inputs",
+    ),
+    "an operand that is a fraction": (
+        lambda: traced(
+            lambda n: apply_sized(REGISTRY["iota"], (), {"shape": [n], "axis": 0, "dtype": df.int32}), []
+        ),
+        DTypeError,
+        "an integer scalar",
+        "df.cast",
+    ),
+    "an index next to a bound of an operand": (
+        lambda: traced(
+            lambda x: apply_sized(
+                REGISTRY["getitem"], (x,), {"key": (1, (0, df.cast(x[0, 0], df.int32), 1))}
+            ),
+            [2, 3],
+        ),
+        InvalidArgumentError,
+        "a slice for each of 2 axes",
+        "",
     ),
     "counts that are fractions": (
         lambda: traced(lambda x: df.repeat(x, x), [3]),

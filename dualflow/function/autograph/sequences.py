@@ -14,11 +14,13 @@ from dualflow.core.records import dataclass
 from dualflow.function.autograph.merge_values import symbolic
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
-from dualflow.ops.arithmetic import minimum
-from dualflow.ops.conversion import cast
+from dualflow.graph.ir import Value
+from dualflow.ops.arithmetic import add, minimum, multiply
+from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.positions import IOTA, RANGE
-from dualflow.ops.rounding import ceil
+from dualflow.ops.operand_attributes import Operand, operand_form
+from dualflow.ops.positions import IOTA
+from dualflow.ops.record import Op
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
 
@@ -116,21 +118,27 @@ def _rows(tensor: Any) -> Rows:
 
 def _range_iterations(tensor: SymbolicTensor) -> Progression | None:
     """The iterations over ``df.range``, whose limits may be dynamic; None for any other tensor."""
-    node = tensor._value.node
-    if node is None:
+    dtype, tracer = tensor.dtype, tensor._tracer
+    start, value = _affine_part(tensor._value, add.op, 0, tracer)
+    step, value = _affine_part(value, multiply.op, 1, tracer)
+    node = value.node
+    if node is None or node.op not in (IOTA, operand_form(IOTA)) or len(node.attrs["shape"]) != 1:
         return None
-    if node.op is IOTA and len(node.attrs["shape"]) == 1:
-        dtype = tensor.dtype
-        return Progression(node.attrs["shape"][0], dtype if dtype.is_integer else int32, 0, 1, dtype)
-    if node.op is not RANGE or tensor.dtype.is_unsigned:
-        return None
-    start, limit, step = (_plain(SymbolicTensor(v, tensor._tracer)) for v in node.inputs)
-    dtype = tensor.dtype
-    if not dtype.is_integer:
-        return Progression(cast(ceil((limit - start) / step), int32), int32, start, step, dtype)
-    distance = limit if _is(start, 0) else limit - start
-    count = distance if _is(step, 1) else -(-distance // step)
-    return Progression(count, dtype, start, step, dtype)
+    counter = dtype if dtype.is_integer else int32
+    (count,) = node.attrs["shape"]
+    if isinstance(count, Operand):
+        count = cast(SymbolicTensor(node.inputs[0], tracer), counter)
+    return Progression(count, counter, start, step, dtype)
+
+
+def _affine_part(value: Value, op: Op, neutral: int, tracer: Any) -> tuple[Any, Value]:
+    """The scalar that ``op`` combines a vector with, and the vector; the ``neutral`` number without it."""
+    node = value.node
+    if node is not None and node.op is stop_gradient.op:
+        return _affine_part(node.inputs[0], op, neutral, tracer)
+    if node is None or node.op is not op or node.inputs[1].spec.rank:
+        return neutral, value
+    return _plain(SymbolicTensor(node.inputs[1], tracer)), node.inputs[0]
 
 
 def _constant_iterations(tensor: SymbolicTensor) -> Progression | None:

@@ -28,6 +28,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.joining import concat
 from dualflow.ops.op_kinds import Decompose, Elementwise, Gather, MatMul, Reduce, Scatter
+from dualflow.ops.operand_attributes import OperandForm, apply_sized
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
@@ -42,6 +43,8 @@ def apply_batched(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: i
     Some of its inputs are batched, or it draws random numbers.
     """
     match op.kind:
+        case _ if isinstance(op, OperandForm):
+            return _with_operands(op, inputs, attrs, count)
         case _ if op.batching_rule is not None and op.batching_rule.apart:
             return _one_by_one(op, inputs, attrs, count)
         case Elementwise() if op.batching_rule is None:
@@ -58,16 +61,29 @@ def apply_batched(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: i
         case _ if op.batching_rule is not None:
             return _by_record(op, op.batching_rule, inputs, attrs, count)
         case Decompose():
-            raise UnbatchableError(
-                f"the sizes of the results of {op.name} depend on values, and may differ between batch "
-                "elements; use df.map_fn, or mask entries instead of removing them."
-            )
+            raise _sizes_differ(op)
         case _:
             return _one_by_one(op, inputs, attrs, count)
 
 
+def _sizes_differ(op: Op) -> UnbatchableError:
+    return UnbatchableError(
+        f"the sizes of the results of {op.name} depend on values, and may differ between batch "
+        "elements; use df.map_fn, or mask entries instead of removing them."
+    )
+
+
+def _with_operands(form: OperandForm, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
+    """The outputs of an operand form, whose operands are the same for all batch elements."""
+    record, operands, settings = form.applied([x.tensor for x in inputs], attrs)
+    if any(x.is_batched for x in inputs[len(operands) :]):
+        raise _sizes_differ(form)
+    return apply_batched(record, inputs[: len(operands)], settings, count)
+
+
 def _run(op: Op, tensors: Sequence[Any], attrs: Attrs) -> list[Any]:
-    outputs = dispatch.current().apply(op, tuple(tensors), attrs)
+    apply = dispatch.current().apply if op.operand_attributes is None else apply_sized
+    outputs = apply(op, tuple(tensors), attrs)
     return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 

@@ -23,6 +23,8 @@ from dualflow.sizes.symbolic_sizes import (
     size_variables,
 )
 
+_NO_NUMBERS: Final[Mapping[SizeVariable, int]] = {}
+
 
 class CallSizes:
     """The sizes of the call that a program is recorded for, and the guards found when it was recorded.
@@ -51,8 +53,9 @@ class GuardedDecisions:
     such calls are traced for their shapes. That an axis of n elements has an even number of them is a guard.
 
     Args:
-        numbers: the number of each size variable in the call.
-        record: called with each new guard; not needed without numbers, as nothing is decided then.
+        numbers: the number of each size variable in the call. Without any, for a program of no particular
+            call, a comparison that depends on sizes is refused.
+        record: called with each new guard.
 
     Attributes:
         guards: the decisions so far.
@@ -60,7 +63,7 @@ class GuardedDecisions:
 
     def __init__(
         self,
-        numbers: Mapping[SizeVariable, int],
+        numbers: Mapping[SizeVariable, int] = _NO_NUMBERS,
         record: Callable[[SizeGuard], object] = lambda guard: None,
     ) -> None:
         self._numbers = numbers
@@ -102,10 +105,6 @@ class GuardedDecisions:
         if equality and outcome and _is_polynomial(x - y):
             raise UndecidedSize(f"an op compares {x!r} with {y!r}, which are equal")
         return outcome
-
-
-WITHOUT_CALL: Final = GuardedDecisions({})
-"""Refuses each comparison that depends on the sizes of a call."""
 
 
 def _is_polynomial(size: int) -> bool:

@@ -20,7 +20,7 @@ from dualflow.function.calls.data_dependent_sizes import changed_sizes
 from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.calls.recorded_body import RecordedBody, recorded_graph
 from dualflow.function.calls.required_sizes import broadcast_shapes, required_shapes, with_shapes
-from dualflow.function.calls.size_decisions import WITHOUT_CALL, GuardedDecisions, deciding
+from dualflow.function.calls.size_decisions import GuardedDecisions, deciding
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
@@ -63,7 +63,7 @@ class SizeInference:
         checked_sizes: for each expression that was checked not to be negative, the size variable for it.
         op_name: the name of the op that is being recorded.
         argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
-        decisions: decides comparisons that ops make of sizes; None for a program of no particular call.
+        decisions: decides comparisons that ops make of sizes.
     """
 
     def __init__(self, tracer: Tracer, outer: SizeInference | None = None) -> None:
@@ -77,7 +77,7 @@ class SizeInference:
         self._first_equal_node: dict[Hashable, Node] = {}
         self._first_equal_value: dict[Value, Value] = {}
         self.argument_sizes: dict[tuple[Axis, ...], int] = {}
-        self.decisions: GuardedDecisions | None = None if outer is None else outer.decisions
+        self.decisions: GuardedDecisions = GuardedDecisions() if outer is None else outer.decisions
 
     def input_of(self, place: int, spec: TensorSpec, groups: Mapping[Axis, tuple[Axis, ...]]) -> Value:
         """A new input with number ``place``, with the size variable of its group for each dynamic axis.
@@ -320,7 +320,7 @@ class SizeInference:
 
         For a program of no particular call, only comparisons that have one outcome for all sizes are decided.
         """
-        return deciding(WITHOUT_CALL if self.decisions is None else self.decisions)
+        return deciding(self.decisions)
 
     def sizes(self, values: Sequence[int]) -> list[int]:
         """``values`` as sizes; the program checks that none is negative."""

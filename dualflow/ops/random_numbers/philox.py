@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core import dispatch
 from dualflow.core.dtypes import uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import APART
-from dualflow.ops.op_kinds import Decompose, Elementwise
+from dualflow.ops.op_kinds import Elementwise
+from dualflow.ops.operand_attributes import OperandAttributes
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 
@@ -138,6 +138,7 @@ def check_state(low: TensorSpec, high: TensorSpec, key: TensorSpec) -> None:
 
 def _infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: int) -> TensorSpec:
     check_state(low, high, key)
+    check_size([count])
     return TensorSpec.of(Shape([count]), uint32)
 
 
@@ -154,6 +155,7 @@ PHILOX: Final = register(
         kernel=_kernel,
         kind=Elementwise(_code, cost=90),
         batching_rule=APART,
+        operand_attributes=OperandAttributes(sizes=("count",)),
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 6}),
             Sample(state_sample(-2, 3, -1), {"count": 21}),
@@ -165,6 +167,7 @@ PHILOX: Final = register(
 
 def _long_infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: int) -> TensorSpec:
     check_state(low, high, key)
+    check_size([count])
     return TensorSpec.of(Shape([count]), uint64)
 
 
@@ -176,36 +179,11 @@ LONG_PHILOX: Final = register(
         kernel=_long_kernel,
         kind=Elementwise(_long_code, cost=90),
         batching_rule=APART,
+        operand_attributes=OperandAttributes(sizes=("count",)),
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 3}),
             Sample(state_sample(-2, 3, -1), {"count": 21}),
             Sample(state_sample(0, 0, 0), {"count": 0}),
         ),
-    )
-)
-
-
-def _dynamic_infer(low: TensorSpec, high: TensorSpec, key: TensorSpec, count: TensorSpec) -> TensorSpec:
-    check_state(low, high, key)
-    return TensorSpec.of(Shape([None]), uint32)
-
-
-def _dynamic_kernel(low: Any, high: Any, key: Any, count: Any) -> Any:
-    check_size([int(count)])
-    return _kernel(low, high, key, int(count))
-
-
-DYNAMIC_PHILOX: Final = register(
-    Op(
-        name="open_philox",
-        doc="""The words of "philox"; their number is an input, and so dynamic.""",
-        infer=_dynamic_infer,
-        kernel=_dynamic_kernel,
-        kind=Decompose(
-            lambda read, low, high, key, count: dispatch.current().apply(
-                PHILOX, (low, high, key), {"count": read(count, 0)[0]}
-            )
-        ),
-        samples=(Sample((*state_sample(7, 0, 1 << 30), Domain(5, 9, "i", ()))),),
     )
 )

@@ -15,20 +15,20 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, float32, float64, int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.locks import imported
-from dualflow.core.shape import Shape
+from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.op_kinds import Opaque
+from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
 from dualflow.ops.random_numbers.philox import check_state, state_sample, words_at
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints_or_symbols, open_shape, static_shape
+from dualflow.ops.static import ints_or_symbols
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -72,6 +72,7 @@ def _truncated(low: Any, high: Any, key: Any, count: int, dtype: DType) -> Array
 
 def _truncated_infer(low: Any, high: Any, key: Any, count: int, dtype: DType) -> TensorSpec:
     check_state(low, high, key)
+    check_size([count])
     return TensorSpec.of(Shape([count]), dtype)
 
 
@@ -82,6 +83,7 @@ TRUNCATED: Final = register(
         infer=_truncated_infer,
         kernel=_truncated,
         kind=_KIND,
+        operand_attributes=OperandAttributes(sizes=("count",)),
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 30, "dtype": float32}),
             Sample(state_sample(-2, 3, -1), {"count": 3, "dtype": float64}),
@@ -93,16 +95,9 @@ TRUNCATED: Final = register(
 
 def truncated_normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Normal numbers of mean 0 and variance 1, of which those beyond 2 are drawn again."""
-    static_sizes = open_shape(shape)
-
-    def drawn(low: Any, high: Any, key: Any, *sizes: int) -> Any:
-        attrs = {"count": math.prod(sizes), "dtype": dtype}
-        return reshape(dispatch.current().apply(TRUNCATED, (low, high, key), attrs), sizes)
-
-    if None not in static_sizes:
-        return drawn(*state, *static_shape(static_sizes))
-    spec = TensorSpec.of(Shape(static_sizes), dtype)
-    return once_sized(drawn, lambda *_: spec, *state, integers=ints_or_symbols(shape, "shape"))
+    sizes = ints_or_symbols(shape, "shape")
+    numbers = apply_sized(TRUNCATED, state, {"count": math.prod(sizes), "dtype": dtype})
+    return reshape(numbers, sizes)
 
 
 # NumPy's distributions

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from dualflow.core import dispatch
 from dualflow.core.dtypes import int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
@@ -13,7 +12,8 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.bitwise import bitwise_or, left_shift
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.random_numbers.philox import DYNAMIC_PHILOX, LONG_PHILOX, PHILOX, few_words
+from dualflow.ops.operand_attributes import apply_sized
+from dualflow.ops.random_numbers.philox import LONG_PHILOX, PHILOX, few_words
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import known_value
 
@@ -102,9 +102,8 @@ def _scrambled(seed: Any) -> DrawState:
 
 def words_from(state: DrawState, count: Any) -> Tensor:
     """``count`` words of 32 random bits; ``count`` is an int or symbolic."""
-    if isinstance(count, int):
-        return dispatch.current().apply(PHILOX, state, {"count": count})
-    return dispatch.current().apply(DYNAMIC_PHILOX, (*state, count), {})
+    words: Tensor = apply_sized(PHILOX, state, {"count": count})
+    return words
 
 
 def joined(pairs: Any) -> Tensor:
@@ -114,6 +113,5 @@ def joined(pairs: Any) -> Tensor:
 
 def long_words_from(state: DrawState, count: Any) -> Tensor:
     """``count`` numbers of 64 random bits; ``count`` is an int or symbolic."""
-    if isinstance(count, int):
-        return dispatch.current().apply(LONG_PHILOX, state, {"count": count})
-    return joined(cast(reshape(words_from(state, 2 * count), [count, 2]), uint64))
+    words: Tensor = apply_sized(LONG_PHILOX, state, {"count": count})
+    return words
