@@ -9,7 +9,7 @@ from typing import Any, Final
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple, dataclass
 from dualflow.graph.ir import Graph, Node, Origin
-from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis, argument_sizes
+from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis, argument_sizes, first_axes
 from dualflow.sizes.symbolic_sizes import SizeVariable, evaluate_size, size_variables
 
 _RELATIONS: Final = {(True, True): "==", (True, False): "!=", (False, True): "<", (False, False): ">="}
@@ -110,5 +110,4 @@ def guard_of(node: Node) -> SizeGuard:
 def guards_of(graph: Graph) -> SizeGuards:
     """The guards that ``graph`` has as nodes."""
     guards = [guard_of(node) for node in graph.nodes if node.op is GUARD_SIZES]
-    axes = {variable: equal[0] for variable, equal in argument_sizes(graph).items()}
-    return SizeGuards(axes, tuple(guards)) if guards else NO_GUARDS
+    return SizeGuards(first_axes(argument_sizes(graph)), tuple(guards)) if guards else NO_GUARDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -130,6 +131,11 @@ def argument_sizes(graph: Graph) -> dict[SizeFactor, tuple[Axis, ...]]:
     bound = [n.attrs for n in graph.nodes if is_argument_size(n)]
     axes = {variable_of(attrs["size"]): attrs["argument_axes"] for attrs in bound}
     return {variable: equal for variable, equal in axes.items() if variable is not None}
+
+
+def first_axes(axes: Mapping[SizeFactor, tuple[Axis, ...]]) -> dict[SizeFactor, Axis]:
+    """For each size variable, the first of the input axes that have this size: calls read it there."""
+    return {variable: equal[0] for variable, equal in axes.items()}
 
 
 def computes_sizes(graph: Graph) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from dualflow.core.shape import Dim
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.cost_model import CostModel
@@ -21,31 +22,32 @@ def static_size(size: int) -> int:
     return size if type(size) is int else 0
 
 
-Number = Callable[[int], int]
-"""The number for a size, which may be symbolic."""
+NumberOf = Callable[[int], int]
+"""Returns a number for a size, which may be symbolic."""
 
 
-def work(node: Node, number: Number = static_size) -> float:
+def work(node: Node, number_of: NumberOf = static_size) -> float:
     """The cost of a node in additions.
 
     A kernel costs the sum of its ops, a branch its most expensive body, a loop all of its iterations; a
-    dynamic trip count counts as one, and a tensor with a dynamic size as empty. ``number`` is called for each
-    size.
+    dynamic trip count counts as one, and a tensor with a dynamic size as empty. ``number_of`` is called for
+    each size.
     """
     kind, body = node.op.kind, body_of(node)
-    elements = float(sum(_size(spec, number) for spec in node.specs))
-    operands = [float(_size(v.spec, number)) for v in node.inputs]
+    elements = float(sum(_size(spec, number_of) for spec in node.specs))
+    operands = [float(_size(v.spec, number_of)) for v in node.inputs]
     if body is not None:
-        return sum(work(n, number) for n in body.nodes)
+        return sum(work(n, number_of) for n in body.nodes)
     if isinstance(kind, View | Literal):
         return 0.0
     if isinstance(kind, Cond):
-        return max(sum(work(n, number) for n in branch.nodes) for branch in bodies(node))
+        return max(sum(work(n, number_of) for n in branch.nodes) for branch in bodies(node))
     if isinstance(kind, Loop):
-        once = sum(work(n, number) for iteration in bodies(node) for n in iteration.nodes)
+        once = sum(work(n, number_of) for iteration in bodies(node) for n in iteration.nodes)
         return (iterations(node) or 1) * once
     if isinstance(kind, MatMul):
-        return 2 * elements * _contracted(node, number)
+        inner = _contracted_size(node)
+        return 0.0 if inner is None else 2 * elements * number_of(inner)
     if isinstance(kind, Elementwise):
         return elements * kind.cost
     if isinstance(kind, Reduce):
@@ -57,11 +59,11 @@ def work(node: Node, number: Number = static_size) -> float:
     return max([elements, *operands])
 
 
-def bytes_moved(node: Node, number: Number = static_size) -> int:
+def bytes_moved(node: Node, number_of: NumberOf = static_size) -> int:
     """The bytes that a node reads and writes, each value once; for a gather, the selected elements only."""
 
     def _bytes(spec: TensorSpec) -> int:
-        return _size(spec, number) * spec.dtype.size
+        return _size(spec, number_of) * spec.dtype.size
 
     body = body_of(node)
     read: dict[Value, int] = {}
@@ -76,17 +78,17 @@ def bytes_moved(node: Node, number: Number = static_size) -> int:
     return sum(read.values()) + sum(map(_bytes, node.specs if scattered is None else [scattered]))
 
 
-def nanoseconds(node: Node, costs: CostModel, number: Number = typical) -> float:
-    """The estimated time of ``node`` on one thread; ``number`` is called for each size."""
+def nanoseconds(node: Node, costs: CostModel, number_of: NumberOf = typical) -> float:
+    """The estimated time of ``node`` on one thread; ``number_of`` is called for each size."""
     if isinstance(node.op.kind, MatMul):
-        return work(node, number) * costs.product_ns / 2  # a multiplication and an addition are two ops
-    return max(work(node, number) * costs.addition_ns, bytes_moved(node, number) * costs.memory_byte_ns)
+        return work(node, number_of) * costs.product_ns / 2  # a multiplication and an addition are two ops
+    return max(work(node, number_of) * costs.addition_ns, bytes_moved(node, number_of) * costs.memory_byte_ns)
 
 
 def element_count(node: Node) -> int:
     """The number of elements, or of multiplications, to which the time of a node is about proportional."""
     if isinstance(node.op.kind, MatMul):
-        inner = node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]
+        inner = _contracted_size(node)
         return math.prod((*sizes(node.output), 1 if inner is None else inner))
     body = body_of(node)
     values = [v for n in (body.nodes if body else (node,)) for v in (*n.inputs, *n.outputs)]
@@ -110,9 +112,9 @@ def _picked(node: Node) -> TensorSpec | None:
     return node.inputs[-1].spec if isinstance(kind, Scatter) and kind.onto else None
 
 
-def _size(spec: TensorSpec, number: Number) -> int:
+def _size(spec: TensorSpec, number_of: NumberOf) -> int:
     count = spec.shape.num_elements()
-    return 0 if count is None else number(count)
+    return 0 if count is None else number_of(count)
 
 
 def iterations(node: Node) -> int | None:
@@ -124,7 +126,6 @@ def iterations(node: Node) -> int | None:
     return count if type(count) is int else None
 
 
-def _contracted(node: Node, number: Number) -> float:
+def _contracted_size(node: Node) -> Dim:
     """The size of the contracted axis of a matrix product."""
-    size = node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]
-    return 0.0 if size is None else float(number(size))
+    return node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]

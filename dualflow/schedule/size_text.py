@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
-from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.graph.symbolic_size_ops import Axis, first_axes
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt
 
 
@@ -104,7 +104,8 @@ class SizeWriter(ABC):
 
 def size_names(names: list[str], axes: Mapping[SizeFactor, tuple[Axis, ...]]) -> dict[SizeFactor, str]:
     """A name for each size variable: the first argument that has the size, and its axis."""
-    return {variable: f"{names[equal[0][0]]}_size{equal[0][1]}" for variable, equal in axes.items()}
+    first = first_axes(axes).items()
+    return {variable: f"{names[place]}_size{axis}" for variable, (place, axis) in first}
 
 
 def size_message(node: Node) -> str:

@@ -31,7 +31,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_evaluation import with_numbers
-from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, first_axes
 from dualflow.schedule.call_reports import check_error, check_results, host_report
 from dualflow.schedule.planned import Plan
 from dualflow.sizes.symbolic_sizes import SizeVariable, bind_sizes
@@ -51,13 +51,24 @@ class NumbaExecutable:
         origin: where they come from; see :class:`dualflow.graph.compiled.CompileCosts`.
     """
 
-    __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "options", "origin", "plan", "source")
+    __slots__ = (
+        "__weakref__",
+        "_axes",
+        "_main",
+        "compile_seconds",
+        "graph",
+        "options",
+        "origin",
+        "plan",
+        "source",
+    )
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
         self.source: ProgramSource = program(graph, options)
         self.plan: Plan = self.source.plan
+        self._axes = tuple(first_axes(self.plan.argument_sizes).items())
         self._main = self._compiled()
 
     @property
@@ -88,8 +99,7 @@ class NumbaExecutable:
 
         If it raises, no variable has been written to.
         """
-        axes = {variable: equal[0] for variable, equal in self.plan.argument_sizes.items()}
-        sizes = {variable: arrays[place].shape[axis] for variable, (place, axis) in axes.items()}
+        sizes = {variable: arrays[place].shape[axis] for variable, (place, axis) in self._axes}
         token = _call.set(RunningCall(effect_log, sizes))
         try:
             with span("native", self.graph.name):

@@ -14,7 +14,7 @@ from dualflow.backends.onnx.element_types import element_type
 from dualflow.backends.onnx.scope import Operand, live_nodes, names_read
 from dualflow.backends.onnx.writer import GraphWriter, Rules
 from dualflow.graph.ir import Graph, Value
-from dualflow.graph.symbolic_size_ops import argument_sizes
+from dualflow.graph.symbolic_size_ops import argument_sizes, first_axes
 from dualflow.sizes.symbolic_sizes import SizeFactor, SymInt, variable_of
 
 _IR_VERSIONS: Final = ((26, 13), (0, 9))
@@ -122,7 +122,7 @@ def _dimension_names(writer: GraphWriter, graph: Graph) -> dict[SizeFactor, str]
     """The name of each size variable: that of the first axis that it is the size of."""
     return {
         variable: f"{writer.operand(graph.inputs[argument]).name}_size{axis}"
-        for variable, ((argument, axis), *_) in argument_sizes(graph).items()
+        for variable, (argument, axis) in first_axes(argument_sizes(graph)).items()
     }
 
 

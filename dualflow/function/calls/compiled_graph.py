@@ -39,6 +39,7 @@ from dualflow.graph.symbolic_size_ops import (
     REQUIRE_SIZE,
     argument_sizes,
     computes_sizes,
+    first_axes,
     has_symbolic_sizes,
 )
 from dualflow.graph.user_rewrites import REWRITES, Match, Rewrite
@@ -195,8 +196,8 @@ class CompiledGraph:
         Raises:
             FailedPreconditionError: sizes depend on data, or there are strings.
         """
-        sizes = argument_sizes(self.optimised).items() if inputs else ()
-        numbers = {variable: inputs[equal[0][0]].shape[equal[0][1]] for variable, equal in sizes}
+        axes = first_axes(argument_sizes(self.optimised)) if inputs else {}
+        numbers = {variable: inputs[place].shape[axis] for variable, (place, axis) in axes.items()}
         report: MemoryReport = self._memory_planner.memory_report(
             self.optimised, self._rematerialised, self.options.memory_budget, self.backend, numbers
         )

@@ -17,6 +17,7 @@ from dualflow.graph.symbolic_size_ops import (
     GUARD_SIZES,
     argument_sizes,
     computes_sizes,
+    first_axes,
     is_argument_size,
 )
 from dualflow.schedule.rematerialisation import SmallestPossible, WithinBudget, within_budget
@@ -96,7 +97,7 @@ def guarded_budget(
     """
     if call_sizes is None or computes_sizes(graph):
         raise UndecidedSize("a memory budget is planned for the sizes of arguments")
-    axes = {variable: equal[0] for variable, equal in argument_sizes(graph).items()}
+    axes = first_axes(argument_sizes(graph))
     numbers = {variable: call_sizes.sizes[axis] for variable, axis in axes.items()}
     plan = keep_budget(graph, options, backend, numbers)
     peak = backend.footprint(plan.graph).peak
