@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dualflow.core.shape import Dim, Shape
+from dualflow.core.shape import Dim
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.cost_model import CostModel
@@ -128,5 +128,5 @@ def iterations(node: Node) -> int | None:
 
 def _contracted_size(node: Node) -> Dim:
     """The size of the contracted axis of a matrix product."""
-    shape: Shape = node.inputs[0].spec.shape
-    return shape[-2 if node.attrs.get("transpose_a") else -1]
+    size: Dim = node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1]
+    return size

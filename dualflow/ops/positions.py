@@ -24,7 +24,7 @@ from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
-from dualflow.ops.record import REGISTRY, Op, agreed, register
+from dualflow.ops.record import REGISTRY, Op, promote_together, register
 from dualflow.ops.rounding import ceil
 from dualflow.ops.samples import Sample
 from dualflow.ops.selection import where
@@ -98,7 +98,7 @@ def _check_range(numbers: Sequence[TensorSpec]) -> None:
 
 def _open_range(start: Any, limit: Any, delta: Any) -> Any:
     """:func:`range` of numbers that are known at run time only: ``start + iota * delta``."""
-    start, limit, delta = agreed(start, limit, delta)
+    start, limit, delta = promote_together(start, limit, delta)
     _check_range([x.spec for x in (start, limit, delta)])
     begins_at_zero, step = _is_number(start, 0), known_value(delta)
     if step is None:
