@@ -14,8 +14,8 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG, OF_SHAPE, BatchingRule
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.measuring import sizes_of
-from dualflow.ops.op_kinds import View
-from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
+from dualflow.ops.op_kinds import OperandAttributes, View
+from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import (

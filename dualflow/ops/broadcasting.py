@@ -15,8 +15,8 @@ from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.elementwise import anything, elementwise
-from dualflow.ops.op_kinds import Reduce, View
-from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
+from dualflow.ops.op_kinds import OperandAttributes, Reduce, View
+from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, ints_or_symbols, open_shape, shape_of

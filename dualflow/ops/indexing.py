@@ -22,14 +22,8 @@ from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.measuring import sizes_of
-from dualflow.ops.op_kinds import CopyPieces, View
-from dualflow.ops.operand_attributes import (
-    Operand,
-    OperandAttributes,
-    apply_sized,
-    as_sizes,
-    has_operands,
-)
+from dualflow.ops.op_kinds import CopyPieces, OperandAttributes, View
+from dualflow.ops.operand_attributes import OperandInteger, apply_sized, as_sizes, has_operands
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
@@ -57,7 +51,7 @@ def _as_index(key: Key) -> tuple[Any, ...]:
 
 
 def _slice_size(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
-    if Operand in map(type, entry):
+    if OperandInteger in map(type, entry):
         return None
     if type(dim) is int and not any(type(end) is SymInt for end in entry):
         return len(range(*slice(*entry).indices(dim)))
@@ -107,7 +101,7 @@ _KEYS: tuple[Key, ...] = (
 def _check_slices(key: Key, rank: int) -> None:
     """Refuse a key with operands that isn't one slice by a number for each axis."""
     if has_operands({"key": key}) and not (
-        len(key) == rank and all(isinstance(e, tuple) and not isinstance(e[2], Operand) for e in key)
+        len(key) == rank and all(isinstance(e, tuple) and not isinstance(e[2], OperandInteger) for e in key)
     ):
         raise InvalidArgumentError(f"a key with operands has a slice for each of {rank} axes, not {key}.")
 

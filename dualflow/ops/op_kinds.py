@@ -122,6 +122,23 @@ class Decompose(NamedTuple):
     resolve: Callable[..., Any]
 
 
+class OperandAttributes(NamedTuple):
+    """The attributes of an op whose integers may come from operands.
+
+    Attributes:
+        sizes: attributes that hold sizes, which aren't negative; the op's ``infer`` takes None for a size.
+        bounds: attributes that hold other integers; its ``infer`` takes an
+            :class:`~dualflow.ops.operand_attributes.OperandInteger` for an integer.
+        resolve: ``resolve(read, *inputs, **attrs)`` applies the op for integers that are known at run time;
+            ``read`` is that of :class:`Decompose`. None if ``sizes`` need no more
+            than a check that they aren't negative.
+    """
+
+    sizes: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    resolve: Callable[..., Any] | None = None
+
+
 class Scatter(NamedTuple):
     """Writes slices of the last input, in order, to the positions in the integer input before it.
 

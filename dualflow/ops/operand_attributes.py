@@ -1,7 +1,7 @@
 """Attributes whose integers come from operands: sizes and bounds that are known only at run time.
 
 An op such as ``broadcast_to`` has an attribute of integers. Where one of them is a symbolic scalar, the node
-has this scalar as a further input, and an :class:`Operand` in the attribute::
+has this scalar as a further input, and an :class:`OperandInteger` in the attribute::
 
     %2: float32[?, 3] = broadcast_to(%x, %n, shape=(operand(input=1), 3))
 
@@ -19,11 +19,11 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.records import NamedTuple, dataclass
+from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.attribute_values import written_as
-from dualflow.ops.op_kinds import Decompose, Elementwise
+from dualflow.ops.op_kinds import Decompose, Elementwise, OperandAttributes
 from dualflow.ops.record import REGISTRY, Op, Specs
 from dualflow.ops.static import known_value, shape_of
 from dualflow.sizes.symbolic_sizes import SymInt
@@ -33,26 +33,10 @@ Attrs = Mapping[str, Any]
 
 @written_as("operand", "input")
 @dataclass(frozen=True, slots=True)
-class Operand:
+class OperandInteger:
     """An integer of an attribute: the value of the input with this number, an integer scalar."""
 
     input: int
-
-
-class OperandAttributes(NamedTuple):
-    """The attributes of an op whose integers may come from operands.
-
-    Attributes:
-        sizes: attributes that hold sizes, which aren't negative; the op's ``infer`` takes None for a size.
-        bounds: attributes that hold other integers; its ``infer`` takes an :class:`Operand` for an integer.
-        resolve: ``resolve(read, *inputs, **attrs)`` applies the op for integers that are known at run time;
-            ``read`` is that of :class:`~dualflow.ops.op_kinds.Decompose`. None if ``sizes`` need no more
-            than a check that they aren't negative.
-    """
-
-    sizes: tuple[str, ...] = ()
-    bounds: tuple[str, ...] = ()
-    resolve: Callable[..., Any] | None = None
 
 
 NO_OPERANDS: Final = OperandAttributes()
@@ -69,7 +53,7 @@ def apply_sized(op: Op, inputs: Sequence[Any], attrs: Attrs) -> Any:
         if value is not None:
             return int(value.item())
         operands.append(_as_scalar(item))
-        return Operand(len(inputs) + len(operands) - 1)
+        return OperandInteger(len(inputs) + len(operands) - 1)
 
     settings = _with_integers(op.operand_attributes, attrs, number)
     form = operand_form(op) if operands else op
@@ -153,11 +137,11 @@ def has_operands(attrs: Attrs) -> bool:
     return any(True for value in attrs.values() for _ in _operands(value))
 
 
-def _operands(value: Any) -> Iterator[Operand]:
+def _operands(value: Any) -> Iterator[OperandInteger]:
     if isinstance(value, tuple | list):
         for item in value:
             yield from _operands(item)
-    elif isinstance(value, Operand):
+    elif isinstance(value, OperandInteger):
         yield value
 
 
@@ -184,7 +168,7 @@ def _check_operands(specs: Sequence[TensorSpec], attrs: Attrs) -> int:
 
 def _with_operands(declared: OperandAttributes | None, attrs: Attrs, values: Sequence[Any]) -> dict[str, Any]:
     """``attrs`` with ``values`` of inputs in place of operands."""
-    return _with_integers(declared, attrs, lambda x: values[x.input] if isinstance(x, Operand) else x)
+    return _with_integers(declared, attrs, lambda x: values[x.input] if isinstance(x, OperandInteger) else x)
 
 
 def _with_integers(

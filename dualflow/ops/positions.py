@@ -22,8 +22,8 @@ from dualflow.ops.comparison import equal, greater, less, logical_and, not_equal
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat
-from dualflow.ops.op_kinds import Elementwise
-from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
+from dualflow.ops.op_kinds import Elementwise, OperandAttributes
+from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import REGISTRY, Op, promote_together, register
 from dualflow.ops.rounding import ceil
 from dualflow.ops.samples import Sample

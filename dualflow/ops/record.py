@@ -42,8 +42,7 @@ from dualflow.sizes.abstract_size import AbstractSize, symbolic_sizes_enabled
 
 if TYPE_CHECKING:
     from dualflow.ops.batching_rules import BatchingRule
-    from dualflow.ops.op_kinds import OpKind
-    from dualflow.ops.operand_attributes import OperandAttributes
+    from dualflow.ops.op_kinds import OperandAttributes, OpKind
     from dualflow.ops.samples import Sample
     from dualflow.ops.tensor import Tensor
 

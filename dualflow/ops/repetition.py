@@ -23,8 +23,8 @@ from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.masking import REPEATED, TOO_OFTEN
 from dualflow.ops.measuring import sizes_of
-from dualflow.ops.op_kinds import CopyPieces
-from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
+from dualflow.ops.op_kinds import CopyPieces, OperandAttributes
+from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Domain, Sample

@@ -14,7 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeErr
 from dualflow.core.spec import TensorSpec
 from dualflow.ops import static
 from dualflow.ops.checks import assigned
-from dualflow.ops.operand_attributes import Operand, apply_sized, operand_form
+from dualflow.ops.operand_attributes import OperandInteger, apply_sized, operand_form
 from dualflow.ops.record import REGISTRY
 
 V, M, C, B = df.ones([3]), df.ones([2, 3]), df.constant([1j]), df.constant([True, False, True])
@@ -551,7 +551,7 @@ CASES = {
     ),
     "negative padding of open numbers": (
         lambda: operand_form(REGISTRY["pad"]).kernel(
-            np.zeros(2), np.array(-1), paddings=((Operand(1), 0),), value=0
+            np.zeros(2), np.array(-1), paddings=((OperandInteger(1), 0),), value=0
         ),
         InvalidArgumentError,
         "paddings",
@@ -567,7 +567,7 @@ CASES = {
     "an operand that is not an input": (
         lambda: traced(
             lambda x: dispatch.current().apply(
-                operand_form(REGISTRY["pad"]), (x,), {"paddings": ((Operand(1), 0),), "value": 0}
+                operand_form(REGISTRY["pad"]), (x,), {"paddings": ((OperandInteger(1), 0),), "value": 0}
             ),
             [2],
         ),

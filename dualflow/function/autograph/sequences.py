@@ -18,7 +18,7 @@ from dualflow.graph.ir import Value
 from dualflow.ops.arithmetic import add, minimum, multiply
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.operand_attributes import Operand, operand_form
+from dualflow.ops.operand_attributes import OperandInteger, operand_form
 from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 from dualflow.ops.shapes import shape
@@ -126,7 +126,7 @@ def _range_iterations(tensor: SymbolicTensor) -> Progression | None:
         return None
     counter = dtype if dtype.is_integer else int32
     (count,) = node.attrs["shape"]
-    if isinstance(count, Operand):
+    if isinstance(count, OperandInteger):
         count = cast(SymbolicTensor(node.inputs[0], tracer), counter)
     return Progression(count, counter, start, step, dtype)
 

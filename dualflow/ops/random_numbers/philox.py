@@ -17,8 +17,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import APART
-from dualflow.ops.op_kinds import Elementwise
-from dualflow.ops.operand_attributes import OperandAttributes
+from dualflow.ops.op_kinds import Elementwise, OperandAttributes
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 

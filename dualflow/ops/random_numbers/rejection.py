@@ -22,8 +22,8 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.operand_attributes import OperandAttributes, apply_sized
+from dualflow.ops.op_kinds import Opaque, OperandAttributes
+from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.random_numbers.philox import check_state, state_sample, words_at
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Op, register
