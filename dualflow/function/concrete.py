@@ -166,7 +166,7 @@ class ConcreteFunction(TracedGraph):
         return [self] if self._variants is None else self._variants.all()
 
     @property
-    def sized(self) -> bool:
+    def has_all_sizes(self) -> bool:
         """Whether all sizes are known, from the trace or a call, so that the trace can be compiled."""
         return bool(self._traces)
 
@@ -181,7 +181,7 @@ class ConcreteFunction(TracedGraph):
 
         Of a trace with dynamic sizes it is that of the latest call, or else that of all sizes.
         """
-        if not self.sized:
+        if not self.has_all_sizes:
             return exported_graph(self.graph, self.options, self.options.backend)
         return self._latest.optimised
 
@@ -220,7 +220,7 @@ class ConcreteFunction(TracedGraph):
         >>> print(f.get_concrete_function(df.TensorSpec([1000])).memory)
         8 KB at the peak of a call, of a budget of 1 MB; nothing is computed again
         """
-        if not self.sized:
+        if not self.has_all_sizes:
             raise FailedPreconditionError(
                 f"{self!r} has dynamic sizes: its memory is planned for those of a call. Call it first."
             )

@@ -283,7 +283,7 @@ class Function(PicklableFunction, Generic[P, R]):
                 earlier, began = self._cache.keys, time.perf_counter()
                 concrete = self._tracer.new(call) if exact else self._relaxed(call, earlier)
                 seconds = time.perf_counter() - began
-                if self._options["strict"] and concrete.sized:
+                if self._options["strict"] and concrete.has_all_sizes:
                     _ = concrete.parts  # compiles it, which raises for an op without native code
                 names, parameters = concrete.leaf_names, [p.name for p in self._signature.parameters]
                 keys = call.key, concrete.key, earlier
@@ -353,9 +353,9 @@ class Function(PicklableFunction, Generic[P, R]):
         2. at call 2: x: float32[], n: 3  because n went from 2 to 3 (Python numbers are compiled in: ...)
         """
         first_calls = [c.first_calls for c in self.concrete_functions if c.first_calls]
-        executed = [c.executed for c in self.concrete_functions if c.executed]
+        notes = [c.recomputation_note for c in self.concrete_functions if c.recomputation_note]
         rewritten = [f"{c!r}: {line}" for c in self.concrete_functions for line in c.rewritten]
-        lines = [self._history.explain(), *first_calls, *executed, *rewritten, *self._captured.explain()]
+        lines = [self._history.explain(), *first_calls, *notes, *rewritten, *self._captured.explain()]
         return ReportText("\n".join(lines))
 
     @entry

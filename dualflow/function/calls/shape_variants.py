@@ -17,7 +17,7 @@ MAX_DECISIONS: Final = 8
 """The maximum number of programs for one pattern of equal sizes; they differ in comparisons of sizes."""
 
 
-class OpenTrace(Protocol):
+class DynamicTrace(Protocol):
     """A trace with dynamic sizes.
 
     Attributes:
@@ -28,7 +28,7 @@ class OpenTrace(Protocol):
     graph: Graph
     has_served: bool
 
-    def decides_alike(self, inputs: Sequence[Any]) -> bool:
+    def satisfies_guards(self, inputs: Sequence[Any]) -> bool:
         """Whether the recorded comparisons of sizes have the same outcomes for the shapes of ``inputs``."""
 
     def with_shapes(self, inputs: Sequence[Any]) -> Self:
@@ -41,7 +41,7 @@ class OpenTrace(Protocol):
         """
 
 
-T = TypeVar("T", bound=OpenTrace)
+T = TypeVar("T", bound=DynamicTrace)
 
 
 class ShapeVariants(Generic[T]):
@@ -80,7 +80,7 @@ class ShapeVariants(Generic[T]):
         """
         shapes = tuple([x.shape for x in inputs])
         latest_shapes, program = self._latest
-        if shapes != latest_shapes or program is None or not program.decides_alike(inputs):
+        if shapes != latest_shapes or program is None or not program.satisfies_guards(inputs):
             program = self._program_for(trace, inputs)
             self._latest = shapes, program
         return program
@@ -93,7 +93,7 @@ class ShapeVariants(Generic[T]):
             for oldest in list(self._programs)[:-MAX_PROGRAMS]:
                 self._programs.pop(oldest, None)
         for program in programs:
-            if program.decides_alike(inputs):
+            if program.satisfies_guards(inputs):
                 return program
         if len(programs) >= MAX_DECISIONS:
             return None

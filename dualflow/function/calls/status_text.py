@@ -17,15 +17,15 @@ class CompiledTrace(Protocol):
     """What the text needs of a trace, whose ``repr`` names it.
 
     Attributes:
-        sized: whether all sizes are known, from the trace or from a call, so that it can be compiled.
-        parts: how each part runs; read only if ``sized`` is true.
+        has_all_sizes: whether all sizes are known, from the trace or from a call, so that it can be compiled.
+        parts: how each part runs; read only if ``has_all_sizes`` is true.
         rewritten: a line for each active rewrite of users.
         budgeted: whether it has a memory budget.
         memory: the memory of a call, which prints as text; read only if both are true.
     """
 
     @property
-    def sized(self) -> bool: ...
+    def has_all_sizes(self) -> bool: ...
     @property
     def parts(self) -> Sequence[PartReport]: ...
     @property
@@ -44,7 +44,7 @@ def status(traces: Sequence[CompiledTrace]) -> str:
 
 def _trace(trace: CompiledTrace) -> Iterator[str]:
     yield repr(trace)
-    if not trace.sized:
+    if not trace.has_all_sizes:
         yield "    has dynamic sizes; compiled for those of a call, and not called yet"
         return
     for part, count in Counter(part._replace(node=None) for part in trace.parts).items():

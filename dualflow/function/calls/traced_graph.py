@@ -92,8 +92,8 @@ class TracedGraph:
         self.guards = guards
         self.call_sizes = call_sizes
         self._equal_axes = equal_axes
-        is_open = not equal_axes and not all(v.spec.shape.is_static for v in graph.arguments)
-        self._variants: ShapeVariants[TracedGraph] | None = ShapeVariants() if is_open else None
+        has_dynamic_sizes = not equal_axes and not all(v.spec.shape.is_static for v in graph.arguments)
+        self._variants: ShapeVariants[TracedGraph] | None = ShapeVariants() if has_dynamic_sizes else None
         self._inputs = tuple(graph.inputs if inputs is None else inputs)
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
         self._effects = tuple(nodes_with_effects(graph.nodes) if effects is None else effects)
@@ -108,7 +108,7 @@ class TracedGraph:
             call_sizes=call_sizes,
         )
         self._by_sources: dict[tuple[tuple[bool, ...], CompileOptions], ForwardBackward] = {}
-        self._serving_pair: ForwardBackward | None = None
+        self._checked_forward_backward: ForwardBackward | None = None
         self._undecided: set[tuple[tuple[bool, ...], CompileOptions]] = set()
         self.has_served = False
 
@@ -177,17 +177,18 @@ class TracedGraph:
             return self.compiled
         while (program := self._program_for(inputs)) is not None:
             compiled = program.compiled
-            if not program._is_served_by(compiled):
+            if not _fits_all_sizes(compiled):
                 break
-            if program.decides_alike(inputs):
+            program.has_served = True
+            if program.satisfies_guards(inputs):
                 return compiled
         return self.with_static_shapes(inputs).compiled
 
     def _program_for(self, inputs: Sequence[Any]) -> TracedGraph | None:
-        """The trace for all sizes that serves eager calls with ``inputs``, unless it has no native program.
+        """The trace with symbolic sizes for eager calls with ``inputs``; None if there can't be one.
 
-        None if there is none: under a tape a memory budget is planned for numbers, and guards may fix all
-        sizes.
+        This is so if a memory budget must be planned for static sizes under a tape, guards fix every size, or
+        the backend has no symbolic sizes.
         """
         assert self._variants is not None, "sizes are dynamic"
         engine = dispatch.current()
@@ -200,20 +201,14 @@ class TracedGraph:
             return None
         return self._variants.for_all_sizes(self, inputs)
 
-    def decides_alike(self, inputs: Sequence[Any]) -> bool:
-        """Whether its ops decide alike for the sizes of ``inputs``, as far as it has been recorded."""
+    def satisfies_guards(self, inputs: Sequence[Any]) -> bool:
+        """Whether size comparisons recorded in this trace have the same outcomes for ``inputs``."""
         return self.call_sizes is None or self.call_sizes.decide_alike(inputs)
 
     @cached_attribute
     def _backend_has_symbolic_sizes(self) -> bool:
         options = self.options
         return (options.capabilities & capabilities_of(options.backend)).symbolic_sizes
-
-    def _is_served_by(self, graph: CompiledGraph) -> bool:
-        """Whether ``graph`` serves all sizes of this specialisation; remembers that it has."""
-        served = graph.is_interpreted() or graph.serves_all_sizes
-        self.has_served |= served
-        return served
 
     @property
     def compiled(self) -> CompiledGraph:
@@ -257,7 +252,7 @@ class TracedGraph:
         return [self]
 
     @property
-    def executed(self) -> str:
+    def recomputation_note(self) -> str:
         """A line of text about work that kernels do more than once; empty if they don't."""
         most = max([graph.executed for trace in self._traces for graph in trace.graphs], default=1.0)
         return "" if most < 1.005 else f"{self!r}: its kernels execute {most:.2f} times the work of their ops"
@@ -277,7 +272,7 @@ class TracedGraph:
         while (program := self._program_for(arguments)) is not None:
             if (result := program._run(arguments)) is not REFUSED:
                 return result
-            if program.decides_alike(arguments):
+            if program.satisfies_guards(arguments):
                 break  # it has no native program for all sizes
         return self.with_static_shapes(arguments)._run(arguments)
 
@@ -293,16 +288,20 @@ class TracedGraph:
         watched = self._watched(engine, tensors)
         if not any(watched):
             return self._run_compiled(arguments)
-        pair = self._pair(watched)
-        if pair is None or not self.decides_alike(arguments):
+        pair = self._forward_backward(watched)
+        if pair is None or not self.satisfies_guards(arguments):
             return REFUSED
         return self.packed(self._record(engine, sources, pair))
 
     def _run_compiled(self, arguments: Sequence[Any]) -> Any:
         """The result of an eager call; REFUSED as in :meth:`_run`."""
         compiled = self.compiled
-        if self._equal_axes and not (self._is_served_by(compiled) and self.decides_alike(arguments)):
-            return REFUSED
+        if self._equal_axes:
+            if not _fits_all_sizes(compiled):
+                return REFUSED
+            self.has_served = True
+            if not self.satisfies_guards(arguments):
+                return REFUSED
         return compiled(*arguments)
 
     def packed(self, outputs: Sequence[Any]) -> Any:
@@ -334,7 +333,7 @@ class TracedGraph:
             engine.innermost.update(variable, value, computed)
         return results[:count]
 
-    def _pair(self, watched: tuple[bool, ...]) -> ForwardBackward | None:
+    def _forward_backward(self, watched: tuple[bool, ...]) -> ForwardBackward | None:
         """The forward and backward graphs for a tape that watches these inputs; None if they don't apply."""
         key = watched, self.active_options
         pair = self._by_sources.get(key)
@@ -345,12 +344,13 @@ class TracedGraph:
                     self._by_sources[key] = pair
                 else:
                     self._undecided.add(key)
-        if not self._equal_axes or pair is None or pair is self._serving_pair:
+        if not self._equal_axes or pair is None or pair is self._checked_forward_backward:
             return pair
-        if not all(map(self._is_served_by, pair.symbolic_graphs)):
+        if not all(map(_fits_all_sizes, pair.symbolic_graphs)):
             return None
+        self.has_served = True
         if not self.options.interpret_first:  # else a thread may still compile it
-            self._serving_pair = pair
+            self._checked_forward_backward = pair
         return pair
 
     def _record(self, engine: Recording, sources: Sequence[Any], pair: ForwardBackward) -> Sequence[Any]:
@@ -391,14 +391,14 @@ class TracedGraph:
             [self._outputs[i] for i in outputs_with_cotangent],
         )
         inputs_with_cotangent = [i for i, flow in zip(places, gradients, strict=True) if flow is not None]
-        flows = [flow for flow in gradients if flow is not None]
+        cotangents_of_inputs = [flow for flow in gradients if flow is not None]
         after = tracer.builder.finish(())
         effects = nodes_with_effects(after.nodes[len(before.nodes) :])
-        effect_results = self._effect_results(flows, cotangents)
+        effect_results = self._effect_results(cotangents_of_inputs, cotangents)
         joint = extract(
             after,
             [*self._inputs, *cotangents],
-            [*self._outputs, *effect_results, *flows],
+            [*self._outputs, *effect_results, *cotangents_of_inputs],
             name=self.graph.name,
             updates=self.graph.updates,
             effects=[*self._effects, *effects],
@@ -407,9 +407,11 @@ class TracedGraph:
         def make_traceable_backward() -> Callable[[Sequence[Any]], Sequence[Any]]:
             self._check_effect_results(effect_results, [self._inputs[i] for i in places])
             inputs = [*self._inputs, *effect_results, *cotangents]
-            graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
+            graph = extract(
+                after, inputs, cotangents_of_inputs, name=f"{self.graph.name}_gradient", effects=effects
+            )
             values = [*inputs, *graph.inputs[len(graph.arguments) :]]
-            return TracedGraph(tracer, graph, values, flows, effects, options=self.options).run
+            return TracedGraph(tracer, graph, values, cotangents_of_inputs, effects, options=self.options).run
 
         try:
             if self._equal_axes:
@@ -433,9 +435,11 @@ class TracedGraph:
         pair.forward.check_shapes = self.compiled.check_shapes
         return pair
 
-    def _effect_results(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
+    def _effect_results(
+        self, cotangents_of_inputs: Sequence[Value], cotangents: Sequence[Value]
+    ) -> list[Value]:
         """Results of random and Python ops that the gradient reads; running these again would change them."""
-        needed, _ = ancestors(flows, [*self._inputs, *cotangents])
+        needed, _ = ancestors(cotangents_of_inputs, [*self._inputs, *cotangents])
         return [v for n in self._effects if n in needed for v in n.outputs]
 
     def _check_effect_results(self, effect_results: Sequence[Value], sources: Sequence[Value]) -> None:
@@ -460,6 +464,11 @@ def _raise_for_shapes(trace: weakref.ref[TracedGraph], inputs: Sequence[Any]) ->
     recorded = trace()
     if recorded is not None:
         recorded.with_static_shapes(inputs[: len(recorded.graph.arguments)])
+
+
+def _fits_all_sizes(graph: CompiledGraph) -> bool:
+    """Whether ``graph`` can run calls of any sizes."""
+    return graph.is_interpreted() or graph.serves_all_sizes
 
 
 def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
