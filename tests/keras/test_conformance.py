@@ -19,18 +19,18 @@ EXTENT = os.environ.get("DUALFLOW_KERAS_TESTS", "most")
 """Which groups to run: "most", those that CI runs, "all", or "none"."""
 CHOSEN = [group for group in conformance.GROUPS if EXTENT == "all" or (EXTENT == "most" and group.in_ci)]
 MIN_PASSED = 9_625
-"""As many tests pass on Keras's torch backend."""
+"""The number of these tests that pass on Keras's torch backend."""
 
 
 @pytest.fixture(scope="module")
 def outcome() -> Any:
-    """What became of the chosen groups, which share a process: importing Keras takes seconds."""
+    """The outcomes of the chosen groups, which run in one process: importing Keras takes seconds."""
     return conformance.run(CHOSEN)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("group", CHOSEN, ids=lambda group: group.name)
-def test_of_kerass_own_tests_only_the_listed_ones_fail(group: Any, outcome: Any) -> None:
+def test_only_listed_keras_tests_fail(group: Any, outcome: Any) -> None:
     assert outcome.count("passed", group) > 0, outcome.log
     assert conformance.unexpected_outcomes(outcome, conformance.known_failures()) == [], outcome.log
 

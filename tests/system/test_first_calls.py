@@ -23,7 +23,7 @@ x = df.constant([0.1, 0.2])
 """
 
 
-def test_a_process_ends_well_while_it_compiles(answer: Any) -> None:
+def test_a_process_exits_cleanly_during_a_background_compile(answer: Any) -> None:
     assert len(answer(SLOW + "print(json.dumps(f(x).numpy().tolist()))")) == 2
 
 

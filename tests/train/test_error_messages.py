@@ -181,7 +181,7 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
         NotRestoredError,
         "No checkpoint specified (save_path=None); nothing is being restored.",
     ),
-    "a place that is a file": (
+    "a folder that is a file": (
         lambda tmp: (tmp / "f").write_text("x") and df.train.Checkpoint(v=one()).write(tmp / "f" / "c"),
         FailedPreconditionError,
         "Saving the checkpoint TMP/f/c failed: [Errno 20] Not a directory: 'TMP/f/c'. Earlier "

@@ -87,13 +87,13 @@ def check_against_kernels(cases: Sequence[Case], folder: Path, options: str = "-
 
 
 @pytest.mark.parametrize("cases", batches(list(of_one_dtype())))
-def test_an_op_as_c_gives_what_its_kernel_gives(cases: Sequence[Case], tmp_path: Path) -> None:
+def test_exported_c_equals_the_numpy_kernel(cases: Sequence[Case], tmp_path: Path) -> None:
     check_against_kernels(cases, tmp_path)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("cases", batches([case for case in CASES if part_of(case) == "other"]))
-def test_an_op_as_c_gives_what_its_kernel_gives_for_other_dtypes_and_layouts(
+def test_exported_c_equals_the_numpy_kernel_for_other_dtypes_and_layouts(
     cases: Sequence[Case], tmp_path: Path
 ) -> None:
     check_against_kernels(cases, tmp_path)

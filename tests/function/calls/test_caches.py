@@ -34,7 +34,7 @@ load_families()
 pytestmark = pytest.mark.llvm
 Array = np.ndarray[Any, Any]
 
-TABLES = {
+CACHES = {
     "backends.llvm.executable": ("_libraries",),
     "backends.llvm.fourier_kernels": ("columns_routine", "rows_routine"),
     "backends.llvm.product.gemm": ("_source",),
@@ -55,27 +55,27 @@ TABLES = {
     "ops.linear_algebra.triangular_blas": ("_routine",),
     "ops.text.patterns": ("_compiled",),
 }
-"""Everything that a process keeps of its results, except for caches of functions, datasets and sessions."""
+"""Every module-level cache of results; functions, datasets and sessions have caches of their own."""
 
 
-def tables() -> Iterator[Any]:
-    for module, names in TABLES.items():
+def caches() -> Iterator[Any]:
+    for module, names in CACHES.items():
         loaded = sys.modules.get(f"dualflow.{module}")
         yield from (getattr(loaded, name) for name in names if loaded is not None)
 
 
 @contextmanager
-def nothing_kept() -> Iterator[None]:
-    """A block in which all tables are empty at first; they are restored after it."""
+def empty_caches() -> Iterator[None]:
+    """A block at whose start all caches are empty; they are restored at its end."""
     with ExitStack() as stack:
-        for table in tables():
-            if hasattr(table, "cache_clear"):
-                table.cache_clear()
+        for cache in caches():
+            if hasattr(cache, "cache_clear"):
+                cache.cache_clear()
             else:
-                kept = table.copy() if isinstance(table, set) else dict(table.items())
-                table.clear()
-                stack.callback(table.update, kept)
-                stack.callback(table.clear)
+                content = cache.copy() if isinstance(cache, set) else dict(cache.items())
+                cache.clear()
+                stack.callback(cache.update, content)
+                stack.callback(cache.clear)
         yield
 
 
@@ -89,13 +89,13 @@ def outcome(call: Callable[[], Any]) -> Any:
     return [(a.dtype.str, a.shape, a.tolist() if a.dtype.hasobject else a.tobytes()) for a in arrays]
 
 
-# what is drawn
+# Drawn values
 
 SMALL = [(1,), (16,), (COMPILED_ABOVE,), (64, 64)]
 UNIT = [(33_000, 1), (1, 33_000), (33_001, 1, 1), (1, 33_000, 1), (1, 1, 33_001)]
 FULL = [(COMPILED_ABOVE + 1,), (182, 181), (181, 182), (2, 16_500), (16_500, 2), (30, 35, 40)]
 HUGE = [(512, 512), (1 << 20,)]
-"""Shapes about all sizes from which on something else computes them."""
+"""Shapes on both sides of each size threshold at which another implementation takes over."""
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "row-major": lambda a: a,
     "transposed": lambda a: a.T.copy().T,
@@ -114,21 +114,21 @@ PARTS: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
 """Shapes that broadcast with a whole shape."""
 
 
-def without_symbolic_sizes(op: Op) -> bool:
-    """Whether an op computes numbers of numbers."""
+def is_pure_numeric(op: Op) -> bool:
+    """Whether an op has no effect and computes numbers from numbers."""
     kinds = {kind for sample in op.samples for domain in sample.inputs for kind in domain.kinds}
     return op.effect is None and bool(kinds) and "O" not in kinds
 
 
-OPS = [op for op in REGISTRY.values() if without_symbolic_sizes(op)]
+OPS = [op for op in REGISTRY.values() if is_pure_numeric(op)]
 NATIVE = [op for op in OPS if not isinstance(op.kind, Opaque)]
 KINDS = [
     [op.name for op in NATIVE if isinstance(op.kind, Elementwise)],
     [op.name for op in NATIVE],
     [op.name for op in OPS],
 ]
-"""Ops of which as many sequences are about elementwise ones, any native ones, and any."""
-ALONG: dict[str, Callable[..., Any]] = {
+"""Three pools of ops, drawn with equal probability: elementwise, native, all."""
+AXIS_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softmax": df.nn.softmax,
     "log_softmax": df.nn.log_softmax,
     "logsumexp": lambda x, axis: df.reduce_logsumexp(x, axis, keepdims=True),
@@ -146,14 +146,14 @@ ALONG: dict[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Along:
+class AxisFunction:
     """One of these with its axis, as a function of a tensor."""
 
     name: str
     axis: int
 
     def __call__(self, x: Any) -> Any:
-        return ALONG[self.name](x, self.axis)
+        return AXIS_FUNCTIONS[self.name](x, self.axis)
 
 
 @dataclass(frozen=True)
@@ -172,15 +172,17 @@ def resized(draws: st.DataObject, sample: Sample, free: tuple[int, ...]) -> list
     """Shapes for a sample: some of its sizes are 1 or 2, and one may make an input large."""
     fixed = [d.shape for d in sample.inputs if d.shape is not None]
     sizes = sorted({n for shape in fixed for n in shape})
-    now = {n: draws.draw(st.sampled_from([n, n, 1, 2])) for n in sizes}
+    new_sizes = {n: draws.draw(st.sampled_from([n, n, 1, 2])) for n in sizes}
     large = draws.draw(st.sampled_from([None, *sizes]))
     for shape in (s for s in fixed if large in s):
-        others, times = math.prod(now[n] for n in shape if n != large), shape.count(large)
-        side = math.ceil((COMPILED_ABOVE + 1) / max(others, 1)) ** (1 / times)
-        now[large] = min(now[large], math.ceil(side)) if now[large] > 2 * large else math.ceil(side)
+        others, occurrences = math.prod(new_sizes[n] for n in shape if n != large), shape.count(large)
+        side = math.ceil((COMPILED_ABOVE + 1) / max(others, 1)) ** (1 / occurrences)
+        new_sizes[large] = (
+            min(new_sizes[large], math.ceil(side)) if new_sizes[large] > 2 * large else math.ceil(side)
+        )
     whole = next((i for i, d in enumerate(sample.inputs) if d.shape is None), None)
     return [
-        tuple([now[n] for n in d.shape])
+        tuple([new_sizes[n] for n in d.shape])
         if d.shape is not None
         else free
         if i == whole
@@ -190,43 +192,43 @@ def resized(draws: st.DataObject, sample: Sample, free: tuple[int, ...]) -> list
 
 
 class Calls:
-    """Calls of a few functions on a few shapes, each of which gives what it gives with nothing kept.
+    """Calls of a few functions on a few shapes, each compared with a call with empty caches.
 
     Attributes:
         applied: an op of a sample.
-        along: a function of several ops, with its axis.
+        axis_function: a function of several ops, with its axis.
         dtype: of their inputs.
         shapes: the inputs' own, where a function takes any.
-        functions: compiled functions of them, which go on.
+        functions: compiled functions of them, which are called again.
     """
 
     def __init__(self, draws: st.DataObject) -> None:
         self.draws = draws
-        op = REGISTRY[self.one_of(KINDS[self.one_of(range(len(KINDS)))])]
-        self.sample = self.one_of([i for i, sample in enumerate(op.samples) if sample.inputs])
+        op = REGISTRY[self.pick(KINDS[self.pick(range(len(KINDS)))])]
+        self.sample = self.pick([i for i, sample in enumerate(op.samples) if sample.inputs])
         self.applied = Applied(op, self.sample)
-        self.dtype = self.one_of(DTYPES[self.one_of(op.samples[self.sample].inputs[0].kinds)])
-        self.along = Along(self.one_of([*ALONG]), self.one_of([0, 1, -1]))
-        self.shapes = [self.one_of(shapes) for shapes in (UNIT, UNIT, FULL, FULL, SMALL, [*FULL, *HUGE])]
+        self.dtype = self.pick(DTYPES[self.pick(op.samples[self.sample].inputs[0].kinds)])
+        self.axis_function = AxisFunction(self.pick([*AXIS_FUNCTIONS]), self.pick([0, 1, -1]))
+        self.shapes = [self.pick(shapes) for shapes in (UNIT, UNIT, FULL, FULL, SMALL, [*FULL, *HUGE])]
         self.functions: dict[Any, Any] = {}
 
-    def one_of(self, values: Sequence[Any]) -> Any:
+    def pick(self, values: Sequence[Any]) -> Any:
         return self.draws.draw(st.sampled_from(values))
 
     def check(self, call: Callable[[], Any], alone: Callable[[], Any] | None = None) -> None:
-        """Twice, since what is kept for a call may serve the second one first."""
-        with nothing_kept():
+        """Compare two calls with one that has empty caches; the second may be the first to read a cache."""
+        with empty_caches():
             expected = outcome(alone or call)
         assert outcome(call) == expected
         assert outcome(call) == expected
 
-    def goes_on(self, key: Any, create: Callable[[], Any], *inputs: Any) -> None:
-        """A compiled function that goes on, and one that is new."""
+    def check_reused_function(self, key: Any, create: Callable[[], Any], *inputs: Any) -> None:
+        """Compare a compiled function that was called before with a new one."""
         function = self.functions.setdefault(key, create())
         self.check(lambda: function(*inputs), lambda: create()(*inputs))
 
     def tensor(self, array: Array) -> EagerTensor:
-        return wrap(LAYOUTS[self.one_of(["row-major", *LAYOUTS])](array))
+        return wrap(LAYOUTS[self.pick(["row-major", *LAYOUTS])](array))
 
     def inputs(self) -> list[EagerTensor]:
         """Inputs of the op, if its result isn't huge."""
@@ -236,7 +238,7 @@ class Calls:
             next(t for t in k if np.dtype(t).kind in d.kinds)
             for k, d in zip(kinds, sample.inputs, strict=True)
         ]
-        shapes = resized(self.draws, sample, self.one_of(self.shapes))
+        shapes = resized(self.draws, sample, self.pick(self.shapes))
         assume(all(math.prod(shape) <= 1 << 20 for shape in shapes))
         specs = [TensorSpec(s, of_array(np.dtype(t))) for s, t in zip(shapes, dtypes, strict=True)]
         try:
@@ -244,16 +246,16 @@ class Calls:
         except Exception:  # errors are compared too
             results = ()
         assume(all(spec.shape.is_static and spec.size <= 1 << 20 for spec in results))
-        rng = np.random.default_rng(self.one_of([0, 1]))
+        rng = np.random.default_rng(self.pick([0, 1]))
         drawn = zip(sample.inputs, dtypes, shapes, strict=True)
         return [self.tensor(draw(d, rng, t, s)) for d, t, s in drawn]
 
     def floats(self) -> EagerTensor:
-        shape, dtype = self.one_of(self.shapes), self.dtype if self.dtype in ("f4", "f8") else "f4"
-        rng = np.random.default_rng(self.one_of([0, 1]))
+        shape, dtype = self.pick(self.shapes), self.dtype if self.dtype in ("f4", "f8") else "f4"
+        rng = np.random.default_rng(self.pick([0, 1]))
         return self.tensor(rng.standard_normal(shape).astype(dtype))
 
-    # the calls
+    # Kinds of calls
 
     def op(self) -> None:
         inputs = self.inputs()
@@ -261,18 +263,22 @@ class Calls:
 
     def several_ops(self) -> None:
         x = self.floats()
-        self.check(lambda: self.along(x))
+        self.check(lambda: self.axis_function(x))
 
     def compiled(self) -> None:
-        self.goes_on("op", lambda: df.function(self.applied), *self.inputs())
+        self.check_reused_function("op", lambda: df.function(self.applied), *self.inputs())
 
-    def relaxed(self) -> None:
-        self.goes_on("relaxed", lambda: df.function(self.applied, reduce_retracing=True), *self.inputs())
+    def shape_relaxed(self) -> None:
+        self.check_reused_function(
+            "relaxed", lambda: df.function(self.applied, reduce_retracing=True), *self.inputs()
+        )
 
-    def open_sizes(self) -> None:
+    def dynamic_sizes(self) -> None:
         x = self.floats()
         signature = [df.TensorSpec([None] * x.ndim, x.dtype)]
-        self.goes_on(x.ndim, lambda: df.function(self.along, input_signature=signature), x)
+        self.check_reused_function(
+            x.ndim, lambda: df.function(self.axis_function, input_signature=signature), x
+        )
 
     def gradient(self) -> None:
         inputs = self.inputs()
@@ -288,18 +294,18 @@ class Calls:
         assume(floats)
         self.check(gradients)
 
-    def rows(self) -> None:
+    def vectorized(self) -> None:
         x = self.floats()
-        self.check(lambda: df.vectorized_map(self.along, x))
+        self.check(lambda: df.vectorized_map(self.axis_function, x))
 
     def dataset(self) -> None:
         x = self.floats()
-        self.check(lambda: [*df.data.Dataset.from_tensors(x).map(self.along)])
+        self.check(lambda: [*df.data.Dataset.from_tensors(x).map(self.axis_function)])
 
 
-WAYS = [
-    *[Calls.op, Calls.several_ops, Calls.compiled, Calls.relaxed],
-    *[Calls.open_sizes, Calls.gradient, Calls.rows, Calls.dataset],
+KINDS_OF_CALL = [
+    *[Calls.op, Calls.several_ops, Calls.compiled, Calls.shape_relaxed],
+    *[Calls.dynamic_sizes, Calls.gradient, Calls.vectorized, Calls.dataset],
 ]
 
 
@@ -310,55 +316,55 @@ WAYS = [
     suppress_health_check=[*HealthCheck],
 )
 @given(st.data())
-def test_no_result_depends_on_what_ran_before(draws: st.DataObject) -> None:
-    with nothing_kept():
+def test_no_result_depends_on_earlier_calls(draws: st.DataObject) -> None:
+    with empty_caches():
         calls = Calls(draws)
-        ways = [calls.one_of(WAYS[:2]), calls.one_of(WAYS)]
+        kinds = [calls.pick(KINDS_OF_CALL[:2]), calls.pick(KINDS_OF_CALL)]
         for _ in range(8):
-            calls.one_of(ways)(calls)
+            calls.pick(kinds)(calls)
 
 
-# keys of which a component is left out
+# Mutation tests of cache keys
 
 
-class Blurred(dict[Any, Any]):
-    """A table that finds what was kept under any key that differs in one component only."""
+class KeyWithoutComponent(dict[Any, Any]):
+    """A cache whose key lacks one component, as if the author had forgotten it: the test must then fail."""
 
-    def __init__(self, blur: Callable[[Any], Any]) -> None:
+    def __init__(self, mutate: Callable[[Any], Any]) -> None:
         super().__init__()
-        self.blur = blur
+        self.mutate = mutate
 
     def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(self.blur(key))
+        return super().__getitem__(self.mutate(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(self.blur(key), value)
+        super().__setitem__(self.mutate(key), value)
 
     def __contains__(self, key: Any) -> bool:
-        return super().__contains__(self.blur(key))
+        return super().__contains__(self.mutate(key))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return super().get(self.blur(key), default)
+        return super().get(self.mutate(key), default)
 
     def update(self, kept: dict[Any, Any]) -> None:  # type: ignore[override]  # all that is called here
         for key, value in kept.items():
             self[key] = value
 
 
-def without(*place: int) -> Callable[[Any], Any]:
-    """Leaves a component out of a key; -1 means all components of a level."""
+def without(*path: int) -> Callable[[Any], Any]:
+    """A mutation that leaves a component out of a key; -1 means all components of a level."""
 
-    def blur(key: Any, place: tuple[int, ...] = place) -> Any:
-        if not place:
+    def mutate(key: Any, path: tuple[int, ...] = path) -> Any:
+        if not path:
             return None
-        at, *inner = place
-        return tuple([blur(x, tuple(inner)) if i == at or (at == -1) else x for i, x in enumerate(key)])
+        index, *inner = path
+        return tuple([mutate(x, tuple(inner)) if i == index or index == -1 else x for i, x in enumerate(key)])
 
-    return blur
+    return mutate
 
 
-def layouts(component: int) -> Callable[[Any], Any]:
-    """Leaves the dtype, shape or strides of all inputs out of the key of a call."""
+def without_in_layouts(component: int) -> Callable[[Any], Any]:
+    """A mutation that leaves the dtype, shape or strides of all inputs out of the key of a call."""
     return lambda key: (*key[:3], *[without(component)(layout) for layout in key[3:]])
 
 
@@ -383,28 +389,28 @@ def drawn_numbers(count: int) -> Any:
 KERNELS, WRITTEN = "function.eager_kernels", "backends.llvm.kernel_texts"
 X, Y = normal(33_000), normal(33_010)
 MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]]] = {
-    "what is computed": (KERNELS, "_runs", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
+    "the op": (KERNELS, "_runs", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
     "attributes": (
         *(KERNELS, "_runs", without(1)),
         [lambda: df.reduce_max(normal(190, 190), 0), lambda: df.reduce_max(normal(190, 190), 1)],
     ),
     "count": (KERNELS, "_runs", without(2), [partial(drawn_numbers, n) for n in (40_000, 40_002)]),
     "dtype": (
-        *(KERNELS, "_runs", layouts(0)),
+        *(KERNELS, "_runs", without_in_layouts(0)),
         [lambda: X + X, lambda: normal(33_000, dtype="i4") + normal(33_000, dtype="i4")],
     ),
     "shape": (
-        *(KERNELS, "_runs", layouts(1)),
+        *(KERNELS, "_runs", without_in_layouts(1)),
         [lambda: df.reduce_max(normal(1800, 20), 0), lambda: df.reduce_max(normal(2000, 20), 0)],
     ),
     "strides": (
-        *(KERNELS, "_runs", layouts(2)),
+        *(KERNELS, "_runs", without_in_layouts(2)),
         [
             lambda: df.sin(normal(2, 33_000)),
             lambda: df.sin(wrap(np.broadcast_to(normal(33_000).numpy(), (2, 33_000)))),
         ],
     ),
-    "what serves several shapes": (
+    "the op of a kernel for several shapes": (
         *(KERNELS, "_shared_kernels", without(0)),
         [lambda: df.exp(X), lambda: df.sin(Y)],
     ),
@@ -437,23 +443,23 @@ MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_key_without_one_of_its_components_gives_other_results(
+def test_a_cache_key_without_one_of_its_components_gives_wrong_results(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, table, blur, calls = MUTANTS[name]
+    module, table, mutate, calls = MUTANTS[name]
     expected = []
     for call in calls:
-        with nothing_kept():
+        with empty_caches():
             expected.append(outcome(call))
-    with nothing_kept():
+    with empty_caches():
         assert [outcome(call) for call in calls for _ in range(2)] == [x for x in expected for _ in range(2)]
-    with nothing_kept():
-        monkeypatch.setattr(sys.modules[f"dualflow.{module}"], table, Blurred(blur))
+    with empty_caches():
+        monkeypatch.setattr(sys.modules[f"dualflow.{module}"], table, KeyWithoutComponent(mutate))
         assert [outcome(call) for call in calls for _ in range(2)] != [x for x in expected for _ in range(2)]
 
 
-def kept_at_the_top() -> Iterator[tuple[Path, str]]:
-    """The tables of modules that begin empty, and the functions with arguments whose results are kept."""
+def module_level_caches() -> Iterator[tuple[Path, str]]:
+    """The empty tables of modules, and the functions with arguments whose results are cached."""
     package = Path(df.__file__).parent
     for path in (*package.rglob("*.py"), *package.with_name("keras_dualflow").rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -467,13 +473,15 @@ def kept_at_the_top() -> Iterator[tuple[Path, str]]:
                     yield path, ast.unparse(target)
 
 
-def kept_values(path: Path) -> str:
+def documented_caches(path: Path) -> str:
     """The sections about kept values in the pages of the packages around a file, up to the outermost."""
     pages = [parent / "README.md" for parent in path.parents if (parent / "README.md").exists()]
     texts = [page.read_text(encoding="utf-8") for page in pages]
     return "".join(text.partition("## Kept values")[2].partition("\n## ")[0] for text in texts)
 
 
-def test_each_table_has_its_key_in_the_page_of_its_package() -> None:
-    missing = [(path, name) for path, name in kept_at_the_top() if f"`{name}`" not in kept_values(path)]
+def test_each_cache_has_its_key_in_the_page_of_its_package() -> None:
+    missing = [
+        (path, name) for path, name in module_level_caches() if f"`{name}`" not in documented_caches(path)
+    ]
     assert missing == []

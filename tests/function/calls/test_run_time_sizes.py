@@ -51,9 +51,9 @@ PROGRAMS = {
     "fill": (lambda n: df.fill([2, n], 2.5), NUMBERS),
     "fill by a tensor": (lambda n: df.fill(df.stack([n, n + 1]), 2.5), NUMBERS[:3]),
     "range": (lambda n: df.range(n), NUMBERS),
-    "no rows under their own shape": (lambda n: df.reshape(df.zeros([n]), df.stack([n, 1])), NUMBERS),
+    "reshape of an empty tensor": (lambda n: df.reshape(df.zeros([n]), df.stack([n, 1])), NUMBERS),
     "rows of a multiple": (lambda n: df.reshape(df.range(n * 3), [n, 3]), NUMBERS),
-    "rows of what is left": (lambda n: df.reshape(df.range(n * 3), [3, -1]), NUMBERS),
+    "reshape with -1": (lambda n: df.reshape(df.range(n * 3), [3, -1]), NUMBERS),
     "uniform numbers": (lambda n: df.random.stateless_uniform([n, 3], (1, 2)), NUMBERS),
     "uniform float64": (lambda n: df.random.stateless_uniform([n], (1, 2), dtype=df.float64), NUMBERS),
     "normal numbers": (lambda n: df.random.stateless_normal(df.stack([n, n]), (1, 2)), NUMBERS[:3]),
@@ -234,7 +234,7 @@ def test_random_programs_give_what_eager_gives(steps, sizes):
         (1 << 50, df.errors.ResourceExhaustedError),
     ],
 )
-def test_a_size_that_can_not_be_is_an_error_and_variables_hold_what_eager_would_have_left(size, error):
+def test_an_impossible_size_raises_and_variables_hold_what_eager_code_assigned(size, error):
     v, w = df.Variable(1.0), df.Variable(1.0)
 
     @df.function
@@ -331,7 +331,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("name", MISFITS)
-def test_numpy_reports_sizes_that_do_not_fit_what_eager_reports_with_the_line(name):
+def test_numpy_backend_raises_eagers_error_with_the_users_line_for_mismatched_sizes(name):
     program, words = MISFITS[name]
     n = df.constant(5)
     with pytest.raises(df.errors.InvalidArgumentError) as eager:
@@ -373,16 +373,16 @@ HUGE = {
 @pytest.mark.parametrize("number", [1 << 47, 1 << 62, (1 << 64) // 3 + 1, (1 << 63) - 1])
 @pytest.mark.parametrize("name", HUGE)
 def test_sizes_that_no_memory_holds_are_errors_of_the_line(name, number):
-    """The third number is one of which three copies overflow to two elements."""
+    """``(1 << 64) // 3 + 1``: three copies overflow 64 bits to two elements."""
     program = HUGE[name]
     f = df.function(program, input_signature=[df.TensorSpec([], df.int64)])
     for call in (f, f):  # the first and a kept one
         with pytest.raises((df.errors.ResourceExhaustedError, df.errors.InvalidArgumentError)) as caught:
             call(df.constant(number, df.int64))
-        said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
-        assert __file__ in said
-        assert name.split("(")[0] in said or "called at" in said  # the line's text, or NumPy's op
-        assert not any(word in said for word in ("fused", "bind_size", "copy:", "required:", "report this"))
+        text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+        assert __file__ in text
+        assert name.split("(")[0] in text or "called at" in text  # the line's text, or NumPy's op
+        assert not any(word in text for word in ("fused", "bind_size", "copy:", "required:", "report this"))
     with pytest.raises((df.errors.ResourceExhaustedError, df.errors.InvalidArgumentError)):
         program(df.constant(number, df.int64))
 
@@ -501,7 +501,7 @@ def test_no_rows_are_rolled():
         assert f(df.constant(x, df.float32)).numpy().tolist() == np.roll(x, 1).tolist()
 
 
-def test_no_elements_next_to_a_size_that_data_report_are_reshaped():
+def test_reshape_flattens_a_masked_tensor_with_an_empty_static_axis():
     def flat(x):
         return df.reshape(x[df.reduce_sum(x, [1, 2]) >= 0.0], [-1]) + 1.0
 

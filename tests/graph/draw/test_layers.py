@@ -20,8 +20,10 @@ from dualflow.graph.draw.layers import (
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, int]], list[tuple[int, int, int, int]]]:
-    """Up to four items, least distances between some, without cycles, and terms of the objective."""
+def layout_problems(
+    draw: st.DrawFn,
+) -> tuple[int, list[tuple[int, int, int]], list[tuple[int, int, int, int]]]:
+    """Up to four items, minimum distances between some, without cycles, and terms of the objective."""
     count = draw(st.integers(1, 4))
     pairs = [(a, b) for b in range(count) for a in range(b)]
     min_distances = [(a, b, draw(st.integers(0, 3))) for a, b in pairs if draw(st.booleans())]
@@ -31,30 +33,34 @@ def programs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, int]], list[tup
     return count, min_distances, objective
 
 
-def legal(at: tuple[int, ...] | list[int], min_distances: list[tuple[int, int, int]]) -> bool:
-    return all(at[b] - at[a] >= distance for a, b, distance in min_distances)
+def is_feasible(positions: tuple[int, ...] | list[int], min_distances: list[tuple[int, int, int]]) -> bool:
+    return all(positions[b] - positions[a] >= distance for a, b, distance in min_distances)
 
 
-def sum_of(at: tuple[int, ...] | list[int], objective: list[tuple[int, int, int, int]]) -> int:
-    return sum(weight * abs(at[b] - at[a] - distance) for a, b, distance, weight in objective)
+def objective_value(
+    positions: tuple[int, ...] | list[int], objective: list[tuple[int, int, int, int]]
+) -> int:
+    return sum(weight * abs(positions[b] - positions[a] - distance) for a, b, distance, weight in objective)
 
 
-@given(programs())
+@given(layout_problems())
 @settings(max_examples=60, deadline=None)
-def test_the_nearest_positions_are_legal_and_none_are_nearer(given_program) -> None:
-    count, min_distances, objective = given_program
-    tried = (at for at in product(range(10), repeat=count) if legal(at, min_distances))
-    least = min(sum_of(at, objective) for at in tried)
+def test_the_nearest_positions_are_legal_and_none_are_nearer(problem) -> None:
+    count, min_distances, objective = problem
+    tried = (
+        positions for positions in product(range(10), repeat=count) if is_feasible(positions, min_distances)
+    )
+    least = min(objective_value(positions, objective) for positions in tried)
     first, last = optimal_positions(count, min_distances, objective)
     middle = [(a + b) // 2 for a, b in zip(first, last, strict=True)]
-    for at in (first, last, middle):
-        assert legal(at, min_distances)
-        assert sum_of(at, objective) == least
+    for positions in (first, last, middle):
+        assert is_feasible(positions, min_distances)
+        assert objective_value(positions, objective) == least
     assert min(first) == 0
     assert max(last) == 0
 
 
-def test_nothing_has_no_positions() -> None:
+def test_an_empty_problem_has_no_positions() -> None:
     assert optimal_positions(0, [], []) == ([], [])
 
 
@@ -91,9 +97,12 @@ def two_rows(draw: st.DrawFn) -> tuple[list[list[RowItem]], list[Link]]:
 @settings(max_examples=60, deadline=None)
 def test_crossings_are_counted_and_an_order_never_has_more(given_rows) -> None:
     rows, links = given_rows
-    at = {place: i for row in rows for i, place in enumerate(row)}
+    positions = {place: i for row in rows for i, place in enumerate(row)}
     pairs = [(k, other) for i, k in enumerate(links) for other in links[:i]]
-    expected = sum((at[k.above] - at[o.above]) * (at[k.below] - at[o.below]) < 0 for k, o in pairs)
+    expected = sum(
+        (positions[k.above] - positions[o.above]) * (positions[k.below] - positions[o.below]) < 0
+        for k, o in pairs
+    )
     assert crossings(rows, links) == expected
     ordered = order(rows, links)
     assert [sorted(map(id, row)) for row in ordered] == [sorted(map(id, row)) for row in rows]
@@ -124,7 +133,7 @@ def test_a_box_with_two_readers_is_between_them() -> None:
     assert right.x - top.x == top.x - left.x
 
 
-def test_rows_in_several_bands_hang_together() -> None:
+def test_a_chain_longer_than_one_band_stays_straight() -> None:
     """A long chain is moved part by part, and stays one line."""
     chain = [RowItem(i, 20 + i % 7, 9.0) for i in range(1000)]
     links = [Link(a, b, a.width // 2, b.width // 2, True) for a, b in pairwise(chain)]

@@ -31,25 +31,25 @@ def sampler(request):
 
 
 def test_classes_are_drawn_by_their_probabilities(mode, sampler):
-    draw, chances = sampler
+    draw, probabilities = sampler
     sampled, _, _ = mode(lambda: draw(20000, False))()
     assert (sampled.shape, sampled.dtype) == ((20000,), df.int64)
-    np.testing.assert_allclose(np.bincount(sampled, minlength=4) / 20000, chances, atol=0.02)
+    np.testing.assert_allclose(np.bincount(sampled, minlength=4) / 20000, probabilities, atol=0.02)
 
 
 def test_expected_counts_are_probabilities_times_draws(mode, sampler):
-    draw, chances = sampler
+    draw, probabilities = sampler
     sampled, true, others = mode(lambda: draw(3, False))()
-    np.testing.assert_allclose(true, 3 * chances[TRUE], rtol=1e-5)
-    np.testing.assert_allclose(others, 3 * chances[sampled.numpy()], rtol=1e-5)
+    np.testing.assert_allclose(true, 3 * probabilities[TRUE], rtol=1e-5)
+    np.testing.assert_allclose(others, 3 * probabilities[sampled.numpy()], rtol=1e-5)
 
 
 def test_a_unique_sample_has_each_class_once(sampler):
-    draw, chances = sampler
+    draw, probabilities = sampler
     sample = draw(4, True)
     assert sorted(sample.sampled_candidates.numpy().tolist()) == [0, 1, 2, 3]
     counts = sample.true_expected_count.numpy()
-    assert ((counts > 0) & (counts <= np.maximum(1, 4 * chances[TRUE]) + 1e-6)).all()
+    assert ((counts > 0) & (counts <= np.maximum(1, 4 * probabilities[TRUE]) + 1e-6)).all()
 
 
 def test_a_seed_has_a_stream_of_its_own(sampler):

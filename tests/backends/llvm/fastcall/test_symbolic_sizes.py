@@ -16,7 +16,7 @@ from dualflow.backends.llvm.runtime.call_memory import GrowingCallMemory
 if TYPE_CHECKING:
     from tests.backends.llvm.fastcall.conftest import Fast
 
-OPEN = fastcall.ArraySpec(np.dtype(np.float64), (-1,))
+DYNAMIC_VECTOR = fastcall.ArraySpec(np.dtype(np.float64), (-1,))
 """A vector whose length is the first parameter."""
 
 
@@ -24,8 +24,8 @@ def copying(fast: Fast, factor: int = 1, **fields: Any) -> Any:
     """Returns a copy of a vector of any length, through an arena that is ``factor`` times as large."""
     return fast.function(
         "through_arena",
-        inputs=[OPEN],
-        outputs=[OPEN],
+        inputs=[DYNAMIC_VECTOR],
+        outputs=[DYNAMIC_VECTOR],
         params=[0, 0, factor],
         arena=GrowingCallMemory(),
         arena_place=1,
@@ -49,8 +49,8 @@ def test_the_parameters_of_the_graph_stay_as_they_are(fast: Fast) -> None:
     params = np.array([0, 0, 1])
     call = fast.function(
         "through_arena",
-        inputs=[OPEN],
-        outputs=[OPEN],
+        inputs=[DYNAMIC_VECTOR],
+        outputs=[DYNAMIC_VECTOR],
         params=params,
         arena=GrowingCallMemory(),
         arena_place=1,
@@ -78,7 +78,7 @@ def test_sizes_that_fail_call_on_error_before_anything_runs(fast: Fast) -> None:
     assert caught.value.args == (5, x)
 
 
-def test_an_axis_next_to_the_open_one_is_compared(fast: Fast) -> None:
+def test_static_axes_of_a_dynamic_array_are_checked(fast: Fast) -> None:
     matrix = fastcall.ArraySpec(np.dtype(np.float64), (-1, 3))
     call = fast.function(
         "nothing",
@@ -98,8 +98,8 @@ def test_an_arena_is_kept_for_smaller_calls_and_replaced_for_larger_ones(fast: F
     memory = GrowingCallMemory()
     call = fast.function(
         "through_arena",
-        inputs=[OPEN],
-        outputs=[OPEN],
+        inputs=[DYNAMIC_VECTOR],
+        outputs=[DYNAMIC_VECTOR],
         params=[0, 0, 3000],
         arena=memory,
         arena_place=1,

@@ -79,7 +79,7 @@ def make_it_shorter(fast: Any, variable: Any) -> object:
     return None
 
 
-def make_it_no_tensor(fast: Any, variable: Any) -> object:
+def replace_it_by_another_object(fast: Any, variable: Any) -> object:
     variable._tensor = fast.vector()
     return None
 
@@ -89,7 +89,7 @@ def make_it_empty(fast: Any, variable: Any) -> object:
     return None
 
 
-OBSTACLES = [
+PREVENT_IN_PLACE_WRITE = [
     hold_the_tensor,
     hold_the_array,
     hold_a_view,
@@ -97,18 +97,18 @@ OBSTACLES = [
     make_it_a_view,
     make_it_read_only,
     make_it_shorter,
-    make_it_no_tensor,
+    replace_it_by_another_object,
     make_it_empty,
 ]
 
 
-@pytest.mark.parametrize("spoil", OBSTACLES)
+@pytest.mark.parametrize("prevent", PREVENT_IN_PLACE_WRITE)
 def test_a_variable_that_may_not_be_written_goes_to_the_fallback(
-    fast: Any, spoil: Callable[[Any, Any], Any]
+    fast: Any, prevent: Callable[[Any, Any], Any]
 ) -> None:
     variable = fast.variable(100)
     call = fast.function("descend", variables=[fast.updates(variable)], outputs=[], result="none")
-    held = spoil(fast, variable)
+    held = prevent(fast, variable)
     before = np.array(getattr(held, "_array", held))
     x = fast.tensor()
     assert call(x) == ("fallback", (x,))
@@ -133,7 +133,7 @@ def test_once_the_reason_is_gone_the_kernel_runs_again(fast: Any) -> None:
 # While a heavy kernel writes, the tensor is out of its slot.
 
 
-def test_a_variable_that_a_heavy_kernel_writes_to_is_not_to_be_seen(fast: Any) -> None:
+def test_a_concurrent_call_sees_no_tensor_while_a_kernel_writes(fast: Any) -> None:
     flag = ctypes.c_int64(0)
     variable, other = fast.variable(1), fast.variable(2)
     address = id(variable._tensor)
@@ -154,19 +154,19 @@ def test_a_variable_that_a_heavy_kernel_writes_to_is_not_to_be_seen(fast: Any) -
         variable._borrower,
         hasattr(other, "_substitute"),
     )
-    answer = again(x)  # another call finds no tensor, and goes to the fallback
+    result = again(x)  # another call finds no tensor, and goes to the fallback
     flag.value = 2
     number = thread.ident
     thread.join()
     assert state == (False, address, number, False)
-    assert answer == ("fallback", (x,))
+    assert result == ("fallback", (x,))
     assert id(variable._tensor) == address
     assert not hasattr(variable, "_substitute")
     assert not hasattr(variable, "_borrower")
 
 
 @pytest.mark.parametrize("status", [0, 7])
-def test_it_is_back_in_its_place_after_the_call_however_that_ends(
+def test_the_tensor_returns_to_the_variable_after_success_and_failure(
     fast: Any, heavy: bool, status: int
 ) -> None:
     variable = fast.variable(1)
