@@ -298,7 +298,7 @@ if TYPE_CHECKING:
     from dualflow.ops.initializers.drawn import RandomNormal as _RandomNormal
     from dualflow.ops.initializers.drawn import RandomUniform as _RandomUniform
     from dualflow.ops.initializers.fixed import Ones as _Ones
-    from dualflow.ops.initializers.fixed import OwnConstant as _OwnConstant
+    from dualflow.ops.initializers.fixed import TypedConstant as _OwnConstant
     from dualflow.ops.initializers.fixed import Zeros as _Zeros
     from dualflow.ops.linear_algebra.eigenvalues import eig as eig
     from dualflow.ops.linear_algebra.eigenvalues import eigvals as eigvals
@@ -389,7 +389,7 @@ _publish(
             "random_normal_initializer=RandomNormal random_uniform_initializer=RandomUniform"
         ),
         "dualflow.ops.initializers.fixed": (
-            "constant_initializer=OwnConstant ones_initializer=Ones zeros_initializer=Zeros"
+            "constant_initializer=TypedConstant ones_initializer=Ones zeros_initializer=Zeros"
         ),
         "dualflow.ops.linear_algebra.eigenvalues": "eig eigvals",
         "dualflow.ops.linear_algebra.matrix_functions": "matrix_square_root=sqrtm",

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.pairs import minimum as minimum
     from dualflow.ops.sparse.pairs import sampled_addmm as sampled_addmm
     from dualflow.ops.sparse.pairs import sparse_dense_matmul as sparse_dense_matmul
-    from dualflow.ops.sparse.places import expand_dims as expand_dims
-    from dualflow.ops.sparse.places import reorder as reorder
-    from dualflow.ops.sparse.places import reset_shape as reset_shape
-    from dualflow.ops.sparse.places import reshape as reshape
-    from dualflow.ops.sparse.places import transpose as transpose
     from dualflow.ops.sparse.reductions import reduce_max as reduce_max
     from dualflow.ops.sparse.reductions import reduce_sum as reduce_sum
     from dualflow.ops.sparse.reductions import softmax as softmax
     from dualflow.ops.sparse.reductions import to_indicator as to_indicator
+    from dualflow.ops.sparse.row_major import expand_dims as expand_dims
+    from dualflow.ops.sparse.row_major import reorder as reorder
+    from dualflow.ops.sparse.row_major import reset_shape as reset_shape
+    from dualflow.ops.sparse.row_major import reshape as reshape
+    from dualflow.ops.sparse.row_major import transpose as transpose
     from dualflow.ops.sparse.segments import segment_mean as segment_mean
     from dualflow.ops.sparse.segments import segment_sqrt_n as segment_sqrt_n
     from dualflow.ops.sparse.segments import segment_sum as segment_sum
@@ -46,7 +46,7 @@ _publish(
         "dualflow.ops.sparse.dense": "eye from_dense map_values to_dense",
         "dualflow.ops.sparse.pairs": "add maximum minimum sampled_addmm sparse_dense_matmul",
         "dualflow.ops.sparse.selection": "concat fill_empty_rows mask retain slice split",
-        "dualflow.ops.sparse.places": "expand_dims reorder reset_shape reshape transpose",
+        "dualflow.ops.sparse.row_major": "expand_dims reorder reset_shape reshape transpose",
         "dualflow.ops.sparse.reductions": "reduce_max reduce_sum softmax to_indicator",
         "dualflow.ops.sparse.segments": "segment_mean segment_sqrt_n segment_sum",
         "dualflow.ops.sparse.sparse_tensor": "SparseTensor",

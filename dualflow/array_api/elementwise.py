@@ -148,7 +148,7 @@ square = _unary("square", arithmetic.square, "``x * x``.", ("[-3]", "[9]"))
 abs = _unary(
     "abs",
     arithmetic.abs,
-    "Magnitude; of a complex number a real one.",
+    "The magnitude, which is real for complex numbers too.",
     ("[-3, 4]", "[3, 4]"),
     dtype="its real dtype",
 )

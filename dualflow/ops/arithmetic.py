@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 add = elementwise(
     "add",
-    """Sum of ``x`` and ``y``; of bools whether either holds; of strings the two joined.""",
+    """The sum; for bools whether either is true, for strings the concatenation.""",
     example=("df.add([1, 2], 10)", "[11, 12]"),
     dtype=sum_or_join,
     eager=np.add,
@@ -45,7 +45,7 @@ add = elementwise(
 
 subtract = elementwise(
     "subtract",
-    """Difference of ``x`` and ``y``, elementwise.""",
+    """The difference.""",
     example=("df.subtract([1, 2], 10)", "[-9, -8]"),
     dtype=signed,
     eager=np.subtract,
@@ -56,7 +56,7 @@ subtract = elementwise(
 
 multiply = elementwise(
     "multiply",
-    """Product of ``x`` and ``y``; of bools whether both hold.""",
+    """The product; for bools whether both are true.""",
     example=("df.multiply([1, 2], 10)", "[10, 20]"),
     dtype=number,
     eager=np.multiply,
@@ -67,7 +67,7 @@ multiply = elementwise(
 
 divide = elementwise(
     "divide",
-    """True quotient of ``x`` and ``y``; integers divide in float64 (float32 for those of up to 16 bits).""",
+    """The quotient; integers are divided in float64 (float32 for those of up to 16 bits).""",
     example=("df.divide([1, 2], 4)", "[0.25, 0.5]"),
     dtype=as_quotient,
     eager=np.divide,
@@ -197,7 +197,7 @@ def _abs_vjp(g: Any, out: Any, x: Any) -> Any:
 
 abs = elementwise(
     "abs",
-    """Magnitude; of a complex number a real one.""",
+    """The magnitude, which is real for complex numbers too.""",
     example=("df.abs([-3, 4])", "[3, 4]"),
     dtype=magnitude,
     eager=np.absolute,
@@ -208,7 +208,7 @@ abs = elementwise(
 
 maximum = elementwise(
     "maximum",
-    """The larger of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
+    """The larger of ``x`` and ``y``; nan if either is nan. A tie's gradient goes to ``x``.""",
     example=("df.maximum([1, 5], 3)", "[3, 5]"),
     dtype=number,
     eager=np.maximum,
@@ -219,7 +219,7 @@ maximum = elementwise(
 
 minimum = elementwise(
     "minimum",
-    """The smaller of ``x`` and ``y``; nan if either is. A tie's gradient goes to ``x``.""",
+    """The smaller of ``x`` and ``y``; nan if either is nan. A tie's gradient goes to ``x``.""",
     example=("df.minimum([1, 5], 3)", "[1, 3]"),
     dtype=number,
     eager=np.minimum,

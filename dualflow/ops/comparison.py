@@ -108,28 +108,28 @@ def _logic(name: str, doc: str, ufunc: np.ufunc, code: Any, result: str) -> Any:
 
 logical_and: BinaryFunction = _logic(
     "logical_and",
-    """Whether both hold, or are not 0.""",
+    """Whether both are true (not 0).""",
     np.logical_and,
     lambda x, y: x & y,
     "[False, False, True]",
 )
 logical_or: BinaryFunction = _logic(
     "logical_or",
-    """Whether either holds, or is not 0.""",
+    """Whether at least one is true (not 0).""",
     np.logical_or,
     lambda x, y: x | y,
     "[False, True, True]",
 )
 logical_xor: BinaryFunction = _logic(
     "logical_xor",
-    """Whether exactly one holds, or is not 0.""",
+    """Whether exactly one is true (not 0).""",
     np.logical_xor,
     lambda x, y: x ^ y,
     "[False, True, False]",
 )
 logical_not: UnaryFunction = _logic(
     "logical_not",
-    """Whether ``x`` does not hold, or is 0.""",
+    """Whether ``x`` is false (0).""",
     np.logical_not,
     lambda x: ~x,
     "[True, True, False]",

@@ -193,7 +193,7 @@ REDUCE_MIN = _reduction(
 )
 REDUCE_ALL = _reduction(
     "reduce_all",
-    """Whether all elements hold, over the given axes.""",
+    """Whether all elements over the given axes are true.""",
     np.logical_and,
     "b",
     _fold(lambda dtype: True, lambda m, a, b: a & b),
@@ -202,7 +202,7 @@ REDUCE_ALL = _reduction(
 )
 REDUCE_ANY = _reduction(
     "reduce_any",
-    """Whether any element holds, over the given axes.""",
+    """Whether any element over the given axes is true.""",
     np.logical_or,
     "b",
     _fold(lambda dtype: False, lambda m, a, b: a | b),
@@ -346,8 +346,12 @@ def _position(
     )
 
 
-ARGMAX = _position("argmax", """Where the first maximum is along an axis.""", np.ndarray.argmax, _lowest, 1)
-ARGMIN = _position("argmin", """Where the first minimum is along an axis.""", np.ndarray.argmin, _highest, -1)
+ARGMAX = _position(
+    "argmax", """The position of the first maximum along an axis.""", np.ndarray.argmax, _lowest, 1
+)
+ARGMIN = _position(
+    "argmin", """The position of the first minimum along an axis.""", np.ndarray.argmin, _highest, -1
+)
 
 
 def _search(op: Op, x: Any, axis: Any, output_type: Any) -> Any:

@@ -22,7 +22,7 @@ from dualflow.ops.scattering import tensor_scatter_nd_add
 from dualflow.ops.segments.rows import (
     Count,
     as_count,
-    as_places,
+    as_row_indices,
     count_up_to,
     counted_rows,
     filled_rows,
@@ -58,8 +58,8 @@ def bincount(
         binary_output: 1 where an integer occurs at all, instead of how often.
 
     Returns:
-        Of shape ``[largest integer + 1]``, with the rows before it for ``axis=-1``. A trace leaves this size
-        unknown unless ``arr`` is known.
+        A tensor of shape ``[largest integer + 1]``, after the rows for ``axis=-1``. In a trace this size is
+        dynamic unless ``arr`` is static.
 
     Raises:
         InvalidArgumentError: a negative integer, another axis, weights of another shape or together with
@@ -77,7 +77,7 @@ def bincount(
         raise InvalidArgumentError(f"bincount counts along axis 0 or -1, not {axis}.")
     if binary_output and weights is not None:
         raise InvalidArgumentError("bincount takes weights or binary_output, not both.")
-    integers = as_places(arr, "the integers that bincount counts")
+    integers = as_row_indices(arr, "the integers that bincount counts")
     weights_of_integers = (
         ones_like(integers, as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
     )
@@ -91,7 +91,7 @@ def bincount(
     )
     size = _length(indices, minlength, maxlength)
     num_bins = size
-    if maxlength is not None:  # integers that are left out are counted in an additional place
+    if maxlength is not None:  # integers that are left out are counted in an additional bin
         indices, num_bins = minimum(indices, cast(size, indices.dtype)), size + 1
     totals = (_counts_by_row if axis == -1 and len(indices.shape) > 1 else _total_counts)(
         indices, weights_of_integers, num_bins
@@ -110,18 +110,20 @@ def _length(indices: Any, minlength: Any, maxlength: Any) -> Count:
     return size
 
 
-def _static_or_symbolic(of_ints: Any, symbolic: Any, x: Count, y: Count) -> Count:
-    """``of_ints`` of two Python ints; ``symbolic`` of their tensors if one is known at run time only."""
-    return of_ints(x, y) if type(x) is int and type(y) is int else symbolic(cast(x, int64), cast(y, int64))
+def _static_or_symbolic(static_function: Any, op: Any, x: Count, y: Count) -> Count:
+    """``static_function(x, y)`` for two Python ints, else ``op`` on tensors."""
+    if type(x) is int and type(y) is int:
+        return static_function(x, y)
+    return op(cast(x, int64), cast(y, int64))
 
 
 def _total_counts(indices: Any, weights: Any, size: Count) -> Any:
-    """The sums of ``weights`` for each of ``size`` places, over all axes."""
+    """The sums of ``weights`` for each of ``size`` bins, over all axes."""
     return summed_rows(expand_dims(reshape(indices, [-1]), -1), reshape(weights, [-1]), size, 1)
 
 
 def _counts_by_row(positions: Any, weights: Any, size: Count) -> Any:
-    """The sums of ``weights`` for each of ``size`` places, by rows; the scatter adds along its first axis."""
+    """The sums of ``weights`` for each of ``size`` bins, by rows; the scatter adds along its first axis."""
     if len(positions.shape) != 2:
         raise InvalidArgumentError(
             f"bincount along axis -1 counts the rows of a matrix, not of shape {positions.shape}; reshape it."

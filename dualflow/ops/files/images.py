@@ -168,7 +168,7 @@ _DECODE: Final = text_op(
 
 _CROP: Final = text_op(
     "crop_image",
-    "The window of an image that begins at a place and has a size.",
+    "The window of an image at a position, of a size.",
     infer=lambda image, window: TensorSpec.of(Shape([None, None, image.shape[2]]), image.dtype),
     kernel=_cropped,
     samples=[

@@ -77,7 +77,7 @@ class Constant(Initializer):
 
 @entry
 @dataclass(frozen=True)
-class OwnConstant(Constant):
+class TypedConstant(Constant):
     """A value, or one number for all elements, with its own dtype.
 
     Args:

@@ -43,7 +43,7 @@ relu = elementwise(
 
 relu6 = elementwise(
     "relu6",
-    """``x`` cut to ``[0, 6]``; nan stays. The slope at 0 and at 6 is 0.""",
+    """``x`` clipped to ``[0, 6]``; nan stays. The slope at 0 and at 6 is 0.""",
     example=("df.nn.relu6([-3, 4, 9])", "[0, 4, 6]"),
     inputs="features",
     dtype=real,

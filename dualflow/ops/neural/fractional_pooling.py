@@ -65,7 +65,7 @@ def _sequence(size: int, count: int, pseudo: bool, generator: Source) -> Any:
 SEQUENCE: Final = register(
     Op(
         name="pooling_sequence",
-        doc="""Where ``count`` windows of two neighbouring lengths begin on an axis, and its end.""",
+        doc="""The starts of ``count`` windows of two neighbouring lengths on an axis, and the axis's end.""",
         infer=lambda size, count, pseudo, generator: TensorSpec.of(Shape([count + 1]), int64),
         kernel=_sequence,
         kind=Opaque("random numbers come from NumPy's generators"),

@@ -15,7 +15,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Decompose, Opaque
-from dualflow.ops.ordering.distinct_places import distinct_places
+from dualflow.ops.ordering.distinct_positions import distinct_positions
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.taking import gather
@@ -54,7 +54,7 @@ def _infer_padded(x: TensorSpec, results: int) -> tuple[TensorSpec, ...]:
 
 
 def _padded_unique(x: Any, results: int) -> tuple[Any, ...]:
-    parts = distinct_places(x, max(1, results))
+    parts = distinct_positions(x, max(1, results))
     return np.array(len(parts[0]), np.int32), *[_padded(part, len(x)) for part in parts[:results]]
 
 
@@ -109,7 +109,7 @@ UNIQUE = register(
         name="unique",
         doc="""The first positions of the distinct elements, the inverse indices, and the counts.""",
         infer=_infer,
-        kernel=distinct_places,
+        kernel=distinct_positions,
         kind=Decompose(_unique_of_padded),
         outputs=None,
         strings=True,

@@ -15,7 +15,7 @@ _COMPARED_BLOCK: Final = 1 << 15
 Places = tuple[Any, ...]
 
 
-def distinct_places(x: Any, results: int) -> Places:
+def distinct_positions(x: Any, results: int) -> Places:
     """The first ``results`` of: first positions, inverse indices, and counts of the distinct elements.
 
     These are where each distinct element is first, in ascending order; the place of each element among them;
@@ -36,7 +36,7 @@ def distinct_places(x: Any, results: int) -> Places:
 
 
 def _by_table(x: Any, least: int, size: int, results: int) -> Places:
-    """:func:`distinct_places` for integers from ``least`` to ``least + size - 1``, by a table."""
+    """:func:`distinct_positions` for integers from ``least`` to ``least + size - 1``, by a table."""
     index, is_known = np.empty(size, np.int32), np.zeros(size, bool)
     new_positions, count = [], 0
     for block in _blocks(x):
@@ -70,7 +70,7 @@ def _from(least: int, x: Any) -> Any:
 
 
 def _by_sorting(x: Any, results: int) -> Places:
-    """:func:`distinct_places` by a stable sort and the comparison of neighbours."""
+    """:func:`distinct_positions` by a stable sort and the comparison of neighbours."""
     ordered, ascending = _sorted(x)
     starts = np.empty(len(x), bool)
     starts[:1] = True
@@ -125,7 +125,7 @@ def _blocks(x: Any) -> Iterator[slice]:
 
 
 def _by_hash(x: Any) -> Places:
-    """:func:`distinct_places` for strings, by a dict."""
+    """:func:`distinct_positions` for strings, by a dict."""
     index: dict[bytes, int] = {}
     indices = np.array([index.setdefault(s, len(index)) for s in x.tolist()], np.int32)
     _, first, counts = np.unique(indices, return_index=True, return_counts=True)

@@ -13,7 +13,7 @@ from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.positions import range as counting
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import tensor_scatter_nd_add, tensor_scatter_nd_update
-from dualflow.ops.segments.rows import as_places
+from dualflow.ops.segments.rows import as_row_indices
 from dualflow.ops.shapes import size
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.invert_permutation([2, 0, 1]).numpy()
     array([1, 2, 0], dtype=int32)
     """
-    positions = as_places(x, "the numbers of a permutation")
+    positions = as_row_indices(x, "the numbers of a permutation")
     if len(positions.shape) != 1:
         raise InvalidArgumentError(f"a permutation is a vector, not of shape {positions.shape}.")
     count = size(positions)

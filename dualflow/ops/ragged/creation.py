@@ -28,7 +28,7 @@ from dualflow.ops.ragged.row_joining import as_ragged
 from dualflow.ops.ragged.row_joining import stack as stack_op
 from dualflow.ops.ragged.row_partitions import (
     as_partition,
-    places_in_rows,
+    positions_in_rows,
     row_ids,
     size_along,
     splits_of_lengths,
@@ -177,7 +177,7 @@ def ragged_range(
     first, last, step = (broadcast_to(x, [rows]) for x in numbers)
     splits = cast(_splits_of_ranges(first, last, step), splits_dtype(row_splits_dtype))
     ids = row_ids(splits)
-    indices = cast(places_in_rows(splits, ids), first.dtype)
+    indices = cast(positions_in_rows(splits, ids), first.dtype)
     return RaggedTensor.from_row_splits(
         gather(first, ids) + indices * gather(step, ids), splits, validate=False
     )

@@ -18,7 +18,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.row_partitions import longest, places_in_rows, row_ids, size_along
+from dualflow.ops.ragged.row_partitions import longest, positions_in_rows, row_ids, size_along
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
@@ -90,12 +90,12 @@ def _sizes(x: Any) -> list[Any]:
 def coordinates(x: RaggedRows) -> list[Any]:
     """For each of the innermost values its row, and its position along each ragged axis: vectors."""
     ids = row_ids(x.row_splits)
-    columns = [ids, places_in_rows(x.row_splits, ids)]
+    columns = [ids, positions_in_rows(x.row_splits, ids)]
     values = x.values
     while isinstance(values, RaggedRows):
         ids = row_ids(values.row_splits)
         columns = [gather(column, ids) for column in columns]
-        columns.append(places_in_rows(values.row_splits, ids))
+        columns.append(positions_in_rows(values.row_splits, ids))
         values = values.values
     return columns
 

@@ -18,7 +18,7 @@ from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_partitions import (
     number_of_rows,
-    places_in_rows,
+    positions_in_rows,
     require_same_rows,
     row_ids,
     size_along,
@@ -47,7 +47,7 @@ def range_positions(starts: Any, splits: Any, deltas: Any) -> Any:
     """
     ids = row_ids(splits)
     steps = gather(deltas, ids) if len(deltas.shape) else deltas
-    return gather(starts, ids) + places_in_rows(splits, ids) * steps
+    return gather(starts, ids) + positions_in_rows(splits, ids) * steps
 
 
 def take_rows(x: Any, indices: Any) -> Any:

@@ -34,9 +34,9 @@ def concat(tensors: Sequence[Any], axis: int) -> Any:
         return concat_tensors(tensors, axis)
     ragged = _with_equal_ranks(tensors)
     if axis == 0:
-        return _one_after_the_other(ragged)
+        return _concat_rows(ragged)
     if axis == 1:
-        return _side_by_side(ragged)
+        return _concat_within_rows(ragged)
     splits = ragged[0].row_splits
     for x in ragged[1:]:
         splits = require_same_rows(splits, x.row_splits, DIFFERENT_ROWS)
@@ -79,7 +79,7 @@ def _inner_sizes(x: Any) -> list[Any]:
     return [size_along(x, axis) if size is None else size for axis, size in enumerate(x.shape) if axis > 1]
 
 
-def _one_after_the_other(tensors: Sequence[RaggedRows]) -> Any:
+def _concat_rows(tensors: Sequence[RaggedRows]) -> Any:
     """The rows of all tensors, those of the first one first."""
     first = tensors[0]
     pieces, total = [first.row_splits], first.row_splits[-1]
@@ -91,11 +91,11 @@ def _one_after_the_other(tensors: Sequence[RaggedRows]) -> Any:
     return first.with_parts(concat([x.values for x in tensors], 0), concat_tensors(pieces, 0), uniform)
 
 
-def _side_by_side(tensors: Sequence[RaggedRows]) -> Any:
+def _concat_within_rows(tensors: Sequence[RaggedRows]) -> Any:
     """Rows joined: row i is row i of the first tensor, then row i of the second, and so on."""
     first, count = tensors[0], len(tensors)
     rows = _equal_numbers_of_rows(tensors)
-    one_after_the_other = _one_after_the_other(tensors)
+    one_after_the_other = _concat_rows(tensors)
     order = reshape(transpose(reshape(count_up(rows * count), [count, rows])), [-1])
     interleaved = take_rows(one_after_the_other, order)
     splits = interleaved.row_splits[::count]
@@ -134,7 +134,7 @@ def tile(x: Any, multiples: Sequence[int]) -> Any:
     if columns == 0:
         x = x.with_parts(take_rows(x.values, count_up(0)), x.row_splits * 0)
     elif columns > 1:
-        x = _side_by_side([x] * columns)
+        x = _concat_within_rows([x] * columns)
     if rows == 1:
         return x
     return take_rows(x, tile_tensor(count_up(number_of_rows(x.row_splits)), [rows]))

@@ -77,7 +77,7 @@ def row_ids(splits: Any) -> Any:
     return cast(repeat(count_up(number_of_rows(splits)), lengths_of_splits(splits), axis=0), splits.dtype)
 
 
-def places_in_rows(splits: Any, ids: Any) -> Any:
+def positions_in_rows(splits: Any, ids: Any) -> Any:
     """The position of each value in its row; ``ids`` are the row ids."""
     return count_up(size_along(ids, 0, splits.dtype)) - gather(splits, ids)
 

@@ -18,7 +18,7 @@ from dualflow.ops.ragged.row_gathering import expand_rows, range_positions
 from dualflow.ops.ragged.row_partitions import (
     longest,
     number_of_rows,
-    places_in_rows,
+    positions_in_rows,
     row_ids,
     splits_of_lengths,
 )
@@ -86,7 +86,7 @@ def _along(x: Any, reduction: RowReduction, axis: int) -> Any:
     if axis == 0:
         ids = row_ids(splits)
         width = longest(x.row_lengths())
-        return reduce_over_rows(reduction.over_segments, x.values, places_in_rows(splits, ids), width)
+        return reduce_over_rows(reduction.over_segments, x.values, positions_in_rows(splits, ids), width)
     if axis == 1:
         return reduce_over_rows(reduction.over_segments, x.values, row_ids(splits), number_of_rows(splits))
     return x.with_parts(_along(x.values, reduction, axis - 1), splits, x._uniform_row_length)

@@ -12,7 +12,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import range as counting
 from dualflow.ops.reduction import reduce_all
-from dualflow.ops.segments.rows import as_places
+from dualflow.ops.segments.rows import as_row_indices
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
@@ -51,7 +51,7 @@ def reverse_sequence(
     """
     if seq_axis is None:
         raise DTypeError("reverse_sequence takes the axis of the sequences as seq_axis, an int.")
-    x, lengths = convert_to_tensor(input), as_places(seq_lengths, "seq_lengths")
+    x, lengths = convert_to_tensor(input), as_row_indices(seq_lengths, "seq_lengths")
     along, batch = seq_axis, batch_axis or 0
     if along == batch or not (0 <= along < len(x.shape) and 0 <= batch < len(x.shape)):
         raise InvalidArgumentError(

@@ -20,7 +20,7 @@ from dualflow.ops.joining import stack, unstack
 from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import reduce_all, reduce_prod
 from dualflow.ops.repetition import pad
-from dualflow.ops.segments.rows import as_places
+from dualflow.ops.segments.rows import as_row_indices
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import known_value, several
@@ -71,7 +71,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     array([2, 3], dtype=int32)
     """
     x, y = promote_together(
-        as_places(shape_x, "the sizes of a shape"), as_places(shape_y, "the sizes of a shape")
+        as_row_indices(shape_x, "the sizes of a shape"), as_row_indices(shape_y, "the sizes of a shape")
     )
     if len(x.shape) != 1 or len(y.shape) != 1 or None in (*x.shape, *y.shape):
         raise InvalidArgumentError(
@@ -145,7 +145,7 @@ def unravel_index(indices: TensorLike, dims: AxisLike, name: str | None = None) 
     >>> df.unravel_index([22, 41, 37], [7, 6]).numpy().tolist()
     [[3, 6, 6], [4, 5, 1]]
     """
-    at, sizes = promote_together(as_places(indices, "indices"), as_places(dims, "dims"))
+    at, sizes = promote_together(as_row_indices(indices, "indices"), as_row_indices(dims, "dims"))
     if len(at.shape) > 1 or len(sizes.shape) != 1 or not sizes.shape[0]:
         raise InvalidArgumentError(
             f"unravel_index takes a scalar or a vector and the sizes of a shape, not shapes {at.shape} and "

@@ -15,7 +15,7 @@ from dualflow.ops.masking import boolean_mask
 from dualflow.ops.record import promote_together
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import tensor_scatter_nd_update
-from dualflow.ops.segments.rows import as_places, check_leading, count_up_to, filled_rows
+from dualflow.ops.segments.rows import as_row_indices, check_leading, count_up_to, filled_rows
 from dualflow.ops.shapes import shape, size
 from dualflow.ops.static import several, static_int
 
@@ -46,7 +46,7 @@ def dynamic_partition(
     >>> [part.numpy().tolist() for part in df.dynamic_partition([10, 20, 30], [0, 1, 0], 3)]
     [[10, 30], [20], []]
     """
-    data, indices = convert_to_tensor(data), as_places(partitions, "partitions")
+    data, indices = convert_to_tensor(data), as_row_indices(partitions, "partitions")
     count = static_int(num_partitions, "num_partitions")
     if count < 1:
         raise InvalidArgumentError(f"dynamic_partition makes 1 partition or more, not {count}.")
@@ -88,7 +88,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
         raise InvalidArgumentError(
             f"dynamic_stitch takes indices for each of its data, not {len(indices)} for {len(data)}."
         )
-    positions = [as_places(x, "indices") for x in indices]
+    positions = [as_row_indices(x, "indices") for x in indices]
     tensors = list(promote_together(*data))
     for at, rows in zip(positions, tensors, strict=True):
         check_leading(rows, at.shape, "indices")

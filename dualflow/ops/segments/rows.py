@@ -72,18 +72,18 @@ def summed_rows(indices: Any, rows: Any, count: Count, axes: int) -> Any:
 
 def counted_rows(indices: Any, count: Count, dtype: DType = int32) -> Any:
     """How often each of ``count`` rows occurs in ``indices``, whose last axis has size 1."""
-    ones = fill_like(indices, dtype)
+    ones = ones_for_indices(indices, dtype)
     return summed_rows(indices, ones, count, len(ones.shape))
 
 
-def fill_like(indices: Any, dtype: DType) -> Any:
+def ones_for_indices(indices: Any, dtype: DType) -> Any:
     """A tensor of ones with the shape of ``indices`` without its last axis."""
     shape = indices.shape[:-1]
     one = dispatch.current().constant(np.array(1, dtype.dtype))
     return fill(shape, one) if shape.is_static else broadcast_like(one, indices[..., 0])
 
 
-def as_places(x: Any, what: str) -> Any:
+def as_row_indices(x: Any, what: str) -> Any:
     """Row indices as signed integers of at least 32 bits.
 
     Raises:

@@ -22,7 +22,7 @@ from dualflow.ops.segments.joins import join_at
 from dualflow.ops.segments.rows import (
     Count,
     as_count,
-    as_places,
+    as_row_indices,
     check_leading,
     count_up_to,
     counted_rows,
@@ -100,7 +100,7 @@ def _numbers(data: Any, kinds: str = "iufc") -> Any:
 
 def _sorted(data: Any, segment_ids: Any, kinds: str = "iufc") -> _Segments:
     """Segments with ascending ids; their number follows from the last id."""
-    data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
+    data, ids = _numbers(data, kinds), as_row_indices(segment_ids, "segment_ids")
     if len(ids.shape) != 1 or not len(data.shape):
         raise InvalidArgumentError(
             f"segment_ids are one for each row of data, not of shape {ids.shape} for data of shape "
@@ -191,7 +191,7 @@ def _or_zero(segments: _Segments, extremes: Any) -> Any:
 
 def _unsorted(data: Any, segment_ids: Any, num_segments: Any, kinds: str = "iufc") -> _Segments:
     """Segments with ids in any order; an additional first segment gets the rows with negative ids."""
-    data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
+    data, ids = _numbers(data, kinds), as_row_indices(segment_ids, "segment_ids")
     check_leading(data, ids.shape, "segment_ids")
     count = as_count(num_segments, "num_segments")
     shown = f" ({count})" if type(count) is int else ""

@@ -25,7 +25,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.segments.rows import counted_rows
-from dualflow.ops.sparse.places import place_numbers, places_of
+from dualflow.ops.sparse.row_major import indices_at, row_major_positions
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _sets_of(x: Any) -> _Sets:
         )
     leading = tuple(int(d) for d in shape[:-1])
     if isinstance(x, SparseTensor):
-        return _Sets(place_numbers(x.indices[:, :-1], leading), x.values, leading)
+        return _Sets(row_major_positions(x.indices[:, :-1], leading), x.values, leading)
     count = math.prod(leading)
     numbers = iota((count, 1), 0, int64) + cast(reshape(x, [count, -1]) * 0, int64)
     return _Sets(reshape(numbers, [-1]), reshape(x, [-1]), leading)
@@ -122,7 +122,7 @@ def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
         )
     operands = (one.sets, other.sets, one.elements, other.elements)
     sets, positions, elements = dispatch.current().apply(SET_OPERATION, operands, {"operation": operation})
-    indices = concat([places_of(sets, one.shape), reshape(positions, [-1, 1])], 1)
+    indices = concat([indices_at(sets, one.shape), reshape(positions, [-1, 1])], 1)
     longest = reshape(reduce_max(concat([positions, [-1]], 0)) + 1, [1])
     result = SparseTensor(indices, elements, concat([np.array(one.shape, np.int64), longest], 0))
     result.set_shape([*one.shape, None])

@@ -20,7 +20,7 @@ from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_update
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_tensor
-from dualflow.ops.sparse.places import place_numbers, sparse
+from dualflow.ops.sparse.row_major import row_major_positions, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int
 
@@ -59,7 +59,7 @@ def to_dense(
     x = sparse(sp_input)
     values, shape = x.values, x.sizes()
     if validate_indices:
-        numbers = place_numbers(x.indices, shape)
+        numbers = row_major_positions(x.indices, shape)
         values = required(
             values,
             reduce_all(numbers[1:] > numbers[:-1]),

@@ -15,7 +15,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
-from dualflow.ops.sparse.places import joined, place_numbers, sparse
+from dualflow.ops.sparse.row_major import joined, row_major_positions, sparse
 from dualflow.ops.sparse.selection import retain
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import known_value
@@ -113,7 +113,7 @@ def _combined(a: SparseTensor, b: SparseTensor, function: Callable[[Any, Any], A
     if not a.shape.is_compatible_with(b.shape):
         raise InvalidArgumentError(_other_shapes(a.shape, b.shape))
     indices = concat([a.indices, b.indices], 0)
-    joined_indices = joined(place_numbers(indices, a.sizes()))
+    joined_indices = joined(row_major_positions(indices, a.sizes()))
     x = joined_indices.sums(concat([a.values, zeros_like(b.values)], 0))
     y = joined_indices.sums(concat([zeros_like(a.values), b.values], 0))
     return SparseTensor(joined_indices.at_first(indices), function(x, y), a.sizes())

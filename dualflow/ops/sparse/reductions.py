@@ -20,7 +20,7 @@ from dualflow.ops.segments.segments import unsorted_segment_max, unsorted_segmen
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.shapes import size
-from dualflow.ops.sparse.places import joined, place_numbers, sparse
+from dualflow.ops.sparse.row_major import joined, row_major_positions, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
@@ -111,7 +111,7 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
             f"softmax takes a SparseTensor of two axes or more, not of shape {x.shape}; "
             "df.sparse.expand_dims adds one."
         )
-    rows = joined(place_numbers(x.indices[:, :-1], x.sizes()[:-1]))
+    rows = joined(row_major_positions(x.indices[:, :-1], x.sizes()[:-1]))
     row = scatter_nd(expand_dims(rows.order, 1), rows.segment, shape_tensor(rows.segment))
     count = size(row)
     values = exp(x.values - gather(unsorted_segment_max(stop_gradient(x.values), row, count), row))
@@ -157,7 +157,7 @@ def _reduced(
     shape = x.sizes()
     whole = [1 if a in gone else shape[a] for a in range(rank)] if keepdims else [shape[a] for a in remaining]
     indices = gather(x.indices, remaining, axis=1) if remaining else x.indices[:, :0]
-    numbers = place_numbers(indices, [shape[a] for a in remaining])
+    numbers = row_major_positions(indices, [shape[a] for a in remaining])
     if not output_is_sparse:
         count = math.prod(shape[a] for a in remaining)
         total = segments(x.values, numbers, count)

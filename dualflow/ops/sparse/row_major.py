@@ -46,7 +46,7 @@ def sparse(value: Any) -> SparseTensor:
     )
 
 
-def place_numbers(indices: Any, shape: Sequence[Any]) -> Any:
+def row_major_positions(indices: Any, shape: Sequence[Any]) -> Any:
     """The row-major position of each element in ``shape``: integers, or scalar tensors of them.
 
     Raises:
@@ -62,7 +62,7 @@ def place_numbers(indices: Any, shape: Sequence[Any]) -> Any:
     return number
 
 
-def places_of(numbers: Any, shape: Sequence[Any]) -> Any:
+def indices_at(numbers: Any, shape: Sequence[Any]) -> Any:
     """The rows of indices from row-major positions."""
     columns: list[Any] = []
     for size in reversed(shape[1:]):
@@ -116,7 +116,7 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     array([2, 1], dtype=int32)
     """
     x = sparse(sp_input)
-    order = argsort(place_numbers(x.indices, x.sizes()), stable=True)
+    order = argsort(row_major_positions(x.indices, x.sizes()), stable=True)
     return SparseTensor(gather(x.indices, order), gather(x.values, order), x.sizes())
 
 
@@ -184,7 +184,7 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
             f"A SparseTensor of shape {x.shape} can't be reshaped to {tuple(ints(shape, 'shape'))}: the "
             "number of places must stay the same, and one size may be -1."
         )
-    return SparseTensor(places_of(place_numbers(x.indices, old), target), x.values, target)
+    return SparseTensor(indices_at(row_major_positions(x.indices, old), target), x.values, target)
 
 
 def transpose(

@@ -19,7 +19,7 @@ from dualflow.ops.reduction import reduce_all, reduce_any
 from dualflow.ops.scattering import scatter_nd
 from dualflow.ops.selection import where
 from dualflow.ops.sparse.indexed_slices import IndexedSlices
-from dualflow.ops.sparse.places import reorder, sparse
+from dualflow.ops.sparse.row_major import reorder, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import ints, static_int
 

@@ -40,7 +40,7 @@ _CASE: Final = per_string(
 _STRIP: Final = per_string("string_strip", "Strings without the white space around them.", bytes.strip)
 _LENGTH: Final = per_string(
     "string_length",
-    "How many bytes, or characters of UTF-8, each string has.",
+    "The number of bytes, or of characters of UTF-8, of each string.",
     lambda text, characters: len(starts(text)) if characters else len(text),
     result=int32,
     samples=[Sample((WORDS,), {"characters": characters}) for characters in (True, False)],
