@@ -23,8 +23,7 @@ from dualflow.ops.ragged.flat_values import map_values
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.ragged_spec import splits_dtype
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
-from dualflow.ops.ragged.row_gathering import masked_rows, masked_values, take_rows
-from dualflow.ops.ragged.row_joining import as_ragged
+from dualflow.ops.ragged.row_gathering import as_ragged, masked_rows, masked_values, take_rows
 from dualflow.ops.ragged.row_joining import stack as stack_op
 from dualflow.ops.ragged.row_partitions import (
     as_partition,
@@ -87,6 +86,8 @@ def constant(
     """
     rows: Any = pylist.tolist() if isinstance(pylist, np.ndarray) else pylist
     depth = _depth(rows)
+    if ragged_rank is not None and not _has_scalars(rows):
+        depth = max(depth, ragged_rank + 1)
     inner = None if inner_shape is None else tuple(as_shape(inner_shape))
     if ragged_rank is None:
         ragged_rank = max(0, depth - 1 - (0 if inner is None else len(inner)))
@@ -121,6 +122,11 @@ def _depth(rows: Any) -> int:
             f"Scalars and lists at one depth can't make a ragged tensor: {rows!r}; nest them alike."
         )
     return 1 + max([*depths, *([1] if empty else [])], default=0)
+
+
+def _has_scalars(rows: Any) -> bool:
+    """Whether nested lists hold a scalar, which determines their number of axes."""
+    return not isinstance(rows, list | tuple) or any(_has_scalars(row) for row in rows)
 
 
 def _flat(rows: Any, dtype: Any, depth: int, inner: tuple[Any, ...] | None) -> Any:

@@ -15,10 +15,9 @@ from dualflow.ops.comparison import less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.row_partitions import longest, positions_in_rows, row_ids, size_along
+from dualflow.ops.ragged.row_partitions import axis_sizes, longest, positions_in_rows, row_ids, size_along
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
@@ -51,7 +50,7 @@ def _padded(x: RaggedRows, fill: Any, sizes: Sizes) -> Any:
     dense = _padded(values, fill, (None, *sizes[2:])) if isinstance(values, RaggedRows) else values
     if not isinstance(values, RaggedRows):
         dense = _resized(dense, fill, sizes[2:])
-    filler = broadcast_to(fill, [1, *_sizes(dense)[1:]])
+    filler = broadcast_to(fill, [1, *axis_sizes(dense)[1:]])
     starts, lengths = x.row_starts(), x.row_lengths()
     count = size_along(dense, 0, lengths.dtype)
     width = _width(x, lengths, sizes[1])
@@ -77,14 +76,9 @@ def _resized(x: Any, fill: Any, sizes: Sizes) -> Any:
             continue
         columns = count_up(convert_to_tensor(size, np.int64))
         inside = columns < size_along(x, axis)
-        filler = broadcast_to(fill, [1 if i == axis else n for i, n in enumerate(_sizes(x))])
+        filler = broadcast_to(fill, [1 if i == axis else n for i, n in enumerate(axis_sizes(x))])
         x = gather(concat([x, filler], axis), where(inside, columns, size_along(x, axis)), axis=axis)
     return x
-
-
-def _sizes(x: Any) -> list[Any]:
-    """Each size: an int where it is static, else a scalar tensor."""
-    return [sizes_of(x)[axis] if size is None else size for axis, size in enumerate(x.shape)]
 
 
 def coordinates(x: RaggedRows) -> list[Any]:
@@ -108,16 +102,10 @@ def lengths_without_padding(x: Any, padding: Any) -> Any:
         raise InvalidArgumentError(
             f"padding has shape {fill.shape}, but columns have the shape {x.shape[2:]}; give one of these."
         )
-    differs = x != broadcast_to(fill, _sizes(x))
+    differs = x != broadcast_to(fill, axis_sizes(x))
     used = cast(reduce_any(differs, tuple(range(2, len(x.shape)))) if inner else differs, np.int64)
     ends = used * expand_dims(count_up(1, size_along(x, 1) + 1), 0)
     return longest(ends, 1)
-
-
-def mask_of_lengths(lengths: Any, width: Any) -> Any:
-    """Bools of shape ``[rows, width]`` that hold in the first ``lengths[i]`` columns of row i."""
-    columns = expand_dims(count_up(cast(width, lengths.dtype)), 0)
-    return less(columns, expand_dims(lengths, 1))
 
 
 def nested_list(values: Any, splits: tuple[Any, ...]) -> Any:
@@ -128,13 +116,12 @@ def nested_list(values: Any, splits: tuple[Any, ...]) -> Any:
     return rows
 
 
-def nested_array(x: Any) -> Any:
-    """An array of the rows of nested lists: of arrays of different lengths, if they differ."""
-    rows = [nested_array(row) if isinstance(row, list) else row for row in x]
-    shapes = {np.shape(row) for row in rows}
-    is_ragged = len(shapes) > 1 or any(isinstance(r, np.ndarray) and r.dtype == object for r in rows)
-    if not is_ragged:
-        return np.array(rows)
-    out = np.empty(len(rows), object)
-    out[:] = rows
-    return out
+def array_of_rows(values: Any, splits: Any) -> Any:
+    """An array of the rows of ``values``: of one array for each row, if their lengths differ."""
+    rows = [values[a:b].copy() for a, b in pairwise(splits.tolist())]
+    if len({len(row) for row in rows}) > 1:
+        array = np.empty(len(rows), object)
+        array[:] = rows
+        return array
+    shape = (len(rows), len(rows[0]) if rows else 0, *values.shape[1:])
+    return np.concatenate([values[:0], *rows]).reshape(shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,8 +16,8 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.joining import stack
 from dualflow.ops.ragged import rules as rules  # which are registered
 from dualflow.ops.ragged.dense_rows import (
+    array_of_rows,
     coordinates,
-    nested_array,
     nested_list,
     padded,
 )
@@ -28,6 +27,7 @@ from dualflow.ops.ragged.ragged_spec import RAGGED_CLASS, from_parts
 from dualflow.ops.ragged.row_constructors import RowConstructors
 from dualflow.ops.ragged.row_gathering import getitem
 from dualflow.ops.ragged.row_partitions import (
+    axis_sizes,
     longest,
     size_along,
 )
@@ -97,8 +97,7 @@ class RaggedTensor(RowConstructors, Operators):  # type: ignore[override]  # sha
         self.to_list()  # which raises the error
         values: Any = np.asarray(self.flat_values)
         for splits in reversed(self.nested_row_splits):
-            ends = np.asarray(splits).tolist()
-            values = nested_array([values[a:b].copy() for a, b in pairwise(ends)])
+            values = array_of_rows(values, np.asarray(splits))
         array: np.ndarray[Any, Any] = values
         return array
 
@@ -237,8 +236,8 @@ def _merged(x: Any, first: int, last: int) -> Any:
     if first == last:
         return x
     if not isinstance(x, RaggedRows):
-        count = prod(_sizes(x)[first : last + 1])
-        return reshape(x, [*_sizes(x)[:first], count, *_sizes(x)[last + 1 :]])
+        count = prod(axis_sizes(x)[first : last + 1])
+        return reshape(x, [*axis_sizes(x)[:first], count, *axis_sizes(x)[last + 1 :]])
     if first == 0:
         return _merged(x.values, 0, last - 1)
     if first > 1:
@@ -250,7 +249,3 @@ def _merged(x: Any, first: int, last: int) -> Any:
         size = size_along(values, 1, x.row_splits.dtype)
         outer = x.with_parts(_merged(values, 0, 1), x.row_splits * size)
     return _merged(outer, 1, last - 1)
-
-
-def _sizes(x: Any) -> list[Any]:
-    return [size_along(x, axis) if size is None else size for axis, size in enumerate(x.shape)]

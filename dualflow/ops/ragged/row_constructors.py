@@ -15,10 +15,11 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.positions import range as count_up
-from dualflow.ops.ragged.dense_rows import coordinates, lengths_without_padding, mask_of_lengths
+from dualflow.ops.positions import sequence_mask
+from dualflow.ops.ragged.dense_rows import coordinates, lengths_without_padding
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.ragged_spec import from_parts, splits_dtype
-from dualflow.ops.ragged.row_joining import as_ragged
+from dualflow.ops.ragged.row_gathering import as_ragged
 from dualflow.ops.ragged.row_partitions import (
     as_partition,
     checked_splits,
@@ -312,7 +313,7 @@ class RowConstructors(RaggedRows):
             )
         counts = lengths_without_padding(x, padding) if lengths is None else as_partition(lengths, "lengths")
         counts = cast(counts, dtype)
-        kept = boolean_mask(x, mask_of_lengths(counts, size_along(x, 1)))
+        kept = boolean_mask(x, sequence_mask(counts, size_along(x, 1)))
         return cls._of(kept, splits_of_lengths(counts), validate=lengths is not None)
 
     @classmethod

@@ -17,6 +17,7 @@ from dualflow.ops.masking import boolean_mask
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_partitions import (
+    axis_sizes,
     number_of_rows,
     positions_in_rows,
     require_same_rows,
@@ -84,18 +85,23 @@ def gather_rows(params: Any, indices: Any) -> Any:
     rank = len(indices.shape)
     if rank == 0:
         return row(params, indices)
-    rows = take_rows(params, reshape(indices, [-1]))
-    for axis in range(rank - 1, 0, -1):
-        rows = rows_of_length(rows, size_along(indices, axis), params)
-    return rows
+    if rank == 1:
+        return take_rows(params, indices)
+    return gather_rows(params, as_ragged(indices, params, rank - 1))
 
 
-def rows_of_length(values: Any, size: Any, template: RaggedRows) -> Any:
-    """``values`` in rows of ``size`` values, with the class and the dtype of row splits of ``template``."""
+def as_ragged(x: Any, template: RaggedRows, ragged_rank: int) -> Any:
+    """A tensor or a ragged tensor with ``ragged_rank`` ragged axes; all rows of a tensor have one length."""
+    if not ragged_rank:
+        return x
     dtype = template.row_splits.dtype
-    size = cast(size, dtype)
-    count = cast(rows_of(values), dtype) // maximum(size, 1)
-    return template.with_parts(values, count_up(count + 1) * size)
+    if isinstance(x, RaggedRows):
+        inner = as_ragged(x.values, template, ragged_rank - 1)
+        return x.with_parts(inner, cast(x.row_splits, dtype), x._uniform_row_length)
+    rows, columns = size_along(x, 0, dtype), size_along(x, 1, dtype)
+    flat = reshape(x, [rows * columns, *axis_sizes(x)[2:]])
+    splits = count_up(rows + 1) * columns
+    return template.with_parts(as_ragged(flat, template, ragged_rank - 1), splits, x.shape[1])
 
 
 def row(x: RaggedRows, index: Any) -> Any:

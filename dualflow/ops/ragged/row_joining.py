@@ -16,11 +16,10 @@ from dualflow.ops.joining import stack as stack_tensors
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.flat_values import DIFFERENT_ROWS
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.row_gathering import expand_rows, rows_of, take_rows
+from dualflow.ops.ragged.row_gathering import as_ragged, expand_rows, rows_of, take_rows
 from dualflow.ops.ragged.row_partitions import (
     number_of_rows,
     require_same_rows,
-    size_along,
     splits_of_lengths,
 )
 from dualflow.ops.repetition import tile as tile_tensor
@@ -59,24 +58,6 @@ def _with_equal_ranks(tensors: Sequence[Any]) -> list[Any]:
             f"tensors to join have one number of axes, not the shapes {shapes}; expand them."
         )
     return [as_ragged(x, template, template.ragged_rank) for x in parts]
-
-
-def as_ragged(x: Any, template: RaggedRows, ragged_rank: int) -> Any:
-    """A tensor or a ragged tensor with ``ragged_rank`` ragged axes; all rows of a tensor have one length."""
-    if not ragged_rank:
-        return x
-    dtype = template.row_splits.dtype
-    if isinstance(x, RaggedRows):
-        inner = as_ragged(x.values, template, ragged_rank - 1)
-        return x.with_parts(inner, cast(x.row_splits, dtype), x._uniform_row_length)
-    rows, columns = size_along(x, 0, dtype), size_along(x, 1, dtype)
-    flat = reshape(x, [rows * columns, *_inner_sizes(x)])
-    splits = count_up(rows + 1) * columns
-    return template.with_parts(as_ragged(flat, template, ragged_rank - 1), splits, x.shape[1])
-
-
-def _inner_sizes(x: Any) -> list[Any]:
-    return [size_along(x, axis) if size is None else size for axis, size in enumerate(x.shape) if axis > 1]
 
 
 def _concat_rows(tensors: Sequence[RaggedRows]) -> Any:

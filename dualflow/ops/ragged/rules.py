@@ -14,14 +14,15 @@ from dualflow.ops import statistics as averages
 from dualflow.ops.arithmetic import square, subtract
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.checks import required
-from dualflow.ops.comparison import equal
+from dualflow.ops.comparison import equal, less, logical_and
 from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.elementary import values as elementary_values
 from dualflow.ops.powers import sqrt
 from dualflow.ops.ragged import row_joining, row_reductions
 from dualflow.ops.ragged.flat_values import map_values
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.row_gathering import as_index_list, expand_rows, gather_rows, take_rows
+from dualflow.ops.ragged.row_gathering import as_index_list, as_ragged, expand_rows, gather_rows, take_rows
 from dualflow.ops.ragged.row_reductions import RowReduction
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
@@ -165,13 +166,11 @@ def _gather(
 
 
 def _gather_in_rows(params: Any, indices: Any) -> Any:
-    """Row i of the result has values of row i of ``params``."""
+    """Row i of the result has values of row i of ``params``, in the order of row i of ``indices``."""
     template = params if isinstance(params, RaggedRows) else indices
-    params = row_joining.as_ragged(
-        params, template, template.ragged_rank if isinstance(params, RaggedRows) else 1
-    )
-    indices = row_joining.as_ragged(
-        indices, template, indices.ragged_rank if isinstance(indices, RaggedRows) else 1
+    params, indices = (
+        x if isinstance(x, RaggedRows) else as_ragged(convert_to_tensor(x), template, 1)
+        for x in (params, indices)
     )
     if isinstance(indices.values, RaggedRows):
         raise InvalidArgumentError(
@@ -179,10 +178,15 @@ def _gather_in_rows(params: Any, indices: Any) -> Any:
         )
     fits = equal(params.nrows(), cast(indices.nrows(), params.row_splits.dtype))
     starts = required(params.row_starts(), fits, "gather with batch_dims=1 takes as many rows of both.")
-    starts = gather(starts, indices.value_rowids())
-    positions = cast(indices.values, starts.dtype) + starts
+    rows, columns = indices.value_rowids(), cast(indices.values, starts.dtype)
+    in_row = logical_and(columns >= 0, less(columns, gather(params.row_lengths(), rows)))
+    columns = required(
+        columns, reduction.reduce_all(in_row), "gather with batch_dims=1 takes indices below the row lengths."
+    )
     return indices.with_parts(
-        take_rows(params.values, positions), indices.row_splits, indices._uniform_row_length
+        take_rows(params.values, columns + gather(starts, rows)),
+        indices.row_splits,
+        indices._uniform_row_length,
     )
 
 

@@ -223,6 +223,11 @@ CASES = {
         "one ragged axis",
         "merge",
     ),
+    "an index in another row": (
+        lambda: df.gather(X, [[2], [0], [0]], batch_dims=1),
+        InvalidArgumentError,
+        "below the row lengths",
+    ),
     "rows to gather in": (
         lambda: df.gather(X, df.cast(OTHER[:1], df.int32) * 0, batch_dims=1),
         InvalidArgumentError,

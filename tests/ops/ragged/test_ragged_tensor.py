@@ -136,6 +136,27 @@ def test_row_splits_may_be_of_32_bits() -> None:
     assert x.nrows(df.int64).dtype is df.int64
 
 
+@pytest.mark.parametrize(
+    ("rows", "array"),
+    [
+        ([[b"a", b"bc"], [b"d", b""]], np.array([[b"a", b"bc"], [b"d", b""]], object)),
+        ([[1, 2], [3, 4]], np.array([[1, 2], [3, 4]], np.int32)),
+        ([[[1], [2]], [[3], [4]]], np.array([[[1], [2]], [[3], [4]]], np.int32)),
+        ([[], []], np.zeros([2, 0], np.float32)),
+        ([], np.zeros([0, 0], np.float32)),
+    ],
+)
+def test_rows_of_one_length_are_one_array(rows: list[Any], array: np.ndarray[Any, Any]) -> None:
+    result = df.ragged.constant(rows, ragged_rank=array.ndim - 1).numpy()
+    assert result.dtype == array.dtype
+    np.testing.assert_array_equal(result, array)
+
+
+def test_rows_of_other_lengths_are_arrays_in_an_array() -> None:
+    first, second = df.ragged.constant([[b"a", b"bc"], [b"d"]]).numpy()
+    assert (first.tolist(), second.tolist()) == ([b"a", b"bc"], [b"d"])
+
+
 def test_arrays_of_rows_belong_to_the_caller() -> None:
     rows = X.numpy()
     assert rows.dtype == object
