@@ -1,6 +1,6 @@
 """erf and erfc by polynomials, whose coefficients are minimax fits (Remez), rounded one by one.
 
-Up to 1, ``erf(x) = x + x P(x**2)``. Above, erf is ``1 - exp(-Q(|x|))``. For erfc that would lose the
+For small x, ``erf(x) = x + x P(x**2)``. Above, erf is ``1 - exp(-Q(|x|))``. For erfc that would lose the
 small values, so it is ``exp(-x**2) R(q) / (1 + 2 |x|)`` with ``q = (|x| - c) / (|x| + c)``, which maps all
 numbers to -1..1 (after M. M. Shepherd and J. G. Laframboise, Math. Comp. 36, 1981).
 """
@@ -8,17 +8,19 @@ numbers to -1..1 (after M. M. Shepherd and J. G. Laframboise, Math. Comp. 36, 19
 from __future__ import annotations
 
 from dualflow.core.records import NamedTuple
-from dualflow.scalar.maths.exponential import exp
-from dualflow.scalar.maths.floating import clip_above, copysign, polynomial
+from dualflow.scalar.maths.exponential import exp, exp_of_multiple
+from dualflow.scalar.maths.floating import clip_above, polynomial, with_sign
 from dualflow.scalar.tracing import Traced
 
 
 class _ErfTables(NamedTuple):
     """The constants of one precision.
 
-    The polynomials are P (`erf_near`), Q (`erf_far`) and R (`erfc`), and `erfc_centre` is c. From `one` on,
-    erf is 1; from `zero` on, erfc is 0.
+    The polynomials are P (`erf_near`, below `near`), Q (`erf_far`) and R (`erfc`), and `erfc_centre` is c.
+    From `one` on, erf is 1; from `zero` on, erfc is 0.
     """
+
+    near: float
 
     erf_near: tuple[float, ...]
     erf_far: tuple[float, ...]
@@ -30,23 +32,23 @@ class _ErfTables(NamedTuple):
 
 _TABLES = {
     32: _ErfTables(
+        near=0.9,
         erf_near=(
-            0.12837916612625122,
-            -0.3761262595653534,
-            0.11283578723669052,
-            -0.026853347197175026,
-            0.005187162198126316,
-            -0.0007997853099368513,
-            7.806903158780187e-05,
+            0.12837915122509003,
+            -0.3761250674724579,
+            0.11281978338956833,
+            -0.026773398742079735,
+            0.005004345905035734,
+            -0.0006053445977158844,
         ),
         erf_far=(
-            0.00034154157037846744,
-            1.1270891427993774,
-            0.638144850730896,
-            0.1031067967414856,
-            -0.0218381118029356,
-            0.0029476769268512726,
-            -0.0001863817306002602,
+            0.00017052468319889158,
+            1.1277786493301392,
+            0.6370103359222412,
+            0.10408107191324234,
+            -0.022298304364085197,
+            0.0030609627719968557,
+            -0.00019773059466388077,
         ),
         one=3.92,
         erfc=(
@@ -65,6 +67,7 @@ _TABLES = {
         zero=10.1,
     ),
     64: _ErfTables(
+        near=1.0,
         erf_near=(
             0.1283791670955126,
             -0.37612638903183754,
@@ -137,8 +140,9 @@ def erf(x: Traced) -> Traced:
     """The error function."""
     tables = _TABLES[x.bits]
     magnitude = abs(x)
-    far = 1.0 - exp(-polynomial(clip_above(magnitude, tables.one), tables.erf_far))
-    return copysign((magnitude < 1.0).select(_erf_near(x), far), x)
+    y, scale = exp_of_multiple(polynomial(clip_above(magnitude, tables.one), tables.erf_far), -1.0)
+    far = (-y).fma(scale, 1.0)
+    return with_sign((magnitude < tables.near).select(_erf_near(magnitude), far), x)
 
 
 def erfc(x: Traced) -> Traced:
@@ -154,5 +158,5 @@ def erfc(x: Traced) -> Traced:
 
 
 def _erf_near(x: Traced) -> Traced:
-    """The error function for ``|x| <= 1``."""
+    """The error function for small x."""
     return x.fma(polynomial(x * x, _TABLES[x.bits].erf_near), x)

@@ -18,6 +18,7 @@ from dualflow.scalar.maths.floating import (
     format_of,
     polynomial,
     power_of_two,
+    with_sign,
 )
 from dualflow.scalar.tracing import Traced
 
@@ -26,12 +27,13 @@ class _ExpTables(NamedTuple):
     """The constants of one precision.
 
     Beyond `bounds`, exp is 0 and infinity. log(2) is in two parts, the first with zeros at its end,
-    so that n times it is exact.
+    so that n times it is exact. `log2_parts` are those that :func:`exp_of_multiple` uses.
     """
 
     bounds: tuple[float, float]
     log2_high: float
     log2_low: float
+    log2_parts: tuple[float, ...]
     exp: tuple[float, ...]
     expm1_bounds: tuple[float, float]
     expm1: tuple[float, ...]
@@ -44,6 +46,7 @@ _TABLES = {
         bounds=(-104.0, 89.9),
         log2_high=0.693145751953125,
         log2_low=1.4286068203094172e-06,
+        log2_parts=(math.log(2),),
         exp=(
             0.4999999403953552,
             0.16666515171527863,
@@ -62,17 +65,18 @@ _TABLES = {
         ),
         sinh=(0.1666666716337204, 0.008333349600434303, 0.0001983615948120132, 2.8169515644549392e-06),
         tanh=(
-            -0.33333298563957214,
-            0.13331936299800873,
-            -0.05378471687436104,
-            0.02079862542450428,
-            -0.005897966679185629,
+            -0.33333247900009155,
+            0.13330517709255219,
+            -0.05366308242082596,
+            0.02039213851094246,
+            -0.005433556158095598,
         ),
     ),
     64: _ExpTables(
         bounds=(-746.0, 711.0),
         log2_high=6.93147180369123816490e-01,
         log2_low=1.90821492927058770002e-10,
+        log2_parts=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
         exp=(
             0.5,
             0.16666666666666688,
@@ -111,17 +115,18 @@ _TABLES = {
             7.776600568919436e-13,
         ),
         tanh=(
-            -0.33333333333333126,
-            0.13333333333299766,
-            -0.053968253949334244,
-            0.02186948800332401,
-            -0.008863226786429002,
-            0.003592037446448813,
-            -0.0014552156899730578,
-            0.0005871894380768221,
-            -0.00023039885034218006,
-            7.931624042281933e-05,
-            -1.717984093282547e-05,
+            -0.33333333333333265,
+            0.1333333333332259,
+            -0.05396825396236156,
+            0.021869488373702988,
+            -0.008863232897701209,
+            0.0035921007810706465,
+            -0.001455645198354443,
+            0.0005891242986381616,
+            -0.00023613748413391436,
+            9.008238466880073e-05,
+            -2.875862069477743e-05,
+            5.438529112074569e-06,
         ),
     ),
 }
@@ -201,20 +206,30 @@ def cosh(x: Traced) -> Traced:
 
 
 def tanh(x: Traced) -> Traced:
-    """Hyperbolic tangent: an odd polynomial up to 0.6, then ``1 - 2 / (exp(2 |x|) + 1)``."""
-    magnitude, square = abs(x), x * x
-    near = (x * square).fma(polynomial(square, _TABLES[x.bits].tanh), x)
-    far = 1.0 - constant(x, 2.0) / (_exp_of_twice(magnitude) + 1.0)
-    return copysign((magnitude < 0.6).select(near, far), x)
+    """Hyperbolic tangent: an odd polynomial up to 0.66, then ``1 - 2 / (exp(2 |x|) + 1)``."""
+    tables, magnitude, square = _TABLES[x.bits], abs(x), x * x
+    near = (magnitude * square).fma(polynomial(square, tables.tanh), magnitude)
+    # From this bound on, adding 1 to the exponential has no effect.
+    bounded = clip_above(magnitude, 0.35 * format_of(x).mantissa + 2)
+    y, scale = exp_of_multiple(bounded, 2.0)
+    far = 1.0 - constant(x, 2.0) / y.fma(scale, 1.0)
+    return with_sign((magnitude < 0.66).select(near, far), x)
 
 
-def _exp_of_twice(magnitude: Traced) -> Traced:
-    """``exp(2 m)`` for m >= 0; constant where adding 1 to it has no effect, so that one factor scales it."""
-    tables, layout = _TABLES[magnitude.bits], format_of(magnitude)
-    bounded = clip_above(magnitude, 0.35 * layout.mantissa + 2)
+def exp_of_multiple(x: Traced, factor: float) -> tuple[Traced, Traced]:
+    """``exp(factor * x)`` as a number near 1 and a power of 2, whose product is exact; `factor` is one too.
+
+    For results that are added to larger numbers: in float32 log(2) is one constant, so that n adds an error
+    of n times 2**-29. The result must not be denormal, nor overflow.
+    """
+    tables, layout = _TABLES[x.bits], format_of(x)
     magic = layout.magic + layout.bias
-    shifted = bounded.fma(2 * math.log2(math.e), magic)
+    shifted = x.fma(factor * math.log2(math.e), magic)
     n = shifted - magic
-    r = n.fma(-tables.log2_low, n.fma(-tables.log2_high, bounded + bounded))
-    y = (r * r).fma(polynomial(r, tables.exp), r) + 1.0
-    return y * power_of_two(bits_of(shifted), magnitude.dtype)
+    # exp(factor * r) is a polynomial in r, whose coefficients are those of exp, scaled exactly.
+    r = x
+    for part in tables.log2_parts:
+        r = n.fma(-part / factor, r)
+    square = r * r
+    p = polynomial(r, [c * factor ** (k + 2) for k, c in enumerate(tables.exp)], square)
+    return square.fma(p, r.fma(factor, 1.0)), power_of_two(bits_of(shifted), x.dtype)

@@ -63,8 +63,15 @@ def constant(like: Traced, number: float) -> Traced:
     return like.m.constant(number, like.dtype)
 
 
-def polynomial(x: Traced, coefficients: Sequence[float]) -> Traced:
-    """``c[0] + c[1] x + c[2] x**2 + ...`` by Horner's rule, one fused multiply-add a term."""
+def polynomial(x: Traced, coefficients: Sequence[float], square: Traced | None = None) -> Traced:
+    """``c[0] + c[1] x + c[2] x**2 + ...`` by Horner's rule, one fused multiply-add a term.
+
+    With `square`, ``x**2``, terms of even and of odd degree are two sums, which processors compute at once
+    (second-order Horner's rule; D. E. Knuth, "The Art of Computer Programming", 4.6.4).
+    """
+    if square is not None:
+        odd = polynomial(square, coefficients[1::2])
+        return odd.fma(x, polynomial(square, coefficients[::2]))
     *leading, last = coefficients
     result = constant(x, last)
     for coefficient in reversed(leading):
@@ -90,6 +97,12 @@ def trunc(x: Traced) -> Traced:
 def copysign(magnitude: Traced, sign: Traced) -> Traced:
     """`magnitude` with the sign bit of `sign`."""
     return magnitude.m.copysign(magnitude, sign)
+
+
+def with_sign(magnitude: Traced, sign: Traced) -> Traced:
+    """A `magnitude` that is not negative, with the sign bit of `sign`; one instruction less than copysign."""
+    sign_bit = bits_of(sign) & (1 << sign.bits - 1)
+    return (bits_of(magnitude) | sign_bit).bitcast(sign.dtype)
 
 
 def clamp(x: Traced, low: float, high: float) -> Traced:
