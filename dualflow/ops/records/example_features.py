@@ -235,6 +235,12 @@ def _plans(context_features: Any, sequence_features: Any) -> tuple[Any, Any, lis
     """The features of sequences and of steps to parse, and the tensors of their defaults and paddings."""
     context, defaults = _plan(context_features or {})
     steps, paddings = _plan(sequence_features or {})
+    for key, feature in (sequence_features or {}).items():
+        if isinstance(feature, FixedLenSequenceFeature) and feature.default_value is not None:
+            raise InvalidArgumentError(
+                f"The feature {key!r} of steps has a default_value, which sequence examples don't support: "
+                "leave it out; shorter sequences are padded with 0 or the empty string."
+            )
     if any(kind == FIXED for _, kind, *_ in steps):
         raise DTypeError("Features of steps are FixedLenSequenceFeatures, VarLenFeatures or RaggedFeatures.")
     if not context and not steps:

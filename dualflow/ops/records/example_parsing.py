@@ -255,7 +255,7 @@ def _parse_sequence(
     data, remaining = serialized.item(), iter(defaults)
     lists = _parsed(data, 0, _keys(context), context=True)
     outputs = _without_batch(_results([lists], context, remaining), context)
-    rows = _rows_of_steps(data, steps)
+    rows = _rows_of_steps(data, steps, _keys(steps))
     for entry in steps:
         key, kind, dtype, shape, _ = entry
         values = column(rows.get(key.encode(), []), key, dtype)
@@ -268,14 +268,16 @@ def _parse_sequence(
     return tuple(outputs)
 
 
-def _rows_of_steps(data: bytes, steps: Sequence[Entry]) -> dict[bytes, list[FeatureValues]]:
+def _rows_of_steps(
+    data: bytes, steps: Sequence[Entry], keys: dict[bytes, int]
+) -> dict[bytes, list[FeatureValues]]:
     """The values of each step of each feature list that a sequence example has.
 
     Raises:
         InvalidArgumentError: the data are damaged, or lack a list that may not be missing.
     """
     try:
-        spans = features_of(data, _keys(steps), number=2)
+        spans = features_of(data, keys, number=2)
         rows = {
             key: [feature_values(data, span_of_field) for span_of_field in message_field(data, span, 1)]
             for key, span in spans.items()
@@ -294,9 +296,10 @@ def _parse_sequences(
     serialized: Array, *defaults: Array, context: tuple[Entry, ...], steps: tuple[Entry, ...]
 ) -> tuple[Array, ...]:
     texts = serialized.tolist()
-    lists = [_parsed(data, i, _keys(context), context=True) for i, data in enumerate(texts)]
+    context_keys, step_keys = _keys(context), _keys(steps)
+    lists = [_parsed(data, i, context_keys, context=True) for i, data in enumerate(texts)]
     outputs = _results(lists, context, iter(defaults))
-    examples = [_rows_of_steps(data, steps) for data in texts]
+    examples = [_rows_of_steps(data, steps, step_keys) for data in texts]
 
     def rows_of(key: str) -> list[list[FeatureValues]]:
         return [rows.get(key.encode(), []) for rows in examples]

@@ -209,6 +209,14 @@ CASES = {
         InvalidArgumentError,
         "a vector of strings, not",
     ),
+    "a default of steps": (
+        lambda: getattr(io, SEQUENCE)(
+            b"", {}, {"a": io.FixedLenSequenceFeature([], df.int64, default_value=-1)}
+        ),
+        InvalidArgumentError,
+        "'a' of steps has a default_value",
+        "leave it out",
+    ),
     "fixed steps": (lambda: getattr(io, SEQUENCE)(b"", {}, {"a": INT}), DTypeError, "Features of steps"),
     "a list of features": (lambda: io.parse_example([one(1)], ["a"]), DTypeError, "a dict of names"),
     "a dtype as a feature": (lambda: io.parse_example([b""], {"a": df.int64}), DTypeError, "FixedLenFeature"),
