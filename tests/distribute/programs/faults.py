@@ -14,6 +14,7 @@ fault = sys.argv[1]
 if fault == "version" and os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")) == "1":
     df.version.DUALFLOW = "9.9"
 strategy = df.distribute.MultiWorkerMirroredStrategy(timeout=8.0 if fault == "hang" else 60.0)
+df.distribute.MirroredStrategy()  # which keeps the timeout
 is_second = strategy.cluster_resolver.task_id == 1
 
 
