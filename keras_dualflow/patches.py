@@ -170,13 +170,13 @@ def _sum_gradients(class_name: str) -> Callable[[dict[str, Any]], None]:
         apply = names[class_name].apply
 
         @functools.wraps(apply)
-        def apply_to_sums(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+        def apply_in_replicas(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
             if INITIAL_VALUE.get() is None:
                 return apply(self, grads, trainable_variables)
             replicas = import_module("keras_dualflow.replicas")
-            return replicas.with_summed_gradients(apply)(self, grads, trainable_variables)
+            return replicas.apply_to_sums(apply, self, grads, trainable_variables)
 
-        names[class_name].apply = apply_to_sums
+        names[class_name].apply = apply_in_replicas
 
     return patch_class
 

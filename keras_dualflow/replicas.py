@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
 from typing import Any, Final
 
 from dualflow.distribute.strategy import Strategy, get_replica_context, get_strategy
@@ -44,13 +43,11 @@ def fraction_of_batch(fraction: Any) -> Iterator[None]:
 
 def scaled_loss(loss: Any) -> Any:
     """The part of the loss of the whole batch that is this replica's."""
-    return multiply(loss, _part(loss)) if in_replicas() else loss
+    return multiply(loss, _part(loss))
 
 
 def unscaled_loss(loss: Any) -> Any:
     """The mean over this replica's rows; 0 without rows."""
-    if not in_replicas():
-        return loss
     if len(loss.shape) and loss.shape[0] == 0:  # Keras doesn't reduce losses without rows
         loss = reduce_sum(loss)
     return divide_no_nan(loss, _part(loss))
@@ -62,24 +59,19 @@ def _part(loss: Any) -> Any:
     return cast(equal if fraction is None else fraction, loss.dtype)
 
 
-def with_summed_gradients(apply: Callable[..., Any]) -> Callable[..., Any]:
-    """``Optimizer.apply``, with gradients that are sums over the replicas."""
-
-    @wraps(apply)
-    def apply_to_sums(self: Any, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
-        context = get_replica_context()
-        if not in_replicas() or context is None or _summing.get():
-            return apply(self, grads, trainable_variables)
-        grads = list(grads)
-        existing = [g for g in grads if g is not None]
-        sums = iter(context.all_reduce("SUM", existing))
-        token = _summing.set(True)
-        try:
-            return apply(self, [g if g is None else next(sums) for g in grads], trainable_variables)
-        finally:
-            _summing.reset(token)
-
-    return apply_to_sums
+def apply_to_sums(apply: Callable[..., Any], optimizer: Any, grads: Sequence[Any], variables: Any) -> Any:
+    """The optimizer's ``apply``, with gradients that are sums over the replicas."""
+    context = get_replica_context()
+    if context is None or _summing.get():
+        return apply(optimizer, grads, variables)
+    grads = list(grads)
+    existing = [g for g in grads if g is not None]
+    sums = iter(context.all_reduce("SUM", existing))
+    token = _summing.set(True)
+    try:
+        return apply(optimizer, [g if g is None else next(sums) for g in grads], variables)
+    finally:
+        _summing.reset(token)
 
 
 def total(variable: Any, strategy: Strategy) -> Any:

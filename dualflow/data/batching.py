@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.data.check_state import number, parts, wrong_state
 from dualflow.data.element import ElementLayout, Item, stacked, with_new_axis, without_first_axis
 from dualflow.data.rows import stack_rows
-from dualflow.data.stage import UNKNOWN, IndexedRows, StageIterator, State, StatelessIterator, UnaryStage
+from dualflow.data.stage import UNKNOWN, StageIterator, State, StatelessIterator, UnaryStage
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +43,7 @@ class BatchStage(UnaryStage):
         indexed = self.source.indexed()
         if indexed is None:
             return BatchIterator(self, self.source.start())
-        return GatherIterator(indexed[0], indexed[1].start(), self.size, self.drop_remainder)
+        return GatherIterator(indexed[0].gather, indexed[1].start(), self.size, self.drop_remainder)
 
 
 def batches(count: int, size: int, drop_remainder: bool) -> int:
@@ -54,9 +54,15 @@ def batches(count: int, size: int, drop_remainder: bool) -> int:
 class GatherIterator(StatelessIterator):
     """Iterates over batches of rows; each batch is one gather."""
 
-    def __init__(self, rows: IndexedRows, numbers: StageIterator, size: int, drop_remainder: bool) -> None:
+    def __init__(
+        self,
+        gather: Callable[[Sequence[int]], list[Array]],
+        numbers: StageIterator,
+        size: int,
+        drop_remainder: bool,
+    ) -> None:
         super().__init__(numbers)
-        self._gather = rows.gather
+        self._gather = gather
         self._size = size
         self._least = size if drop_remainder else 1
 

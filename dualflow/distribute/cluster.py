@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,7 @@ class ClusterResolver:
     ('worker', 0)
     """
 
-    def __init__(self, rank: int, hosts: list[str]) -> None:
+    def __init__(self, rank: int, hosts: Sequence[str]) -> None:
         self.task_type = "worker"
         self.task_id = rank
         self.rpc_layer = None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from dualflow.core.convert import Array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.data.batching import BatchStage
+from dualflow.data.batching import BatchStage, GatherIterator
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.options import AutoShardPolicy, OptionsStage, options_of
@@ -100,7 +102,16 @@ class ShardedRowsStage(PerWorkerStage):
         indexed = batch.source.indexed() if isinstance(batch, BatchStage) else None
         if indexed is None or not isinstance(batch, BatchStage):
             return _ShardedRowsIterator(self.source.start(), self)
-        return _ShardedGatherIterator(indexed[0], indexed[1].start(), batch, self)
+        rows, numbers = indexed
+        return GatherIterator(
+            partial(self._gather_shard, rows), numbers.start(), batch.size, batch.drop_remainder
+        )
+
+    def _gather_shard(self, rows: IndexedRows, indices: Sequence[int]) -> list[Array]:
+        """The worker's rows of a batch with these indices; others are not read."""
+        own = shard_rows(len(indices), self.index, self.count)
+        shard = indices[own.start : own.stop]
+        return rows.gather(shard) if len(shard) else [leaf[:0] for leaf in rows.gather(indices[:1])]
 
 
 class _ShardedRowsIterator(StatelessIterator):
@@ -116,30 +127,6 @@ class _ShardedRowsIterator(StatelessIterator):
         for batch in self._upstream.next(count):
             rows = shard_rows(len(batch[0]), index, workers)
             batches.append(tuple([leaf[rows.start : rows.stop] for leaf in batch]))
-        return batches
-
-
-class _ShardedGatherIterator(StatelessIterator):
-    """Iterates over batches of the worker's rows of a source with random access; others are not read."""
-
-    def __init__(
-        self, rows: IndexedRows, numbers: StageIterator, batch: BatchStage, stage: ShardedRowsStage
-    ) -> None:
-        super().__init__(numbers)
-        self._gather, self._size, self._stage = rows.gather, batch.size, stage
-        self._min_rows = batch.size if batch.drop_remainder else 1
-
-    def next(self, count: int) -> Sequence[Item]:
-        index, workers = self._stage.index, self._stage.count
-        batches: list[Item] = []
-        while len(batches) < count:
-            indices = self._upstream.next(self._size)
-            if len(indices) < self._min_rows:
-                break
-            rows = shard_rows(len(indices), index, workers)
-            shard = indices[rows.start : rows.stop]
-            leaves = self._gather(shard) if len(shard) else [leaf[:0] for leaf in self._gather(indices[:1])]
-            batches.append(tuple(leaves))
         return batches
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from dualflow.distribute.diagnosis import Job, WorkerReport, lost
 from dualflow.distribute.progress import Progress, user_line
+from dualflow.distribute.world import World
 
 INTERVAL: Final = 0.2
 """The seconds between reports of a job of few workers."""
@@ -37,28 +38,28 @@ class Monitor:
     """A worker's connection to the first worker, and the thread that reports through it.
 
     Args:
-        communicator: of all workers; used by the constructor only.
+        world: the workers; the constructor uses its communicator.
         progress: the exchanges of this worker.
 
     Attributes:
         timeout: the seconds for which a worker may wait in an exchange; the first worker's counts.
     """
 
-    def __init__(self, communicator: Any, progress: Progress) -> None:
+    def __init__(self, world: World, progress: Progress) -> None:
         self.timeout = 600.0
         self._progress = progress
-        self._rank: int = communicator.rank
+        self._rank = world.rank
         self._pid = os.getpid()
-        self._interval = report_interval(communicator.size)
+        self._interval = report_interval(world.size)
         self._error = ""
         self._ended = False
         self._done = threading.Event()
-        hosts, server = communicator.allgather(platform.node()), None
+        server = None
         if self._rank == 0:
-            server = _Server(communicator.size, local=len(set(hosts)) == 1, monitor=self)
-        address, token = communicator.bcast(server and (server.address, server.token))
+            server = _Server(world.size, local=len(set(world.hosts)) == 1, monitor=self)
+        address, token = world.communicator.bcast(server and (server.address, server.token))
         self._socket = socket.create_connection(address, timeout=60)
-        hello = {"token": token, "rank": self._rank, "host": platform.node(), "pid": self._pid}
+        hello = {"token": token, "rank": self._rank, "host": world.hosts[self._rank], "pid": self._pid}
         self._socket.sendall(_message(hello))
         os.register_at_fork(after_in_child=self._socket.close)
         threading.Thread(target=self._run, name="dualflow-monitor", daemon=True).start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
@@ -126,12 +125,11 @@ class MultiWorkerMirroredStrategy(Strategy):
         timeout = options.timeout_seconds or timeout
         self._group = _group_of_job(timeout)
         self._bucket_bytes = options.bytes_per_pack or self._bucket_bytes
-        self._hosts = _hosts(join())
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
         """Which of the workers this one is."""
-        return ClusterResolver(self._group.rank, self._hosts)
+        return ClusterResolver(self._group.rank, join().hosts)
 
 
 def _check_device(name: Any) -> None:
@@ -141,12 +139,16 @@ def _check_device(name: Any) -> None:
         raise InvalidArgumentError(f"{name} unknown device: there are only CPUs; leave out the devices.")
 
 
-def _group_of_job(timeout: float = TIMEOUT) -> Group:
-    """The group of all workers of the job, which a monitor watches from its first use on."""
+def _group_of_job(timeout: float | None = None) -> Group:
+    """The group of all workers of the job, which a monitor watches from its first use on.
+
+    Args:
+        timeout: the seconds for which a worker waits for others; None for those of an earlier strategy.
+    """
     with _lock.lock:
         if "job" not in _groups:
-            _groups["job"] = _join_job(timeout)
-        if "job" in _monitors:
+            _groups["job"] = _join_job(TIMEOUT if timeout is None else timeout)
+        if timeout is not None and "job" in _monitors:
             _monitors["job"].timeout = timeout
         return _groups["job"]
 
@@ -162,7 +164,7 @@ def _join_job(timeout: float) -> Group:
             return OneWorker()
         check_versions(world)
         group = WorkerGroup(world.communicator)
-        _monitors["job"] = Monitor(world.communicator, group.progress)
+        _monitors["job"] = Monitor(world, group.progress)
         _share_random_stream(world)
         WRITE_ONCE.fill(group.write_once)
         return group
@@ -176,7 +178,7 @@ def _group_of_machine() -> Group:
     with _lock.lock:
         if "machine" not in _groups:
             _groups["machine"] = of_job
-            if len(set(_hosts(world))) > 1:
+            if len(set(world.hosts)) > 1:
                 local = world.communicator.Split_type(imported("mpi4py.MPI").COMM_TYPE_SHARED)
                 _groups["machine"] = OneWorker() if local.size == 1 else WorkerGroup(local)
         return _groups["machine"]
@@ -186,9 +188,3 @@ def _share_random_stream(world: World) -> None:
     """Let all workers draw the first worker's numbers, so that they shuffle data alike."""
     bits = STREAMS.shared.philox.bit_generator
     bits.state = world.communicator.bcast(bits.state)
-
-
-def _hosts(world: World) -> list[str]:
-    """The names of the workers' machines."""
-    host = platform.node()
-    return [host] if world.size == 1 else world.communicator.allgather(host)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from typing import Any, Final
 
@@ -28,14 +29,16 @@ class World:
         rank: the number of this worker, from 0.
         size: the number of workers.
         communicator: mpi4py's communicator of all workers, for this package alone; None for one worker.
+        hosts: the name of each worker's machine.
     """
 
     rank: int
     size: int
     communicator: Any
+    hosts: tuple[str, ...]
 
 
-ALONE: Final = World(0, 1, None)
+ALONE: Final = World(0, 1, None, (platform.node(),))
 """The world of a program that no launcher has started."""
 _worlds: Final[list[World]] = []
 """Empty, or the world of this process, once :func:`join` has joined it."""
@@ -86,7 +89,8 @@ def _joined_world() -> World:
         )
     if communicator.size == 1:
         return ALONE
-    return World(communicator.rank, communicator.size, communicator.Dup())
+    own = communicator.Dup()
+    return World(own.rank, own.size, own, tuple(own.allgather(platform.node())))
 
 
 def check_versions(world: World) -> None:
