@@ -18,7 +18,7 @@ def accumulators(kernel: Kernel) -> frozenset[Register]:
     return frozenset(r for s in inits for r in s.accumulator)
 
 
-def updated(kernel: Kernel) -> frozenset[Register]:
+def reassigned_registers(kernel: Kernel) -> frozenset[Register]:
     """The registers that are assigned more than once: accumulators, some of which are loaded from memory."""
     updates = [s for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.ReduceUpdate | ks.ReduceCombine)]
     return frozenset(r for s in updates for r in s.accumulator)

@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dualflow.backends.c.kernel_names import accumulators, block_suffix, index_name, register_names, updated
+from dualflow.backends.c.kernel_names import (
+    accumulators,
+    block_suffix,
+    index_name,
+    reassigned_registers,
+    register_names,
+)
 from dualflow.backends.c.source_maths import CMaths
 from dualflow.backends.c.support import CSupport
 from dualflow.backends.c.values import WORD, CLines, CValue, c_type, without_unused
@@ -92,7 +98,7 @@ class CKernelWriter:
         wide: the accumulators that are arrays with an element for each lane.
         lane: the lane that the current statements compute, as an expression; None outside of lanes.
         vectors: the number of loops over vectors of lanes so far.
-        updated: the registers that are declared as variables, since they are assigned again.
+        reassigned: the registers that are declared as variables, since they are assigned again.
         exact: the registers that a fallback loop computes again, under other names.
     """
 
@@ -104,7 +110,7 @@ class CKernelWriter:
         self.dtypes = dict(enumerate(kernel.buffers))
         self.stored = {s.place.buffer for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Store)}
         self.num_lanes = lanes
-        self.updated = updated(kernel)
+        self.reassigned = reassigned_registers(kernel)
         self.wide = accumulators(kernel) if kernel.reduces_lanes else frozenset()
         self.lane: str | None = None
         self.vectors = 0
@@ -257,7 +263,7 @@ class CKernelWriter:
 
     def _load(self, load: ks.Load) -> None:
         register = load.register
-        const = "" if register in self.updated else "const "
+        const = "" if register in self.reassigned else "const "
         c, name = c_type(register.dtype), self._name(register)
         self.lines.add(f"{const}{c} {name} = {self._element(load.place)};")
 

@@ -57,7 +57,7 @@ _STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER, CallKind.EXCHANGE)
 def write_entry(unit: Unit, name: str, program: Sequence[Statement]) -> Entry:
     """Emit the entry ``name`` for the statements of ``program``."""
     entry = Entry(unit, name)
-    control = _Control(entry)
+    control = _EntryEmitter(entry)
     control.begin(program)
     control.run(program)
     control.end(program)
@@ -73,10 +73,10 @@ def _is_step(statement: Statement) -> bool:
 
 def _run_task(entry: Entry, task: Sequence[Statement]) -> None:
     """Emit the statements of a task, all of which are steps."""
-    _Control(entry).run(task)
+    _EntryEmitter(entry).run(task)
 
 
-class _Control:
+class _EntryEmitter:
     """Emits statements and control flow.
 
     Attributes:
@@ -294,7 +294,7 @@ class _Control:
             (iteration,) = iterations.carried
             proceed = self._ok() if count is None else self._ok() & (iteration < count)
             if loop.condition is not None:
-                proceed = self._tested(loop.test, loop.condition, proceed)
+                proceed = self._evaluate_condition(loop.test, loop.condition, proceed)
             if loop.growable:
                 proceed = self._grow(loop, iteration, proceed)
             iterations.test(proceed)
@@ -303,7 +303,7 @@ class _Control:
                     row, count - 1 - iteration if loop.backwards and count is not None else iteration
                 )
             self.run(loop.body)
-            self._exchange(loop)
+            self._swap_buffers(loop)
             with b.if_then((iteration & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1)):
                 poll_signals(unit.module, b, last, self.entry.status, stopped)
             iterations.next(iteration + 1)
@@ -314,7 +314,7 @@ class _Control:
         )
         unit.work_ns = before + (unit.work_ns - before) * trip_count
 
-    def _exchange(self, loop: RunLoop) -> None:
+    def _swap_buffers(self, loop: RunLoop) -> None:
         """Swap the buffers of loop-carried values, and bind their new sizes."""
         if not loop.memory.changing_sizes:
             return
@@ -345,7 +345,7 @@ class _Control:
         """Emit the condition that no check has failed."""
         return self.entry.b.load(self.entry.status, 0, I64).eq(0)
 
-    def _tested(
+    def _evaluate_condition(
         self, test: Sequence[Statement], condition: ValueLayout, proceed: EmittedValue
     ) -> EmittedValue:
         """Emit whether the loop proceeds: its condition, not evaluated if the loop has ended already."""

@@ -34,8 +34,8 @@ def write_product(entry: Entry, product: Multiply) -> None:
         product.windows,
         product.by_window,
     )
-    if uses_own_gemm() and products.shared(unit.threads):
-        _share(entry, products, node)
+    if uses_own_gemm() and products.splits_whole_products(unit.threads):
+        _emit_split_by_product(entry, products, node)
         return
     if uses_own_gemm():
         function, tables = products.gemm.source(), products.tables(unit.threads)
@@ -49,13 +49,13 @@ def write_product(entry: Entry, product: Multiply) -> None:
         unit.products.append(index + 2)
 
 
-def _share(entry: Entry, products: ProductBatch, node: Node) -> None:
+def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> None:
     """Emit the step of a batch of matrix products of which each thread computes whole products."""
     unit = entry.unit
     unit.use_threads()
-    table = products.shared_table(unit.threads)
+    table = products.split_table(unit.threads)
     scratch = entry.scratch(table[BatchField.THREAD_SCRATCH] * unit.threads, node)
-    step = [0, *products.shared_step(scratch, table)]
+    step = [0, *products.split_step(scratch, table)]
     index = entry.step(StepKind.PRODUCT, step)
     unit.set_callee(index, shared_batch.routine())
     product = index + 2 + len(step) - len(table) + BatchField.PRODUCT

@@ -236,7 +236,7 @@ def test_a_pool_of_more_workers_than_cores_computes_the_same(monkeypatch: pytest
     specs, inputs = [df.TensorSpec([32, 32])] * 25, [normal(32, 32), *weights]
     expected = bytes_of(built(branches, *specs, concurrent_calls=1).run(inputs))
     executable = built(branches, *specs, concurrent_calls=8)
-    pool = threads.make_pool(7)
+    pool = threads.create_pool(7)
     executable.params[POOL], executable.params[PFOR] = pool.address, pool.pfor
     for _ in range(50):
         assert bytes_of(executable.run(inputs)) == expected

@@ -123,7 +123,7 @@ class Loops:
 
 
 def loops_with(workers: int) -> Loops:
-    pool = threads.make_pool(workers)
+    pool = threads.create_pool(workers)
     exports = ["visit", "note", "occupy", "nested"]
     return Loops(pool, jit.compile_text(KERNELS, exports, {"df_pfor": pool.pfor}))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, frozen, smaller
+from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, frozen, minimum
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import dataclass
 
@@ -68,13 +68,13 @@ def emit_blocks(
         column_block = block.quotient(size[Field.M_BLOCKS])
         i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
         j = column_block * size[Field.NC]
-        j_end = smaller(j + size[Field.NC], size[Field.N])
-        rows = smaller(size[Field.MC], size[Field.M] - i)
+        j_end = minimum(j + size[Field.NC], size[Field.N])
+        rows = minimum(size[Field.MC], size[Field.M] - i)
         # An empty K has one K block too, which writes the zeros.
         k_end = (size[Field.K] < 1).select(1, size[Field.K])
         with ir.loop(0, k_end, size[Field.KC]) as k_block:
             p = frozen(k_block.index)
-            depth = smaller(size[Field.K] - p, size[Field.KC])
+            depth = minimum(size[Field.K] - p, size[Field.KC])
             accumulate = (p > 0).select(1, size[Field.ACCUMULATE])
             if windows:
                 ir.call("copy_windows", [table, a, copy, depth, rows, p, i, *lists])
@@ -173,7 +173,7 @@ class _PanelProduct:
                 nr = tile.vectors * lanes
                 fits = self.columns > nr // 2
                 width, kernel = fits.select(nr, width), fits.select(ir.address(name), kernel)
-        columns = smaller(self.columns, width)
+        columns = minimum(self.columns, width)
         row_stride = self.size[Field.B_ROW_STRIDE]
 
         def pack() -> list[EmittedValue]:

@@ -115,7 +115,7 @@ def scale(ir: Builder, table: EmittedValue, element: Type) -> EmittedValue:
     return ir.load(table, Field.SCALE * 64 // element.bits, element)
 
 
-def smaller(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
+def minimum(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
     """The smaller of two integers."""
     return (left < right).select(left, right)
 
@@ -184,7 +184,7 @@ def emit_tiles(
     loop = _DepthLoop(ir, element, products, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
     with ir.loop(0, rows, tile.rows) as iteration:
         i = iteration.index
-        rows_in_tile = [smaller(rows - i - 1, r) for r in range(tile.rows)]
+        rows_in_tile = [minimum(rows - i - 1, r) for r in range(tile.rows)]
         if windows:
             a_offsets = [frozen(ir.load(lists[0], i + r, I64)) for r in rows_in_tile]
         else:
@@ -314,7 +314,7 @@ def _over_runs(
     with ir.while_loop([ir.constant(I64, 0), first_length, runs, *initial]) as iteration:
         done, run_length, run, *carried = iteration.carried
         iteration.test(done < depth)
-        length = smaller(depth - done, run_length)
+        length = minimum(depth - done, run_length)
         start = ir.offset(a, ir.load(run, ColumnRun.OFFSETS, I64), element)
         results = accumulate(start, length, carried)
         iteration.next(done + length, other_length, ir.offset(run, 1, I64), *results)
@@ -343,7 +343,7 @@ def emit_dot(
     zeros = [ir.constant(vector, 0.0)] * rows_at_once
     with ir.loop(0, rows, rows_at_once) as iteration:
         i = iteration.index
-        row_indices = [frozen(i + smaller(rows - i - 1, r)) for r in range(rows_at_once)]
+        row_indices = [frozen(i + minimum(rows - i - 1, r)) for r in range(rows_at_once)]
         a_rows = [ir.offset(a, row * a_row_stride, element) for row in row_indices]
         with ir.loop(0, depth, lanes, carried=zeros) as step:
             mask = ir.first_lanes(depth - step.index, lanes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, field, frozen, smaller
+from dualflow.backends.llvm.product.gemm_kernel import Field, field, frozen, minimum
 from dualflow.backends.llvm.text import I64, PTR, VOID, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
 
@@ -23,7 +23,7 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     side = 128 // element.bits
     transposed_depth = row_stride.eq(1).select(depth & -side, 0)
     with ir.loop(0, columns, lanes) as group:
-        offsets = [frozen(smaller(columns - 1, group.index + i) * column_stride) for i in range(lanes)]
+        offsets = [frozen(minimum(columns - 1, group.index + i) * column_stride) for i in range(lanes)]
         b_columns = [ir.offset(b, offset, element) for offset in offsets]
         with ir.loop(0, transposed_depth, side) as step:
             p = frozen(step.index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from dualflow.backends.llvm.product.gemm_kernel import Field, WindowField, field, has_mask_registers, smaller
+from dualflow.backends.llvm.product.gemm_kernel import Field, WindowField, field, has_mask_registers, minimum
 from dualflow.backends.llvm.text import BOOL, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.schedule.sliding import MAX_AXES
 
@@ -82,7 +82,7 @@ class _PieceCopy:
         zero, fully_inside = ir.constant(I64, 0), self._inside(begins)
         with ir.loop(self.first, self.end, carried=self.first_element) as iteration:
             base = iteration.index * self.run
-            begin, end = larger(base, self.low), smaller(base + self.run, self.high)
+            begin, end = larger(base, self.low), minimum(base + self.run, self.high)
             skipped, length = begin - base, end - begin
             positions = [p + t * d for p, t, d in zip(begins, iteration.carried, self.dilations, strict=True)]
             valid_range = partial(self._valid_range, positions, skipped, length)
@@ -111,9 +111,9 @@ class _PieceCopy:
         for position, size in zip(outer, self.sizes, strict=False):
             inside = inside & (position >= 0) & (position < size)
         data_begin = larger(-last, 0) * self.channels - skipped
-        data_end = smaller(self.sizes[-1] - last, self.span) * self.channels - skipped
-        data_begin = smaller(larger(data_begin, 0), length)
-        return [data_begin, inside.select(larger(smaller(data_end, length), data_begin), data_begin)]
+        data_end = minimum(self.sizes[-1] - last, self.span) * self.channels - skipped
+        data_begin = minimum(larger(data_begin, 0), length)
+        return [data_begin, inside.select(larger(minimum(data_end, length), data_begin), data_begin)]
 
     def _copy_run(
         self,

@@ -145,14 +145,14 @@ class ProductBatch(NamedTuple):
         ]
         return [*operands, *scratch, len(axes) // 4, *axes, *table]
 
-    def shared(self, threads: int) -> bool:
+    def splits_whole_products(self, threads: int) -> bool:
         """Whether threads share the batch by whole products: there are several for each thread."""
         if threads == 1 or self.windows is not None or not 0 < len(self.axes) <= MAX_AXES:
             return False
         work = math.prod((*self.axes, *self.sizes)) * self.element.nbytes
         return typical(self.axes[0]) >= 2 * threads and typical(work) >= 2 * MIN_THREAD_WORK
 
-    def shared_table(self, threads: int) -> list[int]:
+    def split_table(self, threads: int) -> list[int]:
         """The parameters of :func:`shared_batch.routine`, with those of one product."""
         size, nbytes = self.axes[0], self.element.nbytes
         table = self.table(1 if type(size) is int else threads)
@@ -167,7 +167,7 @@ class ProductBatch(NamedTuple):
         head = [0, table[Field.THREAD_SCRATCH] * nbytes, chunk, 2 * threads]
         return [*head, *[n for axis in axes for n in axis], *table]
 
-    def shared_step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
+    def split_step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
         """The parameters of a step of :func:`shared_batch.routine`, in which the driver sees no batch."""
         return self._replace(axes=()).step(scratch, table)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product.gemm_kernel import LISTS, ColumnRun, Field, WindowField, field, smaller
+from dualflow.backends.llvm.product.gemm_kernel import LISTS, ColumnRun, Field, WindowField, field, minimum
 from dualflow.backends.llvm.product.gemm_windows import linear_offset, next_index, unravel_index
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule
 from dualflow.core.records import NamedTuple
@@ -26,13 +26,13 @@ _OFFSETS_ARGUMENTS = (
     ("list_all", I64),
     ("target", PTR),
 )
-_AT_ONCE = 8
+STORE_LANES = 8
 """The number of offsets in a store; the last store may write beyond the list."""
 
 
 def list_lengths(rows: int, depth: int) -> tuple[int, int]:
     """The lengths of the two lists, for blocks of at most ``rows`` rows and ``depth`` columns."""
-    return rows + _AT_ONCE, ColumnRun.OFFSETS + depth + _AT_ONCE
+    return rows + STORE_LANES, ColumnRun.OFFSETS + depth + STORE_LANES
 
 
 def emit_windows(module: LlvmModule, name: str) -> None:
@@ -95,18 +95,18 @@ def emit_offsets(module: LlvmModule, name: str) -> None:
     ir = function.builder
     table, grid_field, first, count, base, list_all, target = function.args
     grid = _EmittedGrid(ir, table, grid_field)
-    steps = ir.iota(I64.vector(_AT_ONCE)) * grid.step.splat(_AT_ONCE)
+    steps = ir.iota(I64.vector(STORE_LANES)) * grid.step.splat(STORE_LANES)
     zero = ir.constant(I64, 0)
     *outer, within = unravel_index(first, grid.sizes)
     with ir.while_loop([zero, zero, within, *outer]) as run:
         index, done, skipped, *outer_index = run.carried
         run.test(done < count)
-        length = smaller(grid.run_length - skipped, count - done)
+        length = minimum(grid.run_length - skipped, count - done)
         begin = linear_offset([*outer_index, skipped], grid.strides) - base
         listed = list_all.ne(0).select(length, 1)
-        with ir.loop(0, listed, _AT_ONCE) as iteration:
+        with ir.loop(0, listed, STORE_LANES) as iteration:
             offset = begin + iteration.index * grid.step
-            ir.store(offset.splat(_AT_ONCE) + steps, target, index + iteration.index)
+            ir.store(offset.splat(STORE_LANES) + steps, target, index + iteration.index)
         run.next(index + listed, done + length, zero, *next_index(outer_index, grid.sizes[:-1]))
     ir.ret()
 

@@ -101,7 +101,7 @@ _BY_TABLE = np.isin(np.arange(len(WIDTHS)), BY_TABLE)
 _JUMP_BY_TABLE = b"\xff\x25"  # jmp [rip + displacement]; the displacement of 4 bytes follows
 
 
-class _Plan(NamedTuple):
+class _MemoryLayout(NamedTuple):
     """The offsets in memory of code and stubs, read-only data and the address table, and writable data."""
 
     offsets: dict[int, int]
@@ -120,7 +120,7 @@ def _fresh_memory(size: int) -> int:
     return start
 
 
-def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _Plan:
+def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _MemoryLayout:
     offsets: dict[int, int] = {}
     end = 0
 
@@ -128,24 +128,24 @@ def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _Plan:
         nonlocal end
         for index, section in sections.items():
             if section.flags & (WRITE | EXECUTE) == flags:
-                offsets[index] = end = _up(end, section.alignment)
+                offsets[index] = end = _align_up(end, section.alignment)
                 end += section.size
 
     place_sections(EXECUTE)
-    stubs = _up(end, _STUB_BYTES)
-    code_end = end = _up(stubs + _STUB_BYTES * symbols, _PAGE)
+    stubs = _align_up(end, _STUB_BYTES)
+    code_end = end = _align_up(stubs + _STUB_BYTES * symbols, _PAGE)
     place_sections(0)
-    table = _up(end, 8)
-    writable_end = end = _up(table + 8 * symbols, _PAGE)
+    table = _align_up(end, 8)
+    writable_end = end = _align_up(table + 8 * symbols, _PAGE)
     place_sections(WRITE)
-    return _Plan(offsets, stubs, table, code_end, writable_end, max(_up(end, _PAGE), _PAGE))
+    return _MemoryLayout(offsets, stubs, table, code_end, writable_end, max(_align_up(end, _PAGE), _PAGE))
 
 
-def _up(offset: int, alignment: int) -> int:
+def _align_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def _addresses(symbols: Table, plan: _Plan, start: int, imports: dict[int, int]) -> Table:
+def _addresses(symbols: Table, plan: _MemoryLayout, start: int, imports: dict[int, int]) -> Table:
     """The address of each symbol; 0 for those in sections that are not loaded."""
     addresses = np.zeros(len(symbols), np.int64)
     for index, offset in plan.offsets.items():
@@ -156,7 +156,7 @@ def _addresses(symbols: Table, plan: _Plan, start: int, imports: dict[int, int])
     return addresses
 
 
-def _write_stubs(plan: _Plan, imports: list[int], memory: Table) -> None:
+def _write_stubs(plan: _MemoryLayout, imports: list[int], memory: Table) -> None:
     for i in imports:
         stub = plan.stubs + _STUB_BYTES * i
         displacement = plan.table + 8 * i - (stub + 6)
@@ -167,7 +167,7 @@ def _write_stubs(plan: _Plan, imports: list[int], memory: Table) -> None:
 def _relocate(
     relocations: Table,
     targets: Table,
-    plan: _Plan,
+    plan: _MemoryLayout,
     addresses: Table,
     undefined: Table,
     start: int,
@@ -190,7 +190,7 @@ def _relocate(
         memory[targets[selected, None] + np.arange(bytes_wide)] = written
 
 
-def _protect(plan: _Plan, start: int) -> None:
+def _protect(plan: _MemoryLayout, start: int) -> None:
     parts = (
         (0, plan.code_end, mmap.PROT_READ | mmap.PROT_EXEC),
         (plan.code_end, plan.writable_end, mmap.PROT_READ),
@@ -205,7 +205,7 @@ def _not_executable_reason() -> str:
     """The reason that this process can't make memory executable; empty if it can."""
     start = _fresh_memory(_PAGE)
     try:
-        _protect(_Plan({}, 0, 0, _PAGE, _PAGE, _PAGE), start)
+        _protect(_MemoryLayout({}, 0, 0, _PAGE, _PAGE, _PAGE), start)
     except UnsupportedObject as error:
         return str(error)
     finally:

@@ -158,10 +158,10 @@ def compile_sources(
             code = compiled[sources[i]] = objects[sources[i]]
             object_cache.store(keys[i], code.code)
             object_codes[i] = code.code
-    merged, refusal = _merged([object_codes[i] for i in range(len(sources))])
+    merged, merge_failure = _merged([object_codes[i] for i in range(len(sources))])
     if len(keys) > 1 and len(merged) == 1:
         object_cache.store(key, merged[0])
-    return _linked(sources, key, merged, compiled, symbols, refusal)
+    return _linked(sources, key, merged, compiled, symbols, merge_failure)
 
 
 def _log_compiled(count: int, total: int) -> None:

@@ -131,11 +131,11 @@ def pool(background: jit.BackgroundCompilation | None = None) -> Pool:
     """
     with unforkable():
         if not _shared:
-            _shared.append(make_pool(thread_count.num_threads() - 1, background))
+            _shared.append(create_pool(thread_count.num_threads() - 1, background))
         return _shared[0]
 
 
-def make_pool(workers: int, background: jit.BackgroundCompilation | None = None) -> Pool:
+def create_pool(workers: int, background: jit.BackgroundCompilation | None = None) -> Pool:
     """A new pool with its own workers, which run until the process exits."""
     process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
     # Without workers none of these is called; functions that the platform lacks are bound to abort.
