@@ -3,7 +3,7 @@
 from dualflow.graph_mode.default_graph import disable_eager_execution as disable_eager_execution
 from dualflow.graph_mode.default_graph import enable_eager_execution as enable_eager_execution
 from dualflow.graph_mode.default_graph import get_default_graph as get_default_graph
-from dualflow.graph_mode.default_graph import graph_recording as graph_recording
+from dualflow.graph_mode.default_graph import recording_graph as recording_graph
 from dualflow.graph_mode.default_graph import reset_default_graph as reset_default_graph
 from dualflow.graph_mode.graph import ExplicitGraph as ExplicitGraph
 from dualflow.graph_mode.graph_def import GraphDef as GraphDef

@@ -52,7 +52,7 @@ def reset_default_graph() -> None:
         dispatch.install(_Root.graph.engine)
 
 
-def graph_recording() -> ExplicitGraph | None:
+def recording_graph() -> ExplicitGraph | None:
     """The graph that ops are added to; None if they run eagerly or are traced for a function."""
     graph = innermost_graph.get()
     if graph is None:
@@ -77,7 +77,7 @@ def enclosing_graph() -> ExplicitGraph | None:
 def outside_of_bodies() -> Iterator[None]:
     """A block whose ops are added to the graph itself, even if a body of it is being traced."""
     graph = enclosing_graph()
-    in_body = graph is not None and graph is not graph_recording()
+    in_body = graph is not None and graph is not recording_graph()
     with tracing(graph.engine) if graph is not None and in_body else nullcontext():
         yield
 

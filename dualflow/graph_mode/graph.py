@@ -71,7 +71,7 @@ class ExplicitGraph:
         Raises:
             InvalidArgumentError: ``name`` has characters that names may not have.
         """
-        return self.engine.open.names.within(name)
+        return self.engine.open.names.scoped(name)
 
     def unique_name(self, name: str) -> str:
         """``name`` in the current scope, with a number if it is taken; it is taken afterwards."""
@@ -172,7 +172,7 @@ class ExplicitGraph:
         element = names.find(name)
         if element is None:
             raise UnknownNameError(
-                f"The name {name!r} refers to an Operation not in the graph.{names.like(name)}"
+                f"The name {name!r} refers to an Operation not in the graph.{names.suggestion(name)}"
             )
         return element if isinstance(element, Operation) else self.engine.operation_of(element)
 
@@ -194,7 +194,7 @@ class ExplicitGraph:
         if names.find(operation) is None:
             raise UnknownNameError(
                 f"The name {name!r} refers to a Tensor which does not exist. The operation, {operation!r}, "
-                f"does not exist in the graph.{names.like(operation)}"
+                f"does not exist in the graph.{names.suggestion(operation)}"
             )
         outputs = self.get_operation_by_name(operation).outputs
         if int(index) >= len(outputs):

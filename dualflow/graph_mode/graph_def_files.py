@@ -130,14 +130,14 @@ def _extracted(definition: DefinedGraph, names: Any) -> DefinedGraph:
 def _with_parts(
     definition: DefinedGraph,
     nodes: Sequence[Node],
-    keeps: Callable[[Value, Capture | None], bool],
+    keep_input: Callable[[Value, Capture | None], bool],
     groups: dict[str, tuple[Node, ...]],
 ) -> DefinedGraph:
-    """The definition with ``nodes`` and ``groups``, and the inputs that ``keeps`` accepts."""
+    """The definition with ``nodes`` and ``groups``, and the inputs that ``keep_input`` accepts."""
     graph = definition.graph
     captures = zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True)
-    captured = [(v, c) for v, c in captures if keeps(v, c)]
-    inputs = (*[v for v in graph.arguments if keeps(v, None)], *[v for v, _ in captured])
+    captured = [(v, c) for v, c in captures if keep_input(v, c)]
+    inputs = (*[v for v in graph.arguments if keep_input(v, None)], *[v for v, _ in captured])
     kept: Collection[Any] = {*inputs, *nodes}
     return DefinedGraph(
         Graph(graph.name, inputs, tuple(nodes), (), tuple([c for _, c in captured])),
@@ -205,16 +205,16 @@ def _with_constants(definition: DefinedGraph, values: dict[int, Array]) -> Defin
     """The definition with constants in place of variable reads; ``values`` by the ids of variables."""
     graph = definition.graph
     nodes: dict[Node, Node] = {}
-    moved: dict[Value, Value] = {}
+    replacements: dict[Value, Value] = {}
     for node in graph.nodes:
         if node.op is READ and id(node.attrs["variable"]) in values:
             value = values[id(node.attrs["variable"])]
             new = Node(CONSTANT, (), {"value": value}, node.op.specs((), dict(node.attrs)), node.origin)
         else:
-            inputs = [moved.get(v, v) for v in node.inputs]
+            inputs = [replacements.get(v, v) for v in node.inputs]
             new = Node(node.op, inputs, node.attrs, [v.spec for v in node.outputs], node.origin)
         nodes[node] = new
-        moved.update(zip(node.outputs, new.outputs, strict=True))
+        replacements.update(zip(node.outputs, new.outputs, strict=True))
     changed = DefinedGraph(
         Graph(graph.name, graph.inputs, tuple(nodes.values()), (), graph.captures),
         {nodes[x] if isinstance(x, Node) else x: name for x, name in definition.names.items()},

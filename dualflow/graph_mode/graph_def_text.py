@@ -35,7 +35,7 @@ from dualflow.graph.literals import array_of, elements
 from dualflow.graph.parser import parse_named
 from dualflow.graph.printer import Storage, complete_text
 from dualflow.graph.text_lines import Resolver, read_spec
-from dualflow.graph_mode.names import checked
+from dualflow.graph_mode.names import check_name
 from dualflow.graph_mode.replaced_ops import ASSIGN, DEFAULT, READ, reject_execution
 from dualflow.graph_mode.unknown_rank import POSTPONED
 from dualflow.ops.op_kinds import Opaque
@@ -139,7 +139,7 @@ def _marker(name: str, doc: str, infer: Any) -> Op:
 def _require_names(*names: Any) -> tuple[()]:
     """Raise unless all attributes are valid names; returns no results."""
     for name in names:
-        checked(name)
+        check_name(name)
     return ()
 
 
@@ -240,7 +240,7 @@ def read(text: str) -> DefinedGraph:
             return wrap(constant(reference, spec))
         if reference in variables or not spec.shape.is_static:
             raise InvalidArgumentError(f"the variable {reference} is there twice, or has a dynamic size")
-        variables.add(checked(reference))
+        variables.add(check_name(reference))
         return DefinedVariable(reference, spec.shape, spec.dtype)
 
     def constant(reference: str, spec: TensorSpec) -> Array:
@@ -306,7 +306,7 @@ def _interpreted(graph: Graph, value_names: Mapping[Value, str]) -> DefinedGraph
     nodes: list[Node] = []
 
     def add(name: str, element: Node | Value) -> None:
-        if by_name.setdefault(checked(name), element) is not element:
+        if by_name.setdefault(check_name(name), element) is not element:
             raise InvalidArgumentError(f"two operations are called {name!r}.")
 
     captured = zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True)

@@ -114,9 +114,9 @@ class GraphEngine(Tracer):
     """
 
     __slots__ = (
-        "_first_read",
+        "_current_reads",
+        "_initial_reads",
         "_operations",
-        "_read",
         "assignments",
         "collections",
         "graph",
@@ -126,7 +126,7 @@ class GraphEngine(Tracer):
         "variables",
     )
 
-    keys_feeds = True
+    hashes_by_identity = True
     hint = " A session has it: session.run(x)."
 
     def __init__(self, graph: object) -> None:
@@ -140,8 +140,8 @@ class GraphEngine(Tracer):
         self.assignments: list[Node] = []
         self.seeds = OpSeeds()
         self.collections: dict[str, list[Any]] = {}
-        self._first_read: dict[int, SymbolicTensor] = {}
-        self._read: dict[int, SymbolicTensor] = {}
+        self._initial_reads: dict[int, SymbolicTensor] = {}
+        self._current_reads: dict[int, SymbolicTensor] = {}
         self._operations: dict[Node | Value, Operation] = {}
 
     # The interface of an engine for ops
@@ -169,21 +169,21 @@ class GraphEngine(Tracer):
 
     def read(self, variable: AbstractVariable) -> SymbolicTensor:
         key = id(variable)
-        if key not in self._first_read:
+        if key not in self._initial_reads:
             if value_of(variable) is None:  # only a variable outside of graphs has a value to capture
                 raise InaccessibleTensorError(
                     f"{variable!r} is not an element of this graph: another graph holds it. Create it in the "
                     "block of the graph that uses it."
                 )
             return super().read(variable)
-        tensor = self._read.get(key)
+        tensor = self._current_reads.get(key)
         if tensor is None:
-            tensor = self._read[key] = self._add(READ, (), variable, "read")
+            tensor = self._current_reads[key] = self._add(READ, (), variable, "read")
         return tensor
 
     def assign(self, variable: AbstractVariable, value: Any) -> SymbolicTensor:
         """Add an assignment, which runs if a fetch depends on it; returns the variable's new value."""
-        if id(variable) not in self._first_read:
+        if id(variable) not in self._initial_reads:
             raise InaccessibleTensorError(
                 f"{variable!r} was created outside of this graph, which can read it but not assign it. "
                 "Create it in the graph's block."
@@ -217,7 +217,7 @@ class GraphEngine(Tracer):
             after[producer] = (*after.get(producer, ()), node)
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
-        return self.open.names.within(name)
+        return self.open.names.scoped(name)
 
     @contextmanager
     def no_control_dependencies(self) -> Iterator[None]:
@@ -233,7 +233,7 @@ class GraphEngine(Tracer):
         variable._name = name
         self.variables.append(variable)
         self.initial.append(_node_of(self._assign(variable, initial, "Assign")))
-        self._first_read[id(variable)] = tensor = self._add(READ, (), variable)
+        self._initial_reads[id(variable)] = tensor = self._add(READ, (), variable)
         self.open.names.rename(_node_of(tensor), name)
         self.collect(variable, [GLOBAL_VARIABLES, *([TRAINABLE_VARIABLES] if variable.trainable else [])])
         self.order_after(before)
@@ -246,7 +246,7 @@ class GraphEngine(Tracer):
 
     # The interface for tensors of the graph
 
-    def pending(self) -> str:
+    def pending_clause(self) -> str:
         return "before a session runs the graph"
 
     def value_advice(self) -> str:
@@ -309,7 +309,7 @@ class GraphEngine(Tracer):
 
     def value_of(self, variable: AbstractVariable) -> Value | None:
         """The variable's value at the start of a run; None if it is not a variable of the graph."""
-        tensor = self._first_read.get(id(variable))
+        tensor = self._initial_reads.get(id(variable))
         return None if tensor is None else tensor._value
 
     def reads(self, variable: AbstractVariable) -> list[Value]:
@@ -320,7 +320,7 @@ class GraphEngine(Tracer):
     def order_after(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         """Make new nodes depend on ``nodes``; returns the previous dependencies."""
         before, self.open.first = self.open.first, tuple(nodes)
-        self._read.clear()  # a read with other dependencies is another value
+        self._current_reads.clear()  # a read with other dependencies is another value
         return before
 
     def tensor_name(self, value: Value) -> str:
@@ -347,7 +347,7 @@ class GraphEngine(Tracer):
     def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> SymbolicTensor:
         tensor = self._add(ASSIGN, (self.lift(value)._value,), variable, name)
         self.assignments.append(_node_of(tensor))
-        self._read.pop(id(variable), None)
+        self._current_reads.pop(id(variable), None)
         return tensor
 
     def _add(

@@ -52,7 +52,7 @@ class UniqueNames(Generic[Element]):
         """The element of that name, if there is one."""
         return self._elements.get(name)
 
-    def like(self, name: str) -> str:
+    def suggestion(self, name: str) -> str:
         """A suggestion of a similar name for errors; empty if there is none."""
         similar = get_close_matches(name, self._elements, 1)
         return f" Did you mean {similar[0]!r}?" if similar else ""
@@ -93,7 +93,7 @@ class UniqueNames(Generic[Element]):
         return f"{full}_{count}"
 
     @contextmanager
-    def within(self, name: str | None) -> Iterator[str]:
+    def scoped(self, name: str | None) -> Iterator[str]:
         """A block whose names are in the scope ``name``: a new one, or an old one if it ends in ``/``.
 
         ``as`` binds the scope's full name with its ``/``. None and ``""`` leave all scopes.
@@ -101,7 +101,7 @@ class UniqueNames(Generic[Element]):
         before = self.scope
         inner = name or ""
         if inner and not inner.endswith("/"):
-            inner = f"{self.unique(checked(inner, before))}/"
+            inner = f"{self.unique(check_name(inner, before))}/"
         self.scope = inner
         try:
             yield inner
@@ -109,7 +109,7 @@ class UniqueNames(Generic[Element]):
             self.scope = before
 
 
-def checked(name: str, scope: str = "") -> str:
+def check_name(name: str, scope: str = "") -> str:
     """``name``, if it is valid in ``scope``.
 
     Raises:

@@ -14,9 +14,9 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
-from dualflow.graph_mode.default_graph import get_default_graph, graph_being_built, graph_recording
+from dualflow.graph_mode.default_graph import get_default_graph, graph_being_built, recording_graph
 from dualflow.graph_mode.graph import ExplicitGraph
-from dualflow.graph_mode.names import checked
+from dualflow.graph_mode.names import check_name
 from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.replaced_ops import DEFAULT
 from dualflow.ops.creation import convert_to_tensor
@@ -73,7 +73,7 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
         raise InvalidArgumentError(
             f"A default of shape {default.shape} doesn't fit a placeholder of shape {spec.shape}."
         )
-    graph = graph_recording()
+    graph = recording_graph()
     if graph is None:
         return default
     tensor: Any = dispatch.current().run(DEFAULT, (default,), {"shape": spec.shape})
@@ -83,7 +83,7 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
 
 
 def _name(graph: ExplicitGraph, name: str) -> str:
-    return checked(name, graph.engine.open.names.scope)
+    return check_name(name, graph.engine.open.names.scope)
 
 
 @entry
@@ -101,7 +101,7 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     ...     print(*session.run([v, w]))
     11.0 12.0
     """
-    graph = graph_recording()
+    graph = recording_graph()
     if graph is None and isinstance(dispatch.current().innermost, Tracer):
         return None
     if graph is None and not any(isinstance(x, Operation | SymbolicTensor) for x in _flat(inputs)):
@@ -139,5 +139,5 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContex
     ...     print(session.run(after))
     10
     """
-    graph = graph_recording()
+    graph = recording_graph()
     return nullcontext() if graph is None else graph.control_dependencies(control_inputs)

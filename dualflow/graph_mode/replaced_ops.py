@@ -32,14 +32,14 @@ def reject_execution(*arrays: Any, **attrs: Any) -> NoReturn:
     raise InternalError(f"an op that run plans replace was executed, with {attrs}")
 
 
-_KIND: Final = Opaque("run plans replace it before the graph is compiled")
+_REPLACED: Final = Opaque("run plans replace it before the graph is compiled")
 
 READ: Final = Op(
     name="read_variable",
     doc="The value of ``variable`` at this point of the program.",
     infer=lambda variable: variable_spec(variable),
     kernel=reject_execution,
-    kind=_KIND,
+    kind=_REPLACED,
     effect=Effect.PYTHON,
 )
 
@@ -48,7 +48,7 @@ ASSIGN: Final = Op(
     doc="Assigns ``x`` to ``variable``, and returns it.",
     infer=lambda x, variable: variable_spec(variable),
     kernel=reject_execution,
-    kind=_KIND,
+    kind=_REPLACED,
     effect=Effect.PYTHON,
 )
 
@@ -57,7 +57,7 @@ DEFAULT: Final = Op(
     doc="``x``, or a value of ``shape`` that is fed instead.",
     infer=lambda x, shape: TensorSpec.of(shape, x.dtype),
     kernel=reject_execution,
-    kind=_KIND,
+    kind=_REPLACED,
     vjp=(lambda g, out, x, shape: g,),
     effect=Effect.PYTHON,
 )

@@ -107,8 +107,8 @@ class _Replay:
         self._fed = feeds
         self._values = {value: self._builder.argument(spec) for value, spec in feeds.items()}
         self._captures: dict[Value, Capture] = dict(engine.builder.captures)
-        self._states: dict[int, tuple[Any, Value]] = {}
-        self._current: dict[int, Value] = {}
+        self._initial_values: dict[int, tuple[Any, Value]] = {}
+        self._current_values: dict[int, Value] = {}
         self._read: set[int] = set()
 
     def plan(self, fetches: Sequence[Value], nodes: Sequence[Node]) -> RunPlan:
@@ -119,15 +119,15 @@ class _Replay:
         late = set(tail.nodes if tail else ())
         for node in ordered:
             if node not in late:
-                self._step(node)
+                self._replay_node(node)
         outputs = [self._new_value(v) for v in (tail.inputs if tail else fetches)]
         updates = [
             self._update(variable, start)
-            for key, (variable, start) in self._states.items()
-            if self._current[key] is not start
+            for key, (variable, start) in self._initial_values.items()
+            if self._current_values[key] is not start
         ]
         written = {u.input for u in updates}
-        states = [(self._variables(v), key, v, start) for key, (v, start) in self._states.items()]
+        states = [(self._variables(v), key, v, start) for key, (v, start) in self._initial_values.items()]
         reads = [(v, state) for state, key, v, _ in states if key in self._read]
         writes = [state for state, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
@@ -143,15 +143,15 @@ class _Replay:
         """Record that a graph's variable has been initialised."""
         self._variables(variable).initialised = True
 
-    def _step(self, node: Node) -> None:
+    def _replay_node(self, node: Node) -> None:
         if node.op is READ:
             self._values.setdefault(node.output, self._current_value(node.attrs["variable"]))
             return
         inputs = [self._new_value(v) for v in node.inputs]
         if node.op is ASSIGN:
             variable = node.attrs["variable"]
-            self._start(variable)
-            self._current[id(variable)] = inputs[0]
+            self._initial_value(variable)
+            self._current_values[id(variable)] = inputs[0]
             self._builder.add(ASSIGNMENT, inputs, {"variable": variable}, node.origin)
             self._values.setdefault(node.output, inputs[0])
             return
@@ -189,19 +189,19 @@ class _Replay:
             f"run(fetches, feed_dict={{{name.rpartition(':')[0]}: value}})." + (f"\n  {line}" if line else "")
         )
 
-    def _start(self, variable: Any) -> Value:
+    def _initial_value(self, variable: Any) -> Value:
         """The input of the plan for the value that the variable has at the start of a run."""
-        state = self._states.get(id(variable))
+        state = self._initial_values.get(id(variable))
         if state is None:
             holder = self._variables(variable).holder
             start = self._builder.capture(variable_spec(variable), holder, variable=True)
-            state = self._states[id(variable)] = variable, start
-            self._current[id(variable)] = start
+            state = self._initial_values[id(variable)] = variable, start
+            self._current_values[id(variable)] = start
         return state[1]
 
     def _current_value(self, variable: Any) -> Value:
-        start = self._start(variable)
-        current = self._current[id(variable)]
+        start = self._initial_value(variable)
+        current = self._current_values[id(variable)]
         if current is not start:
             return current
         first = self._engine.value_of(variable)
@@ -211,7 +211,7 @@ class _Replay:
         return start
 
     def _update(self, variable: Any, start: Value) -> Update:
-        value = self._current[id(variable)]
+        value = self._current_values[id(variable)]
         if value.spec != start.spec:
             raise InvalidArgumentError(
                 f"{variable.name} has shape {variable.shape} and can't hold a value of shape "

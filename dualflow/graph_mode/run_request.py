@@ -121,7 +121,7 @@ class Request:
         return leaves if self.flat and self.structure.kind is list else unflatten(self.structure, leaves)
 
 
-def look_up(graph: ExplicitGraph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
+def resolve_request(graph: ExplicitGraph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
     """The request for ``fetches`` with feeds of these ``keys``, resolved in ``graph``.
 
     Raises:

@@ -22,7 +22,7 @@ from dualflow.graph_mode.graph_def import GraphDef
 from dualflow.graph_mode.growth_warning import Growth
 from dualflow.graph_mode.run_metadata import RunMetadata
 from dualflow.graph_mode.run_plan import RunPlan, plan, session_variable
-from dualflow.graph_mode.run_request import Request, look_up
+from dualflow.graph_mode.run_request import Request, resolve_request
 from dualflow.graph_mode.running_session import SessionState, SessionVariable, running
 
 Array = np.ndarray[Any, Any]
@@ -169,7 +169,7 @@ class Session:
         with self._lock:
             request = self._requests.get(key)
             if request is None:
-                request = self._cache(key, look_up(self.graph, fetches, feeds))
+                request = self._cache(key, resolve_request(self.graph, fetches, feeds))
             if structure.kind in _SHALLOW and request.flat:
                 self._cache(_shallow_key(fetches, feeds), request)
         return request
@@ -185,19 +185,19 @@ class Session:
         arrays = [feed.array(value, graph) for feed, value in zip(request.feeds, fed, strict=True)]
         shapes = tuple([a.shape for a in arrays])
         with self._lock, dispatch.using(EAGER), running(self._state):
-            planned = request.plans.get(shapes) or self._plan(request, arrays, shapes)
-            for variable, state in planned.reads:
+            run_plan = request.plans.get(shapes) or self._plan(request, arrays, shapes)
+            for variable, state in run_plan.reads:
                 if not state.initialised:
                     raise self._uninitialized(variable)
-            if planned.calls_python:  # Python code may keep references to arrays, which belong to the caller
-                tensors = planned.compiled.current(*[wrap(a.copy()) for a in arrays])
+            if run_plan.calls_python:  # Python code may keep references to arrays, which belong to the caller
+                tensors = run_plan.compiled.current(*[wrap(a.copy()) for a in arrays])
                 results = [np.array(t._array) for t in tensors]
             else:
-                results = [t._array for t in planned.compiled.current(*[wrap(a) for a in arrays])]
-            for state in planned.writes:
+                results = [t._array for t in run_plan.compiled.current(*[wrap(a) for a in arrays])]
+            for state in run_plan.writes:
                 state.initialised = True
         return [
-            _numpy_result(a) for a in (results if planned.tail is None else planned.tail.results(results))
+            _numpy_result(a) for a in (results if run_plan.tail is None else run_plan.tail.results(results))
         ]
 
     def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> RunPlan:

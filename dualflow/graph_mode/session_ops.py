@@ -14,7 +14,7 @@ from dualflow.core.shape import SCALAR, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.string_arrays import string
 from dualflow.core.tracebacks import entry
-from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.graph_mode.default_graph import recording_graph
 from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES
 from dualflow.graph_mode.running_session import SessionState, running_state
 from dualflow.ops.creation import constant
@@ -62,7 +62,7 @@ def report_uninitialized_variables(
     ...     print(before, len(session.run(names)))
     [b'w'] 0
     """
-    graph = graph_recording()
+    graph = recording_graph()
     if graph is None:
         return constant([], string, [0])
     if var_list is None:
@@ -81,7 +81,7 @@ def is_variable_initialized(variable: Variable) -> Tensor:
     ...     print(session.run(v1.is_variable_initialized(v1.get_variable("w", []))))
     False
     """
-    if graph_recording() is None:
+    if recording_graph() is None:
         return constant(True)
     return dispatch.current().apply(IS_INITIALISED, (), {"variable": variable})
 

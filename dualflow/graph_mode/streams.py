@@ -29,17 +29,17 @@ class OpStream:
         seeds: the graph's and the op's; None if neither has one.
     """
 
-    __slots__ = ("_alone", "seeds")
+    __slots__ = ("_own_streams", "seeds")
 
     def __init__(self, seeds: tuple[int, int] | None) -> None:
         self.seeds = seeds
-        self._alone: Streams = {}
+        self._own_streams: Streams = {}
 
     @property
     def philox(self) -> np.random.Generator:
         """The generator, in the state after the last draw."""
         state = running_state()
-        streams = self._alone if state is None else state.streams
+        streams = self._own_streams if state is None else state.streams
         generator = streams.get(self)
         if generator is None:
             entropy = None if self.seeds is None else [seed & _WORD for seed in self.seeds]

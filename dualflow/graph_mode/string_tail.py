@@ -65,8 +65,8 @@ def string_tail(
             consumed.update(node.inputs)
     if not tail:
         return None
-    own = [n for n in nodes if n in tail]
-    return StringTail(tuple(own), _boundary(own, fetches), tuple(fetches))
+    tail_nodes = [n for n in nodes if n in tail]
+    return StringTail(tuple(tail_nodes), _boundary(tail_nodes, fetches), tuple(fetches))
 
 
 def _fits(node: Node, fed: Collection[Value]) -> bool:

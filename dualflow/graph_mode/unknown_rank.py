@@ -107,25 +107,27 @@ def _common_results(
     name: str, function: Callable[[Sequence[Any]], Any], inputs: Sequence[TensorSpec]
 ) -> tuple[Structure, tuple[TensorSpec, ...]]:
     """The structure and specs of the results of ``function``, with the sizes that are equal for all ranks."""
-    trials: list[tuple[Structure, list[TensorSpec]]] = []
+    results_by_rank: list[tuple[Structure, list[TensorSpec]]] = []
     refusal: DualflowError | None = None
     for rank in _RANKS:
         tracer = Tracer(name)
         with tracing(tracer):
             try:
                 tensors, structure = _tensors(function([tracer.argument(_of_rank(s, rank)) for s in inputs]))
-                trials.append((structure, [tracer.lift(x).spec for x in tensors]))
+                results_by_rank.append((structure, [tracer.lift(x).spec for x in tensors]))
             except DualflowError as error:
                 refusal = refusal or error
-    if not trials:
+    if not results_by_rank:
         raise InvalidArgumentError(
             f"{name} can't be called with a tensor of unknown rank. {_REMEDY} ({refusal})"
         )
-    first, specs = trials[0]
+    first, specs = results_by_rank[0]
     dtypes = [s.dtype for s in specs]
-    if any(structure != first or [s.dtype for s in results] != dtypes for structure, results in trials):
+    if any(
+        structure != first or [s.dtype for s in results] != dtypes for structure, results in results_by_rank
+    ):
         raise InternalError(f"{name} returns other structures or dtypes for other ranks")
-    columns = zip(*[results for _, results in trials], strict=True)
+    columns = zip(*[results for _, results in results_by_rank], strict=True)
     return first, tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
 
 
@@ -152,8 +154,10 @@ def _vjp(
 ) -> list[Any]:
     """The cotangents of the inputs: another postponed call, which runs the call under a tape."""
     differentiated = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
-    flows = g if isinstance(g, tuple) else (g,)
-    reached = [i for i, flow in enumerate(flows) if flow is not None and specs[i].dtype.is_inexact]
+    output_cotangents = g if isinstance(g, tuple) else (g,)
+    reached = [
+        i for i, flow in enumerate(output_cotangents) if flow is not None and specs[i].dtype.is_inexact
+    ]
     cotangents: list[Any] = [None] * len(inputs)
     if not differentiated or not reached:
         return cotangents
@@ -174,7 +178,7 @@ def _vjp(
 
     input_specs = tuple([inputs[i].spec for i in differentiated])
     attrs = {"call": backward, "specs": input_specs, "called": f"{called}_grad"}
-    operands = (*inputs, *[flows[i] for i in reached])
+    operands = (*inputs, *[output_cotangents[i] for i in reached])
     for i, flow in zip(differentiated, dispatch.current().run(POSTPONED, operands, attrs), strict=True):
         cotangents[i] = flow
     return cotangents

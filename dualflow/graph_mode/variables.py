@@ -10,11 +10,11 @@ from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix, scoped
 from dualflow.core.tracebacks import entry
 from dualflow.eager.variable import Variable
-from dualflow.graph_mode.default_graph import get_default_graph, graph_recording
+from dualflow.graph_mode.default_graph import get_default_graph, recording_graph
 from dualflow.graph_mode.default_session import session_for
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
-from dualflow.graph_mode.names import checked
+from dualflow.graph_mode.names import check_name
 from dualflow.graph_mode.operation import Operation
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def name_scope(
     layer/ layer/x:0
     """
     name = default_name if name is None else name
-    graph = graph_recording()
+    graph = recording_graph()
     if graph is not None:
         with scoped(""), graph.name_scope(name) as scope:
             yield scope
         return
-    with scoped(checked(name, prefix()) if name else "") as scope:
+    with scoped(check_name(name, prefix()) if name else "") as scope:
         yield scope
 
 
@@ -95,9 +95,9 @@ class VariableV1(Variable):
         aggregation: object = None,
         shape: ShapeLike | None = None,
     ) -> None:
-        graph = graph_recording()
+        graph = recording_graph()
         if graph is not None and name is not None:
-            checked(name, graph.engine.open.names.scope)
+            check_name(name, graph.engine.open.names.scope)
         super().__init__(initial_value, trainable, name=name, dtype=dtype, shape=shape, constraint=constraint)
         self._graph = graph
         if graph is not None and collections is not None:
@@ -250,7 +250,7 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
     ...     v1.variables_initializer([v1.Variable(1.0)])
     <tf.Operation 'init' type=NoOp>
     """
-    graph = graph_recording()
+    graph = recording_graph()
     engine = None if graph is None else graph.engine
     pairs = [] if engine is None else zip(engine.variables, engine.initial, strict=True)
     nodes = {id(v): node for v, node in pairs}

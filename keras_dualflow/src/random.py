@@ -70,12 +70,14 @@ def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
 def gamma(shape: _Shape, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
     dtype = _float_dtype_name(dtype)
     return cast(
-        df.random.stateless_gamma(shape, draw_seed(seed), cast(alpha, _inner(dtype)), dtype=_inner(dtype)),
+        df.random.stateless_gamma(
+            shape, draw_seed(seed), cast(alpha, _compute_dtype(dtype)), dtype=_compute_dtype(dtype)
+        ),
         dtype,
     )
 
 
-def _inner(dtype: str) -> str:
+def _compute_dtype(dtype: str) -> str:
     """The dtype to compute in."""
     return "float64" if dtype == "float64" else "float32"
 
@@ -91,7 +93,7 @@ def binomial(shape: _Shape, counts: Any, probabilities: Any, dtype: Any = None, 
 def beta(shape: _Shape, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
     """Random numbers of the beta distribution: ``a / (a + b)`` of two gamma numbers."""
     dtype = _float_dtype_name(dtype)
-    inner = _inner(dtype)
+    inner = _compute_dtype(dtype)
     first, second = df.unstack(df.random.split(draw_seed(seed)))
     a = df.random.stateless_gamma(shape, first, cast(alpha, inner), dtype=inner)
     b = df.random.stateless_gamma(shape, second, cast(beta, inner), dtype=inner)

@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
-from dualflow.graph_mode import GLOBAL_VARIABLES, ExplicitGraph, VariableV1, graph_recording
+from dualflow.graph_mode import GLOBAL_VARIABLES, ExplicitGraph, VariableV1, recording_graph
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -33,7 +33,7 @@ def get_global_step(graph: ExplicitGraph | None = None) -> Any:
     ...     v1.train.get_global_step() is None
     True
     """
-    owner = graph or graph_recording()
+    owner = graph or recording_graph()
     return _EagerGlobalStep.variable if owner is None else next(iter(owner.get_collection(GLOBAL_STEP)), None)
 
 
@@ -48,7 +48,7 @@ def create_global_step(graph: ExplicitGraph | None = None) -> Any:
     ...     v1.train.create_global_step().name
     'global_step:0'
     """
-    owner = graph or graph_recording()
+    owner = graph or recording_graph()
     if get_global_step(owner) is not None:
         raise InvalidArgumentError('"global_step" already exists: get_or_create_global_step() returns it.')
     if owner is None:

@@ -11,7 +11,7 @@ from dualflow.core.errors import FailedPreconditionError, OutOfRangeError
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import unflatten
 from dualflow.data.iterator import Iterator
-from dualflow.graph_mode import graph_recording
+from dualflow.graph_mode import recording_graph
 from dualflow.graph_mode.session_ops import READS_SESSION, session_state
 from dualflow.ops.record import Effect, Op
 
@@ -100,7 +100,7 @@ def make_initializable_iterator(dataset: Dataset[Any], shared_name: str | None =
     0 2
     0 2
     """
-    if graph_recording() is None:
+    if recording_graph() is None:
         raise FailedPreconditionError(
             "dataset.make_initializable_iterator is not supported when eager execution is enabled. Use "
             "`for element in dataset` instead."
@@ -118,7 +118,7 @@ def make_one_shot_iterator(dataset: Dataset[Any]) -> Any:
     ...     print(session.run(x), session.run(x))
     0 1
     """
-    return iter(dataset) if graph_recording() is None else SessionIterator(dataset, one_shot=True)
+    return iter(dataset) if recording_graph() is None else SessionIterator(dataset, one_shot=True)
 
 
 def _run(op: Op, iterator: SessionIterator) -> Any:

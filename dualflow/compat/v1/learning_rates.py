@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.graph_mode import graph_recording
+from dualflow.graph_mode import recording_graph
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -33,7 +33,7 @@ Rate = Any
 
 def _rate(compute: Callable[[], Any]) -> Rate:
     """The rate as a tensor in a graph; eagerly ``compute``, which returns the rate of the current step."""
-    return compute if graph_recording() is None else compute()
+    return compute if recording_graph() is None else compute()
 
 
 def _tensors(learning_rate: Any, *others: Any) -> tuple[Any, ...]:

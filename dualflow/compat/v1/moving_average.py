@@ -9,7 +9,7 @@ from dualflow.compat.v1.collection import GraphKeys
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import entry
-from dualflow.graph_mode import Operation, VariableV1, graph_recording, name_scope, trainable_variables
+from dualflow.graph_mode import Operation, VariableV1, name_scope, recording_graph, trainable_variables
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
@@ -76,7 +76,7 @@ class ExponentialMovingAverage:
                 )
             if id(variable) not in self._shadows:
                 self._shadows[id(variable)] = variable, self._shadow(variable)
-        graph = graph_recording()
+        graph = recording_graph()
         if graph is None:
             self._update(averaged)
             return None
@@ -104,7 +104,7 @@ class ExponentialMovingAverage:
         """
         averaged = trainable_variables() if moving_avg_variables is None else list(moving_avg_variables)
         by_name = {self.average_name(v): v for v in averaged}
-        graph = graph_recording()
+        graph = recording_graph()
         ids = {id(v) for v in averaged}
         graph_variables = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
         return {_name_of(v): v for v in graph_variables if id(v) not in ids} | by_name

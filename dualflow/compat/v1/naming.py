@@ -17,8 +17,8 @@ from dualflow.compat.v1.arguments import ArgumentTranslation
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Node
-from dualflow.graph_mode import ExplicitGraph, Operation, graph_recording
-from dualflow.graph_mode.names import checked
+from dualflow.graph_mode import ExplicitGraph, Operation, recording_graph
+from dualflow.graph_mode.names import check_name
 from dualflow.graph_mode.unknown_rank import has_unknown_rank, postpone
 
 
@@ -80,7 +80,7 @@ def _with_named_operation(
                 kwargs and not translation.translated_names.isdisjoint(kwargs)
             ):
                 args, kwargs = translation.translate(args, kwargs)
-            graph = graph_recording()
+            graph = recording_graph()
             if graph is None:
                 return function(*args, **kwargs)
             node_count = len(graph.engine.builder.nodes)
@@ -111,7 +111,7 @@ def _call_in_named_scope(
     """Call ``function`` in the scope ``name``, and give that name to the node of its result."""
     names = graph.engine.open.names
     node_count = len(graph.engine.builder.nodes)
-    unique_name = names.unique(checked(name, names.scope))
+    unique_name = names.unique(check_name(name, names.scope))
     with graph.name_scope(f"{unique_name}/"):
         result = function(*args, **kwargs)
     new_nodes = graph.engine.builder.nodes[node_count:]

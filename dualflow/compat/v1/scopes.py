@@ -20,7 +20,7 @@ from dualflow.core.shape import as_shape
 from dualflow.core.tracebacks import entry
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
-from dualflow.graph_mode import VariableV1, graph_recording, name_scope
+from dualflow.graph_mode import VariableV1, name_scope, recording_graph
 from dualflow.graph_mode.default_graph import enclosing_graph, outside_of_bodies
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def get_variable(
         if has_store:
             store.variables[full], store.lines[full] = variable, caller()
         penalty = scope.regularizer if regularizer is None else regularizer
-        graph = graph_recording()
+        graph = recording_graph()
         if penalty is not None and graph is not None:
             with graph.name_scope(None), graph.name_scope(f"{full}/Regularizer"):
                 graph.add_to_collection(REGULARIZATION_LOSSES, penalty(variable))

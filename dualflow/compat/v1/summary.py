@@ -15,7 +15,7 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.naming import prefix
 from dualflow.core.tracebacks import entry
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
-from dualflow.graph_mode import graph_recording
+from dualflow.graph_mode import recording_graph
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.summary.session_ops import merge_summaries, summary_op
 from dualflow.summary.tensorboardx import protocol
@@ -237,7 +237,7 @@ def _record_summary(
 
 def _with_unique_name(name: str, collections: Sequence[str], summary: Callable[[str], Tensor]) -> Tensor:
     """The result of ``summary(name)``; in a graph the name is unique, and collections get the result."""
-    graph = graph_recording()
+    graph = recording_graph()
     if graph is None:
         return summary(f"{prefix()}{name}")
     unique_name = graph.unique_name(name)

@@ -18,7 +18,7 @@ from dualflow.compat.v1.scopes import (
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
-from dualflow.graph_mode import graph_recording
+from dualflow.graph_mode import recording_graph
 
 
 def make_template(
@@ -105,7 +105,7 @@ class Template:
 
     def _again(self, store: VariableStore, args: Any, kwargs: Any) -> Any:
         """A call after the first one in this graph, or eagerly, which reuses its variables."""
-        graph = graph_recording()
+        graph = recording_graph()
         before = 0 if graph is None else len(graph.engine.variables)
         try:
             with variable_scope(self._scopes[store], reuse=True):
@@ -124,4 +124,4 @@ class Template:
 
     def _with_store(self) -> Any:
         """A block with a store of variables: eagerly the template's own."""
-        return self._eager.as_default() if graph_recording() is None else nullcontext()
+        return self._eager.as_default() if recording_graph() is None else nullcontext()

@@ -23,7 +23,7 @@ from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
 from dualflow.graph_mode import write_graph as write_graph
-from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.graph_mode.default_graph import recording_graph
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
@@ -86,7 +86,7 @@ class Optimizer:
             FailedPreconditionError: eagerly, ``loss`` is not a function.
             InvalidArgumentError: the graph has no variables to train.
         """
-        if graph_recording() is not None and not callable(loss):
+        if recording_graph() is not None and not callable(loss):
             variables = trainable_variables() if var_list is None else list(var_list)
             if not variables:
                 raise InvalidArgumentError("No variables to optimize: the graph has no trainable variables.")
@@ -125,7 +125,7 @@ class Optimizer:
         if not pairs:
             names = [v.name for _, v in all_pairs]
             raise InvalidArgumentError(f"No gradients provided for any variable: {names}.")
-        graph = graph_recording()
+        graph = recording_graph()
         if graph is None:
             self._update(pairs, global_step)
             return None
@@ -195,7 +195,7 @@ class Optimizer:
     def _slot_name(self, variable: Any) -> str:
         """The name of a new slot: ``w/Adam``, then ``w/Adam_1``; in a graph always ``w/Adam``."""
         name = f"{variable.name.partition(':')[0]}/{self._name}"
-        if graph_recording() is not None:
+        if recording_graph() is not None:
             return name
         taken = {slot.name.partition(":")[0] for _, slot in self._slots.values()}
         numbered = (f"{name}_{i}" for i in itertools.count(1))

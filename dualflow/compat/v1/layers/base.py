@@ -26,7 +26,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.eager.module import Module
-from dualflow.graph_mode import graph_recording, name_scope
+from dualflow.graph_mode import name_scope, recording_graph
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 
@@ -129,7 +129,7 @@ class Layer(Module):
         unexpected = ignored.keys() - {"use_resource", "synchronization", "aggregation", "partitioner"}
         if unexpected:
             raise DTypeError(f"add_weight() got an unexpected keyword argument {min(unexpected)!r}.")
-        graph = graph_recording()
+        graph = recording_graph()
         before = 0 if graph is None else len(graph.get_collection(REGULARIZATION_LOSSES))
         with self._variable_scope():
             variable = get_variable(
@@ -168,7 +168,7 @@ class Layer(Module):
             losses: a tensor, a function without arguments that returns one, or a list of them.
             inputs: TensorFlow's, and ignored.
         """
-        graph = graph_recording()
+        graph = recording_graph()
         for loss in losses if isinstance(losses, list | tuple) else [losses]:
             if graph is not None:
                 tensor = loss() if callable(loss) else loss
@@ -184,7 +184,7 @@ class Layer(Module):
 
         Eagerly the update has run already, and is not stored.
         """
-        graph = graph_recording()
+        graph = recording_graph()
         if graph is not None:
             for update in updates if isinstance(updates, list | tuple) else [updates]:
                 graph.add_to_collection(GraphKeys.UPDATE_OPS, update)

@@ -9,7 +9,7 @@ from dualflow.compat.v1.weighting import as_numbers, broadcast_weights, fit_weig
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.graph_mode import graph_recording, name_scope
+from dualflow.graph_mode import name_scope, recording_graph
 from dualflow.ops.arithmetic import add_n, divide_no_nan
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
@@ -123,7 +123,7 @@ def add_loss(loss: object, loss_collection: str | None = GraphKeys.LOSSES) -> No
     ...     len(v1.losses.get_losses())
     1
     """
-    graph = graph_recording()
+    graph = recording_graph()
     if graph is not None and loss_collection:
         graph.add_to_collection(loss_collection, loss)
 

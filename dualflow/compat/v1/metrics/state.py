@@ -11,7 +11,7 @@ from dualflow.compat.v1.scopes import variable_scope
 from dualflow.compat.v1.weighting import fit_weights, required_tensor, squeeze_to_equal_rank
 from dualflow.core.dtypes import DType, float32
 from dualflow.core.errors import FailedPreconditionError
-from dualflow.graph_mode import VariableV1, get_default_graph, graph_recording
+from dualflow.graph_mode import VariableV1, get_default_graph, recording_graph
 from dualflow.ops.creation import zeros
 
 Pair = tuple[Any, Any]
@@ -25,7 +25,7 @@ def metric_scope(name: str | None, default: str) -> Iterator[None]:
     Raises:
         FailedPreconditionError: in eager execution, which has no session that could update the metric.
     """
-    if graph_recording() is None:
+    if recording_graph() is None:
         raise FailedPreconditionError(
             f"v1.metrics.{default} is not supported when eager execution is enabled: it creates operations "
             "for a session to run. In eager execution, use the objects of df.eager.metrics."
