@@ -19,7 +19,7 @@ from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
 from dualflow.eager.module import Module
-from dualflow.graph_mode import graph_recording, variables_initializer
+from dualflow.graph_mode import recording_graph, variables_initializer
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
@@ -74,7 +74,7 @@ class Metric(Module):
             with self._within():
                 self.build(*args, **kwargs)
             self.built = True
-        graph = graph_recording()
+        graph = recording_graph()
         if graph is None:
             return self.call(*args, **kwargs)
         with graph.name_scope(self._scope_of_ops()) as scope, graph.assignments() as assignments:
@@ -95,7 +95,7 @@ class Metric(Module):
 
     def value(self) -> Any:
         """The result in an explicit graph; elsewhere the method :meth:`result`, uncalled."""
-        return self.result if graph_recording() is None else self.result()
+        return self.result if recording_graph() is None else self.result()
 
     @entry
     def init_variables(self) -> Any:
@@ -108,7 +108,7 @@ class Metric(Module):
             raise FailedPreconditionError(
                 f"The metric {self.name!r} has no variables before its first call; call it first."
             )
-        if graph_recording() is not None:
+        if recording_graph() is not None:
             return variables_initializer(self.variables, f"{self.name}/init")
         for variable in self.variables:
             variable.assign(zeros_like(variable))

@@ -119,9 +119,9 @@ class ZipIterator(StageIterator):
         return [self._ended, *[p.get_state() for p in self.upstreams]]
 
     def set_state(self, state: State) -> None:
-        ended, *places = parts(state, 1 + len(self.upstreams))
+        ended, *part_states = parts(state, 1 + len(self.upstreams))
         self._ended = flag(ended)
-        for part, place in zip(self.upstreams, places, strict=True):
+        for part, place in zip(self.upstreams, part_states, strict=True):
             part.set_state(place)
 
 

@@ -40,13 +40,13 @@ class _PendingElement:
 
     Attributes:
         before: the source's state before the block.
-        place: the element's index in the block.
+        index: the element's index in the block.
         item: the element.
         result: the function's result for it; None if it has not been called.
     """
 
     before: State
-    place: int
+    index: int
     item: Item
     result: Item | None
 
@@ -97,7 +97,7 @@ class MapIterator(StatelessIterator):
 
     def get_state(self) -> State:
         after = self._upstream.get_state()
-        return {"after": after, "left": [[x.before, x.place] for x in self._left]} if self._left else after
+        return {"after": after, "left": [[x.before, x.index] for x in self._left]} if self._left else after
 
     def set_state(self, state: State) -> None:
         self._left = []
@@ -108,12 +108,12 @@ class MapIterator(StatelessIterator):
                 self._left.append(self._reread(*parts(pair, 2)))
         self._upstream.set_state(after)
 
-    def _reread(self, before: State, place: int) -> _PendingElement:
+    def _reread(self, before: State, index: int) -> _PendingElement:
         self._upstream.set_state(before)
-        items = self._upstream.next(number(place) + 1)
-        if len(items) <= place:
-            raise wrong_state(place, "the place of an element before the source's end")
-        return _PendingElement(before, place, items[place], None)
+        items = self._upstream.next(number(index) + 1)
+        if len(items) <= index:
+            raise wrong_state(index, "the index of an element before the source's end")
+        return _PendingElement(before, index, items[index], None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

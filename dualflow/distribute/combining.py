@@ -19,22 +19,22 @@ from dualflow.ops.shapes import shape
 from dualflow.ops.sparse.indexed_slices import IndexedSlices
 
 
-def all_reduced(op: ReduceOp, value: Any, group: ReplicaGroup, bucket_bytes: int) -> Any:
+def all_reduce(op: ReduceOp, value: Any, group: ReplicaGroup, bucket_bytes: int) -> Any:
     """Combine a structure of tensors with those of the other replicas; slices are gathered."""
     leaves, structure = flatten(value, _is_value)
     leaves = [own_value(x) for x in leaves]
     dense = [i for i, x in enumerate(leaves) if not isinstance(x, IndexedSlices)]
-    results = [_slices(x, op, group) if isinstance(x, IndexedSlices) else x for x in leaves]
+    results = [_gather_slices(x, op, group) if isinstance(x, IndexedSlices) else x for x in leaves]
     sums = sums_over([leaves[i] for i in dense], group, bucket_bytes)
     for i, total in zip(dense, sums, strict=True):
         results[i] = total if op is ReduceOp.SUM else _mean(total, group)
     return unflatten(structure, results)
 
 
-def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, bucket_bytes: int) -> Any:
+def reduce(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, bucket_bytes: int) -> Any:
     """:func:`all_reduce`, after a reduction along ``axis``, whose size may differ between replicas."""
     if axis is None:
-        return all_reduced(op, value, group, bucket_bytes)
+        return all_reduce(op, value, group, bucket_bytes)
     leaves, structure = flatten(value, _is_value)
     tensors = [convert_to_tensor(own_value(x)) for x in leaves]
     sums = sums_over([reduce_sum(x, axis) for x in tensors], group, bucket_bytes)
@@ -44,7 +44,7 @@ def reduced(op: ReduceOp, value: Any, axis: int | None, group: ReplicaGroup, buc
     return unflatten(structure, sums)
 
 
-def gathered(value: Any, axis: int, group: ReplicaGroup) -> Any:
+def gather(value: Any, axis: int, group: ReplicaGroup) -> Any:
     """Concatenate a structure of tensors with those of the other replicas along ``axis``."""
     leaves, structure = flatten(value, _is_value)
     return unflatten(structure, [_gathered(convert_to_tensor(own_value(x)), axis, group) for x in leaves])
@@ -59,7 +59,7 @@ def _gathered(x: Any, axis: int, group: ReplicaGroup) -> Any:
     return transpose(gather_over(transpose(x, axes), group), axes)
 
 
-def _slices(x: IndexedSlices, op: ReduceOp, group: ReplicaGroup) -> IndexedSlices:
+def _gather_slices(x: IndexedSlices, op: ReduceOp, group: ReplicaGroup) -> IndexedSlices:
     values = gather_over(x.values, group)
     values = _mean(values, group) if op is ReduceOp.MEAN else values
     return IndexedSlices(values, gather_over(x.indices, group), x.dense_shape)

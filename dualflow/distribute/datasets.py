@@ -139,7 +139,7 @@ def shard_rows(size: int, index: int, count: int) -> range:
     return range(size * index // count, size * (index + 1) // count)
 
 
-def distributed(dataset: Any, index: int, count: int) -> Any:
+def distribute(dataset: Any, index: int, count: int) -> Any:
     """The part of a dataset of batches that belongs to worker ``index`` of ``count``.
 
     Raises:

@@ -26,7 +26,7 @@ _monitors: Final[dict[str, Monitor]] = {}
 _lock: Final = SharedLock()
 TIMEOUT: Final = 600.0
 """The seconds for which a worker waits for others by default."""
-JOINING: Final = 60.0
+MIN_JOIN_SECONDS: Final = 60.0
 """The minimum number of seconds within which all workers must have created their strategy."""
 
 
@@ -154,7 +154,7 @@ def _group_of_job(timeout: float | None = None) -> Group:
 
 
 def _join_job(timeout: float) -> Group:
-    limit = max(timeout, JOINING)
+    limit = max(timeout, MIN_JOIN_SECONDS)
     waiting = threading.Timer(limit, end_process, [f"Not all workers have joined the job in {limit:g} s."])
     waiting.daemon = True
     waiting.start()
@@ -174,10 +174,10 @@ def _join_job(timeout: float) -> Group:
 
 def _group_of_machine() -> Group:
     """The group of the workers of this machine."""
-    of_job, world = _group_of_job(), join()
+    job_group, world = _group_of_job(), join()
     with _lock.lock:
         if "machine" not in _groups:
-            _groups["machine"] = of_job
+            _groups["machine"] = job_group
             if len(set(world.hosts)) > 1:
                 local = world.communicator.Split_type(imported("mpi4py.MPI").COMM_TYPE_SHARED)
                 _groups["machine"] = OneWorker() if local.size == 1 else WorkerGroup(local)

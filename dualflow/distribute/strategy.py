@@ -10,8 +10,8 @@ from typing import Any, Final
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
-from dualflow.distribute.combining import all_reduced, gathered, reduced
-from dualflow.distribute.datasets import InputContext, distributed, from_function
+from dualflow.distribute.combining import all_reduce, gather, reduce
+from dualflow.distribute.datasets import InputContext, distribute, from_function
 from dualflow.distribute.extended import StrategyExtended, ValueContext
 from dualflow.distribute.group import OneWorker, WorkerGroup
 from dualflow.distribute.options import BUCKET_BYTES
@@ -130,7 +130,7 @@ class Strategy:
         >>> df.distribute.get_strategy().reduce("MEAN", df.constant([1.0, 3.0]), axis=0).numpy()
         np.float32(2.0)
         """
-        return reduced(as_reduce_op(reduce_op), value, axis, self._group, self._bucket_bytes)
+        return reduce(as_reduce_op(reduce_op), value, axis, self._group, self._bucket_bytes)
 
     @entry
     def gather(self, value: object, axis: int) -> Any:
@@ -150,7 +150,7 @@ class Strategy:
         >>> df.distribute.get_strategy().gather(df.constant([1, 2]), axis=0).numpy()
         array([1, 2], dtype=int32)
         """
-        return gathered(value, axis, self._group)
+        return gather(value, axis, self._group)
 
     @entry
     def experimental_distribute_dataset(self, dataset: object, options: object = None) -> Any:
@@ -175,7 +175,7 @@ class Strategy:
         >>> [x.numpy() for x in df.distribute.get_strategy().experimental_distribute_dataset(batches)]
         [array([0, 1]), array([2, 3])]
         """
-        return distributed(dataset, self._group.rank, self._group.size)
+        return distribute(dataset, self._group.rank, self._group.size)
 
     @entry
     def distribute_datasets_from_function(
@@ -310,7 +310,7 @@ class ReplicaContext:
         np.float32(2.0)
         """
         strategy = self._strategy
-        return all_reduced(as_reduce_op(reduce_op), value, strategy._group, strategy._bucket_bytes)
+        return all_reduce(as_reduce_op(reduce_op), value, strategy._group, strategy._bucket_bytes)
 
     @entry
     def all_gather(self, value: object, axis: int, options: object = None) -> Any:
@@ -331,7 +331,7 @@ class ReplicaContext:
         >>> df.distribute.get_replica_context().all_gather(df.constant([2.0]), axis=0).numpy()
         array([2.], dtype=float32)
         """
-        return gathered(value, axis, self._strategy._group)
+        return gather(value, axis, self._strategy._group)
 
     @entry
     def merge_call(

@@ -60,25 +60,25 @@ def _traced(
             outputs = [tracer.tensor_of(v) for v in node.outputs]
             g: Any = tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
             out: Any = tuple(outputs) if len(outputs) > 1 else outputs[0]
-            flows = rule((True,) * len(inputs), g, out, *map(tracer.tensor_of, inputs))
-            values = [None if flow is None else tracer.lift(flow)._value for flow in flows]
+            input_cotangents = rule((True,) * len(inputs), g, out, *map(tracer.tensor_of, inputs))
+            values = [None if flow is None else tracer.lift(flow)._value for flow in input_cotangents]
     except (DualflowError, TypeError, ValueError) as error:
         raise InvalidArgumentError(
             f"The gradient function of {rule.name} can't be saved: tracing it raised {error}{_place(node)}"
         ) from error
     after = tracer.builder.finish(())
-    base = [*[x._value for x in cotangents], *node.outputs, *inputs]
+    given_values = [*[x._value for x in cotangents], *node.outputs, *inputs]
     returned = [v for v in values if v is not None]
     after_captures = dict(zip(after.inputs[len(after.arguments) :], after.captures, strict=True))
-    extras = extract(after, base, returned).inputs[len(dict.fromkeys(base)) :]
+    extras = extract(after, given_values, returned).inputs[len(dict.fromkeys(given_values)) :]
     captures.update({v: after_captures[v] for v in extras if v in after_captures})
-    graph = extract(after, [*base, *extras], returned, name=f"{rule.name}_gradient")
+    graph = extract(after, [*given_values, *extras], returned, name=f"{rule.name}_gradient")
     if any(n.effect is not None for n in graph.nodes):
         raise InvalidArgumentError(
             f"The gradient function of {rule.name} can't be saved: it reads results of random ops, or has "
             f"effects itself. Compute these before the function, and pass them to it.{_place(node)}"
         )
-    return GraphGradient(_with_duplicates(graph, [*base, *extras]), _flows(values, extras)), extras
+    return GraphGradient(_with_duplicates(graph, [*given_values, *extras]), _flows(values, extras)), extras
 
 
 def _flows(values: Sequence[Value | None], extras: Sequence[Value]) -> tuple[bool, ...]:

@@ -106,14 +106,14 @@ class Loader:
 
     Attributes:
         folder: the saved model.
-        things: the objects by their numbers; None until they are created.
+        objects: the objects by their numbers; None until they are created.
         assets: the assets, by the numbers of their paths.
         graphs: the graph of each trace.
         functions: the functions by their numbers, and those of single traces.
     """
 
     folder: ModelFolder
-    things: list[Any] = field(default_factory=list)
+    objects: list[Any] = field(default_factory=list)
     assets: dict[int, Asset] = field(default_factory=dict)
     graphs: list[Graph] = field(default_factory=list)
     functions: dict[tuple[str, int], LoadedFunction] = field(default_factory=dict)
@@ -122,18 +122,18 @@ class Loader:
     def root(self) -> Any:
         """The saved object, with its signatures."""
         entries = self._list(self.folder.content, "objects")
-        self.things = [None] * len(entries)
+        self.objects = [None] * len(entries)
         for number, item in enumerate(entries):
-            self.things[number] = self._allocate(number, item)
+            self.objects[number] = self._allocate(number, item)
         resolver = Resolver(self.folder.graphs_name, self._source, self._constant)
         self.graphs = parse_all(self.folder.graphs, resolver)
         if len(self.graphs) != len(self._list(self.folder.content, "traces")):
             self.fail("the numbers of graphs and traces differ")
         for number, item in enumerate(entries):
             self._assign_children(number, item)
-        root = self.thing(0)
+        root = self.object_at(0)
         if isinstance(root, ConcreteFunction):
-            root = self._function_of_trace(entries[0]["trace"])
+            root = self._create_function(entries[0]["trace"])
         if not isinstance(root, LoadedObject | LoadedFunction):
             self.fail("its first object is neither an object with attributes nor a function")
         root.signatures = self._signatures()
@@ -201,31 +201,31 @@ class Loader:
 
     def _assign_children(self, number: int, item: Any) -> None:
         """Assign the children of an object to its attributes or elements."""
-        kind, thing = item["kind"], self.thing(number)
+        kind, object_at = item["kind"], self.object_at(number)
         if kind == "object":
-            attributes = vars(thing)
+            attributes = vars(object_at)
             for name, value in self._member(item, "values", dict).items():
                 attributes[name] = self._structure(value)
             for name, child in item["children"].items():
-                attributes[name] = self.thing(child)
+                attributes[name] = self.object_at(child)
         elif kind == "list":
-            thing += [self._item(x) for x in self._list(item, "items")]
+            object_at += [self._item(x) for x in self._list(item, "items")]
         elif kind == "dict":
             for pair in self._list(item, "items"):
                 if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in (str, int):
                     self.fail("an item of a dict has no key")
-                thing[pair[0]] = self._item(pair[1])
+                object_at[pair[0]] = self._item(pair[1])
 
-    def thing(self, number: Any) -> Any:
+    def object_at(self, number: Any) -> Any:
         """The object with an index, created when first needed."""
         item = self._checked_index(self.folder.content["objects"], number, "object")
-        if self.things[number] is None:
+        if self.objects[number] is None:
             if number in self._under_construction or len(self._under_construction) > _MAX_DEPTH:
                 self.fail(f"the tuple {number} contains itself, or is nested too deeply")
             self._under_construction.add(number)
-            self.things[number] = self._construct(item)
+            self.objects[number] = self._construct(item)
             self._under_construction.remove(number)
-        return self.things[number]
+        return self.objects[number]
 
     def _construct(self, item: Any) -> Any:
         """The object of an entry whose children are arguments of its constructor."""
@@ -235,7 +235,7 @@ class Loader:
         if kind == "function":
             return self._function(item.get("function"))
         if kind == "trace":
-            (trace,) = self._function_of_trace(item.get("trace")).concrete_functions
+            (trace,) = self._create_function(item.get("trace")).concrete_functions
             return trace
         path = item.get("path")
         if type(path) is not int or path not in self.assets:
@@ -244,7 +244,7 @@ class Loader:
 
     def _item(self, item: Any) -> Any:
         if isinstance(item, Mapping) and "node" in item:
-            return self.thing(item["node"])
+            return self.object_at(item["node"])
         return self._structure(item)
 
     # functions
@@ -258,7 +258,7 @@ class Loader:
             self.functions["function", number] = self._traced(name, traces, signature)
         return self.functions["function", number]
 
-    def _function_of_trace(self, number: Any) -> LoadedFunction:
+    def _create_function(self, number: Any) -> LoadedFunction:
         """A function with one trace."""
         trace = self._trace(number)
         if ("trace", number) not in self.functions:
@@ -303,9 +303,7 @@ class Loader:
 
     def _signatures(self) -> Mapping[str, ConcreteFunction]:
         numbers = self._member(self.folder.content, "signatures", dict)
-        traces = {
-            key: self._function_of_trace(number).concrete_functions[0] for key, number in numbers.items()
-        }
+        traces = {key: self._create_function(number).concrete_functions[0] for key, number in numbers.items()}
         return MappingProxyType(traces)
 
     # references of graphs
@@ -313,7 +311,7 @@ class Loader:
     def _source(self, name: str, spec: TensorSpec, variable: bool, reference: str | None) -> Any:
         kind: Any = Variable if variable else EagerTensor
         number = int(reference) if reference is not None and reference.isdecimal() else -1
-        source: Any = self.things[number] if 0 <= number < len(self.things) else None
+        source: Any = self.objects[number] if 0 <= number < len(self.objects) else None
         if not isinstance(source, kind):
             raise InvalidArgumentError(
                 f"the input %{name} refers to {reference}, which is not a {kind.__name__}"

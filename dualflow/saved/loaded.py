@@ -42,7 +42,7 @@ class LoadedObject(Module):
         self.signatures: Mapping[str, ConcreteFunction] = _NO_SIGNATURES
 
     def _trackable_children(self) -> Mapping[str, Any]:
-        return {name: x for name, x in vars(self).items() if name not in _OWN}
+        return {name: x for name, x in vars(self).items() if name not in _INTERNAL_ATTRIBUTES}
 
     def __repr__(self) -> str:
         return f"<loaded {self.class_name}: {', '.join(self._trackable_children()) or 'nothing'}>"
@@ -56,7 +56,7 @@ class LoadedCallable(LoadedObject):
         return vars(self)["__call__"](*args, **kwargs)
 
 
-_OWN: Final = frozenset({"signatures", "_scope_name", "class_name"})
+_INTERNAL_ATTRIBUTES: Final = frozenset({"signatures", "_scope_name", "class_name"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -112,17 +112,17 @@ def write_model(
             files = {
                 "graphs": {"file": names[0], "crc32": zlib.crc32(text)},
                 "arrays": {"file": names[1], "entries": entries},
-                "assets": {"folder": names[2], "files": _copied(assets, path / names[2])},
+                "assets": {"folder": names[2], "files": _copy_file(assets, path / names[2])},
             }
             replace_text(path / MANIFEST, _manifest({**files, **content}))
         except BaseException:
-            if _current(path) is None or names[0] not in _current(path):  # type: ignore[operator]  # no None left
+            if _current_files(path) is None or names[0] not in _current_files(path):  # type: ignore[operator]  # no None left
                 _remove(path, names)
             with suppress(OSError):
                 os.rmdir(path)  # fails if the folder has other files
             raise
         if is_alone():
-            kept = _current(path) or set()
+            kept = _current_files(path) or set()
             _remove(path, [name for name in os.listdir(path) if _is_model_file(name) and name not in kept])
 
 
@@ -138,7 +138,7 @@ def open_model(path: Path) -> ModelFolder:
     while True:
         content = _content(path)
         try:
-            return _opened(path, content)
+            return _open_file(path, content)
         except FileNotFoundError as error:
             names = str(error.filename)
             if names in tried:
@@ -148,7 +148,7 @@ def open_model(path: Path) -> ModelFolder:
             raise damaged(path, f"a file can't be read: {error}") from error
 
 
-def _opened(path: Path, content: Mapping[str, Any]) -> ModelFolder:
+def _open_file(path: Path, content: Mapping[str, Any]) -> ModelFolder:
     try:
         graphs, arrays, assets = content["graphs"], content["arrays"], content["assets"]
         graphs_name, arrays_name, folder = graphs["file"], arrays["file"], assets["folder"]
@@ -206,7 +206,7 @@ def _read_regular_file(path: Path) -> bytes:
         return file.read()
 
 
-def _copied(assets: Sequence[Path], folder: Path) -> list[str]:
+def _copy_file(assets: Sequence[Path], folder: Path) -> list[str]:
     """Copy files into a new folder; returns their names there."""
     names: list[str] = []
     for source in assets:
@@ -284,7 +284,7 @@ def _nothing_at(path: Path) -> str:
     return f"There is no saved model at {path}: it has no file {MANIFEST}."
 
 
-def _current(path: Path) -> set[str] | None:
+def _current_files(path: Path) -> set[str] | None:
     """The names of the files of the model at ``path``; None without a valid manifest."""
     try:
         content = json.loads((path / MANIFEST).read_text(encoding="utf-8"))["content"]

@@ -107,12 +107,12 @@ def _as_signature(key: str, trace: ConcreteFunction) -> ConcreteFunction:
         named[name] = TensorSpec(spec.shape, spec.dtype, name)
     results = _named_results(key, trace)
     structure = flatten(trace.structured_outputs)[1]
-    evaluated = LoadedTrace(trace.name, with_traced_gradients(trace), (), arguments, structure)
+    value_trace = LoadedTrace(trace.name, with_traced_gradients(trace), (), arguments, structure)
 
     def serve(**tensors: Any) -> dict[str, Any]:
         remaining = iter([tensors[name] for name in named])
         values = [next(remaining) if isinstance(x, TensorSpec) else x for x in saved]
-        return dict(zip(results, leaves(evaluated.run(values)), strict=True))
+        return dict(zip(results, leaves(value_trace.run(values)), strict=True))
 
     parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in named]
     serve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect reads it

@@ -17,7 +17,7 @@ from dualflow.eager import initial_values, updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.python_call import numpy_function
 from dualflow.eager.variable import Variable
-from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.graph_mode.default_graph import recording_graph
 from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
 from dualflow.train.folder import open_folder, write_folder
@@ -157,7 +157,7 @@ class Checkpoint:
         """
         path = checked_path(file_prefix)
         restore_deferred()
-        if graph_recording() is not None:
+        if recording_graph() is not None:
             raise FailedPreconditionError(
                 "Checkpoint.write() can't be recorded in an explicit graph: save with "
                 "df.compat.v1.train.Saver, which takes a session."

@@ -14,7 +14,7 @@ from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArg
 from dualflow.core.tracebacks import entry
 from dualflow.eager import updates
 from dualflow.eager.variable import Variable
-from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.graph_mode.default_graph import recording_graph
 from dualflow.graph_mode.session import Session
 from dualflow.graph_mode.variables import global_variables
 from dualflow.train.assign_arrays import assign_arrays, mismatch_reason, raise_for_mismatches
@@ -237,7 +237,7 @@ class EagerSaver:
 def _variables_by_name(var_list: Any) -> dict[str, Variable]:
     """The variables by the names to save under."""
     if var_list is None:
-        if graph_recording() is None:
+        if recording_graph() is None:
             raise FailedPreconditionError(
                 "When eager execution is enabled, `var_list` must specify a list or dict of variables to "
                 "save."

@@ -72,7 +72,7 @@ def match_tensors(
     Keywords are the names of leaves, or of their specs. Returns None if the numbers of arguments and tensors
     differ, or an argument is no tensor, array or number.
     """
-    if not all(isinstance(x, _SINGLE) for x in (*args, *kwargs.values())):
+    if not all(isinstance(x, _TENSOR_LIKE) for x in (*args, *kwargs.values())):
         return None
     tensors = {i: leaf for i, leaf in enumerate(leaves) if isinstance(leaf, TensorLeaf | VariableLeaf)}
     static = {i: leaf.value for i, leaf in enumerate(leaves) if isinstance(leaf, ValueLeaf | ObjectLeaf)}
@@ -86,7 +86,7 @@ def match_tensors(
     return [passed[i] if i in passed else static[i] for i in range(len(leaves))]
 
 
-_SINGLE: Final = (AbstractTensor, AbstractVariable, np.ndarray, np.generic, bool, int, float, complex)
+_TENSOR_LIKE: Final = (AbstractTensor, AbstractVariable, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def as_tensor(spec: TensorSpec, value: Any) -> Any:

@@ -34,12 +34,12 @@ from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_un
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
 from dualflow.function.control.graph_exceptions import (
-    Ended,
+    BranchRaised,
     TracedBranch,
     check,
     conditional,
+    end_with_failing_check,
     proven_value,
-    stop,
 )
 from dualflow.function.control.shape_invariants import may_merge
 from dualflow.function.control.spec_checks import MAIN_AND_ELSE, check_spec, check_structure
@@ -135,8 +135,8 @@ def _run_inline(branch: Callable[[], None]) -> None:
     with conditional(tracer_of(dispatch.current())):
         try:
             branch()
-        except Ended as ended:
-            raise stop(ended) from None
+        except BranchRaised as ended:
+            raise end_with_failing_check(ended) from None
 
 
 def _inlined(tracer: Tracer, values: Sequence[Any]) -> list[Any]:

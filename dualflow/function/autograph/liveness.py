@@ -61,12 +61,12 @@ class Liveness:
         head = self._before(live, *parts)
         while True:
             self.after[node] = head | live
-            inside = self._block(node.body, head | live) - bound
-            again = self._before(live | inside, *parts)
-            self.after[node] |= again | inside
-            if again <= head:
+            live_in_body = self._block(node.body, head | live) - bound
+            new_head = self._before(live | live_in_body, *parts)
+            self.after[node] |= new_head | live_in_body
+            if new_head <= head:
                 return head
-            head |= again
+            head |= new_head
 
     def _try(self, node: Any, live: Live) -> Live:
         """The names that are live before a ``try``, whose clauses may run after any statement of its body."""
@@ -106,7 +106,7 @@ def _captured(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
     while changed:  # functions that call each other
         changed = False
         for names in captured.values():
-            more = set().union(*(captured[n] for n in names & captured.keys())) - names
-            names |= more
-            changed |= bool(more)
+            added = set().union(*(captured[n] for n in names & captured.keys())) - names
+            names |= added
+            changed |= bool(added)
     return captured

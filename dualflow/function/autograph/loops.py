@@ -34,7 +34,7 @@ from dualflow.function.autograph.sequences import LoopIterations, iterations_of
 from dualflow.function.autograph.stream_loops import StreamReading, stream_node
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.control_nodes import loop_node
-from dualflow.function.control.graph_exceptions import Ended, TracedBranch, stop
+from dualflow.function.control.graph_exceptions import BranchRaised, TracedBranch, end_with_failing_check
 from dualflow.function.control.spec_checks import ITERATIONS, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.control.trace_bodies import Body, carried_shapes, check_sizes_read, inner_tracer
@@ -316,8 +316,8 @@ def _traced_iteration(
     def run() -> tuple[Sequence[Any], Any]:
         try:
             next_counters, flag = iteration(counters)
-        except Ended as ended:
-            raise stop(ended) from None
+        except BranchRaised as ended:
+            raise end_with_failing_check(ended) from None
         flag = condition_value(flag)
         tensor = symbolic(flag)
         return next_counters, truth(flag if tensor is None else tensor, "a loop")

@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.control_nodes import cond_node, loop_node
-from dualflow.function.control.graph_exceptions import Ended, TracedBranch, check
+from dualflow.function.control.graph_exceptions import BranchRaised, TracedBranch, check
 from dualflow.function.control.shape_invariants import invariant_specs, matches_invariant, may_merge
 from dualflow.function.control.spec_checks import (
     CASES,
@@ -284,7 +284,7 @@ def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
             check(not_equal(index, i), branch)
     bodies = [body for _, body in traced if body is not None]
     if not bodies:
-        raise Ended(None)
+        raise BranchRaised(None)
     _check_branches(bodies)
     results = cond_node(index, [bodies[0] if body is None else body for _, body in traced])
     return unflatten(bodies[0].structure, results)

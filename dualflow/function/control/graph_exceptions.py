@@ -120,7 +120,7 @@ _AT_RUN_TIME: Final = _RuntimeTensor()
 declare(Raising, AttributeForm("exception", _fields_of, _restored))
 
 
-class Ended(BaseException):
+class BranchRaised(BaseException):
     """Ends the trace of a branch at a ``raise``.
 
     Not an Exception, so that the user's ``except`` clauses do not catch it.
@@ -159,7 +159,7 @@ def trace_boundary() -> Iterator[None]:
     token = _deferred.set(errors)
     try:
         yield
-    except Ended:
+    except BranchRaised:
         pass
     finally:
         _deferred.reset(token)
@@ -181,14 +181,14 @@ def is_conditional() -> bool:
     return any(engine is tracer for tracer in _conditional.get())
 
 
-def end_of_branch(make: Callable[..., Any], reads: Sequence[Any], summary: str | None = None) -> Ended:
+def end_of_branch(make: Callable[..., Any], reads: Sequence[Any], summary: str | None = None) -> BranchRaised:
     """The exception that ends the trace of the current branch at ``raise make(*reads)``."""
     engine = dispatch.current()
     leaves, structure = flatten(list(reads))
     leaves = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in leaves]
     tensors = [x for x in leaves if type(x) is SymbolicTensor]
     placeholders = [_AT_RUN_TIME if type(x) is SymbolicTensor else x for x in leaves]
-    return Ended(Raising(make, structure, tuple(placeholders), origin.caller(), summary), tensors)
+    return BranchRaised(Raising(make, structure, tuple(placeholders), origin.caller(), summary), tensors)
 
 
 def require(
@@ -223,14 +223,14 @@ class TracedBranch:
     """The trace of a branch; ``ended`` is set if it ends with a ``raise``."""
 
     tracer: Tracer
-    ended: Ended | None = None
+    ended: BranchRaised | None = None
 
     def trace(self, run: Callable[[], Any]) -> Any:
         """The result of ``run``, traced; None if it ended with a ``raise``."""
         with tracing(self.tracer), conditional(self.tracer):
             try:
                 return run()
-            except Ended as ended:
+            except BranchRaised as ended:
                 self.ended = ended
                 return None
 
@@ -247,18 +247,18 @@ def check(holds: Any, branch: TracedBranch) -> None:
         _stop_unless(holds, ended.raising, operands(reads))
     else:
         with tracing(inner):
-            stop(ended)
+            end_with_failing_check(ended)
         empty = Body(inner_tracer("nothing"), (), LEAF, ())
         cond_node(cast(holds, int32), [Body(inner, (), LEAF, ()), empty])
     flag, truth = without_negations(holds)
     tracer.proven_values[flag] = truth
 
 
-def stop(ended: Ended) -> Ended:
+def end_with_failing_check(ended: BranchRaised) -> BranchRaised:
     """The exception that ends the current trace, whose graph gets a check that always fails."""
     if ended.raising is not None:
         _stop_unless(convert_to_tensor(False), ended.raising, ended.tensors)
-    return Ended(None)
+    return BranchRaised(None)
 
 
 def proven_value(tensor: SymbolicTensor) -> bool | None:

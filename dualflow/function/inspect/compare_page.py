@@ -119,13 +119,13 @@ def _pictures(
 ) -> Iterator[dict[str, Any]]:
     """The pictures of the graphs after the passes, as long as they fit; the first and the last come first."""
     pictures: dict[int, str] = {}
-    left = MAX_PICTURE_BYTES
+    remaining_bytes = MAX_PICTURE_BYTES
     order = [0, len(diagrams) - 1, *range(1, len(diagrams) - 1)]
     for index in dict.fromkeys(order):
         element = svg_element(place(diagrams[index][1]), numbers)
-        if len(element) <= left:
+        if len(element) <= remaining_bytes:
             pictures[index] = element
-            left -= len(element)
+            remaining_bytes -= len(element)
     for index, (stage, _) in enumerate(diagrams):
         yield {
             "name": stage.name,
@@ -137,13 +137,13 @@ def _pictures(
 
 def _sources(lines: Iterable[tuple[str, int]], numbers: dict[tuple[str, int], int]) -> list[dict[str, Any]]:
     """The source around the user's lines, one block for lines that are near each other."""
-    of_files: dict[str, list[int]] = defaultdict(list)
+    lines_by_file: dict[str, list[int]] = defaultdict(list)
     for file, line in lines:
-        of_files[file].append(line)
+        lines_by_file[file].append(line)
     blocks = []
-    for file, own in of_files.items():
+    for file, file_lines in lines_by_file.items():
         text = linecache.getlines(file)
-        shown = sorted({n for line in own for n in range(line - _AROUND, line + _AROUND + 1)})
+        shown = sorted({n for line in file_lines for n in range(line - _AROUND, line + _AROUND + 1)})
         rows = [
             [n, text[n - 1].rstrip("\n"), numbers.get((file, n), -1)] for n in shown if 0 < n <= len(text)
         ]

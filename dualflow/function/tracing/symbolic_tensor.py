@@ -58,7 +58,7 @@ class SymbolicEngine(Engine):
     __slots__ = ("maybe_unassigned", "name", "tensors")
 
     overrides_numpy = True
-    keys_feeds = False
+    hashes_by_identity = False
     """Whether symbolic tensors are hashed by identity, since they are keys of feed dicts."""
 
     size_scope: AbstractSizeScope | None = None
@@ -106,7 +106,7 @@ class SymbolicEngine(Engine):
             return f"{value.spec.name or 'input'}:0"
         return f"{value.node.op.name}:{value.index}"
 
-    def pending(self) -> str:
+    def pending_clause(self) -> str:
         """A clause for errors: the time at which symbolic tensors have no value."""
         return f"while {self.name!r} is traced"
 
@@ -129,7 +129,7 @@ class SymbolicEngine(Engine):
     def evaluate(self, tensor: SymbolicTensor, feed_dict: Any, session: Any) -> Any:
         """The value of ``tensor``, computed by a session."""
         raise FailedPreconditionError(
-            f"{tensor!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
+            f"{tensor!r} can't be evaluated {self.pending_clause()}: only tensors of a Graph have eval(). "
             f"{self.value_advice()}."
         )
 
@@ -203,8 +203,9 @@ class SymbolicTensor(Tensor):
         raise self._valueless("numpy")
 
     def _valueless(self, name: str) -> MissingAttributeError:
+        pending = self._tracer.pending_clause()
         return MissingAttributeError(
-            f"{self._described()} has no .{name}() {self._tracer.pending()}. {self._tracer.value_advice()}, "
+            f"{self._described()} has no .{name}() {pending}. {self._tracer.value_advice()}, "
             "or hand it to Python with df.py_function."
         )
 
@@ -243,7 +244,7 @@ class SymbolicTensor(Tensor):
         merged = self.shape.merge_with(shape)
         if merged == self.shape or dispatch.current() is not self._tracer:
             super().set_shape(shape)
-        elif self._tracer.keys_feeds:  # the tensor may be a key of a feed, so its value stays
+        elif self._tracer.hashes_by_identity:  # the tensor may be a key of a feed, so its value stays
             spec = self._value.spec
             self._value.spec = TensorSpec(merged, spec.dtype, spec.name)
         else:
@@ -263,7 +264,7 @@ class SymbolicTensor(Tensor):
         here = caller()
         where = f"\n  {here}" if here is not None else ""
         error = OperatorNotAllowedInGraphError(
-            f"{use} is not allowed. {self._described()} has no value {self._tracer.pending()}; "
+            f"{use} is not allowed. {self._described()} has no value {self._tracer.pending_clause()}; "
             f"{remedy}.{self._tracer.hint}" + where
         )
         self._tracer.refuse(error)
@@ -316,11 +317,11 @@ class SymbolicTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise SymbolicValueError(
             f"Cannot convert a symbolic df.Tensor ({self.name}) to a NumPy array. {self._described()} has no "
-            f"value {self._tracer.pending()}; {instead_of_call(sys._getframe(1))}.{self._tracer.hint}"
+            f"value {self._tracer.pending_clause()}; {instead_of_call(sys._getframe(1))}.{self._tracer.hint}"
         )
 
     def __hash__(self) -> int:  # type: ignore[override]  # the base has none: == compares elements
-        return id(self) if self._tracer.keys_feeds else super().__hash__()
+        return id(self) if self._tracer.hashes_by_identity else super().__hash__()
 
     def __copy__(self) -> SymbolicTensor:
         return SymbolicTensor(self._value, self._tracer)

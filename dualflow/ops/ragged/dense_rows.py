@@ -103,8 +103,8 @@ def lengths_without_padding(x: Any, padding: Any) -> Any:
             f"padding has shape {fill.shape}, but columns have the shape {x.shape[2:]}; give one of these."
         )
     differs = x != broadcast_to(fill, axis_sizes(x))
-    used = cast(reduce_any(differs, tuple(range(2, len(x.shape)))) if inner else differs, np.int64)
-    ends = used * expand_dims(count_up(1, size_along(x, 1) + 1), 0)
+    is_used = cast(reduce_any(differs, tuple(range(2, len(x.shape)))) if inner else differs, np.int64)
+    ends = is_used * expand_dims(count_up(1, size_along(x, 1) + 1), 0)
     return longest(ends, 1)
 
 

@@ -340,8 +340,8 @@ class RowConstructors(RaggedRows):
             )
         ids, columns = st_input.indices[:, 0], st_input.indices[:, 1]
         splits = splits_of_row_ids(ids, st_input.dense_shape[0])
-        of_rows = cls._of(st_input.values, splits, validate=False)
-        index = coordinates(of_rows)[1]
+        ragged = cls._of(st_input.values, splits, validate=False)
+        index = coordinates(ragged)[1]
         message = "from_sparse takes rows whose columns are 0, 1, 2, ..., without gaps and in order."
         splits = required(splits, reduce_all(equal(columns, index)), message)
         return from_parts(st_input.values, cast(splits, splits_dtype(row_splits_dtype)))

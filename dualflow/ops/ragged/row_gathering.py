@@ -84,7 +84,7 @@ def gather_rows(params: Any, indices: Any) -> Any:
         return gather(params, indices)
     rank = len(indices.shape)
     if rank == 0:
-        return row(params, indices)
+        return take_row(params, indices)
     if rank == 1:
         return take_rows(params, indices)
     return gather_rows(params, as_ragged(indices, params, rank - 1))
@@ -104,7 +104,7 @@ def as_ragged(x: Any, template: RaggedRows, ragged_rank: int) -> Any:
     return template.with_parts(as_ragged(flat, template, ragged_rank - 1), splits, x.shape[1])
 
 
-def row(x: RaggedRows, index: Any) -> Any:
+def take_row(x: RaggedRows, index: Any) -> Any:
     """The row ``x[index]``; a negative index counts from the end."""
     at = cast(convert_to_tensor(index), x.row_splits.dtype)
     at = where(at < 0, add(at, number_of_rows(x.row_splits)), at)
@@ -165,7 +165,7 @@ def _rows_at(x: Any, items: tuple[Any, ...]) -> Any:
         raise DTypeError(
             f"{first!r} is no index of a ragged tensor: use integers, slices, '...' and None, or df.gather."
         )
-    return _rows_at(row(x, first), inner)
+    return _rows_at(take_row(x, first), inner)
 
 
 def _columns_at(x: Any, items: tuple[Any, ...]) -> Any:

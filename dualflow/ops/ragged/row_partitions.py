@@ -125,5 +125,5 @@ def have_same_rows(splits: Any, other: Any, message: str) -> Any:
     if not splits.shape.is_compatible_with(other.shape):
         raise InvalidArgumentError(message)
     other = cast(other, splits.dtype)
-    of_one_size = equal(size_along(splits, 0), size_along(other, 0))
-    return reduce_all(equal(splits, required(other, of_one_size, message)))
+    sizes_match = equal(size_along(splits, 0), size_along(other, 0))
+    return reduce_all(equal(splits, required(other, sizes_match, message)))
