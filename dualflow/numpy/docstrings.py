@@ -6,6 +6,7 @@ arguments that it leaves out, in the order of the signature, and the errors that
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Iterator
 from types import FunctionType
@@ -40,23 +41,23 @@ _EXAMPLE: Final = ">>> import dualflow"
 
 
 def complete_docstrings(
-    namespace: dict[str, Any], requirement: str = "can't become a tensor", /, **descriptions: str
+    namespace: dict[str, Any], dtype_error: str = "can't become a tensor", /, **descriptions: str
 ) -> None:
     """Complete the docstrings of the public functions that a module defines.
 
     Args:
         namespace: the module's ``globals()``, complete.
-        requirement: what is wrong with a value that raises a DTypeError.
+        dtype_error: the text of the entry DTypeError: what is wrong with a value.
         **descriptions: the module's own descriptions of arguments; they replace those of :data:`ARGUMENTS`.
     """
     texts = {**ARGUMENTS, **descriptions}
     for name, value in namespace.items():
         is_public = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
         if is_public and not name.startswith("_") and value.__doc__:  # python -OO removes docstrings
-            value.__doc__ = _complete(value, value.__doc__, texts, requirement)
+            value.__doc__ = _complete(value, value.__doc__, texts, dtype_error)
 
 
-def _complete(function: FunctionType, doc: str, texts: dict[str, str], requirement: str) -> str:
+def _complete(function: FunctionType, doc: str, texts: dict[str, str], dtype_error: str) -> str:
     """A docstring with all arguments, and the errors that follow from them."""
     text = dedented(doc)
     head, start, example = text.partition(_EXAMPLE)
@@ -76,11 +77,11 @@ def _complete(function: FunctionType, doc: str, texts: dict[str, str], requireme
     parts = [*prose, "\n".join(["Args:", *[line for line in lines if line]]) if lines else ""]
     if "Returns" in sections:
         parts.append(f"Returns:\n{sections['Returns']['']}")
-    reasons = sections.get("Raises", {})
+    errors = sections.get("Raises", {})
     if "Raises nothing." not in prose:
-        _add_errors(reasons, [name for name, _ in parameters], requirement)
-    if reasons:
-        parts.append("\n".join(["Raises:", *[_entry(name, text) for name, text in reasons.items()]]))
+        _add_errors(errors, [name for name, _ in parameters], dtype_error)
+    if errors:
+        parts.append("\n".join(["Raises:", *[_entry(name, text) for name, text in errors.items()]]))
     return "\n\n".join([part for part in parts if part]) + "\n\n" + start + example.rstrip() + "\n"
 
 
@@ -121,27 +122,27 @@ def _parameters(function: FunctionType) -> Iterator[tuple[str, Any]]:
     defaults = function.__defaults__ or ()
     values = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True))
     values |= function.__kwdefaults__ or {}
-    has_star = bool(code.co_flags & 4)
+    has_star = bool(code.co_flags & inspect.CO_VARARGS)
     yield from ((name, values.get(name)) for name in positional)
     if has_star:
         yield f"*{names[number]}", None
     yield from ((name, values.get(name)) for name in names[code.co_argcount : number])
-    if code.co_flags & 8:
+    if code.co_flags & inspect.CO_VARKEYWORDS:
         yield f"**{names[number + has_star]}", None
 
 
-def _add_errors(reasons: dict[str, str], names: list[str], requirement: str) -> None:
+def _add_errors(errors: dict[str, str], names: list[str], dtype_error: str) -> None:
     """Add the errors that follow from a function's parameters to those of its docstring."""
     added = {_DTYPE_ERROR: [], "InvalidArgumentError": []}  # type: dict[str, list[str]]
     values = [f"``{name}``" for name in names if name in _VALUE_NAMES]
     if values:
-        added[_DTYPE_ERROR].append(f"{' or '.join(values)} {requirement}")
+        added[_DTYPE_ERROR].append(f"{' or '.join(values)} {dtype_error}")
     added[_DTYPE_ERROR] += [f"``{name}`` is passed" for name in names if name in _REFUSED]
     if "dtype" in names:
         added[_DTYPE_ERROR].append("``dtype`` is no dtype that tensors have")
     if "axis" in names:
         added["InvalidArgumentError"].append("``axis`` is out of range")
     for error, texts in added.items():
-        reason = [reasons[error].removesuffix(".")] if error in reasons else []
+        reason = [errors[error].removesuffix(".")] if error in errors else []
         if reason or texts:
-            reasons[error] = "; ".join([*reason, *texts]) + "."
+            errors[error] = "; ".join([*reason, *texts]) + "."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,27 +87,31 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
     x = flat(tensor(arr)) if axis is None else tensor(arr)
     positive_axis = 0 if axis is None else normalize_axis(axis, len(x.shape))
     size = x.shape[positive_axis]
+    indices = _insert_indices(obj, size)
+    new_values = tensor(values, x.dtype)
+    count = indices.size
+    if indices.ndim == 0:  # all values go before one index
+        if new_values.shape:
+            new_values = moveaxis(at_least(new_values, len(x.shape)), 0, positive_axis)
+        count = new_values.shape[positive_axis] if len(new_values.shape) == len(x.shape) else 1
+        indices = np.repeat(indices, count)
+    new = broadcasting.broadcast_to(
+        new_values, [count if a == positive_axis else d for a, d in enumerate(x.shape)]
+    )
+    # an inserted element at index i sorts before element i, which is at i + 0.5
+    order = np.argsort(np.concatenate([np.arange(size) + 0.5, indices.astype(float)]), kind="stable")
+    return gather(joining.concat([x, new], positive_axis), order, axis=positive_axis)
+
+
+def _insert_indices(obj: Any, size: int) -> np.ndarray[Any, Any]:
+    """The indices of :func:`insert` in an axis of ``size``, counted from the front; a scalar stays one."""
     indices = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(static_positions(obj))
     if indices.dtype.kind == "b":
         indices = np.flatnonzero(indices)
-    new_values = tensor(values, x.dtype)
-    if indices.ndim == 0 and new_values.shape:
-        new_values = moveaxis(at_least(new_values, len(x.shape)), 0, positive_axis)
-    count = (
-        indices.size
-        if indices.ndim
-        else (new_values.shape[positive_axis] if len(new_values.shape) == len(x.shape) else 1)
-    )
-    target = [count if a == positive_axis else d for a, d in enumerate(x.shape)]
-    new = broadcasting.broadcast_to(new_values, target)
-    if indices.ndim == 0:
-        indices = np.repeat(indices, count)
-    positions = np.where(indices < 0, indices + size, indices)
-    if positions.size and (positions.min() < 0 or positions.max() > size):
-        raise InvalidArgumentError(f"A place of {obj!r} is outside of an axis of size {size}.")
-    # an inserted element at index i sorts before element i, which is at i + 0.5
-    order = np.argsort(np.concatenate([np.arange(size) + 0.5, positions.astype(float)]), kind="stable")
-    return gather(joining.concat([x, new], positive_axis), order, axis=positive_axis)
+    indices = np.where(indices < 0, indices + size, indices)
+    if indices.size and (indices.min() < 0 or indices.max() > size):
+        raise InvalidArgumentError(f"An index in {obj!r} is out of range for an axis of size {size}.")
+    return indices
 
 
 def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
@@ -135,7 +140,7 @@ def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
         remaining = np.delete(np.arange(size), indices)
     except (IndexError, ValueError) as error:
         raise InvalidArgumentError(
-            f"delete: {error}; the places are those of axis {positive_axis}."
+            f"delete: {error}; the indices are those of axis {positive_axis}."
         ) from None
     return gather(x, remaining, axis=positive_axis)
 
@@ -144,7 +149,10 @@ def static_positions(value: Any) -> Any:
     """``value`` as static indices: the result's shape depends on them."""
     positions = known_value(value)
     if positions is None:
-        raise DTypeError(f"Places must be known while tracing, but {value!r} is symbolic.")
+        raise DTypeError(
+            "The indices must be static, because the result's shape depends on them, but "
+            f"{value!r} is symbolic."
+        )
     return positions if positions.size else positions.astype(np.int64)
 
 
@@ -249,14 +257,11 @@ def _on_each_side(value: Any, rank: int) -> list[tuple[Any, Any]]:
 
 def _with_constants(x: Any, widths: np.ndarray[Any, Any], value: Any) -> Tensor:
     pairs = _on_each_side(value, len(x.shape))
-    first = pairs[0][0] if pairs else value
-    if all(v is first or v == first for pair in pairs for v in pair) and isinstance(
-        first, int | float | bool
-    ):
-        filled: Tensor = (
-            repetition.pad(x, widths.tolist(), constant_values=tensor(first, x.dtype)) if widths.size else x
-        )
-        return filled
+    single = _single_value([v for pair in pairs for v in pair] or [value])
+    if single is not None:
+        constant = tensor(single, x.dtype)
+        padded: Tensor = repetition.pad(x, widths.tolist(), constant_values=constant) if widths.size else x
+        return padded
     for axis, (pair, width) in enumerate(zip(pairs, widths.tolist(), strict=True)):
         x = joining.concat(
             [
@@ -267,6 +272,13 @@ def _with_constants(x: Any, widths: np.ndarray[Any, Any], value: Any) -> Tensor:
             axis,
         )
     return x
+
+
+def _single_value(values: Sequence[Any]) -> Any:
+    """The number that all ``values`` are; None if they differ, or are no Python numbers."""
+    first = values[0]
+    is_single = isinstance(first, int | float) and all(v is first or v == first for v in values)
+    return first if is_single else None
 
 
 def _slab(value: Any, x: Any, axis: int, width: int) -> Tensor:

@@ -75,7 +75,9 @@ def _positive(x: Any) -> Any:
 def _reciprocal(x: Any) -> Any:
     if x.dtype.is_inexact:
         return powers.reciprocal(x)
-    return where(comparison.equal(arithmetic.abs(x), 1), x, zeros_like(x))  # what else has an integer inverse
+    return where(
+        comparison.equal(arithmetic.abs(x), 1), x, zeros_like(x)
+    )  # 1 and -1 alone have an integer inverse
 
 
 def _fabs(x: Any) -> Any:
@@ -170,7 +172,7 @@ negative = unary("negative", "``-x``.", arithmetic.negative, "[1, -2]", "array([
 positive = unary("positive", "``x`` itself.", _positive, "[1, -2]", "array([ 1, -2])")
 reciprocal = unary(
     "reciprocal",
-    "``1 / x``; of integers, that of 1 and -1, and 0 of others.",
+    "``1 / x``; for integers truncated, so 0 unless ``x`` is 1 or -1.",
     _reciprocal,
     "[2.0, 4.0]",
     "array([0.5 , 0.25])",
@@ -332,8 +334,10 @@ def _times_power_of_two(x: Any, exponent: Any) -> Any:
 
 
 def _ldexp(x: Any, exponent: Any) -> Any:
-    bound = 4 * 2 ** (x.dtype.size + 5 if x.dtype.size < 8 else 11)
-    return _times_power_of_two(x, arithmetic.minimum(arithmetic.maximum(exponent, -bound), bound))
+    # beyond four times the range of exponents the result is 0 or inf anyhow
+    exponent_limit = 4 * 2 ** (x.dtype.size + 5 if x.dtype.size < 8 else 11)
+    limited = arithmetic.minimum(arithmetic.maximum(exponent, -exponent_limit), exponent_limit)
+    return _times_power_of_two(x, limited)
 
 
 def _frexp(x: Any) -> Any:

@@ -32,8 +32,8 @@ def roots(p: TensorLike) -> Tensor:
         p: the coefficients, a vector, the highest power first.
 
     Returns:
-        A complex vector with one element less than ``p`` has from its first nonzero one; complex64 for
-        float32, else complex128.
+        A complex vector of ``n - 1`` roots, where ``n`` is the number of coefficients without leading zeros;
+        complex64 for float32, else complex128.
 
     Raises:
         InvalidArgumentError: ``p`` is not a vector.

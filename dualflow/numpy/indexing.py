@@ -161,7 +161,7 @@ def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "ra
     which = indices_by_mode(integer_indices(a), len(options), mode)
     if mode == "raise":
         ok = reduce_all(logical_and(which >= 0, which < len(options)))
-        which = required(which, ok, f"choose has {len(options)} choices, and a number is none of theirs.")
+        which = required(which, ok, f"choose: an index is outside of [0, {len(options)}).")
     which, *options = operands.broadcast_together(which, *options)
     return take_along_axis(stack_op(options), expand_dims(which, 0), 0)[0]
 
@@ -400,7 +400,7 @@ def put_along_axis(arr: TensorLike, indices: TensorLike, values: TensorLike, axi
     positive_axis = normalize_axis(axis, len(x.shape))
     positions = indices_by_mode(integer_indices(indices), operands.sizes(x)[positive_axis], "raise")
     size = static_int(x.shape[positive_axis], "the size of the axis")
-    # for each place of the row, which of the values is put there last
+    # hits[..., i]: whether index i addresses this position; later indices overwrite earlier ones
     hits = equal(
         expand_dims(positions, positive_axis + 1),
         reshape(tensor(np.arange(size)), [size, *[1] * (len(x.shape) - positive_axis - 1)]),

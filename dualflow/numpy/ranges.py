@@ -153,11 +153,11 @@ def linspace(
         raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
     first, last = promote_together(_as_float_or_number(start), _as_float_or_number(stop))
     first, last = operands.broadcast_together(first, last)
-    pieces = count - 1 if endpoint else count
+    intervals = count - 1 if endpoint else count
     shape = (-1, *[1] * len(first.shape))
     index = reshape(tensor(np.arange(count), first.dtype), shape)
-    step = (last - first) / pieces if pieces > 0 else last * math.nan
-    numbers = first + (index * step if pieces > 0 else index * (last - first))
+    step = (last - first) / intervals if intervals > 0 else last * math.nan
+    numbers = first + (index * step if intervals > 0 else index * (last - first))
     if endpoint and count > 1:
         numbers = concat([numbers[:-1], last[None]], 0)
     if dtype is not None:

@@ -112,7 +112,7 @@ def universal(
         subok: bool = True,
     ) -> Any:
         try:
-            if len(x) > ufunc.nin:  # NumPy takes out by place too
+            if len(x) > ufunc.nin:  # NumPy accepts out as a positional argument too
                 x, out = x[: ufunc.nin], (out if out is not None else x[ufunc.nin :])
             operands.reject_unsupported(name, out=out, order=None if order in _ORDERS else order)
             if where is not True:
@@ -168,15 +168,15 @@ def _result_in_words(ufunc: np.ufunc) -> str:
     results = [rule.split("->")[1] for rule in rules]
     if set("".join(results)) == {"?"}:
         return "dtype bool"
-    if ufunc.nout == 2 and results[0][0] != results[0][1]:
+    if ufunc.nout == 2 and results[0][0] != results[0][1]:  # frexp
         return "the floating dtype of ``x`` and dtype int32"
-    if {result.lower() for result in results} == {"b"}:
+    if {result.lower() for result in results} == {"b"}:  # bitwise_count
         return "dtype uint8"
     takes_integers = any("l" in rule.split("->")[0] for rule in rules) and "ei->e" not in rules
     common = "the dtype of ``x``" if ufunc.nin == 1 else "the common dtype of the inputs"
-    if rules[0].startswith("d"):
+    if rules[0].startswith("d"):  # functions of doubles only
         return "dtype float64 or complex128"
-    if any(rule.startswith("F") and rule.endswith("f") for rule in rules):
+    if any(rule.startswith("F") and rule.endswith("f") for rule in rules):  # absolute
         return f"{common}, real for complex numbers"
     if takes_integers:
         return common

@@ -136,13 +136,13 @@ CASES = {
     "a place to insert": (
         lambda: dnp.insert(X, 5, 0.0),
         InvalidArgumentError,
-        "outside of an axis of size 2",
+        "out of range for an axis of size 2",
     ),
-    "a place to delete": (lambda: dnp.delete(X, 5), InvalidArgumentError, "the places are those of axis 0"),
-    "symbolic places": (
+    "an index to delete": (lambda: dnp.delete(X, 5), InvalidArgumentError, "the indices are those of axis 0"),
+    "symbolic indices": (
         lambda: traced(static_positions, df.constant(1)),
         DTypeError,
-        "must be known while tracing",
+        "must be static",
     ),
     "a function to pad": (lambda: dnp.pad(X, 1, max), DTypeError, "no function as mode.*concatenate"),
     "a mode to pad": (lambda: dnp.pad(X, 1, "zeros"), InvalidArgumentError, "no mode 'zeros'.*the modes are"),
