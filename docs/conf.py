@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,16 +15,29 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_co
 
 # The source folder is the project, so that pages link each other as they do on GitHub.
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/**", "dualflow/**/README.md", "keras_dualflow/README.md"]
+include_patterns = [
+    "*.md",
+    "docs/**",
+    "examples/notebooks/*",
+    "*dualflow/**/README.md",
+    "*dualflow/README.md",
+]
 exclude_patterns = ["README.md"]  # the start page of the repository, docs/index.md is that of the site
 
 myst_enable_extensions = ["colon_fence", "html_image"]
 myst_heading_anchors = 4
 
+nb_execution_mode = "auto"  # a notebook is executed when its page is read; none has outputs
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_in_temp = True
+nb_merge_streams = True
+os.environ["DUALFLOW_PROGRESS"] = "0"
+
 autodoc_typehints = "none"  # the section Args has the types, in words
 toc_object_entries = False  # they would be thousands of entries in the navigation of each page
 
-smartquotes = False  # quotes on the pages are those of code
+smartquotes_action = "D"  # dashes; quotes on the pages are those of code
 html_theme = "furo"
 html_title = "dualflow"
 html_extra_path = ["redirect"]  # the site's index.html, which leads to docs/index.html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -92,18 +93,31 @@ def test_the_error_index_has_each_class_and_its_messages() -> None:
     assert sum(map(len, raised_messages().values())) > 1000
 
 
+# Notebooks
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/notebooks/*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_listed_has_a_title_and_no_outputs(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert "".join(cells[0]["source"]).startswith("# ")
+    assert [cell["outputs"] for cell in code if cell["outputs"] or cell["execution_count"]] == []
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").splitlines()
+    assert f"../examples/notebooks/{path.stem}" in index
+
+
 # The site
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site."""
-    for module in ("sphinx", "furo", "myst_nb", "sphinx_copybutton"):
+    """The built site, for which its notebooks were executed."""
+    for module in ("sphinx", "furo", "myst_nb", "sphinx_copybutton", "keras", "sklearn"):
         require_module(module)
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-c", "docs", "."]
     built = subprocess.run([*command, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (built.returncode, built.stderr) == (0, "")
+    assert built.returncode == 0, built.stderr
     return folder
 
 
