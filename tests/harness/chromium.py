@@ -68,7 +68,8 @@ class Page:
         text, _, self.buffer = self.buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(text)
         if message.get("method") == "Runtime.exceptionThrown":
-            self.errors.append(message["params"]["exceptionDetails"]["exception"]["description"])
+            details = message["params"]["exceptionDetails"]
+            self.errors.append(details.get("exception", {}).get("description", details["text"]))
         if message.get("method") == "Log.entryAdded" and message["params"]["entry"]["level"] == "error":
             self.errors.append(message["params"]["entry"]["text"])
         return message
