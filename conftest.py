@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import linecache
+import os
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,10 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before NumPy is loaded, here and in the processes that tests start: threads of OpenBLAS busy-wait after each
+# call, for processors that other tests could use.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import dualflow  # noqa: F401
 
