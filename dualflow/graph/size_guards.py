@@ -8,9 +8,16 @@ from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple, dataclass
-from dualflow.graph.ir import Graph, Node, Origin
+from dualflow.graph.ir import Graph, Node, Origin, verify
 from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis, argument_sizes, first_axes
-from dualflow.sizes.symbolic_sizes import SizeVariable, evaluate_size, size_variables
+from dualflow.sizes.symbolic_sizes import (
+    SIZE_DECISIONS,
+    SizeVariable,
+    SymInt,
+    evaluate_size,
+    is_less,
+    size_variables,
+)
 
 _RELATIONS: Final = {(True, True): "==", (True, False): "!=", (False, True): "<", (False, False): ">="}
 _REFLECTED: Final = {"<": ">", ">=": "<="}
@@ -111,3 +118,43 @@ def guards_of(graph: Graph) -> SizeGuards:
     """The guards that ``graph`` has as nodes."""
     guards = [guard_of(node) for node in graph.nodes if node.op is GUARD_SIZES]
     return SizeGuards(first_axes(argument_sizes(graph)), tuple(guards)) if guards else NO_GUARDS
+
+
+class GuardOutcomes:
+    """Decides comparisons of sizes that the guards of a graph have decided; no others."""
+
+    def __init__(self, guards: SizeGuards) -> None:
+        self._outcomes = {(g.equality, repr(g.x - g.y)): g.outcome for g in guards.guards}
+
+    def equal(self, x: int, y: int) -> bool:
+        """Whether ``x == y`` in all calls for which the guards hold."""
+        difference = x - y
+        if not isinstance(difference, SymInt):
+            return difference == 0
+        reflected = self._outcomes.get((True, repr(-difference)), False)
+        return self._outcomes.get((True, repr(difference)), reflected)
+
+    def less(self, x: int, y: int) -> bool:
+        """Whether ``x < y`` in these calls.
+
+        Raises:
+            UndecidedSize: it depends on the call.
+        """
+        outcome = self._outcomes.get((False, repr(x - y)))
+        return is_less(x, y) if outcome is None else outcome
+
+
+def verify_with_bodies(graph: Graph) -> None:
+    """Raise InternalError if ``graph``, or a body inside it, breaks a rule of the IR.
+
+    Specs are those that ops infer where the guards of the graph hold.
+    """
+    token = SIZE_DECISIONS.set(GuardOutcomes(guards_of(graph)))
+    try:
+        pending = [graph]
+        while pending:
+            current = pending.pop()
+            verify(current)
+            pending += [body for node in current.nodes for _, body in node.bodies]
+    finally:
+        SIZE_DECISIONS.reset(token)

@@ -20,7 +20,8 @@ from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.core.locks import SharedLock
 from dualflow.core.records import NamedTuple, dataclass
 from dualflow.core.tracebacks import entry
-from dualflow.graph.ir import Graph, Node, Origin, verify
+from dualflow.graph.ir import Graph, Node, Origin
+from dualflow.graph.size_guards import verify_with_bodies
 
 VARIABLE: Final = "DUALFLOW_DISABLE_REWRITES"
 """The environment variable with the names of rewrites that are off, or ``all``."""
@@ -102,7 +103,7 @@ class Rewrite:
         ] != [u.input for u in after.updates]:
             raise self.error("has changed the number of results", None)
         try:
-            _verify_all(after)
+            verify_with_bodies(after)
         except InternalError as error:
             raise self.error(f"has broken the graph: {error}", None) from None
         self._check_effects(before, after)
@@ -145,14 +146,6 @@ def _effects(graph: Graph) -> Iterator[Node]:
             if node.effect is not None:
                 yield node
                 pending += [body for _, body in node.bodies]
-
-
-def _verify_all(graph: Graph) -> None:
-    pending = [graph]
-    while pending:
-        current = pending.pop()
-        verify(current)
-        pending += [body for node in current.nodes for _, body in node.bodies]
 
 
 class HoldsFastPaths(Protocol):

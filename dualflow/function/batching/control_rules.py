@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
 from dualflow.function.batching.dependence import batched_carries, batched_outputs
 from dualflow.function.control.control_flow import cond, switch_case
@@ -144,16 +146,31 @@ def _batched_while(
         new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
         return new_state, _unwrapped(outputs[loop.carried :], stacks_batched, count)
 
+    start = _unwrapped(carry, carries_batched, count)
     final, stacks = scan_while(
         lambda *state: evaluate(condition, body_inputs(state))[0].tensor,
         step,
-        _unwrapped(carry, carries_batched, count),
+        start,
         loop.length,
+        [_carried_spec(v.spec, x) for v, x in zip(loop.body.inputs, start, strict=False)],
     )
     return [
         *map(BatchedValue, final, carries_batched),
         *[BatchedValue(y, batched, True) for y, batched in zip(stacks, stacks_batched, strict=True)],
     ]
+
+
+def _carried_spec(spec: TensorSpec, start: Any) -> TensorSpec:
+    """The spec of a carried value with the batch axis of ``start``, if it has one.
+
+    A size that is dynamic in ``spec``, that of the loop to be batched, may change from its size in ``start``.
+    """
+    sizes = list(start.shape)
+    first = len(sizes) - len(spec.shape)
+    sizes[first:] = [
+        None if size is None else now for size, now in zip(spec.shape, sizes[first:], strict=True)
+    ]
+    return TensorSpec.of(Shape(sizes), spec.dtype)
 
 
 def _masked_while(

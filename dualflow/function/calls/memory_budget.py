@@ -10,9 +10,9 @@ from dualflow.core.records import dataclass
 from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.graph.compiled import Backend, Footprint
 from dualflow.graph.fused import body_of
-from dualflow.graph.ir import Graph, Node, verify
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.size_guards import SizeGuards, guard_of
+from dualflow.graph.size_guards import SizeGuards, guard_of, verify_with_bodies
 from dualflow.graph.symbolic_size_ops import (
     GUARD_SIZES,
     argument_sizes,
@@ -80,7 +80,7 @@ def keep_budget(
             f"the budget to that, use a smaller batch, or compute in parts.{where}"
         )
     if options.checking:
-        verify(plan.graph)
+        verify_with_bodies(plan.graph)
     return plan
 
 

@@ -79,13 +79,22 @@ def scan_while(
     step: Callable[[Tensors], tuple[Tensors, Tensors]],
     carry: Tensors,
     limit: int | None,
+    specs: Sequence[TensorSpec] | None = None,
 ) -> tuple[Tensors, Tensors]:
     """Run ``step`` while ``condition`` holds for the carried values, at most ``limit`` times.
+
+    Args:
+        condition: takes the carried values.
+        step: returns the next carried values, and the outputs.
+        carry: the initial carried values.
+        limit: the largest number of steps; None for any.
+        specs: the specs of the carried values in all steps; None for those of ``carry``.
 
     Returns:
         The final carried values, and the stacked outputs of the steps.
     """
-    count, specs = len(carry), _specs(carry, [])
+    count = len(carry)
+    specs = _specs(carry, []) if specs is None else list(specs)
     if not dispatch.current().eager:
         shapes = carried_shapes(carry, specs)
         test = trace_body(condition, specs, lambda tensors: tensors, shapes)

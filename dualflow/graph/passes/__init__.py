@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Final
 
-from dualflow.core.records import NamedTuple
-from dualflow.graph.ir import Graph, verify
+from dualflow.core.records import NamedTuple, replace
+from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
@@ -36,6 +36,7 @@ from dualflow.graph.passes.scatter_epilogues import add_in_scatters
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
+from dualflow.graph.size_guards import verify_with_bodies
 from dualflow.graph.user_rewrites import Report, Rewrite
 
 PassFunction = Callable[[Graph, CompileOptions], Graph]
@@ -226,23 +227,15 @@ def optimise(
             if in_bodies and step is run[-1]:
                 graph = _with_optimised_bodies(graph, options, run)
             if options.checking:
-                _check(graph)
+                verify_with_bodies(graph)
             if observe is not None:
                 observe(step.name, graph)
     return graph
 
 
 def _with_optimised_bodies(graph: Graph, options: CompileOptions, passes: Sequence[Pass]) -> Graph:
-    return map_bodies(graph, lambda body: optimise(body, options, passes=passes))
-
-
-def _check(graph: Graph) -> None:
-    """Raise InternalError if ``graph``, or a body inside it, breaks a rule of the IR."""
-    pending = [graph]
-    while pending:
-        current = pending.pop()
-        verify(current)
-        pending += [body for node in current.nodes for _, body in node.bodies]
+    unchecked = replace(options, checking=False)  # bodies are verified under the guards of the graph
+    return map_bodies(graph, lambda body: optimise(body, unchecked, passes=passes))
 
 
 def before_fusion(graph: Graph, options: CompileOptions) -> list[Graph]:

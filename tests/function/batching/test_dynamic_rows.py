@@ -33,3 +33,31 @@ def test_rows_of_dynamic_sizes(name: str) -> None:
     for size in (5, 2, 7):
         x = df.constant(np.random.default_rng(size).uniform(-2, 2, (3, size, 2)).astype(np.float32))
         np.testing.assert_allclose(traced(x), mapped(x), rtol=1e-5, atol=1e-6)
+
+
+def with_first_elements(x):
+    """``x`` with three more elements; the size of the loop variable grows."""
+    i = df.constant(0)
+    y = x
+    while i < 3:
+        df.autograph.experimental.set_loop_options(shape_invariants=[(y, [None])])
+        y = df.concat([y, y[:1] * 2.0], 0)
+        i += 1
+    return y
+
+
+@pytest.mark.parametrize("shape", [[4, 5], [4, None], [None, 5], [None, None]])
+def test_a_loop_variable_that_grows_has_the_rows_of_each_element(shape):
+    rows = np.arange(20, dtype=np.float32).reshape(4, 5)
+
+    @df.function(input_signature=[df.TensorSpec(shape)])
+    def batched(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.vectorized_map(with_first_elements, x)
+            loss = df.reduce_sum(y**2)
+        return y, tape.gradient(loss, x)
+
+    grown, gradient = batched(df.constant(rows))
+    np.testing.assert_array_equal(grown, [[*row, *[2 * row[0]] * 3] for row in rows])
+    np.testing.assert_array_equal(gradient, rows * [26, 2, 2, 2, 2])

@@ -180,3 +180,15 @@ def test_a_sum_of_products_compares_no_sizes_unless_axes_may_broadcast() -> None
         compiled(*arguments(shapes, n))
     (trace,) = compiled.concrete_functions
     assert len(trace._traces) == 1
+
+
+@pytest.mark.llvm
+@pytest.mark.parametrize("name", ["means of windows", "a convolution of images", "halves"])
+def test_a_graph_is_verified_for_the_sizes_that_its_guards_admit(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUALFLOW_CHECK_PASSES", "1")
+    function, shapes, sizes = CASES[name]
+    compiled = df.function(with_gradient(function), input_signature=specs(shapes))
+    for n in sizes:
+        compiled(*arguments(shapes, n))
