@@ -56,13 +56,14 @@ def function(
             rank if a shape is None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
-        reduce_retracing: whether a size in which calls differ is dynamic in the second trace, which serves
-            all sizes: in the Python function the size is None. Another rank or dtype is still another trace.
+        reduce_retracing: if True, an axis whose size differs between calls becomes dynamic from the second
+            trace on: in the Python function its size is None. Another rank or dtype is still another trace.
             A function that can't be traced without the size is traced for each; ``explain`` has the error.
-            With ``"batch"`` only first sizes become dynamic, until there are three traces with other rows.
+            ``"batch"`` does so for first axes only, and for other axes after three traces that differ in
+            these.
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
-        strict: whether a trace of which a part would run through NumPy or in Python (``status`` lists these)
-            is an error. It is raised by the trace; with dynamic sizes by the first call for each shape.
+        strict: if True, raise an error if part of a trace would run in NumPy or Python instead of native code
+            (see ``status``). The trace raises it; with dynamic sizes, the first call for each shape.
         backend: the backend that runs the graph, ``"llvm"``, ``"numba"``, ``"opencl"`` or ``"numpy"``; by
             default that of :func:`dualflow.config.set_backend`.
         memory_budget: the largest amount of memory that a call may allocate, without arguments, variables and
@@ -80,11 +81,11 @@ def function(
             differ. ``explain`` has the last call that NumPy ran, and :meth:`Function.wait_until_compiled`
             waits for the threads. An error of the compiler is raised by the next call. A process that ends
             waits for the trace that is being compiled; a forked child compiles its own.
-        sizes: ``"automatic"``, or ``"exact"`` for one trace for each shape. Automatically, a call that
-            differs from earlier ones in sizes is traced with these sizes dynamic, and the trace serves all
-            sizes. The Python function reads the sizes of that call (``x.shape[0]``). Where it compares one,
-            or needs it as an int, the trace serves the sizes for which the comparison has the same outcome:
-            ``explain`` lists these guards. Where no guard can be recorded, there is a trace for each shape.
+        sizes: ``"exact"`` makes one trace for each shape. ``"automatic"`` makes sizes dynamic once calls
+            differ in them, and the trace serves all sizes. The Python function reads the sizes of that call
+            (``x.shape[0]``). Where it compares one, or needs it as an int, the trace serves the sizes for
+            which the comparison has the same outcome: ``explain`` lists these guards. Where no guard can be
+            recorded, there is a trace for each shape.
         rewrites: rewrites of :mod:`dualflow.rewrite` that are applied to this function's graphs, after the
             registered ones.
         name: the name in errors and graphs; by default that of the function.

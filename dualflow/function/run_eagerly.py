@@ -12,16 +12,16 @@ class CallMode:
     """What keeps calls off the fast path.
 
     Attributes:
-        on: whether there is one; the only attribute that each call reads.
+        is_slow: whether calls take the slow path; the only attribute that each call reads.
         python: whether the Python functions run instead of traces.
         watched: whether a profiler is active.
         inlining: the number of :meth:`inlined` blocks that each thread is in.
     """
 
-    __slots__ = ("_lock", "inlining", "on", "python", "watched")
+    __slots__ = ("_lock", "inlining", "is_slow", "python", "watched")
 
     def __init__(self) -> None:
-        self.on = self.python = self.watched = False
+        self.is_slow = self.python = self.watched = False
         self.inlining: dict[int, int] = {}
         self._lock = threading.Lock()
 
@@ -52,7 +52,7 @@ class CallMode:
                 self._switch()
 
     def _switch(self) -> None:
-        self.on = self.python or self.watched or bool(self.inlining)
+        self.is_slow = self.python or self.watched or bool(self.inlining)
 
 
 CALL_MODE: Final = CallMode()

@@ -135,7 +135,7 @@ class Function(PicklableFunction, Generic[P, R]):
         """The function's result, by the trace for the arguments."""
         try:
             self._calls += 1
-            if CALL_MODE.on:
+            if CALL_MODE.is_slow:
                 return self._in_mode(args, kwargs)
             if kwargs:
                 return self._named(args, kwargs)

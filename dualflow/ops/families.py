@@ -1,7 +1,7 @@
 """Families of ops: sub-packages whose modules are imported at the first use of one of their names.
 
 ``import dualflow`` loads the base language: the modules of this package itself. A family may use those and
-other families; they use none.
+other families. The base language imports no family.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def _sort(x: Any, axis: int, descending: bool) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("sort takes real numbers")
     rows = np.moveaxis(x, axis, -1)
-    # Of bytes NumPy's stable sort is much the fastest, since it counts them.
+    # NumPy's stable sort is fastest for one-byte elements: it is a counting sort
     ordered = np.sort(rows, -1, "stable" if x.dtype.itemsize == 1 else "quicksort")
     ordered = ordered[..., ::-1] if descending else ordered
     if x.dtype.kind == "f":

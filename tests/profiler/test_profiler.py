@@ -202,7 +202,7 @@ def test_nothing_is_left_when_it_ends(tmp_path: Path) -> None:
     profiled(tmp_path, work)
     assert type(EAGER) is EagerEngine
     assert spans.WATCHED.value is None
-    assert not CALL_MODE.on
+    assert not CALL_MODE.is_slow
     assert spans.span("data", "a") is spans.span("op", "b")
 
 
@@ -265,7 +265,7 @@ def test_one_profiler_runs_at_a_time(tmp_path: Path) -> None:
 def test_a_folder_is_needed(logdir: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message), df.profiler.trace(logdir):
         pass
-    assert not CALL_MODE.on
+    assert not CALL_MODE.is_slow
 
 
 def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="The profile can't be written to"), df.profiler.trace(folder):
         folder.rmdir()
     assert list(tmp_path.iterdir()) == []
-    assert not CALL_MODE.on
+    assert not CALL_MODE.is_slow
 
 
 def test_a_trace_of_many_events_counts_the_dropped_ones(

@@ -28,7 +28,7 @@ class RecordedBody:
     """The recorded body of a conditional or loop.
 
     Args:
-        builder: has recorded its nodes.
+        builder: the builder that recorded the nodes.
         bound: the size variables that are bound before the body, or in it.
         name: the name of the body.
         inputs: its inputs.

@@ -48,7 +48,7 @@ def close_over(bodies: Sequence[Body], leading: int, *, test: Body | None = None
     Args:
         bodies: bodies with the same arguments and outputs.
         leading: the number of arguments, and of outputs, before the variables.
-        test: another body of these arguments, whose graph, the last, returns no values of variables.
+        test: the loop condition, appended as the last graph; it returns no variables.
     """
     all_bodies = [*bodies] if test is None else [*bodies, test]
     written = {key: variable for body in bodies for key, (variable, _) in body.writes.items()}

@@ -194,7 +194,7 @@ def _segment_length(loop: LoopSpec, residuals: dict[Source, Value], options: Com
     2016.)
     """
     if not all(v.spec.shape.is_static for v in (*residuals.values(), *loop.body.inputs)):
-        return None  # it is decided for the sizes of a call
+        return None  # the program for symbolic sizes decides for each call
     each = sum(v.spec.nbytes for v in residuals.values())
     budget = options.loop_budget
     if loop.recompute or not each or (loop.condition is None and loop.length is None):

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core.blas_threads import for_matrices
 from dualflow.core.exported import exported_as
-from dualflow.ops.linear_algebra.lapack import call, call_with_work, columns, integers, serves
+from dualflow.ops.linear_algebra.lapack import call, call_with_work, columns, integers, is_available
 
 
 def _scipy_lu(x: Any) -> tuple[Any, Any, int]:
@@ -22,7 +22,7 @@ def _scipy_lu(x: Any) -> tuple[Any, Any, int]:
 @exported_as(_scipy_lu)
 def lapack_lu(x: Any) -> tuple[Any, Any, int]:
     """Both factors of one matrix, the row that each row was exchanged with, and 0 if it is invertible."""
-    if not serves(x, "getrf"):
+    if not is_available(x, "getrf"):
         return _scipy_lu(x)
     with for_matrices(x.size):
         factors, exchanged, info = _eliminated(columns(x))
@@ -48,7 +48,7 @@ def lapack_inv(x: Any) -> Any:
     Raises:
         LinAlgError: a matrix is not invertible.
     """
-    if not serves(x, "getrf", "getri"):
+    if not is_available(x, "getrf", "getri"):
         return np.linalg.inv(x)
     out = np.array(x, order="C")
     size = x.shape[-1]
@@ -68,7 +68,7 @@ def _numpy_slogdet(x: Any) -> tuple[Any, ...]:
 @exported_as(_numpy_slogdet)
 def lapack_slogdet(x: Any) -> tuple[Any, ...]:
     """The sign of the determinants, and the logarithm of their absolute values."""
-    if not serves(x, "getrf"):
+    if not is_available(x, "getrf"):
         return tuple(np.linalg.slogdet(x))
     sign, logarithm = _slogdet(x)
     return sign, logarithm.astype(x.real.dtype)
@@ -81,7 +81,7 @@ def _numpy_det(x: Any) -> Any:
 @exported_as(_numpy_det)
 def lapack_det(x: Any) -> Any:
     """The determinants of square matrices."""
-    if not serves(x, "getrf"):
+    if not is_available(x, "getrf"):
         return np.linalg.det(x)
     sign, logarithm = _slogdet(x)
     return np.asarray(sign * np.exp(logarithm)).astype(x.dtype)
@@ -117,7 +117,7 @@ def lapack_solve(a: Any, b: Any) -> Any:
     Raises:
         LinAlgError: a matrix is not invertible.
     """
-    if not serves(a, "getrf", "getrs") or not b.size:
+    if not is_available(a, "getrf", "getrs") or not b.size:
         return np.linalg.solve(a, b)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     sides = np.broadcast_to(b, (*batch, *b.shape[-2:]))

@@ -17,7 +17,7 @@ from dualflow.ops.linear_algebra.lapack import (
     clear_below,
     columns,
     integers,
-    serves,
+    is_available,
 )
 
 Factors = tuple[Any, ...]
@@ -34,7 +34,7 @@ def lapack_cholesky(x: Any) -> Any:
     Raises:
         LinAlgError: a matrix is not positive definite.
     """
-    if not serves(x, "potrf", "laset"):
+    if not is_available(x, "potrf", "laset"):
         return np.linalg.cholesky(x)
     out = np.array(x, order="C")
     size = x.shape[-1]
@@ -56,7 +56,7 @@ def _numpy_qr(x: Any, full_matrices: bool, only_r: bool) -> Factors:
 @exported_as(_numpy_qr)
 def lapack_qr(x: Any, full_matrices: bool, only_r: bool) -> Factors:
     """``q`` and ``r``, or the latter alone."""
-    if not serves(x, "geqrf", "ungqr", "laset"):
+    if not is_available(x, "geqrf", "ungqr", "laset"):
         return _numpy_qr(x, full_matrices, only_r)
     *batch, rows, width = x.shape
     inner = rows if full_matrices else min(rows, width)
@@ -91,7 +91,7 @@ def lapack_svd(x: Any, full_matrices: bool) -> Factors:
     Raises:
         LinAlgError: singular values are not found, as those of nan.
     """
-    if not serves(x, "gesdd"):
+    if not is_available(x, "gesdd"):
         return tuple(np.linalg.svd(x, full_matrices))
     *batch, rows, width = x.shape
     rank = min(rows, width)
@@ -115,7 +115,7 @@ def lapack_svdvals(x: Any) -> Any:
     Raises:
         LinAlgError: they are not found, as those of nan.
     """
-    if not serves(x, "gesdd"):
+    if not is_available(x, "gesdd"):
         return np.linalg.svd(x, compute_uv=False)
     *batch, rows, width = x.shape
     s, unused = np.empty((*batch, min(rows, width)), x.real.dtype), np.empty((1, 1), x.dtype)
@@ -148,7 +148,7 @@ def lapack_eigh(x: Any) -> Factors:
     Raises:
         LinAlgError: they are not found.
     """
-    if not serves(x, "heevd"):
+    if not is_available(x, "heevd"):
         return tuple(np.linalg.eigh(x))
     *batch, size, _ = x.shape
     values, vectors = np.empty((*batch, size), x.real.dtype), _stack(batch, size, size, x.dtype)
@@ -170,7 +170,7 @@ def lapack_eigvalsh(x: Any) -> Any:
     Raises:
         LinAlgError: they are not found.
     """
-    if not serves(x, "heevd"):
+    if not is_available(x, "heevd"):
         return np.linalg.eigvalsh(x)
     *batch, size, _ = x.shape
     values = np.empty((*batch, size), x.real.dtype)

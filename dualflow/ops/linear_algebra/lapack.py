@@ -23,7 +23,7 @@ _REAL_NAMES: Final = {"heevd": "syevd", "ungqr": "orgqr"}
 """The real routine for each complex routine that has another name."""
 
 
-def serves(x: Any, *names: str) -> bool:
+def is_available(x: Any, *names: str) -> bool:
     """Whether matrices are large enough, and the BLAS has all these routines for their dtype."""
     library = blas.find()
     return (
@@ -64,7 +64,7 @@ def call_with_work(
     dtypes = {"x": dtype, "r": np.empty(0, dtype).real.dtype, "i": integers(0).dtype}
     queries = [np.zeros(1, dtypes[kind]) for kind in kinds]
     call(name, dtype, *arguments, *[y for x in queries for y in (x, -1)], *trailing)
-    # A size that its dtype can't represent may be rounded down.
+    # the query returns the size as a float, which may be rounded down: take the next float
     sizes = [int(np.nextafter(x[0].real, np.inf)) for x in queries]
     memory = [np.empty(max(1, size), x.dtype) for size, x in zip(sizes, queries, strict=True)]
     return call(name, dtype, *arguments, *[y for x in memory for y in (x, x.size)], *trailing)
@@ -110,7 +110,7 @@ def _name(dtype: Any, name: str) -> str:
 def _routine(name: str, pointers: int, texts: int) -> tuple[Callable[..., None], Any]:
     """A LAPACK routine, which releases the GIL during a call, and the type of its integers."""
     library = blas.find()
-    assert library is not None, "serves() returned True"
+    assert library is not None, "is_available() returned True"
     kinds = (*[ctypes.c_void_p] * pointers, *[ctypes.c_size_t] * texts)
     integer = ctypes.c_int64 if library.int_bits == 64 else ctypes.c_int32
     return ctypes.CFUNCTYPE(None, *kinds)(library.lapack(name)), integer

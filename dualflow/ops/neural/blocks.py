@@ -9,7 +9,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.neural.window_options import channels_first, named
+from dualflow.ops.neural.window_options import check_data_format, has_channels_first
 from dualflow.ops.neural.windows import sizes_of
 from dualflow.ops.rearranging.blocks import batch_to_space, space_to_batch
 from dualflow.ops.static import ints, known_sizes, static_int
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 def _images(input: Any, block_size: Any, data_format: str, what: str) -> tuple[Any, int, bool]:
     x = convert_to_tensor(input)
-    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    channels_first = check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
     size = static_int(block_size, "block_size")
     if len(x.shape) != 4 or size < 2:
         raise InvalidArgumentError(
             f"{what} takes images, of rank 4, and a block_size of 2 or more, not shape {x.shape} and {size}."
         )
     known_sizes(x.shape, what, range(1, 4))
-    return x, size, first
+    return x, size, channels_first
 
 
 def space_to_depth(
@@ -53,15 +53,15 @@ def space_to_depth(
     >>> df.nn.space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy().tolist()
     [[[[1, 2, 3, 4]]]]
     """
-    x, size, first = _images(input, block_size, data_format, "space_to_depth")
-    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if first else x.shape[1:3]
+    x, size, channels_first = _images(input, block_size, data_format, "space_to_depth")
+    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if channels_first else x.shape[1:3]
     if rows % size or columns % size:
         raise InvalidArgumentError(
             f"block_size {size} does not divide the {rows} rows and {columns} columns of shape "
             f"{x.shape}; df.pad them."
         )
-    high, wide, channels = rows // size, columns // size, x.shape[1 if first else 3]
-    if first:
+    high, wide, channels = rows // size, columns // size, x.shape[1 if channels_first else 3]
+    if channels_first:
         x = transpose(reshape(x, [*batch, channels, high, size, wide, size]), (0, 3, 5, 1, 2, 4))
         return reshape(x, [*batch, size * size * channels, high, wide])
     x = transpose(reshape(x, [*batch, high, size, wide, size, channels]), (0, 1, 3, 2, 4, 5))
@@ -90,15 +90,15 @@ def depth_to_space(
     >>> df.nn.depth_to_space([[[[1, 2, 3, 4]]]], 2).numpy().tolist()
     [[[[1], [2]], [[3], [4]]]]
     """
-    x, size, first = _images(input, block_size, data_format, "depth_to_space")
-    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if first else x.shape[1:3]
-    channels = x.shape[1 if first else 3]
+    x, size, channels_first = _images(input, block_size, data_format, "depth_to_space")
+    batch, (rows, columns) = sizes_of(x.shape[:1]), x.shape[2:] if channels_first else x.shape[1:3]
+    channels = x.shape[1 if channels_first else 3]
     if channels % size**2:
         raise InvalidArgumentError(
             f"the square of block_size {size} does not divide the {channels} channels of shape {x.shape}."
         )
     left = channels // size**2
-    if first:
+    if channels_first:
         x = transpose(reshape(x, [*batch, size, size, left, rows, columns]), (0, 3, 4, 1, 5, 2))
         return reshape(x, [*batch, left, rows * size, columns * size])
     x = transpose(reshape(x, [*batch, rows, columns, size, size, left]), (0, 1, 3, 2, 4, 5))
@@ -142,7 +142,7 @@ def with_space_to_batch(
     x = convert_to_tensor(input)
     rates = ints(dilation_rate, "dilation_rate")
     axes = len(rates)
-    begin = 2 if channels_first(data_format, axes + 2) else 1
+    begin = 2 if has_channels_first(data_format, axes + 2) else 1
     where = tuple(range(begin, begin + axes)) if spatial_dims is None else ints(spatial_dims, "spatial_dims")
     in_order = list(where) == sorted(set(where)) and len(where) == axes
     if not axes or not in_order or min(where) < 1 or min(rates) < 1:

@@ -15,12 +15,12 @@ from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.neural.correlation import correlated
 from dualflow.ops.neural.window_options import (
     batches,
-    channels_first,
     channels_last,
     channels_second,
+    check_data_format,
     check_kind,
     geometry,
-    named,
+    has_channels_first,
     one_batch,
     per_axis,
 )
@@ -67,12 +67,12 @@ def convolution(
     """
     x, w = MATMUL.prepare((input, filters), dispatch.current())
     axes = _window_axes(w)
-    first = channels_first(data_format, axes + 2)
+    channels_first = has_channels_first(data_format, axes + 2)
     steps, rates = 1 if strides is None else strides, 1 if dilations is None else dilations
     reject_strides_with_dilations(
-        per_axis(steps, axes, "strides", first), per_axis(rates, axes, "dilations", first)
+        per_axis(steps, axes, "strides", channels_first), per_axis(rates, axes, "dilations", channels_first)
     )
-    return _convolved(x, w, steps, padding, first, rates)
+    return _convolved(x, w, steps, padding, channels_first, rates)
 
 
 def reject_strides_with_dilations(strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:
@@ -94,22 +94,22 @@ def _window_axes(w: Any) -> int:
     return axes
 
 
-def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilations: Any) -> Any:
+def _convolved(x: Any, w: Any, strides: Any, padding: Any, channels_first: bool, dilations: Any) -> Any:
     axes = _window_axes(w)
-    if first:
+    if channels_first:
         x = channels_last(x)
     check_kind(x, "fciu", "a convolution")
 
     correlation = OpenCorrelation(
         axes,
-        per_axis(strides, axes, "strides", first),
+        per_axis(strides, axes, "strides", channels_first),
         padding,
-        None if dilations is None else per_axis(dilations, axes, "dilations", first),
-        first,
+        None if dilations is None else per_axis(dilations, axes, "dilations", channels_first),
+        channels_first,
     )
     late = None in x.shape[-axes - 1 : -1]
     result_tensor = once_sized(correlation, OpenWindows(axes), x, w) if late else correlation(x, w)
-    return channels_second(result_tensor) if first else result_tensor
+    return channels_second(result_tensor) if channels_first else result_tensor
 
 
 @written_as("open_correlation", "axes", "strides", "padding", "dilations", "first")
@@ -131,7 +131,9 @@ class OpenCorrelation:
 
     def __call__(self, x: Any, w: Any) -> Any:
         x, batch = one_batch(x, self.axes)
-        layout = geometry(x.shape, w.shape[:-2], self.strides, self.padding, self.dilations, first=self.first)
+        layout = geometry(
+            x.shape, w.shape[:-2], self.strides, self.padding, self.dilations, channels_first=self.first
+        )
         return batches(correlated(x, w, layout), batch)
 
 
@@ -151,14 +153,21 @@ class OpenWindows:
 
 
 def _convolution_over(
-    axes: int, input: Any, filters: Any, strides: Any, padding: Any, first: bool, dilations: Any, what: str
+    axes: int,
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    channels_first: bool,
+    dilations: Any,
+    what: str,
 ) -> Any:
     x, w = MATMUL.prepare((input, filters), dispatch.current())
     if len(w.shape) != axes + 2:
         raise InvalidArgumentError(
             f"{what} takes filters of shape (*{axes} sizes of a window, channels, outputs), not {w.shape}."
         )
-    return _convolved(x, w, strides, padding, first, dilations)
+    return _convolved(x, w, strides, padding, channels_first, dilations)
 
 
 def conv1d(
@@ -192,8 +201,8 @@ def conv1d(
     >>> df.nn.conv1d([[[1.0], [2.0], [4.0]]], [[[-1.0]], [[1.0]]]).numpy().ravel()
     array([1., 2.], dtype=float32)
     """
-    first = named(data_format, "NWC", "NCW") == "NCW"
-    return _convolution_over(1, input, filters, stride, padding, first, dilations, "conv1d")
+    channels_first = check_data_format(data_format, "NWC", "NCW") == "NCW"
+    return _convolution_over(1, input, filters, stride, padding, channels_first, dilations, "conv1d")
 
 
 def conv2d(
@@ -232,8 +241,8 @@ def conv2d(
     >>> df.nn.conv2d(images, filters, strides=2, padding="SAME").shape
     (1, 4, 4, 5)
     """
-    first = named(data_format, "NHWC", "NCHW") == "NCHW"
-    return _convolution_over(2, input, filters, strides, padding, first, dilations, "conv2d")
+    channels_first = check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
+    return _convolution_over(2, input, filters, strides, padding, channels_first, dilations, "conv2d")
 
 
 def conv3d(
@@ -267,8 +276,8 @@ def conv3d(
     >>> df.nn.conv3d(df.ones([1, 4, 4, 4, 2]), df.ones([2, 2, 2, 2, 3])).shape
     (1, 3, 3, 3, 3)
     """
-    first = named(data_format, "NDHWC", "NCDHW") == "NCDHW"
-    return _convolution_over(3, input, filters, strides, padding, first, dilations, "conv3d")
+    channels_first = check_data_format(data_format, "NDHWC", "NCDHW") == "NCDHW"
+    return _convolution_over(3, input, filters, strides, padding, channels_first, dilations, "conv3d")
 
 
 def atrous_conv2d(

@@ -9,7 +9,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.neural.correlation import filter_product, transposed
-from dualflow.ops.neural.window_options import channels_first, channels_last, channels_second, geometry
+from dualflow.ops.neural.window_options import channels_last, channels_second, geometry, has_channels_first
 from dualflow.ops.static import static_shape
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def conv_backprop_input(
     """
     y, w = MATMUL.prepare((out_backprop, filters), dispatch.current())
     sizes = static_shape(input_sizes)
-    first = channels_first(data_format, len(w.shape))
-    y = channels_last(y) if first else y
-    shape = Shape((sizes[0], *sizes[2:], sizes[1]) if first else sizes)
-    layout = geometry(shape, w.shape[:-2], strides, padding, dilations, first)
+    channels_first = has_channels_first(data_format, len(w.shape))
+    y = channels_last(y) if channels_first else y
+    shape = Shape((sizes[0], *sizes[2:], sizes[1]) if channels_first else sizes)
+    layout = geometry(shape, w.shape[:-2], strides, padding, dilations, channels_first)
     _check_outputs(y, layout.counts(shape[1:-1]), w.shape[-1])
     gradient = transposed(y, w, layout, shape)
-    return channels_second(gradient) if first else gradient
+    return channels_second(gradient) if channels_first else gradient
 
 
 def conv_backprop_filter(
@@ -82,8 +82,8 @@ def conv_backprop_filter(
     """
     x, y = MATMUL.prepare((input, out_backprop), dispatch.current())
     shape = Shape(static_shape(filter_sizes))
-    first = channels_first(data_format, len(shape))
-    x, y = (channels_last(x), channels_last(y)) if first else (x, y)
-    layout = geometry(x.shape, shape[:-2], strides, padding, dilations, first)
+    channels_first = has_channels_first(data_format, len(shape))
+    x, y = (channels_last(x), channels_last(y)) if channels_first else (x, y)
+    layout = geometry(x.shape, shape[:-2], strides, padding, dilations, channels_first)
     _check_outputs(y, layout.counts(x.shape[1:-1]), shape[-1])
     return filter_product(x, y, layout, shape)

@@ -12,7 +12,13 @@ from dualflow.ops.contraction import MATMUL
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.convolution import conv2d, reject_strides_with_dilations
 from dualflow.ops.neural.correlation import filter_product, transposed
-from dualflow.ops.neural.window_options import channels_last, channels_second, geometry, named, per_axis
+from dualflow.ops.neural.window_options import (
+    channels_last,
+    channels_second,
+    check_data_format,
+    geometry,
+    per_axis,
+)
 from dualflow.ops.static import static_shape
 
 if TYPE_CHECKING:
@@ -53,13 +59,13 @@ def depthwise_conv2d(
     >>> df.nn.depthwise_conv2d(x, df.ones([1, 2, 2, 1])).numpy().ravel()
     array([ 3., 30.], dtype=float32)
     """
-    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    channels_first = check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
     reject_strides_with_dilations(
-        per_axis(strides, 2, "strides", first),
-        per_axis(1 if dilations is None else dilations, 2, "dilations", first),
+        per_axis(strides, 2, "strides", channels_first),
+        per_axis(1 if dilations is None else dilations, 2, "dilations", channels_first),
     )
     x, w = MATMUL.prepare((input, filter), dispatch.current())
-    channels = x.shape[1 if first else -1] if len(x.shape) > 1 else None
+    channels = x.shape[1 if channels_first else -1] if len(x.shape) > 1 else None
     if len(w.shape) != 4 or channels != w.shape[2]:
         raise InvalidArgumentError(
             f"a filter of shape {w.shape} does not fit an input of shape {x.shape}: it has the shape "
@@ -119,7 +125,7 @@ def separable_conv2d(
     if point.shape[2] != Shape(channels[2:]).num_elements():
         raise InvalidArgumentError(
             f"a pointwise filter of shape {point.shape} does not fit a depthwise {channels}: its "
-            "last but one size is the product of the last two of that."
+            f"third size must be channels * multiplier = {Shape(channels[2:]).num_elements()}."
         )
     depthwise = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(depthwise, point, 1, "VALID", data_format)
@@ -157,14 +163,14 @@ def depthwise_conv2d_backprop_input(
     >>> df.nn.depthwise_conv2d_backprop_input([1, 1, 3, 1], w, y, 1, "VALID").numpy().ravel()
     array([1., 2., 1.], dtype=float32)
     """
-    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    channels_first = check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
     y, w = MATMUL.prepare((out_backprop, filter), dispatch.current())
-    y = channels_last(y) if first else y
+    y = channels_last(y) if channels_first else y
     sizes = static_shape(input_sizes)
-    shape = Shape((sizes[0], *sizes[2:], sizes[1]) if first else sizes)
-    layout = geometry(shape, w.shape[:2], strides, padding, dilations, first=first)
+    shape = Shape((sizes[0], *sizes[2:], sizes[1]) if channels_first else sizes)
+    layout = geometry(shape, w.shape[:2], strides, padding, dilations, channels_first=channels_first)
     gradient = transposed(y, _as_groups(w), layout, shape)
-    return channels_second(gradient) if first else gradient
+    return channels_second(gradient) if channels_first else gradient
 
 
 def depthwise_conv2d_backprop_filter(
@@ -199,10 +205,10 @@ def depthwise_conv2d_backprop_filter(
     >>> df.nn.depthwise_conv2d_backprop_filter(x, [1, 2, 1, 1], y, 1, "VALID").numpy().ravel()
     array([1., 3.], dtype=float32)
     """
-    first = named(data_format, "NHWC", "NCHW") == "NCHW"
+    channels_first = check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
     x, y = MATMUL.prepare((input, out_backprop), dispatch.current())
-    x, y = (channels_last(x), channels_last(y)) if first else (x, y)
+    x, y = (channels_last(x), channels_last(y)) if channels_first else (x, y)
     sizes = static_shape(filter_sizes)
-    layout = geometry(x.shape, sizes[:2], strides, padding, dilations, first=first)
+    layout = geometry(x.shape, sizes[:2], strides, padding, dilations, channels_first=channels_first)
     shape = Shape((*sizes[:2], 1, sizes[2] * sizes[3]))
     return reshape(filter_product(x, y, layout, shape), list(sizes))

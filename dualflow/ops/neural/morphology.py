@@ -9,7 +9,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import add, negative
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.contraction import MATMUL
-from dualflow.ops.neural.window_options import check_kind, geometry, named
+from dualflow.ops.neural.window_options import check_data_format, check_kind, geometry
 from dualflow.ops.neural.window_reductions import inside, lowest
 from dualflow.ops.neural.windows import windows
 from dualflow.ops.reduction import reduce_first_max
@@ -54,7 +54,7 @@ def dilation2d(
     >>> df.nn.dilation2d(x, f, 1, "VALID", "NHWC", 1).numpy().ravel()
     array([2., 5.], dtype=float32)
     """
-    named(data_format, "NHWC", "NHWC")
+    check_data_format(data_format, "NHWC", "NHWC")
     x, f = MATMUL.prepare((input, filters), dispatch.current())
     check_kind(x, "fiu", "dilation2d")
     if len(f.shape) != 3 or len(x.shape) != 4 or x.shape[3] != f.shape[2] or None in x.shape[1:]:

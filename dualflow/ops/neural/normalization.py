@@ -14,7 +14,7 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.neural.moments import moments
-from dualflow.ops.neural.window_options import channels_first
+from dualflow.ops.neural.window_options import has_channels_first
 from dualflow.ops.neural.window_reductions import sums
 from dualflow.ops.neural.windows import Geometry, sizes_of
 from dualflow.ops.powers import pow, rsqrt
@@ -176,7 +176,7 @@ def fused_batch_norm(
             "df.nn.batch_normalization "
             "takes any."
         )
-    first = channels_first(data_format, len(x.shape))
+    channels_first = has_channels_first(data_format, len(x.shape))
     if (mean is None or variance is None) and (not is_training or exponential_avg_factor != 1.0):
         raise InvalidArgumentError(
             "fused_batch_norm needs mean and variance where is_training is False or "
@@ -184,13 +184,13 @@ def fused_batch_norm(
             "not 1.0; give both."
         )
     wide = cast(x, float32) if x.dtype is float16 else x
-    shaped = _along(wide, first)
+    shaped = _along(wide, channels_first)
     if not is_training:
         normalized = batch_normalization(
             wide, shaped(mean), shaped(variance), shaped(offset), shaped(scale), epsilon
         )
         return cast(normalized, x.dtype), convert_to_tensor(mean), convert_to_tensor(variance)
-    axes = [a for a in range(len(x.shape)) if a != (1 if first else len(x.shape) - 1)]
+    axes = [a for a in range(len(x.shape)) if a != (1 if channels_first else len(x.shape) - 1)]
     of_batch, spread = moments(wide, axes)
     normalized = batch_normalization(
         wide, shaped(of_batch), shaped(spread), shaped(offset), shaped(scale), epsilon
@@ -204,9 +204,9 @@ def fused_batch_norm(
     return cast(normalized, x.dtype), of_batch, unbiased
 
 
-def _along(x: Any, first: bool) -> Callable[[Any], Any]:
+def _along(x: Any, channels_first: bool) -> Callable[[Any], Any]:
     """A function that reshapes a vector of channels to the rank of ``x``."""
-    shape = [-1, *[1] * (len(x.shape) - 2)] if first else [-1]
+    shape = [-1, *[1] * (len(x.shape) - 2)] if channels_first else [-1]
     return lambda vector: reshape(convert_to_tensor(vector, dtype_hint=x.dtype), shape)
 
 

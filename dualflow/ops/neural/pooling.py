@@ -17,12 +17,12 @@ from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.neural.convolution import OpenWindows, reject_strides_with_dilations
 from dualflow.ops.neural.window_options import (
     batches,
-    channels_first,
     channels_last,
     channels_second,
+    check_data_format,
     check_kind,
     geometry,
-    named,
+    has_channels_first,
     one_batch,
     per_axis,
 )
@@ -62,25 +62,25 @@ def _pooled(
     size: Any,
     strides: Any,
     padding: PaddingLike,
-    first: bool,
+    channels_first: bool,
     mean: bool,
     dilations: Any = None,
 ) -> Any:
     axes = len(x.shape) - 2
     check_kind(x, "fc" if mean else "fiu", "avg_pool" if mean else "max_pool")
-    x = channels_last(x) if first else x
+    x = channels_last(x) if channels_first else x
 
     pooled = OpenPooling(
-        per_axis(size, axes, "ksize", first),
-        None if strides is None else per_axis(strides, axes, "strides", first),
+        per_axis(size, axes, "ksize", channels_first),
+        None if strides is None else per_axis(strides, axes, "strides", channels_first),
         padding,
-        None if dilations is None else per_axis(dilations, axes, "dilations", first),
-        first,
+        None if dilations is None else per_axis(dilations, axes, "dilations", channels_first),
+        channels_first,
         mean,
     )
     late = None in x.shape[1:-1]
     result_tensor = once_sized(pooled, OpenWindows(axes), x) if late else pooled(x)
-    return channels_second(result_tensor) if first else result_tensor
+    return channels_second(result_tensor) if channels_first else result_tensor
 
 
 @written_as("open_pooling", "size", "strides", "padding", "dilations", "first", "mean")
@@ -112,10 +112,10 @@ def _with_rank(input: Any, axes: int | None, what: str) -> Any:
     return x
 
 
-def _over_channels(x: Any, ksize: Any, strides: Any, first: bool) -> int:
+def _over_channels(x: Any, ksize: Any, strides: Any, channels_first: bool) -> int:
     """The size of windows along the channels; 1 for those along other axes."""
     size = ints(ksize, "ksize")
-    at = 1 if first else -1
+    at = 1 if channels_first else -1
     if len(size) != len(x.shape) or size[at] == 1:
         return 1
     steps = size if strides is None else ints(strides, "strides")
@@ -129,22 +129,26 @@ def _over_channels(x: Any, ksize: Any, strides: Any, first: bool) -> int:
     return size[at]
 
 
-def _max_pool(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
+def _max_pool(
+    input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, channels_first: bool
+) -> Any:
     x = _with_rank(input, axes, "max_pool")
-    run = _over_channels(x, ksize, strides, first)
+    run = _over_channels(x, ksize, strides, channels_first)
     if run > 1:
-        x = channels_last(x) if first else x
+        x = channels_last(x) if channels_first else x
         check_kind(x, "fiu", "max_pool")
         flat = reshape(x, [-1 if None in x.shape else x.shape.num_elements() // run, run, 1])
         maximum = maxima(flat, Geometry((run,), (run,), (1,), ((0, 0),)))
         maximum = reshape(maximum, sizes_of([*x.shape[:-1], x.shape[-1] // run]))
-        return channels_second(maximum) if first else maximum
-    return _pooled(x, ksize, ksize if strides is None else strides, padding, first, mean=False)
+        return channels_second(maximum) if channels_first else maximum
+    return _pooled(x, ksize, ksize if strides is None else strides, padding, channels_first, mean=False)
 
 
-def _avg_pool(input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, first: bool) -> Any:
+def _avg_pool(
+    input: Any, axes: int | None, ksize: Any, strides: Any, padding: Any, channels_first: bool
+) -> Any:
     x = _with_rank(input, axes, "avg_pool")
-    return _pooled(x, ksize, ksize if strides is None else strides, padding, first, mean=True)
+    return _pooled(x, ksize, ksize if strides is None else strides, padding, channels_first, mean=True)
 
 
 @documented(_POOL, **_MAX, shape="(batch, *axes, channels)", formats=_ANY)
@@ -165,8 +169,8 @@ def max_pool(
     >>> df.nn.max_pool2d(df.reshape(df.range(16.0), [1, 4, 4, 1]), 2, 2, "VALID").numpy().ravel()
     array([ 5.,  7., 13., 15.], dtype=float32)
     """
-    first = channels_first(data_format, len(shape_of(input)))
-    return _max_pool(input, None, ksize, strides, padding, first)
+    channels_first = has_channels_first(data_format, len(shape_of(input)))
+    return _max_pool(input, None, ksize, strides, padding, channels_first)
 
 
 @documented(_POOL, **_MAX, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
@@ -184,7 +188,7 @@ def max_pool1d(
     >>> df.nn.max_pool1d([[[1.0], [3.0], [8.0]]], 2, 1).numpy().ravel()
     array([3., 8.], dtype=float32)
     """
-    return _max_pool(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
+    return _max_pool(input, 1, ksize, strides, padding, check_data_format(data_format, "NWC", "NCW") == "NCW")
 
 
 @documented(_POOL, **_MAX, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
@@ -202,7 +206,9 @@ def max_pool2d(
     >>> df.nn.max_pool2d(df.ones([1, 8, 8, 3]), ksize=2).shape
     (1, 4, 4, 3)
     """
-    return _max_pool(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
+    return _max_pool(
+        input, 2, ksize, strides, padding, check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
+    )
 
 
 @documented(
@@ -222,7 +228,9 @@ def max_pool3d(
     >>> df.nn.max_pool3d(df.ones([1, 4, 4, 4, 3]), ksize=2).shape
     (1, 2, 2, 2, 3)
     """
-    return _max_pool(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
+    return _max_pool(
+        input, 3, ksize, strides, padding, check_data_format(data_format, "NDHWC", "NCDHW") == "NCDHW"
+    )
 
 
 @documented(_POOL, **_MEAN, shape="(batch, *axes, channels)", formats=_ANY)
@@ -240,8 +248,8 @@ def avg_pool(
     >>> df.nn.avg_pool([[[1.0], [3.0], [8.0]]], 2, 2, "SAME").numpy().ravel()
     array([2., 8.], dtype=float32)
     """
-    first = channels_first(data_format, len(shape_of(input)))
-    return _avg_pool(input, None, ksize, strides, padding, first)
+    channels_first = has_channels_first(data_format, len(shape_of(input)))
+    return _avg_pool(input, None, ksize, strides, padding, channels_first)
 
 
 @documented(_POOL, **_MEAN, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
@@ -259,7 +267,7 @@ def avg_pool1d(
     >>> df.nn.avg_pool1d([[[1.0], [3.0], [8.0]]], 2, 2, "SAME").numpy().ravel()
     array([2., 8.], dtype=float32)
     """
-    return _avg_pool(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
+    return _avg_pool(input, 1, ksize, strides, padding, check_data_format(data_format, "NWC", "NCW") == "NCW")
 
 
 @documented(_POOL, **_MEAN, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
@@ -277,7 +285,9 @@ def avg_pool2d(
     >>> df.nn.avg_pool2d(df.reshape(df.range(16.0), [1, 4, 4, 1]), 2).numpy().ravel()
     array([ 2.5,  4.5, 10.5, 12.5], dtype=float32)
     """
-    return _avg_pool(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
+    return _avg_pool(
+        input, 2, ksize, strides, padding, check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
+    )
 
 
 @documented(
@@ -297,7 +307,9 @@ def avg_pool3d(
     >>> df.nn.avg_pool3d(df.ones([1, 4, 4, 4, 3]), ksize=2).shape
     (1, 2, 2, 2, 3)
     """
-    return _avg_pool(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
+    return _avg_pool(
+        input, 3, ksize, strides, padding, check_data_format(data_format, "NDHWC", "NCDHW") == "NCDHW"
+    )
 
 
 def pool(
@@ -339,16 +351,16 @@ def pool(
     if kind not in ("MAX", "AVG"):
         raise InvalidArgumentError(f"pooling_type is 'MAX' or 'AVG', not {pooling_type!r}.")
     x = convert_to_tensor(input)
-    first = channels_first(data_format, axes + 2)
-    steps = per_axis(1 if strides is None else strides, axes, "strides", first)
-    rates = per_axis(1 if dilations is None else dilations, axes, "dilations", first)
+    channels_first = has_channels_first(data_format, axes + 2)
+    steps = per_axis(1 if strides is None else strides, axes, "strides", channels_first)
+    rates = per_axis(1 if dilations is None else dilations, axes, "dilations", channels_first)
     reject_strides_with_dilations(steps, rates)
     if max(rates, default=1) > 1 and padding != "VALID":
         raise InvalidArgumentError(
             f"pooling with dilations {rates} takes padding 'VALID', not {padding!r}; df.pad the input."
         )
-    x, batch = (x, None) if first else one_batch(x, axes)
-    pooled = _pooled(x, size, steps, padding, first, kind == "AVG", rates)
+    x, batch = (x, None) if channels_first else one_batch(x, axes)
+    pooled = _pooled(x, size, steps, padding, channels_first, kind == "AVG", rates)
     return batches(pooled, batch)
 
 
@@ -387,7 +399,7 @@ def max_pool_with_argmax(
     >>> value.numpy().ravel().tolist(), place.numpy().ravel().tolist()
     ([5.0, 3.0], [1, 3])
     """
-    named(data_format, "NHWC", "NHWC")
+    check_data_format(data_format, "NHWC", "NHWC")
     x = _with_rank(input, 2, "max_pool_with_argmax")
     check_kind(x, "fiu", "max_pool_with_argmax")
     target = as_dtype(output_dtype)

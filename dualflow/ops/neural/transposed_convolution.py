@@ -11,12 +11,12 @@ from dualflow.ops.contraction import MATMUL
 from dualflow.ops.docstrings import documented
 from dualflow.ops.neural.correlation import transposed
 from dualflow.ops.neural.window_options import (
-    channels_first,
     channels_last,
     channels_second,
+    check_data_format,
     check_kind,
     geometry,
-    named,
+    has_channels_first,
 )
 from dualflow.ops.static import sizes
 
@@ -65,12 +65,12 @@ def conv_transpose(
     """
     x, w = MATMUL.prepare((input, filters), dispatch.current())
     axes = len(w.shape) - 2
-    first = channels_first(data_format, axes + 2)
-    return _conv_transpose(x, w, output_shape, strides, padding, first, dilations)
+    channels_first = has_channels_first(data_format, axes + 2)
+    return _conv_transpose(x, w, output_shape, strides, padding, channels_first, dilations)
 
 
 def _conv_transpose(
-    x: Any, w: Any, output_shape: Any, strides: Any, padding: Any, first: bool, dilations: Any
+    x: Any, w: Any, output_shape: Any, strides: Any, padding: Any, channels_first: bool, dilations: Any
 ) -> Any:
     axes = len(w.shape) - 2
     if axes < 1 or len(x.shape) != axes + 2:
@@ -79,9 +79,9 @@ def _conv_transpose(
             f"channels), not shapes {x.shape} and {w.shape}."
         )
     check_kind(x, "fciu", "a transposed convolution")
-    x = channels_last(x) if first else x
-    target = _output_shape(output_shape, x, w, first)
-    layout = geometry(target, w.shape[:-2], strides, padding, dilations, first)
+    x = channels_last(x) if channels_first else x
+    target = _output_shape(output_shape, x, w, channels_first)
+    layout = geometry(target, w.shape[:-2], strides, padding, dilations, channels_first)
     counts = layout.counts(target[1:-1])
     fits = all(
         a is None or b is None or a == b
@@ -94,10 +94,10 @@ def _conv_transpose(
             "output_shape."
         )
     result = transposed(x, w, layout, target)
-    return channels_second(result) if first else result
+    return channels_second(result) if channels_first else result
 
 
-def _output_shape(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
+def _output_shape(output_shape: Any, x: Any, w: Any, channels_first: bool) -> Shape:
     """The result's shape, with its channels last."""
     axes = len(w.shape) - 2
     shape = tuple(None if d == -1 else d for d in sizes(output_shape, "output_shape"))
@@ -107,7 +107,7 @@ def _output_shape(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
         raise InvalidArgumentError(
             f"output_shape {output_shape!r} is (batch, *{axes} axes, outputs), or the sizes of the axes."
         )
-    if first:
+    if channels_first:
         shape = (shape[0], *shape[2:], shape[1])
     if shape[-1] is None:
         shape = (*shape[:-1], w.shape[-2])
@@ -140,8 +140,8 @@ def conv1d_transpose(
     >>> df.nn.conv1d_transpose(df.ones([1, 4, 3]), df.ones([3, 5, 3]), [1, 8, 5], strides=2).shape
     (1, 8, 5)
     """
-    first = named(data_format, "NWC", "NCW") == "NCW"
-    options = (output_shape, strides, padding, first, dilations)
+    channels_first = check_data_format(data_format, "NWC", "NCW") == "NCW"
+    options = (output_shape, strides, padding, channels_first, dilations)
     return _transposed_over(1, "conv1d_transpose", input, filters, *options)
 
 
@@ -162,8 +162,8 @@ def conv2d_transpose(
     >>> df.nn.conv2d_transpose(df.ones([1, 4, 4, 3]), df.ones([3, 3, 5, 3]), [1, 8, 8, 5], strides=2).shape
     (1, 8, 8, 5)
     """
-    first = named(data_format, "NHWC", "NCHW") == "NCHW"
-    options = (output_shape, strides, padding, first, dilations)
+    channels_first = check_data_format(data_format, "NHWC", "NCHW") == "NCHW"
+    options = (output_shape, strides, padding, channels_first, dilations)
     return _transposed_over(2, "conv2d_transpose", input, filters, *options)
 
 
@@ -184,8 +184,8 @@ def conv3d_transpose(
     >>> df.nn.conv3d_transpose(df.ones([1, 2, 2, 2, 3]), df.ones([2, 2, 2, 5, 3]), [4, 4, 4], strides=2).shape
     (1, 4, 4, 4, 5)
     """
-    first = named(data_format, "NDHWC", "NCDHW") == "NCDHW"
-    options = (output_shape, strides, padding, first, dilations)
+    channels_first = check_data_format(data_format, "NDHWC", "NCDHW") == "NCDHW"
+    options = (output_shape, strides, padding, channels_first, dilations)
     return _transposed_over(3, "conv3d_transpose", input, filters, *options)
 
 

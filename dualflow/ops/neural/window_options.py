@@ -10,19 +10,19 @@ from dualflow.ops.neural.windows import Geometry, Padding, Sizes, sizes_of
 from dualflow.ops.static import ints, known_sizes, known_value
 
 
-def per_axis(value: Any, axes: int, what: str, first: bool = False) -> Sizes:
+def per_axis(value: Any, axes: int, what: str, channels_first: bool = False) -> Sizes:
     """An option as one int for each spatial axis; given as one int, or one for each spatial or tensor axis.
 
-    With ``first`` the channels are the second of these.
+    With ``channels_first`` the channels are the second of these.
     """
     sizes = ints(value, what)
     if len(sizes) == 1:
         sizes = sizes * axes
     if len(sizes) == axes + 2:
-        channels = sizes[1] if first else sizes[-1]
+        channels = sizes[1] if channels_first else sizes[-1]
         if sizes[0] != 1 or channels != 1:
             raise InvalidArgumentError(f"{what} {value} must be 1 for the batch and the channels.")
-        sizes = sizes[2:] if first else sizes[1:-1]
+        sizes = sizes[2:] if channels_first else sizes[1:-1]
     if len(sizes) != axes or min(sizes, default=1) < 1:
         raise InvalidArgumentError(
             f"{what} is a positive integer, or one for each of {axes} axes, not {value!r}."
@@ -31,11 +31,11 @@ def per_axis(value: Any, axes: int, what: str, first: bool = False) -> Sizes:
 
 
 def paddings(
-    padding: Any, spatial: Any, size: Sizes, strides: Sizes, dilations: Sizes, first: bool = False
+    padding: Any, spatial: Any, size: Sizes, strides: Sizes, dilations: Sizes, channels_first: bool = False
 ) -> Padding:
     """The number of elements before and after each spatial axis."""
     if not isinstance(padding, str):
-        return _explicit(padding, len(size), first)
+        return _explicit(padding, len(size), channels_first)
     kind = padding.upper()
     if kind == "VALID":
         return ((0, 0),) * len(size)
@@ -44,7 +44,7 @@ def paddings(
     return tuple(_same_padding(*axis) for axis in zip(spatial, size, strides, dilations, strict=True))
 
 
-def _explicit(padding: Any, axes: int, first: bool) -> Padding:
+def _explicit(padding: Any, axes: int, channels_first: bool) -> Padding:
     table = known_value(padding)
     rows = None if table is None or table.dtype.kind not in "iu" else table.shape
     if table is None or rows not in ((axes, 2), (axes + 2, 2)) or table.min(initial=0) < 0:
@@ -55,10 +55,13 @@ def _explicit(padding: Any, axes: int, first: bool) -> Padding:
     pairs = tuple((int(a), int(b)) for a, b in table)
     if len(pairs) == axes:
         return pairs
-    batch_and_channels, pairs = ((*pairs[:2],), pairs[2:]) if first else ((pairs[0], pairs[-1]), pairs[1:-1])
+    if channels_first:
+        batch_and_channels, spatial = pairs[:2], pairs[2:]
+    else:
+        batch_and_channels, spatial = (pairs[0], pairs[-1]), pairs[1:-1]
     if any(a or b for a, b in batch_and_channels):
         raise InvalidArgumentError(f"padding {padding!r} must be 0 for the batch and the channels.")
-    return pairs
+    return spatial
 
 
 def _same_padding(length: int | None, window: int, stride: int, dilation: int) -> tuple[int, int]:
@@ -73,7 +76,7 @@ def _same_padding(length: int | None, window: int, stride: int, dilation: int) -
     return total // 2, total - total // 2
 
 
-def channels_first(data_format: str | None, rank: int) -> bool:
+def has_channels_first(data_format: str | None, rank: int) -> bool:
     """Whether a data format names the channels before the spatial axes."""
     if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
         return False
@@ -82,8 +85,8 @@ def channels_first(data_format: str | None, rank: int) -> bool:
     raise InvalidArgumentError(f"data_format is 'N...C' or 'NC...' with {rank} letters, not {data_format!r}.")
 
 
-def named(data_format: str | None, last: str, first: str) -> str | None:
-    """``data_format``, checked to be ``last``, ``first`` or None."""
+def check_data_format(data_format: str | None, last: str, first: str) -> str | None:
+    """``data_format``, checked to be ``last`` or ``first``, where the channels are, or None."""
     if data_format not in (None, last, first):
         raise InvalidArgumentError(f"data_format is {last!r} or {first!r}, not {data_format!r}.")
     return data_format
@@ -116,7 +119,7 @@ def batches(x: Any, batch: Any) -> Any:
 
 
 def geometry(
-    shape: Any, window: Any, strides: Any, padding: Any, dilations: Any, first: bool = False
+    shape: Any, window: Any, strides: Any, padding: Any, dilations: Any, channels_first: bool = False
 ) -> Geometry:
     """The layout of windows on a tensor whose channels are the last axis.
 
@@ -126,7 +129,7 @@ def geometry(
         strides: as users pass them.
         padding: as users pass it.
         dilations: as users pass them; None is 1.
-        first: whether the user's channels are the second axis, in options for every axis.
+        channels_first: whether the user's channels are the second axis, in options for every axis.
 
     Raises:
         InvalidArgumentError: options or a shape that do not fit.
@@ -137,9 +140,9 @@ def geometry(
             f"a window over {len(size)} axes takes a tensor of shape (batch, *{len(size)} axes, channels), "
             f"not of shape {shape}."
         )
-    steps = per_axis(strides, len(size), "strides", first)
-    rates = per_axis(1 if dilations is None else dilations, len(size), "dilations", first)
-    return Geometry(size, steps, rates, paddings(padding, shape[1:-1], size, steps, rates, first))
+    steps = per_axis(strides, len(size), "strides", channels_first)
+    rates = per_axis(1 if dilations is None else dilations, len(size), "dilations", channels_first)
+    return Geometry(size, steps, rates, paddings(padding, shape[1:-1], size, steps, rates, channels_first))
 
 
 def check_kind(x: Any, kinds: str, what: str) -> None:
