@@ -420,7 +420,7 @@ CASES = {
         lambda: nn.separable_conv2d(RGB, df.ones([1, 1, 3, 2]), df.ones([1, 1, 3, 1])),
         InvalidArgumentError,
         r"\(1, 1, 3, 1\) does not fit",
-        "product of the last two",
+        "third size must be channels",
     ),
     "outputs of a gradient": (
         lambda: df.compat.v1.nn.conv2d_backprop_input([1, 4, 4, 1], DOT, RGB, 1, "SAME"),
