@@ -171,8 +171,8 @@ def test_determinants_beyond_the_range_of_the_logarithm_s_precision() -> None:
     np.testing.assert_allclose(by_elimination.lapack_det(x), 3.0**SIZE, rtol=1e-5)
 
 
-def test_a_routine_that_is_not_there_serves_nothing() -> None:
+def test_a_routine_that_does_not_exist_is_not_available() -> None:
     x = square("f")
-    assert not lapack.serves(x, "such")
-    assert not lapack.serves(x[:0], "getrf")
-    assert not lapack.serves(x[1:], "getrf")
+    assert not lapack.is_available(x, "such")
+    assert not lapack.is_available(x[:0], "getrf")
+    assert not lapack.is_available(x[1:], "getrf")
