@@ -22,6 +22,7 @@ DEBIAN = {
     "node": "nodejs",
     "chromium": "chromium",
     "cmake": "cmake",
+    "oclgrind": "oclgrind",
 }
 """The programs that tests run, and the Debian package of each."""
 SANITIZERS = {

@@ -28,6 +28,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, check_error, host_report
 from dualflow.schedule.element_ranges import ElementRange
+from dualflow.schedule.planned import Plan
 from dualflow.sizes.symbolic_sizes import SizeFactor, bind_sizes, evaluate_size
 
 Array = np.ndarray[Any, Any]
@@ -61,7 +62,7 @@ class OpenCLExecutable:
         self.device: OpenCLDevice = current_device()
         self.program = DeviceProgram(graph, options)
         self._constants = self._constants_on_device()
-        weakref.finalize(self, _release, self.device, list(self._constants.values()))
+        weakref.finalize(self, _release, self.device, list(self._constants.values())).atexit = False
         launches = [s for s in walk_steps(self.program.steps) if isinstance(s, Launch)]
         texts = [s.kernel.text for s in launches if not self.device.has_kernel(s.kernel.text)]
         begun = time.perf_counter()
@@ -69,6 +70,11 @@ class OpenCLExecutable:
             self.device.kernel(text, KERNEL)
         self.compile_seconds = time.perf_counter() - begun if texts else 0.0
         self.origin = CodeSource.COMPILED if texts else CodeSource.PROCESS if launches else CodeSource.NONE
+
+    @property
+    def plan(self) -> Plan:
+        """The plan: calls and buffers."""
+        return self.program.plan
 
     def _constants_on_device(self) -> dict[int, cl.Buffer]:
         """The constants that steps on the device read, by the numbers of their buffers."""

@@ -288,7 +288,7 @@ class DeviceProgram:
             BufferArgument(out.buffer, out.offset),
             BufferArgument(indices.layout.buffer, indices.layout.offset),
             BufferArgument(scatter.rows.buffer, scatter.rows.offset),
-            *map(Number, (count, length, distance, *axes[indices.depth :])),
+            *map(Number, (count, length, distance, *axes)),
         )
         kernel = KernelProgram(routines.scatter(dtype, indices.dtype, indices.depth, scatter.join))
         reads = frozenset([out.buffer, indices.layout.buffer, scatter.rows.buffer])

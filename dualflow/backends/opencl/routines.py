@@ -87,24 +87,26 @@ void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, const long
 
 
 def scatter(element: DType, index: DType, depth: int, join: str) -> str:
-    """The program of a scatter of rows, whose indices are checked before.
+    """The program of a scatter of rows.
 
     A work-item has one element of each row, and takes the rows in order: so the result doesn't depend on
-    which work-item runs first.
+    which work-item runs first. A check of the indices has run before, but the host may not have read its
+    result yet. So rows whose index is out of bounds are left out.
     """
     c, i = buffer_type(element), c_type(index)
     support, lines = OpenCLSupport(), CLines(3)
     value = CValue("row_element", element)
     if join != "put":
         value = getattr(CMaths(lines, support), join)(CValue("old", element), value)
-    strides = "".join(f", const long stride{d}" for d in range(depth))
+    axes = "".join(f", const long size{d}" for d in range(depth))
+    axes += "".join(f", const long stride{d}" for d in range(depth))
     places = "\n".join(
         f"            place += (long)indices[row * {depth} + {d}] * stride{d};" for d in range(depth)
     )
     text = f"""\
 __kernel void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, const long at1,
                        __global uchar *b2, const long at2, const long count, const long length,
-                       const long distance{strides}, const long items)
+                       const long distance{axes}, const long items)
 {{
     __global {c} *out = (__global {c} *)b0 + at0;
     __global const {i} *indices = (__global const {i} *)b1 + at1;
@@ -112,6 +114,7 @@ __kernel void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, c
     for (long item = get_global_id(0); item < items; item += get_global_size(0)) {{
         const long repeat = item / length, element = item % length;
         for (long row = 0; row < count; row++) {{
+            if (!({_inside(depth, "row")})) continue;
             long place = 0;
 {places}
             __global {c} *to = out + repeat * distance + place * length + element;
@@ -130,18 +133,20 @@ def indices_inside(index: DType, depth: int) -> str:
     """The program of the bounds check of a scatter's indices, one row of them for each work-item."""
     i = c_type(index)
     sizes = "".join(f", const long size{d}" for d in range(depth))
-    inside = " && ".join(
-        f"indices[item * {depth} + {d}] >= 0 && (long)indices[item * {depth} + {d}] < size{d}"
-        for d in range(depth)
-    )
     text = f"""\
 __kernel void {KERNEL}(__global uchar *b0, const long at0{sizes}, const long items, __global int *status,
                        const int first_check)
 {{
     __global const {i} *indices = (__global const {i} *)b0 + at0;
     for (long item = get_global_id(0); item < items; item += get_global_size(0)) {{
-        if (!({inside or "true"})) atomic_min(status, first_check + 1);
+        if (!({_inside(depth, "item")})) atomic_min(status, first_check + 1);
     }}
 }}
 """
     return "\n".join([PREAMBLE, text])
+
+
+def _inside(depth: int, row: str) -> str:
+    """The condition that the integers of an index are in bounds of their axes."""
+    numbers = [f"indices[{row} * {depth} + {d}]" for d in range(depth)]
+    return " && ".join(f"{x} >= 0 && (long){x} < size{d}" for d, x in enumerate(numbers)) or "true"

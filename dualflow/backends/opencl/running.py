@@ -54,6 +54,11 @@ Array = np.ndarray[Any, Any]
 
 MOST_GROUPS = 4096
 """The most groups of a launch; each work-item then takes several iterations."""
+ITERATIONS_AHEAD = 64
+"""The most iterations of a loop that the host enqueues before it waits, and reads the status word.
+
+So a failed check or a signal ends a long loop soon, and the queue stays short.
+"""
 SCRATCH_BYTES = 64 << 20
 """The scratch memory of a launch, unless one group needs more."""
 
@@ -377,6 +382,9 @@ class DeviceCall:
                 self._point(row, number)
             self._run(loop.body)
             iteration += 1
+            if iteration % ITERATIONS_AHEAD == 0:
+                self._device.queue.finish()
+                self._read_status()
         self._iterations[trip.loop] = iteration
 
     def _limit(self, loop: HostLoop) -> int | None:

@@ -1,0 +1,77 @@
+"""Runs each op's first plain case of some dtypes on the OpenCL device, and prints the number of its kernels.
+
+A program of its own, so that it can run under a simulator of devices: ``oclgrind python kernels_of_ops.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import dualflow as df
+from dualflow.backends.opencl.executable import OpenCLExecutable
+from dualflow.backends.opencl.steps import Launch, walk_steps
+from dualflow.core import dispatch
+from dualflow.eager.engine import EAGER
+from dualflow.ops.families import load_families
+from dualflow.ops.op_kinds import Literal
+from dualflow.ops.record import REGISTRY
+from dualflow.ops.testing.cases import Case, cases
+
+DTYPES = ("float32", "int32", "bool")
+
+
+def plain_cases() -> Iterator[Case]:
+    """Each op's first plain case of each of :data:`DTYPES`, without those whose sizes depend on data."""
+    load_families()
+    for op in REGISTRY.values():
+        if isinstance(op.kind, Literal):
+            continue
+        remaining = set(DTYPES)
+        for case in cases(op):
+            _, dtype, layout = case.label.split("-")
+            if dtype in remaining and layout in ("plain", "contiguous") and _is_static(case):
+                remaining.discard(dtype)
+                yield case
+
+
+def _is_static(case: Case) -> bool:
+    specs = case.op.specs([x.spec for x in case.op.prepare(case.inputs, EAGER)], case.attrs)
+    return all(spec.shape.is_static for spec in specs)
+
+
+def applied(case: Case, *tensors: Any) -> Any:
+    """The results of a case's op."""
+    return dispatch.current().apply(case.op, tensors, case.attrs)
+
+
+def run(case: Case) -> int:
+    """Run a case on the device, unless it has no kernels there; returns the number of its kernels."""
+    inputs = case.op.prepare(case.inputs, EAGER)
+    function = df.function(partial(applied, case), backend="opencl", autograph=False)
+    concrete = function.get_concrete_function(*[df.TensorSpec(x.shape, x.dtype) for x in inputs])
+    executable = concrete.compiled.executable
+    if not isinstance(executable, OpenCLExecutable):
+        return 0  # NumPy runs graphs of strings
+    steps = walk_steps(executable.program.steps)
+    kernels = sum(isinstance(step, Launch) for step in steps)
+    if kernels:
+        function(*inputs)
+    return kernels
+
+
+def fail_to_scatter() -> None:
+    """Scatter a row out of bounds, after which the host hasn't read yet that the check has failed."""
+    function = df.function(lambda at: df.scatter_nd(at, df.ones([1, 2]), [3, 2]), backend="opencl")
+    for position in (3, -1):
+        try:
+            function(df.constant([[position]]))
+        except df.errors.OutOfRangeError:
+            continue
+        raise AssertionError(f"position {position} of 3 was accepted")
+
+
+if __name__ == "__main__":
+    fail_to_scatter()
+    print(sum(map(run, plain_cases())))
