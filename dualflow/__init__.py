@@ -227,6 +227,7 @@ if TYPE_CHECKING:
     from dualflow import quantization as quantization
     from dualflow import ragged as ragged
     from dualflow import random as random
+    from dualflow import raw_ops as raw_ops
     from dualflow import rewrite as rewrite
     from dualflow import saved_model as saved_model
     from dualflow import sets as sets
@@ -238,8 +239,10 @@ if TYPE_CHECKING:
     from dualflow import test as test
     from dualflow import train as train
     from dualflow import types as types
+    from dualflow import xla as xla
     from dualflow.config.bug_report import bug_report as bug_report
     from dualflow.config.report import show_config as show_config
+    from dualflow.core.device_names import DeviceSpec as DeviceSpec
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
     from dualflow.core.registered_conversions import (
         register_tensor_conversion_function as register_tensor_conversion_function,
@@ -255,6 +258,7 @@ if TYPE_CHECKING:
     from dualflow.eager.replicas import VariableAggregation as VariableAggregation
     from dualflow.eager.replicas import VariableSynchronization as VariableSynchronization
     from dualflow.eager.scope import name_scope as name_scope
+    from dualflow.eager.variable_creators import variable_creator_scope as variable_creator_scope
     from dualflow.function import autograph as autograph
     from dualflow.function.batching.vmap import vectorized_map as vectorized_map
     from dualflow.function.control.control_flow import case as case
@@ -273,6 +277,8 @@ if TYPE_CHECKING:
     from dualflow.function.debugging.static_assertions import assert_rank as assert_rank
     from dualflow.function.inspect.compare import compare as compare
     from dualflow.function.inspect.verify import verify as verify
+    from dualflow.graph_mode import ExplicitGraph as _ExplicitGraph
+    from dualflow.graph_mode import Operation as Operation
     from dualflow.graph_mode import control_dependencies as control_dependencies
     from dualflow.graph_mode import gradients as gradients
     from dualflow.graph_mode import group as group
@@ -338,6 +344,7 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
     from dualflow.ops.text.numbers import as_string as as_string
 
+    Graph = _ExplicitGraph
     constant_initializer = _OwnConstant
     matrix_square_root = _sqrtm
     ones_initializer = _Ones
@@ -353,10 +360,12 @@ _publish(
         "dualflow": (
             "array_api autodiff bitwise compat contrib data debugging distribute dtypes experimental "
             "graph_util image initializers io keras linalg math nest nn numpy onnx profiler quantization "
-            "ragged random rewrite saved_model sets signal sparse strings summary sysconfig test train types"
+            "ragged random raw_ops rewrite saved_model sets signal sparse strings summary sysconfig test "
+            "train types xla"
         ),
         "dualflow.config.bug_report": "bug_report",
         "dualflow.config.report": "show_config",
+        "dualflow.core.device_names": "DeviceSpec",
         "dualflow.core.narrow_floats": "bfloat16",
         "dualflow.core.registered_conversions": "register_tensor_conversion_function",
         "dualflow.core.string_arrays": "string",
@@ -366,6 +375,7 @@ _publish(
         "dualflow.eager.recompute": "grad_pass_through recompute_grad",
         "dualflow.eager.replicas": "AggregationMethod VariableAggregation VariableSynchronization",
         "dualflow.eager.scope": "name_scope",
+        "dualflow.eager.variable_creators": "variable_creator_scope",
         "dualflow.function": "autograph",
         "dualflow.function.batching.vmap": "vectorized_map",
         "dualflow.function.control.control_flow": "case cond switch_case while_loop",
@@ -375,7 +385,7 @@ _publish(
         "dualflow.function.debugging.static_assertions": "assert_rank",
         "dualflow.function.inspect.compare": "compare",
         "dualflow.function.inspect.verify": "verify",
-        "dualflow.graph_mode": "control_dependencies gradients group no_op",
+        "dualflow.graph_mode": "Graph=ExplicitGraph Operation control_dependencies gradients group no_op",
         "dualflow.graph_mode.graph_def_import": "import_graph_def",
         "dualflow.graph_mode.contexts": (
             "get_current_name_scope get_static_value init_scope inside_function is_symbolic_tensor "

@@ -76,6 +76,7 @@ NAMESPACES: dict[str, Any] = {
     "df.ragged": df.ragged,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
+    "df.raw_ops": df.raw_ops,
     "df.rewrite": df.rewrite,
     "df.onnx": df.onnx,
     "df.saved_model": df.saved_model,
@@ -92,6 +93,8 @@ NAMESPACES: dict[str, Any] = {
     "df.types": df.types,
     "df.types.experimental": df.types.experimental,
     "df.version": df.version,
+    "df.xla": df.xla,
+    "df.xla.experimental": df.xla.experimental,
 }
 MODULES = {path.rpartition(".")[2] for path in NAMESPACES} | {"v2", "flags", "rnn_cell"}
 """The namespaces that other namespaces show; ``compat.v2`` is dualflow itself, ``v1.flags`` Abseil's."""
@@ -200,7 +203,7 @@ space.{min(hidden)}
         ("df", "placeholder", "use df.compat.v1.placeholder."),
         ("df", "sum", "use df.reduce_sum."),
         ("df", "top_k", "use df.math.top_k."),
-        ("df", "variable_creator_scope", "make the variables with what the scope would give"),
+        ("df", "CriticalSection", "hold a threading.Lock around more"),
         ("df", "zeross", "Did you mean 'zeros'?"),
         ("df.math", "sum", "use df.reduce_sum."),
         ("df.nn", "dropuot", "Did you mean 'dropout'?"),

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Final
 
 import dualflow
+from dualflow.cli.internal_modules import PREFIX, internal_module
 from dualflow.core.after_import import import_after
 from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
 from dualflow.eager.tensor import EagerTensor
@@ -27,6 +28,8 @@ from dualflow.version import DUALFLOW
 from keras_dualflow import choice
 
 _NAME: Final = "tensorflow"
+_KERAS_2: Final = "tf_keras"
+"""Keras 2 for TensorFlow, as whose modules those of Keras 3 are imported: it calls TensorFlow's internals."""
 
 
 def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
@@ -61,7 +64,7 @@ class _StandInFinder:
     ) -> ModuleSpec | None:
         if fullname == "keras" and choice.chosen() in ("", _NAME):
             os.environ["KERAS_BACKEND"] = choice.NAME
-        if fullname.partition(".")[0] != _NAME:
+        if fullname.partition(".")[0] not in (_NAME, _KERAS_2):
             return None
         return ModuleSpec(fullname, self._loader)
 
@@ -86,7 +89,16 @@ def _namespace(name: str) -> ModuleType:
     """dualflow's namespace for the full name of a module of TensorFlow."""
     parent, _, child = name.rpartition(".")
     if not parent:
-        return dualflow
+        return dualflow if name == _NAME else dualflow.keras
+    if f"{name}.".startswith(f"{PREFIX}."):
+        internal = internal_module(name)
+        if internal is None:
+            raise MissingModuleError(
+                f"No module named {name!r}: use the public name; what is under {PREFIX} is TensorFlow's "
+                "inside.",
+                name=name,
+            )
+        return internal
     try:
         namespace = getattr(sys.modules[parent], child)
     except AttributeError as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import dataclass
 
 DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
 """The full name, the ``device`` of tensors."""
@@ -29,6 +30,71 @@ class VisibleGpus:
 
 VISIBLE_GPUS: Final = VisibleGpus()
 """Set by ``df.config.set_visible_devices``."""
+
+
+_FULL = re.compile(
+    r"(/job:(?P<job>\w+))?(/replica:(?P<replica>\d+))?(/task:(?P<task>\d+))?"
+    r"(/?(device:)?(?P<kind>[a-zA-Z]\w*):(?P<index>\d+|\*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """The parts of the name of a device, each of which may be missing.
+
+    Args:
+        job, replica, task: of the process.
+        device_type: such as "CPU".
+        device_index: of the device.
+
+    >>> import dualflow as df
+    >>> spec = df.DeviceSpec.from_string("/job:localhost/device:CPU:0")
+    >>> spec.job, spec.device_type, spec.device_index, spec.to_string()
+    ('localhost', 'CPU', 0, '/job:localhost/device:CPU:0')
+    """
+
+    job: str | None = None
+    replica: int | None = None
+    task: int | None = None
+    device_type: str | None = None
+    device_index: int | None = None
+
+    @classmethod
+    def from_string(cls, spec: str) -> Self:
+        """The parts of a name.
+
+        Raises:
+            InvalidArgumentError: ``spec`` is no name of a device.
+        """
+        parts = _FULL.fullmatch(spec)
+        if parts is None:
+            raise InvalidArgumentError(f"{spec!r} is no name of a device, such as {DEVICE!r}.")
+        kind, index = parts["kind"], parts["index"]
+        return cls(
+            parts["job"],
+            _number(parts["replica"]),
+            _number(parts["task"]),
+            None if kind is None else kind.upper(),
+            None if index == "*" else _number(index),
+        )
+
+    def to_string(self) -> str:
+        """The name."""
+        numbers = {"job": self.job, "replica": self.replica, "task": self.task}
+        name = "".join([f"/{part}:{value}" for part, value in numbers.items() if value is not None])
+        if self.device_type is None:
+            return name
+        return f"{name}/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
+
+    def replace(self, **kwargs: object) -> DeviceSpec:
+        """The spec with other values of these parts."""
+        names = ("job", "replica", "task", "device_type", "device_index")
+        values: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return DeviceSpec(**{**values, **kwargs})
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
 
 
 def is_cpu(name: str) -> bool:

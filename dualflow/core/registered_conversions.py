@@ -7,12 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dispatch import TENSORS
+from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.errors import DTypeError
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 
 _BUILT_IN: Final = (bool, int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic, *TENSORS)
+
+
+_LIBRARIES: Final = ("dualflow", "keras", "keras_dualflow", "tensorflow")
 
 
 class Conversion(NamedTuple):
@@ -60,7 +63,7 @@ def register_tensor_conversion_function(
     classes = base_type if isinstance(base_type, tuple) else (base_type,)
     if not classes or not all(isinstance(kind, type) for kind in classes):
         raise DTypeError(f"base_type is a class or a tuple of classes, not {base_type!r}.")
-    converted = [kind for kind in classes if issubclass(kind, _BUILT_IN)]
+    converted = [kind for kind in classes if issubclass(kind, _BUILT_IN) and not _is_own_variable(kind)]
     if converted:
         raise DTypeError(
             f"Instances of {converted[0].__name__} become tensors already; register a class of your own."
@@ -77,7 +80,7 @@ def registered(x: Any, dtype: Any = None) -> Any:
     Raises:
         DTypeError: the conversion returns something else than a tensor.
     """
-    if isinstance(x, _BUILT_IN):
+    if isinstance(x, _BUILT_IN) and not _is_own_variable(type(x)):
         return x
     for _, classes, function in CONVERSIONS:
         if isinstance(x, classes):
@@ -91,3 +94,8 @@ def registered(x: Any, dtype: Any = None) -> Any:
                 )
             return tensor
     return x
+
+
+def _is_own_variable(kind: type) -> bool:
+    """Whether a class is a program's own subclass of Variable, whose instances may have no value."""
+    return issubclass(kind, AbstractVariable) and kind.__module__.partition(".")[0] not in _LIBRARIES

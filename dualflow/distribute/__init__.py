@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dualflow.distribute.strategies import MirroredStrategy as MirroredStrategy
     from dualflow.distribute.strategies import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
     from dualflow.distribute.strategies import OneDeviceStrategy as OneDeviceStrategy
+    from dualflow.distribute.strategies import TPUStrategy as TPUStrategy
     from dualflow.distribute.strategy import ReplicaContext as ReplicaContext
     from dualflow.distribute.strategy import Strategy as Strategy
     from dualflow.distribute.strategy import get_replica_context as get_replica_context
@@ -50,7 +51,9 @@ _publish(
             "ReductionToOneDevice RunOptions=StrategyRunOptions"
         ),
         "dualflow.distribute.reduce_op": "ReduceOp",
-        "dualflow.distribute.strategies": "MirroredStrategy MultiWorkerMirroredStrategy OneDeviceStrategy",
+        "dualflow.distribute.strategies": (
+            "MirroredStrategy MultiWorkerMirroredStrategy OneDeviceStrategy TPUStrategy"
+        ),
         "dualflow.distribute.strategy": (
             "ReplicaContext Strategy get_replica_context get_strategy has_strategy in_cross_replica_context"
         ),

@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from dualflow.distribute.options import CommunicationImplementation as CommunicationImplementation
     from dualflow.distribute.options import CommunicationOptions as CommunicationOptions
     from dualflow.distribute.strategies import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
+    from dualflow.distribute.strategies import TPUStrategy as TPUStrategy
 
 _publish(
     globals(),
     lazy={
         "dualflow.distribute.options": "CommunicationImplementation CommunicationOptions",
-        "dualflow.distribute.strategies": "MultiWorkerMirroredStrategy",
+        "dualflow.distribute.strategies": "MultiWorkerMirroredStrategy TPUStrategy",
         "dualflow.distribute.extended": "ValueContext",
     },
 )

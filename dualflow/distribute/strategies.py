@@ -50,6 +50,28 @@ class OneDeviceStrategy(Strategy):
         _check_device(device)
 
 
+class TPUStrategy(Strategy):
+    """TensorFlow's strategy for TPUs, for tests of a strategy's class; this machine has none to use.
+
+    Args:
+        tpu_cluster_resolver: TensorFlow's.
+        kwargs: TensorFlow's other arguments.
+
+    Raises:
+        InvalidArgumentError: always, when it is created.
+
+    >>> import dualflow as df
+    >>> isinstance(df.distribute.get_strategy(), df.distribute.TPUStrategy)
+    False
+    """
+
+    @entry
+    def __init__(self, tpu_cluster_resolver: object = None, **kwargs: object) -> None:
+        raise InvalidArgumentError(
+            "There are no TPUs here: use MirroredStrategy, with a replica in each worker of this machine."
+        )
+
+
 class MirroredStrategy(Strategy):
     """A strategy with a replica in each worker of this machine; without a launcher there is one.
 

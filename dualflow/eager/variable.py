@@ -18,6 +18,7 @@ from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.replicas import VariableAggregation, VariableSynchronization
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import value_of
+from dualflow.eager.variable_creators import CreatedByScopes
 from dualflow.eager.variable_parts import VariableParts
 from dualflow.ops.arithmetic import add, subtract
 from dualflow.ops.creation import convert_to_tensor
@@ -31,7 +32,7 @@ _created: Final = itertools.count()
 _DEFAULT: Final = (None, VariableAggregation.NONE, VariableSynchronization.AUTO)
 
 
-class Variable(VariableParts):
+class Variable(VariableParts, metaclass=CreatedByScopes):
     """A mutable tensor: its value can be replaced by another of its shape and dtype.
 
     Ops accept a variable as a tensor, and read its present value; tapes watch a trainable one when it is

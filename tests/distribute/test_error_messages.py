@@ -54,6 +54,12 @@ class TestErrors(ErrorCases):
             "inside of strategy.run",
             "call the function itself",
         ),
+        "a strategy of TPUs": (
+            lambda: df.distribute.TPUStrategy(),
+            InvalidArgumentError,
+            "no TPUs here",
+            "use MirroredStrategy",
+        ),
         "a device that is no name": (
             lambda: df.distribute.OneDeviceStrategy("fast"),
             InvalidArgumentError,

@@ -1,0 +1,73 @@
+"""The clients: libraries written for TensorFlow, with pinned versions, what is run, and what has to pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+PROGRAMS: Final = Path(__file__).parent / "programs"
+
+
+@dataclass(frozen=True)
+class Client:
+    """A library, and how it is run.
+
+    Attributes:
+        requirements: its packages, pinned, separated by spaces; those of this environment are not listed.
+        floor: the number of tests that have to pass.
+        tests: a folder of the installed package whose tests pytest runs; or
+        program: a file of ``programs`` that prints ``pass NAME`` or ``fail NAME: ERROR`` for each test.
+        options: further arguments of pytest.
+        tensorflow: the number of tests that pass on TensorFlow; None if it is not known.
+    """
+
+    requirements: str
+    floor: int
+    tests: str = ""
+    program: str = ""
+    options: tuple[str, ...] = ()
+    tensorflow: int | None = None
+
+
+_HUB: Final = (
+    "keras-hub==0.32.0 kagglehub==1.0.3 kagglesdk==0.1.38 tokenizers==0.23.3 sentencepiece==0.2.3 "
+    "huggingface_hub==2.4.0 regex==2026.11.19 rich==15.0.0 requests==2.34.2 tqdm==4.70.1 pyyaml==6.0.4 "
+    "charset-normalizer==3.5.3 urllib3==2.8.0 certifi==2026.10.19.post1 idna==3.20 filelock==4.3.1 "
+    "fsspec==2026.9.0 httpx==0.28.1"
+)
+CLIENTS: Final = {
+    "foolbox": Client(
+        "foolbox==3.3.4 eagerpy==0.30.0 GitPython==3.2.1 gitdb==4.0.12 smmap==5.0.3 requests==2.34.2 "
+        "urllib3==2.8.0 certifi==2026.10.19.post1 idna==3.20 charset-normalizer==3.5.3",
+        11,
+        program="foolbox_attacks.py",
+        tensorflow=11,
+    ),
+    "keras-hub": Client(_HUB, 26, program="keras_hub_models.py", tensorflow=26),
+    "opt_einsum": Client("opt_einsum==3.4.0", 7756, tests="opt_einsum/tests", tensorflow=7756),
+    "pennylane": Client(
+        "pennylane==0.45.1 pennylane_lightning==0.45.0 autograd==1.9.1 autoray==0.11.0 cachetools==8.0.2 "
+        "diastatic-malt==2.15.3 astunparse==1.6.3 gast==0.7.0 termcolor==3.3.0 six==1.17.0 tomlkit==0.15.2 "
+        "rustworkx==0.18.1 requests==2.34.2 urllib3==2.8.0 certifi==2026.10.19.post1 idna==3.20 "
+        "charset-normalizer==3.5.3 appdirs==1.4.4 networkx==3.6.1 packaging==26.4",
+        6,
+        program="pennylane_circuits.py",
+        tensorflow=6,
+    ),
+    "sonnet": Client(
+        "dm-sonnet==2.0.2 dm-tree==0.1.10 wrapt==2.5.2 tabulate==0.10.0 mock==5.2.0",
+        1900,
+        tests="sonnet",
+        options=("-o", "python_files=*_test.py"),
+        tensorflow=2354,
+    ),
+    "tensornetwork": Client(
+        "tensornetwork==0.4.6 graphviz==0.21 h5py==3.16.0",
+        390,
+        tests="tensornetwork",
+        options=("-k", "tensorflow"),
+        tensorflow=400,
+    ),
+}
+"""The clients by name. Their numbers on TensorFlow are those of TensorFlow 2.21 with the same versions."""

@@ -1,0 +1,185 @@
+"""What libraries import from TensorFlow's inside, and names that they test for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.cli.internal_modules import internal_module
+from dualflow.cli.internal_nest import FUNCTIONS
+
+PROGRAM = """
+import tensorflow as tf
+import tensorflow.python as tfpy
+from tensorflow.python.eager.tape import should_record_backprop
+from tensorflow.python.framework import ops, dtypes
+from tensorflow.python.ops import math_ops, variable_scope
+from tensorflow.python.util import nest, deprecation
+
+@deprecation.deprecated(None, "Use another one.")
+def double(x):
+    return math_ops.multiply(x, 2.0)
+
+x = tf.constant([1.0, 2.0])
+assert isinstance(x, ops.EagerTensor) and ops.Tensor is tf.Tensor and dtypes.float32 is tf.float32
+assert tfpy.eager.tape.should_record_backprop is should_record_backprop
+assert not should_record_backprop([x])
+with tf.GradientTape() as tape:
+    assert not should_record_backprop([x])
+    tape.watch(x)
+    assert should_record_backprop([x])
+assert nest.flatten_up_to([0], [{"a": 1}]) == [{"a": 1}] and nest.map_structure is tf.nest.map_structure
+assert variable_scope.get_variable is tf.compat.v1.get_variable
+print(double(x).numpy().tolist())
+try:
+    import tensorflow.python.lib.core
+except ModuleNotFoundError as error:
+    print(str(error).partition(":")[0])
+try:
+    math_ops.no_such_op
+except AttributeError as error:
+    print(error)
+"""
+
+
+def test_a_library_imports_names_of_internal_modules(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "dualflow", "run", str(tmp_path / "program.py")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.stdout.splitlines() == [
+        "[2.0, 4.0]",
+        "No module named 'tensorflow.python.lib'",
+        "module 'tensorflow.python.ops.math_ops' has no attribute 'no_such_op'.",
+    ], run.stderr
+
+
+def test_tf_keras_is_keras(tmp_path: Path) -> None:
+    pytest.importorskip("keras")
+    (tmp_path / "program.py").write_text("import tf_keras, tensorflow as tf; print(tf_keras is tf.keras)")
+    command = [sys.executable, "-m", "dualflow", "run", str(tmp_path / "program.py")]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == "True\n"
+
+
+def test_the_context_is_eager_outside_of_functions() -> None:
+    module: Any = internal_module("tensorflow.python.eager.context")
+    states: list[bool] = []
+    df.function(lambda: states.append(module.context().executing_eagerly()))()
+    assert (module.executing_eagerly(), states) == (True, [False])
+    assert module.context().device_spec.device_type is None
+
+
+# nest
+
+
+def call(name: str, *args: Any, **kwargs: Any) -> Any:
+    return FUNCTIONS[name](*args, **kwargs)
+
+
+def test_a_shallow_tree_maps_whole_structures() -> None:
+    assert call("map_structure_up_to", {"a": 0}, len, {"a": [1, 2, 3]}) == {"a": 3}
+    assert call("map_structure_up_to", [0, 0], lambda a, b: (a, b), [1, [2]], [3, 4]) == [(1, 3), ([2], 4)]
+    assert call("map_structure_up_to", 0, lambda x: x, [1, 2]) == [1, 2]
+
+
+def test_paths_lead_to_the_leaves() -> None:
+    tree = {"b": [1, {"c": 2}], "a": 3}
+    assert call("flatten_with_tuple_paths", tree) == [(("a",), 3), (("b", 0), 1), (("b", 1, "c"), 2)]
+    assert call("flatten_with_joined_string_paths", tree) == [("a", 3), ("b/0", 1), ("b/1/c", 2)]
+    assert list(call("yield_flat_paths", [7, (8,)])) == [(0,), (1, 0)]
+    texts = call("map_structure_with_path_up_to", tree, lambda path, x: f"{path}={x}", tree)
+    assert texts == {"b": ["b/0=1", {"c": "b/1/c=2"}], "a": "a=3"}
+
+
+def test_traversal_stops_where_the_function_says_no() -> None:
+    def enters(x: Any) -> bool:
+        return not isinstance(x, tuple)
+
+    assert call("get_traverse_shallow_structure", enters, [1, (2, 3), {"a": 4}]) == [True, False, {"a": True}]
+    assert call(
+        "get_traverse_shallow_structure", lambda x: [True, False] if x == [1, 2] else True, [1, 2]
+    ) == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shallow", "tree", "message"),
+    [
+        ([0], 1, "input must also be a sequence"),
+        ([0], (1,), "don't have the same sequence type"),
+        ([0, 0], [1], "don't have the same keys or length"),
+        ({"a": 0}, {"b": 1}, "don't have the same keys or length"),
+    ],
+)
+def test_a_tree_of_another_upper_part_is_an_error(shallow: Any, tree: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        call("assert_shallow_structure", shallow, tree)
+
+
+def test_calls_without_inputs_or_bools_are_errors() -> None:
+    with pytest.raises(ValueError, match="Cannot map over no sequences"):
+        call("map_structure_up_to", [0], len)
+    with pytest.raises(TypeError, match="traverse_fn returns bools"):
+        call("get_traverse_shallow_structure", lambda x: 7, [1])
+
+
+# Names of other hardware and of TensorFlow's kernels
+
+
+def test_a_device_spec_has_the_parts_of_a_name() -> None:
+    spec = df.DeviceSpec.from_string("/job:worker/replica:1/task:2/device:cpu:0")
+    assert (spec.job, spec.replica, spec.task, spec.device_type, spec.device_index) == (
+        "worker",
+        1,
+        2,
+        "CPU",
+        0,
+    )
+    assert df.DeviceSpec.from_string(spec.to_string()) == spec
+    assert df.DeviceSpec.from_string("") == df.DeviceSpec()
+    assert spec.replace(device_index=None).to_string() == "/job:worker/replica:1/task:2/device:CPU:*"
+    assert df.DeviceSpec.from_string(df.constant(1).device).device_type == "CPU"
+    with pytest.raises(ValueError, match="no name of a device"):
+        df.DeviceSpec.from_string("somewhere")
+
+
+def test_a_strategy_of_tpus_is_a_class_without_instances() -> None:
+    assert not isinstance(df.distribute.get_strategy(), df.distribute.TPUStrategy)
+    with pytest.raises(ValueError, match="no TPUs here"):
+        df.distribute.TPUStrategy()
+
+
+def test_xla_compiles_a_function_of_inputs() -> None:
+    compiled = df.xla.experimental.compile(lambda x, y: (x + y, x - y), [df.constant(3.0), df.constant(1.0)])
+    assert [float(x) for x in compiled] == [4.0, 2.0]
+    assert df.xla.experimental.compile(lambda: None) == []
+    with df.xla.experimental.jit_scope():
+        pass
+    with pytest.raises(ValueError, match="run eagerly"), df.xla.experimental.jit_scope(False):
+        pass
+
+
+def test_a_fused_batch_norm_normalizes_by_the_batch_or_by_its_arguments() -> None:
+    x = np.random.default_rng(0).normal(2.0, 3.0, (8, 4, 4, 2)).astype(np.float32)
+    ones, zeros = np.ones(2, np.float32), np.zeros(2, np.float32)
+    trained = df.raw_ops.FusedBatchNormV2(x=x, scale=ones, offset=zeros, mean=[], variance=[], epsilon=0.0)
+    np.testing.assert_allclose(trained.batch_mean, x.mean((0, 1, 2)), rtol=1e-5)
+    np.testing.assert_allclose(trained.y, (x - x.mean((0, 1, 2))) / x.std((0, 1, 2)), atol=1e-5)
+    served = df.raw_ops.FusedBatchNormV3(
+        x=x, scale=ones, offset=ones, mean=zeros, variance=4 * ones, epsilon=0.0, is_training=False
+    )
+    np.testing.assert_allclose(served.y, x / 2 + 1, rtol=1e-5)
+
+
+def test_graphs_and_operations_are_public() -> None:
+    with df.Graph().as_default() as graph:
+        x = df.compat.v1.placeholder(df.float32, [])
+        assert isinstance((x * 2.0).op, df.Operation)
+    assert isinstance(graph, df.compat.v1.Graph)
