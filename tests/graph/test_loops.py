@@ -16,6 +16,7 @@ from dualflow.graph.ir import GraphBuilder, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.trip_count import trip_count
@@ -333,3 +334,14 @@ def test_passes_keep_the_loops_choice_of_residuals(traced):
         True,
     )
     assert len(loop_of(rewritten).body.nodes) == 2, "sin and the product"
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 3), (3, 1), (3, 3), (0, 1)])
+def test_values_of_dynamic_sizes_broadcast_where_they_are_no_stacks_of_one_loop(
+    first: int, second: int
+) -> None:
+    vector = df.TensorSpec([None])
+    graph = df.function(lambda x, y: x * y + x).get_concrete_function(vector, vector).graph
+    x, y = np.arange(first) + 2.0, np.arange(second) + 1.0
+    (result,) = evaluate(loop_over_stacks(graph), [x.astype(np.float32), y.astype(np.float32)])
+    np.testing.assert_array_equal(result, x * y + x)

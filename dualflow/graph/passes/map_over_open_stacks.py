@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_ops import LOOP
-from dualflow.graph.control_spec import LoopSpec
+from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, expand, replaced_by
-from dualflow.ops.op_kinds import Elementwise
+from dualflow.ops.op_kinds import Elementwise, Loop
 
 
 def loop_over_stacks(graph: Graph) -> Graph:
@@ -27,6 +29,8 @@ def _looped(node: Node) -> Expansion | None:
     static = [v for v in node.inputs if v.spec.shape.is_static]
     if not all(_is_stack(v, rank) for v in stacks) or any(len(v.spec.shape) >= rank for v in static):
         return None  # a row of one would broadcast with all of the other
+    if len(set(map(_trip_count_key, stacks))) > 1:
+        return None  # one of them may have a single row, which broadcasts too
     rows = {v: Value(_row(v.spec)) for v in stacks} | {v: Value(v.spec) for v in static}
     one = Node(node.op, [rows[v] for v in node.inputs], node.attrs, [_row(node.output.spec)], node.origin)
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
@@ -41,6 +45,20 @@ def _is_stack(value: Value, rank: int) -> bool:
     """Whether ``value`` has ``rank`` axes, and only the first size is dynamic."""
     first, *sizes = value.spec.shape
     return len(value.spec.shape) == rank and first is None and None not in sizes
+
+
+def _trip_count_key(stack: Value) -> Hashable:
+    """A key that is equal for stacks with equally many rows: the loop that they come from, or the stack."""
+    while stack.node is not None and isinstance(stack.node.op.kind, Loop):
+        loop, node = loop_of(stack.node), stack.node
+        if stack in node.outputs[: loop.carried]:
+            break
+        if loop.condition is not None:
+            return (loop.derivation[0], node.inputs)
+        if not loop.scanned:
+            break
+        stack = node.inputs[loop.carried]
+    return stack
 
 
 def _row(spec: TensorSpec) -> TensorSpec:
