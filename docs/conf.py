@@ -41,4 +41,5 @@ smartquotes_action = "D"  # dashes; quotes on the pages are those of code
 html_theme = "furo"
 html_title = "dualflow"
 html_extra_path = ["redirect"]  # the site's index.html, which leads to docs/index.html
+html_show_search_summary = False  # it would fetch the pages, which browsers refuse for files
 html_copy_source = html_show_sourcelink = False

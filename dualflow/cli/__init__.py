@@ -27,7 +27,7 @@ from dualflow.cli.export import EXPORT_DESCRIPTION, add_export_arguments, export
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.launch import DESCRIPTION as LAUNCH_DESCRIPTION
 from dualflow.cli.launch import add_launch_arguments, count_of_words, launch
-from dualflow.cli.program import MainModule, program_of_module, program_of_path
+from dualflow.cli.program import MainModule, add_program_arguments, program_of_module, program_of_path
 from dualflow.cli.show import DESCRIPTION, add_show_arguments, show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
@@ -171,12 +171,6 @@ def _parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    program = parser.add_mutually_exclusive_group(required=True)
-    program.add_argument("file", metavar="FILE", nargs="?", help="the program, followed by its arguments")
-    program.add_argument("-m", dest="module", metavar="MODULE", help="a module to run in its place")
-
-
 def _run(options: argparse.Namespace) -> MainModule:
     stand_in_for_tensorflow()
     if options.module is not None:
@@ -272,7 +266,7 @@ _COMMANDS: Final = {
     "run": _Command(
         "a program for TensorFlow, with dualflow in its place",
         _RUN,
-        _add_run_arguments,
+        add_program_arguments,
         _run,
         usage="(FILE | -m MODULE) [ARGUMENT ...]",
     ),

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import IO, Final, TextIO
 
 from dualflow.cli.call import CommandError
+from dualflow.cli.program import add_program_arguments
 from dualflow.core.records import dataclass
 
 DESCRIPTION: Final = """\
@@ -47,8 +48,7 @@ def add_launch_arguments(parser: ArgumentParser) -> None:
     """Add the options of the command; the program and its arguments follow."""
     parser.add_argument("-n", "--workers", type=int, metavar="N", help="the number of workers; default: 2")
     parser.add_argument("--dry-run", action="store_true", help="print the commands, and start nothing")
-    parser.add_argument("file", metavar="FILE", nargs="?", help="the program, followed by its arguments")
-    parser.add_argument("-m", dest="module", metavar="MODULE", help="a module to run in its place")
+    add_program_arguments(parser)
 
 
 def count_of_words(words: Sequence[str]) -> int:
@@ -65,13 +65,11 @@ def launch(options: Namespace) -> int:
     """Start the workers, pass on their output, and return the exit status of ``mpiexec``.
 
     Raises:
-        CommandError: there is no program, or no ``mpiexec``.
+        CommandError: there is no worker, no file of that name, or no ``mpiexec``.
     """
     workers = 2 if options.workers is None else options.workers
     if workers < 1:
         raise CommandError(f"-n is the number of workers, 1 or more, not {workers}.")
-    if (options.file is None) == (options.module is None):
-        raise CommandError("name one program: launch -n 4 train.py, or launch -n 4 -m package.train.")
     if options.file is not None and not os.path.exists(options.file):
         raise CommandError(f"there is no file {options.file!r} in {os.getcwd()}.")
     program = ["-m", options.module] if options.module is not None else [options.file]

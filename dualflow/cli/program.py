@@ -6,6 +6,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.abc import InspectLoader
@@ -41,6 +42,13 @@ class MainModule:
         except BaseException:
             sys.excepthook = _without_callers(code, sys.excepthook)
             raise
+
+
+def add_program_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that name a program: a file, or ``-m`` and a module."""
+    program = parser.add_mutually_exclusive_group(required=True)
+    program.add_argument("file", metavar="FILE", nargs="?", help="the program, followed by its arguments")
+    program.add_argument("-m", dest="module", metavar="MODULE", help="a module to run in its place")
 
 
 def program_of_path(path: str, arguments: Sequence[str]) -> MainModule:

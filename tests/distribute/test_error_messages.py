@@ -106,10 +106,9 @@ class TestErrors(ErrorCases):
             "multiple",
         ),
         "no worker": (lambda: launch(options(workers=0)), CommandError, "not 0"),
-        "no program": (lambda: launch(options()), CommandError, "name one program"),
         "no file": (lambda: launch(options(file="no.py")), CommandError, "no file 'no.py'"),
     }
-    internal = ("no worker", "no program", "no file")
+    internal = ("no worker", "no file")
     raised_in = ("distribute/*.py", "ops/collectives/*.py")
     tested_elsewhere: ClassVar[dict[str, str]] = {
         "distribute/world.py": "tests/distribute/test_strategies.py, test_faults.py",

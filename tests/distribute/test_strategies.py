@@ -108,6 +108,13 @@ def test_the_arguments_of_the_program_begin_after_its_name(words: str, count: in
     assert count_of_words(words.split()) == count
 
 
+def test_launch_requires_one_program() -> None:
+    for words in (["launch", "-n", "2"], ["launch", "--dry-run"]):
+        ended = run_forked(["-m", "dualflow", *words])
+        assert ended.returncode == 2
+        assert "one of the arguments FILE -m is required" in ended.stderr
+
+
 def test_launch_prints_the_commands_for_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "mpiexec").write_text("#!/bin/sh\necho mpiexec of MPICH\n")
     (tmp_path / "mpiexec").chmod(0o755)

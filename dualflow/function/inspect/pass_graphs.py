@@ -26,14 +26,18 @@ def graphs_of_passes(compiled: CompiledGraph) -> tuple[PassGraph, ...]:
     """The trace, the graph after each pass that changed it, and the graph that runs."""
     passes = with_rewrites(PASSES, compiled.options.rewrites)
     reasons = {step.name: step.reason for step in passes}
-    graphs = [PassGraph("trace", "one node for each op that Python called", compiled.graph)]
+    reasons |= {"trace": "one node for each op that Python called", "plan": "the graph that runs"}
+    graphs: list[PassGraph] = []
+    last_text = ""
 
     def observe(name: str, graph: Graph) -> None:
-        if str(graph) != str(graphs[-1].graph):
+        nonlocal last_text
+        text = str(graph)
+        if text != last_text:
             graphs.append(PassGraph(name, reasons[name], graph))
+            last_text = text
 
+    observe("trace", compiled.graph)
     optimise(compiled.graph, compiled.options, observe, passes)
-    last = PassGraph("plan", "the graph that runs", compiled.optimised)
-    if str(last.graph) != str(graphs[-1].graph):
-        graphs.append(last)
+    observe("plan", compiled.optimised)
     return tuple(graphs)

@@ -138,8 +138,7 @@ class View {
   }
 
   line(number) {
-    const [file, line] = this.data.lines[number];
-    return file.startsWith("cell ") ? `${file}, line ${line}` : `${file}:${line}`;
+    return this.data.lines[number];
   }
 
   text(number) {
