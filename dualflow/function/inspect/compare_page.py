@@ -7,22 +7,20 @@ import linecache
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.report_text import escaped
 from dualflow.function.calls.lazy_backends import machine
 from dualflow.function.inspect.machine_limits import machine_limits
 from dualflow.function.inspect.pass_graphs import PassGraph
-from dualflow.function.inspect.timeline import TimelineStep
+from dualflow.function.inspect.timeline import Timelines, TimelineStep
 from dualflow.graph.draw.diagram import Box, Diagram, diagram
 from dualflow.graph.draw.layout import place
 from dualflow.graph.draw.svg import svg_element
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import file_label, line_label
-
-if TYPE_CHECKING:
-    from dualflow.function.inspect.compare_report import Comparison
 
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "page")
 MAX_STEPS: Final = 1500
@@ -31,28 +29,32 @@ MAX_PICTURE_BYTES: Final = 500_000
 """The largest total size of the pictures of a comparison."""
 MAX_LISTING: Final = 150_000
 """The largest number of characters of the kernels' source."""
-_FIGURES: Final = (
-    "eager_seconds",
-    "graph_seconds",
-    "eager_peak_bytes",
-    "graph_peak_bytes",
-    "kernels",
-    "blas_calls",
-    "host_calls",
-    "nodes",
-    "costs",
-    "speedup",
-    "break_even",
-    "break_even_warm",
-    "agrees",
-    "workload",
-)
-"""The figures that the page shows."""
 _AROUND: Final = 2
 """The lines that are shown before and after a user's lines."""
 
 
-def page(comparisons: Sequence[Comparison]) -> str:
+class PageContent(NamedTuple):
+    """The content of the page for one comparison.
+
+    Attributes:
+        name, arguments: the function, and the specs of its arguments.
+        table: the figures as text.
+        figures: the figures as plain data, by the names of :class:`.compare_report.Comparison`.
+        timelines: the steps of both calls.
+        pass_graphs: the graphs between the passes.
+        listing: the compiled program as Python source.
+    """
+
+    name: str
+    arguments: str
+    table: str
+    figures: Mapping[str, Any]
+    timelines: Timelines
+    pass_graphs: Sequence[PassGraph]
+    listing: str
+
+
+def page(comparisons: Sequence[PageContent]) -> str:
     """The page of several comparisons."""
     limits, machine_report = machine_limits(), machine()
     data = {
@@ -73,7 +75,7 @@ def page(comparisons: Sequence[Comparison]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], _resource("page.html"))
 
 
-def _comparison(c: Comparison) -> dict[str, Any]:
+def _comparison(c: PageContent) -> dict[str, Any]:
     diagrams = [(stage, diagram(stage.graph)) for stage in c.pass_graphs]
     steps = c.timelines.eager, c.timelines.graph
     origins = [o for timeline in steps for step in timeline for o in step.origins]
@@ -81,13 +83,11 @@ def _comparison(c: Comparison) -> dict[str, Any]:
     labels = {(o.file, o.line): line_label(o) for o in origins}
     lines = sorted(labels)
     numbers = {line: i for i, line in enumerate(lines)}
-    figures = c.as_dict()
     return {
         "name": c.name,
         "arguments": c.arguments,
-        "table": c.table(),
-        **{name: figures[name] for name in _FIGURES},
-        "reason": c.difference.reason,
+        "table": c.table,
+        **c.figures,
         "lines": [labels[line] for line in lines],
         "eager": [_step(step, numbers) for step in steps[0][:MAX_STEPS]],
         "graph": [_step(step, numbers) for step in steps[1][:MAX_STEPS]],

@@ -28,6 +28,23 @@ _WIDTH = 88
 _LABEL, _COLUMN = 18, 13
 _MAX_FUSED = 16
 _MAX_NAMES = 5
+_FIGURES = (
+    "eager_seconds",
+    "graph_seconds",
+    "eager_peak_bytes",
+    "graph_peak_bytes",
+    "kernels",
+    "blas_calls",
+    "host_calls",
+    "nodes",
+    "costs",
+    "speedup",
+    "break_even",
+    "break_even_warm",
+    "agrees",
+    "workload",
+)
+"""The figures that the page shows."""
 _PAGE_ONLY = ("timelines", "pass_graphs", "listing")
 """Fields for the page only, which plain data leaves out."""
 _NBSP = "\N{NO-BREAK SPACE}"
@@ -178,8 +195,15 @@ class Comparison:
             The text of the page.
         """
         module = import_module("dualflow.function.inspect.compare_page")
-        text: str = module.page((self, *others))
+        text: str = module.page([module.PageContent(*c._page_content()) for c in (self, *others)])
         return text
+
+    def _page_content(self) -> tuple[Any, ...]:
+        """The fields of :class:`dualflow.function.inspect.compare_page.PageContent`."""
+        figures = self.as_dict()
+        shown = {name: figures[name] for name in _FIGURES} | {"reason": self.difference.reason}
+        described = self.name, self.arguments, self.table()
+        return (*described, shown, self.timelines, self.pass_graphs, self.listing)
 
     @entry
     def save(self, path: str | os.PathLike[str], *others: Comparison) -> None:
