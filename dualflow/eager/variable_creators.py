@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
+from dualflow.core.tracebacks import hide_frames
+
 Creator = Callable[..., Any]
 _creators: Final[ContextVar[tuple[Creator, ...]]] = ContextVar("dualflow_variable_creators", default=())
 
@@ -49,12 +51,16 @@ class CreatedByScopes(type):
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = _creators.get()
-        if not creators or cls.__module__.partition(".")[0] not in ("dualflow", "tensorflow"):
-            return super().__call__(*args, **kwargs)
-        bound = inspect.signature(cls).bind(*args, **kwargs)
-        bound.apply_defaults()
-        create: Creator = super().__call__
-        for creator in creators:
-            create = partial(creator, create)
-        return create(**bound.arguments)
+        try:
+            creators = _creators.get()
+            if not creators or cls.__module__.partition(".")[0] not in ("dualflow", "tensorflow"):
+                return super().__call__(*args, **kwargs)
+            bound = inspect.signature(cls).bind(*args, **kwargs)
+            bound.apply_defaults()
+            create: Creator = super().__call__
+            for creator in creators:
+                create = partial(creator, create)
+            return create(**bound.arguments)
+        except Exception as error:
+            hide_frames(error)
+            raise
