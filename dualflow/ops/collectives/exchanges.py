@@ -103,6 +103,8 @@ def sum_over(x: Any, group: ReplicaGroup) -> Tensor:
     wide = _added_as(x.dtype)
     if group.size == 1:
         return x
+    if wide is x.dtype:  # without casts, which copy
+        return _apply(ALL_REDUCE, (x,), group)
     return cast(_apply(ALL_REDUCE, (cast(x, wide),), group), x.dtype)
 
 

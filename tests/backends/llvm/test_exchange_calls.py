@@ -77,6 +77,14 @@ class TwoEqualWorkers:
         return df.errors.AbortedError(None, None, f"{self.progress.description()}: {self.progress.code}")
 
 
+class UntouchedMemory(TwoEqualWorkers):
+    """A group whose function returns at once."""
+
+    def _sum(self, source: int, target: int, count: int, *handles: int) -> int:
+        self.calls.append((count, target))
+        return 0
+
+
 @pytest.fixture
 def group() -> TwoEqualWorkers:
     return TwoEqualWorkers()
@@ -109,6 +117,15 @@ def test_operands_that_are_views_are_copied(group: TwoEqualWorkers) -> None:
     assert transposed.numpy().tolist() == [[2.0, 6.0], [4.0, 8.0]]
     assert row.numpy().tolist() == [[6.0, 8.0]]
     assert [count for count, *_ in group.calls] == [4, 2]
+
+
+@pytest.mark.exhaustive
+def test_more_elements_than_mpi_counts_are_exchanged_in_parts() -> None:
+    group, limit = UntouchedMemory(), 1 << 28
+    df.function(lambda x: sum_over(x, group))(df.zeros([limit + 5], df.int8))
+    (first, begin), (second, after) = group.calls
+    assert (first, second, after - begin) == (limit, 5, limit)
+    assert group.progress.begun == group.progress.finished == 1
 
 
 def test_an_update_uses_the_sum(group: TwoEqualWorkers) -> None:
