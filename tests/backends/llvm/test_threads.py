@@ -26,8 +26,9 @@ Array = np.ndarray
 needs_workers = pytest.mark.skipif(not threads.available(), reason="no worker threads on this platform")
 
 # Kernels. `visit` adds 1 to each element of an i64 vector. `note` writes lo, hi and thread in row
-# lo / chunk of a table. `occupy` takes its thread's flag for the length of a little work and counts the
-# times it was taken already. `nested` opens a loop of its own within each chunk.
+# lo / chunk of a table. `append` adds 64 lo + thread to a list, whose length comes first. `occupy` takes its
+# thread's flag for the length of a little work and counts the times it was taken already. `nested` opens a
+# loop of its own within each chunk.
 KERNELS = """
 declare void @df_pfor(ptr, ptr, ptr, i64, i64)
 
@@ -58,6 +59,16 @@ define void @note(ptr %table, i64 %lo, i64 %hi, i64 %thread) {
   store i64 %lo, ptr %lo.at
   store i64 %hi, ptr %hi.at
   store i64 %thread, ptr %thread.at
+  ret void
+}
+
+define void @append(ptr %log, i64 %lo, i64 %hi, i64 %thread) {
+  %entry = getelementptr i64, ptr %log, i64 1
+  %number = atomicrmw add ptr %log, i64 1 monotonic
+  %at = getelementptr i64, ptr %entry, i64 %number
+  %high = mul i64 %lo, 64
+  %packed = add i64 %high, %thread
+  store i64 %packed, ptr %at
   ret void
 }
 
@@ -121,10 +132,16 @@ class Loops:
         self.run("note", table.ctypes.data, n, chunk)
         return table[1:].reshape(rows, 3)
 
+    def order(self, n: int) -> tuple[Array, Array]:
+        """The indices of a loop with one in each chunk, in the order in which they ran, and their threads."""
+        log = np.zeros(1 + n, np.int64)
+        self.run("append", log.ctypes.data, n, 1)
+        return np.divmod(log[1:], 64)
+
 
 def loops_with(workers: int) -> Loops:
     pool = threads.create_pool(workers)
-    exports = ["visit", "note", "occupy", "nested"]
+    exports = ["visit", "note", "append", "occupy", "nested"]
     return Loops(pool, jit.compile_text(KERNELS, exports, {"df_pfor": pool.pfor}))
 
 
@@ -168,6 +185,16 @@ def test_thread_indices_are_below_the_number_of_threads(loops: Loops, n: int, ch
     indices = loops.notes(n, chunk)[:, 2]
     workers = ctypes.c_int64.from_address(loops.pool.address + 640).value
     assert ((indices >= 0) & (indices <= workers)).all()
+
+
+@needs_workers
+def test_odd_threads_begin_with_the_last_chunk() -> None:
+    """So that two threads meet. Short loops often end before a worker wakes, so there are several."""
+    loops = loops_with(1)
+    orders = (loops.order(100_000) for _ in range(1000))
+    indices, ran_on = next((i, thread) for i, thread in orders if thread.sum() > 1)
+    assert (np.diff(indices[ran_on == 0]) > 0).all()
+    assert (np.diff(indices[ran_on == 1]) < 0).all()
 
 
 @pytest.mark.parametrize("n", [0, -1, -(1 << 40)])

@@ -6,18 +6,19 @@
 ; threads there are, so a kernel that keeps one partial sum per chunk gives the same bits on every machine size.
 ; thread is 0 on the caller and 1, 2, ... on the workers: chunks that run at the same moment get different numbers.
 ;
-; Chunks are not assigned to threads: each running thread, the caller too, claims the next chunk. So a preempted worker
-; delays the loop only if it is inside a chunk, and a pool without workers (in a forked child) still finishes every
-; loop. A caller does not wait for a busy pool, which another thread uses or which runs a loop that contains this one:
-; it runs its chunks alone.
+; Chunks are not assigned to threads: each running thread claims a chunk. The caller and even workers take the first that
+; is left, odd workers the last. So a preempted worker delays the loop only if it is inside a chunk, and a pool without
+; workers (in a forked child) still finishes every loop. Of two threads, each computes about the same part of one loop
+; after another, which is in its cache. A caller does not wait for a busy pool, which another thread uses or which runs a
+; loop that contains this one: it runs its chunks alone.
 ;
-; Correctness. `remaining` counts the chunks not yet claimed, and a claim is a compare-and-swap that takes it
-; from r > 0 to r - 1. A job lasts from the owner's store of `remaining` until the owner loads a
-; `done` that is the number of chunks.
-;   1. Only the holder of `lock` writes the job's fields and raises `remaining`, and it does so between jobs.
-;   2. A claim succeeds only while remaining > 0, hence during a job. It belongs to the job that is current at that
-;      moment, even when the claimer read the expected r long ago, during an older job: a claim
-;      depends on the number only. (There is no ABA problem, since nothing else was read before.)
+; Correctness. `remaining` is the range of the chunks not yet claimed: the first in the lower half, the end in the upper.
+; A claim is a compare-and-swap that shortens a range that is not empty. A job lasts from the owner's store of
+; `remaining` until the owner loads a `done` that is the number of chunks.
+;   1. Only the holder of `lock` writes the job's fields and refills `remaining`, and it does so between jobs.
+;   2. A claim succeeds only while the range is not empty, hence during a job. It belongs to the job that is current at
+;      that moment, even when the claimer read the expected range long ago, during an older job: a claim depends on the
+;      range only. (There is no ABA problem, since nothing else was read before.)
 ;   3. The claimer reads the fields after its claim. They don't change: the job can't end before the
 ;      claimer has added its own 1 to `done`. It sees them complete: the owner's store of `remaining` is a release,
 ;      the swaps after it continue that release sequence, and a claim is an acquire.
@@ -30,12 +31,12 @@
 ; Groups of fields that different threads write are 128 bytes apart, for processors that fetch lines in pairs.
 %pool = type {
   i32, [124 x i8],                              ;  0     lock: 1 while a caller owns the pool
-  i64, [120 x i8],                              ;  2     remaining: chunks not claimed yet
+  i64, [120 x i8],                              ;  2     remaining: range of chunks not claimed
   i64, [120 x i8],                              ;  4     done: chunks finished
   i32, i32, [120 x i8],                         ;  6, 7  futex word: number of wakes; sleepers: workers about to wait
-  ptr, ptr, i64, i64, i64, [88 x i8],           ;  9-13  the job: fn, ctx, n, chunk, chunks
-  i64, i64, [112 x i8],                         ; 15, 16 limit: workers to use; running: workers started
-  [64 x %worker]                                ; 18     the argument of each worker thread
+  ptr, ptr, i64, i64, [96 x i8],                ;  9-12  the job: fn, ctx, n, chunk
+  i64, i64, [112 x i8],                         ; 14, 15 limit: workers to use; running: workers started
+  [64 x %worker]                                ; 17     the argument of each worker thread
 }
 %worker = type { ptr, i64 }                     ; pool, thread
 
@@ -64,11 +65,13 @@ entry:
   %most = add i64 %n, %chunk
   %last = sub i64 %most, 1
   %chunks = sdiv i64 %last, %chunk
-  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 14
   %limit = load atomic i64, ptr %limit.at monotonic, align 8
   %several = icmp sgt i64 %chunks, 1
   %helped = icmp sgt i64 %limit, 0
-  %worth = and i1 %several, %helped
+  %countable = icmp ult i64 %chunks, 4294967296
+  %shared = and i1 %several, %countable
+  %worth = and i1 %shared, %helped
   br i1 %worth, label %enter, label %alone
 
 enter:
@@ -82,7 +85,7 @@ alone:
   ret void
 
 staff:
-  %running.at = getelementptr %pool, ptr %pool, i64 0, i32 16
+  %running.at = getelementptr %pool, ptr %pool, i64 0, i32 15
   %running = load i64, ptr %running.at
   %short = icmp slt i64 %running, %limit
   br i1 %short, label %start, label %publish
@@ -96,16 +99,15 @@ publish:
   %ctx.at = getelementptr %pool, ptr %pool, i64 0, i32 10
   %n.at = getelementptr %pool, ptr %pool, i64 0, i32 11
   %chunk.at = getelementptr %pool, ptr %pool, i64 0, i32 12
-  %chunks.at = getelementptr %pool, ptr %pool, i64 0, i32 13
   store ptr %fn, ptr %fn.at
   store ptr %ctx, ptr %ctx.at
   store i64 %n, ptr %n.at
   store i64 %chunk, ptr %chunk.at
-  store i64 %chunks, ptr %chunks.at
   %done.at = getelementptr %pool, ptr %pool, i64 0, i32 4
   store atomic i64 0, ptr %done.at monotonic, align 8
   %remaining.at = getelementptr %pool, ptr %pool, i64 0, i32 2
-  store atomic i64 %chunks, ptr %remaining.at seq_cst, align 8
+  %range = shl i64 %chunks, 32
+  store atomic i64 %range, ptr %remaining.at seq_cst, align 8
   %sleepers.at = getelementptr %pool, ptr %pool, i64 0, i32 7
   %sleepers = load atomic i32, ptr %sleepers.at seq_cst, align 4
   %asleep = icmp ne i32 %sleepers, 0
@@ -166,15 +168,19 @@ end:
 define internal void @drain(ptr %pool, i64 %thread.index) nounwind {
 entry:
   %remaining.at = getelementptr %pool, ptr %pool, i64 0, i32 2
+  %backwards = trunc i64 %thread.index to i1
+  %step = select i1 %backwards, i64 -4294967296, i64 1
   br label %look
 
 look:
   %remaining = load atomic i64, ptr %remaining.at monotonic, align 8
-  %none = icmp eq i64 %remaining, 0
+  %first = and i64 %remaining, 4294967295
+  %last.end = lshr i64 %remaining, 32
+  %none = icmp eq i64 %first, %last.end
   br i1 %none, label %end, label %claim
 
 claim:
-  %fewer = sub i64 %remaining, 1
+  %fewer = add i64 %remaining, %step
   %swap = cmpxchg ptr %remaining.at, i64 %remaining, i64 %fewer acquire monotonic
   %mine = extractvalue { i64, i1 } %swap, 1
   br i1 %mine, label %run, label %look
@@ -184,14 +190,13 @@ run:
   %ctx.at = getelementptr %pool, ptr %pool, i64 0, i32 10
   %n.at = getelementptr %pool, ptr %pool, i64 0, i32 11
   %chunk.at = getelementptr %pool, ptr %pool, i64 0, i32 12
-  %chunks.at = getelementptr %pool, ptr %pool, i64 0, i32 13
   %done.at = getelementptr %pool, ptr %pool, i64 0, i32 4
   %fn = load ptr, ptr %fn.at
   %ctx = load ptr, ptr %ctx.at
   %n = load i64, ptr %n.at
   %chunk = load i64, ptr %chunk.at
-  %chunks = load i64, ptr %chunks.at
-  %index = sub i64 %chunks, %remaining
+  %last = sub i64 %last.end, 1
+  %index = select i1 %backwards, i64 %last, i64 %first
   %lo = mul i64 %index, %chunk
   %left = sub i64 %n, %lo
   %size = call i64 @llvm.smin.i64(i64 %left, i64 %chunk)
@@ -253,10 +258,12 @@ awake:
 ; Whether there is a chunk to claim, and this worker is within the limit.
 define internal i1 @has_work(ptr %pool, i64 %thread.index) nounwind alwaysinline {
   %remaining.at = getelementptr %pool, ptr %pool, i64 0, i32 2
-  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 14
   %remaining = load atomic i64, ptr %remaining.at seq_cst, align 8
   %limit = load atomic i64, ptr %limit.at monotonic, align 8
-  %some = icmp ne i64 %remaining, 0
+  %first = and i64 %remaining, 4294967295
+  %end = lshr i64 %remaining, 32
+  %some = icmp ne i64 %first, %end
   %listed = icmp sle i64 %thread.index, %limit
   %has = and i1 %some, %listed
   ret i1 %has
@@ -266,8 +273,8 @@ define internal i1 @has_work(ptr %pool, i64 %thread.index) nounwind alwaysinline
 ; wake those.
 define internal void @wake(ptr %pool, i64 %chunks) nounwind noinline {
   %futex.at = getelementptr %pool, ptr %pool, i64 0, i32 6
-  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
-  %running.at = getelementptr %pool, ptr %pool, i64 0, i32 16
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 14
+  %running.at = getelementptr %pool, ptr %pool, i64 0, i32 15
   %before = atomicrmw add ptr %futex.at, i32 1 seq_cst
   %limit = load atomic i64, ptr %limit.at monotonic, align 8
   %running = load i64, ptr %running.at
@@ -298,8 +305,8 @@ entry:
   %ready = call i32 @pthread_attr_init(ptr %attributes)
   %detached = call i32 @pthread_attr_setdetachstate(ptr %attributes, i32 1)  ; PTHREAD_CREATE_DETACHED
   %sized = call i32 @pthread_attr_setstacksize(ptr %attributes, i64 8388608)
-  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
-  %running.at = getelementptr %pool, ptr %pool, i64 0, i32 16
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 14
+  %running.at = getelementptr %pool, ptr %pool, i64 0, i32 15
   %limit = load atomic i64, ptr %limit.at monotonic, align 8
   br label %next
 
@@ -310,7 +317,7 @@ next:
 
 create:
   %thread.index = add i64 %running, 1
-  %worker = getelementptr %pool, ptr %pool, i64 0, i32 18, i64 %thread.index
+  %worker = getelementptr %pool, ptr %pool, i64 0, i32 17, i64 %thread.index
   %thread.index.at = getelementptr %worker, ptr %worker, i64 0, i32 1
   store ptr %pool, ptr %worker
   store i64 %thread.index, ptr %thread.index.at
