@@ -11,6 +11,7 @@ import builtins
 import inspect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,6 +79,7 @@ def code(text: str) -> str:
     return f"{fence} {text} {fence}" if fence == "``" else f"{fence}{text}{fence}"
 
 
+@cache
 def raised_messages() -> Mapping[str, set[Message]]:
     """The messages of all ``raise`` statements, by the name of the class."""
     messages: dict[str, set[Message]] = defaultdict(set)
