@@ -65,8 +65,7 @@ CLIENTS: Final = {
     "tensornetwork": Client(
         "tensornetwork==0.4.6 graphviz==0.21 h5py==3.16.0",
         390,
-        tests="tensornetwork",
-        options=("-k", "tensorflow"),
+        tests="tensornetwork/backends/tensorflow",
         tensorflow=400,
     ),
 }

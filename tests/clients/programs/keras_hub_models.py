@@ -28,7 +28,7 @@ MOBILE = {
     "stackwise_se_ratio": [[0.25, None]],
     "stackwise_activation": [["relu", "relu"]],
     "stackwise_padding": [[1, 1]],
-    "depthwise_filters": 4,
+    "depthwise_filters": 16,
     "depthwise_stride": 1,
     "depthwise_residual": True,
     "output_num_filters": 8,
