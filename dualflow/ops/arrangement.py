@@ -96,7 +96,7 @@ RESHAPE = register(
         kind=View(lambda x, shape: x.reshape(shape, copy=False)),
         batching_rule=OF_SHAPE,
         vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
-        operand_attributes=OperandAttributes(sizes=("shape",), resolve=reshaped_by),
+        operand_attributes=OperandAttributes(sizes=("shape",), resolve=reshaped_by, least=None),
         samples=(
             Sample(_any(2, 3), {"shape": (3, 2)}),
             Sample(_any(4, 6), {"shape": (2, 2, 3, 2)}),

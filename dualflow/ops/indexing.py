@@ -23,7 +23,7 @@ from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import CopyPieces, OperandAttributes, View
-from dualflow.ops.operand_attributes import OperandInteger, apply_sized, as_sizes, has_operands
+from dualflow.ops.operand_attributes import OperandInteger, apply_sized, has_operands
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
@@ -148,12 +148,11 @@ def _place_pieces(out: Any, g: Any, key: Key, shape: Shape) -> list[tuple[Any, A
     return [(out, 0), (out[_as_index(key)], g)]
 
 
-def _place_resolved(read: Any, g: Any, key: Key, shape: Any) -> Any:
-    sizes = Shape(as_sizes(read, shape))
-    bounded = _with_bounds(read, key, sizes)
-    target = part_shape(TensorSpec.of(sizes, g.dtype), bounded)
+def _place_resolved(read: Any, g: Any, key: Key, shape: Shape) -> Any:
+    bounded = _with_bounds(read, key, shape)
+    target = part_shape(TensorSpec.of(shape, g.dtype), bounded)
     fitting = read.of_shape(g, target, "a part of shape {0} does not fill the part of shape {1}")
-    return dispatch.current().apply(PLACE, (fitting,), {"key": bounded, "shape": sizes})
+    return dispatch.current().apply(PLACE, (fitting,), {"key": bounded, "shape": shape})
 
 
 PLACE = register(

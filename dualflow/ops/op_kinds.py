@@ -130,13 +130,14 @@ class OperandAttributes(NamedTuple):
         bounds: attributes that hold other integers; its ``infer`` takes an
             :class:`~dualflow.ops.operand_attributes.OperandInteger` for an integer.
         resolve: ``resolve(read, *inputs, **attrs)`` applies the op for integers that are known at run time;
-            ``read`` is that of :class:`Decompose`. None if ``sizes`` need no more
-            than a check that they aren't negative.
+            ``read`` is that of :class:`Decompose`. None if they only take the place of the operands.
+        least: the lower bound of ``sizes``, which the program checks; None if ``resolve`` does.
     """
 
     sizes: tuple[str, ...] = ()
     bounds: tuple[str, ...] = ()
     resolve: Callable[..., Any] | None = None
+    least: int | None = 0
 
 
 class Scatter(NamedTuple):

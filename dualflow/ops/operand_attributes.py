@@ -66,11 +66,6 @@ def _as_scalar(x: Any) -> Any:
     return x
 
 
-def as_sizes(read: Any, value: Any) -> Any:
-    """An integer or nested tuples of integers as sizes; the program checks that none is negative."""
-    return tuple([as_sizes(read, x) for x in value]) if isinstance(value, tuple) else read.sizes([value])[0]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class OperandForm(Op):
     """The form of an op that reads integers of its attributes from operands."""
@@ -109,12 +104,13 @@ def operand_form(op: Op) -> OperandForm:
 
     def resolve(read: Any, *inputs: Any, **attrs: Any) -> Any:
         first = _first_operand(attrs)
-        integers = [*inputs[:first], *[read(x)[0] for x in inputs[first:]]]
-        settings = _with_operands(declared, attrs, integers)
+        sizes = {operand.input for name in declared.sizes for operand in _operands(attrs[name])}
+        least = [declared.least if i in sizes else None for i in range(len(inputs))]
+        integers = [read(x, n)[0] for x, n in zip(inputs[first:], least[first:], strict=True)]
+        settings = _with_operands(declared, attrs, [*inputs[:first], *integers])
         if declared.resolve is not None:
             return declared.resolve(read, *inputs[:first], **settings)
-        sizes = {name: _as_shape(as_sizes(read, settings[name])) for name in declared.sizes}
-        return dispatch.current().apply(op, inputs[:first], {**settings, **sizes})
+        return dispatch.current().apply(op, inputs[:first], settings)
 
     def vjp(i: int, g: Any, out: Any, *inputs: Any, **attrs: Any) -> Any:
         _, operands, settings = form.applied(inputs, attrs)
@@ -179,7 +175,7 @@ def _with_integers(
     def changed(item: Any) -> Any:
         return tuple(map(changed, item)) if isinstance(item, tuple | list) else change(item)
 
-    sizes, bounds, _ = declared or NO_OPERANDS
+    sizes, bounds, *_ = declared or NO_OPERANDS
     return {
         **attrs,
         **{name: _as_shape(changed(attrs[name])) for name in sizes},
