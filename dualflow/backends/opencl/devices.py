@@ -77,7 +77,7 @@ class OpenCLDevice:
         return text in self._kernels
 
     def _build(self, text: str) -> cl.Program:
-        options = []
+        options = ["-w"]  # without a compiler's warnings, which pyopencl would pass on to users
         if self.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
             options.append("-cl-fp32-correctly-rounded-divide-sqrt")
         program = cl.Program(self.context, text)

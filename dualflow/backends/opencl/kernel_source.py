@@ -1,14 +1,16 @@
 """A kernel's statements as an OpenCL kernel: the grid, the arguments, and the failed checks.
 
 The body is the C renderer's. What differs is how its outer loops run: the parallel loops that are nested
-directly become the grid, one work-item for each iteration of all of them together. If there are fewer
-work-items than iterations, each takes several, one grid apart::
+directly become the grid, one work-item for each iteration of all of them together::
 
-    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
+    const int64_t item = get_global_id(0);
+    if (item < items) {
         const int64_t i1 = item % n0;              the innermost loop: neighbours access neighbouring elements
         const int64_t i0 = item / n0;
         ...
     }
+
+If each work-item has scratch memory, there are fewer of them, and each takes several iterations.
 
 A reduction runs in one work-item, in the order of the default backend: so its bits are the same in each run,
 and on each device with the same functions.
@@ -29,6 +31,10 @@ from dualflow.schedule.kernel_statements import End, KernelStatement, LaunchPara
 
 KERNEL = "df_kernel"
 """The name of each kernel in its program."""
+_ONE_ITERATION = ("    const int64_t item = get_global_id(0);", "    if (item < items) {")
+_SEVERAL_ITERATIONS = (
+    "    for (int64_t item = get_global_id(0); item < items; item += get_global_size(0)) {",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ class _OpenCLWriter(CKernelWriter):
                 f"__kernel void {KERNEL}({', '.join(self._declared(scratch))})",
                 "{",
                 *self._pointers(scratch),
-                "    for (int64_t item = get_global_id(0); item < items; item += get_global_size(0)) {",
+                *(_SEVERAL_ITERATIONS if scratch else _ONE_ITERATION),
                 *lines,
                 "    }",
                 "}",

@@ -68,7 +68,7 @@ class DeviceMemory:
     def trim(self) -> None:
         """Return the kept buffers to the driver."""
         with self._lock.lock:
-            for buffers in self._free.values():
+            for buffers in list(self._free.values()):  # a collected executable may release its constants
                 for buffer in buffers:
                     buffer.release()
             self._free.clear()

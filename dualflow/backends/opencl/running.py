@@ -52,15 +52,13 @@ from dualflow.sizes.symbolic_sizes import SizeFactor, bind_sizes, evaluate_size
 
 Array = np.ndarray[Any, Any]
 
-MOST_GROUPS = 4096
-"""The most groups of a launch; each work-item then takes several iterations."""
 ITERATIONS_AHEAD = 64
 """The most iterations of a loop that the host enqueues before it waits, and reads the status word.
 
 So a failed check or a signal ends a long loop soon, and the queue stays short.
 """
 SCRATCH_BYTES = 64 << 20
-"""The scratch memory of a launch, unless one group needs more."""
+"""The scratch memory of a launch, unless one group needs more; work-items then take several iterations."""
 
 
 class FailedCheck(Exception):
@@ -164,7 +162,7 @@ class DeviceCall:
         items, group = self._size(launch.items), launch.group
         if items <= 0:
             return
-        groups = min(-(-items // group), MOST_GROUPS)
+        groups = -(-items // group)
         scratch = sum(self._size(a.nbytes) for a in launch.arguments if isinstance(a, ScratchMemory))
         if scratch:
             groups = min(groups, max(SCRATCH_BYTES // (scratch * group), 1))
