@@ -30,7 +30,7 @@ def scalar(name: str | None = None) -> v1.Tensor:
 def test_names_differ_in_more_than_case_and_find_their_elements(requested: list[tuple[str, str]]) -> None:
     names: UniqueNames[int] = UniqueNames()
     for element, (base, scope) in enumerate(requested):
-        with names.within(scope):
+        with names.scoped(scope):
             names.add(element, base)
     assigned = [names.of(i) for i in range(len(requested))]
     assert len({name.lower() for name in assigned}) == len(requested)
