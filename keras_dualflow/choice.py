@@ -10,7 +10,7 @@ import os
 NAME = "dualflow"
 
 
-def chosen() -> str:
+def chosen_backend() -> str:
     """The backend that Keras will choose: ``KERAS_BACKEND``, else that of ``keras.json``, else ""."""
     variable = os.environ.get("KERAS_BACKEND")
     if variable:

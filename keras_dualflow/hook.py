@@ -1,7 +1,7 @@
 """The import hook that adds this backend to Keras's list of backends.
 
-While this backend is chosen, five modules of Keras are compiled with one more branch
-(:mod:`keras_dualflow.branches`), and ten are patched after they are loaded (:mod:`keras_dualflow.patches`).
+While this backend is chosen, some modules of Keras are compiled with one more branch
+(:mod:`keras_dualflow.branches`), others are patched after they are loaded (:mod:`keras_dualflow.patches`).
 They are located by Python's own finders; the import of all other modules is unchanged.
 """
 
@@ -65,8 +65,8 @@ class _BackendFinder:
 def install() -> None:
     """Add this backend to Keras, which is about to be imported.
 
-    A failed import of Keras, without this hook, leaves modules that refer to an unfinished
-    ``keras.src.backend``; they are removed, and loaded again.
+    If an import of Keras without this hook failed before, the modules that it loaded refer to an
+    unfinished ``keras.src.backend``; they are removed, so that they are loaded again.
 
     Raises:
         ImportError: Keras has been imported with another backend.

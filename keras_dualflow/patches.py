@@ -148,11 +148,11 @@ def _export_onnx(names: dict[str, Any]) -> None:
 
 def _scale_losses(names: dict[str, Any]) -> None:
     """Scale losses by the replica's part of the batch, as Keras does on TensorFlow."""
-    names["scale_loss_for_distribution"] = _on_replicas("scaled_loss")
-    names["unscale_loss_for_distribution"] = _on_replicas("unscaled_loss")
+    names["scale_loss_for_distribution"] = _replica_function("scaled_loss")
+    names["unscale_loss_for_distribution"] = _replica_function("unscaled_loss")
 
 
-def _on_replicas(name: str) -> Callable[[Any], Any]:
+def _replica_function(name: str) -> Callable[[Any], Any]:
     """A function of a loss, of :mod:`keras_dualflow.replicas`, which is loaded in a strategy's scope only."""
 
     def call(value: Any) -> Any:
@@ -183,7 +183,7 @@ def _sum_gradients(class_name: str) -> Callable[[dict[str, Any]], None]:
 
 def _tensorflow_is_dualflow() -> bool:
     """Whether ``import tensorflow`` imports dualflow."""
-    # the default differs from None: the result is False if neither is imported
+    # two different defaults, so that the result is False if neither is imported
     return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
 
 

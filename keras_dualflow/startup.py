@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from keras_dualflow.choice import NAME, chosen
+from keras_dualflow.choice import NAME, chosen_backend
 
 TYPE_CHECKING = False  # recognised by type checkers; importing typing would take several ms
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _KerasWatcher:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == "keras" and chosen() == NAME:
+        if fullname == "keras" and chosen_backend() == NAME:
             from keras_dualflow.hook import install
 
             install()

@@ -93,8 +93,8 @@ def binomial(shape: _Shape, counts: Any, probabilities: Any, dtype: Any = None, 
 def beta(shape: _Shape, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
     """Random numbers of the beta distribution: ``a / (a + b)`` of two gamma numbers."""
     dtype = _float_dtype_name(dtype)
-    inner = _compute_dtype(dtype)
+    compute_dtype = _compute_dtype(dtype)
     first, second = df.unstack(df.random.split(draw_seed(seed)))
-    a = df.random.stateless_gamma(shape, first, cast(alpha, inner), dtype=inner)
-    b = df.random.stateless_gamma(shape, second, cast(beta, inner), dtype=inner)
+    a = df.random.stateless_gamma(shape, first, cast(alpha, compute_dtype), dtype=compute_dtype)
+    b = df.random.stateless_gamma(shape, second, cast(beta, compute_dtype), dtype=compute_dtype)
     return cast(a / (a + b), dtype)

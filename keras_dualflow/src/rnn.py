@@ -28,13 +28,14 @@ def rnn(
 ) -> tuple[Any, Any, Any]:
     """Scan a cell over the time steps of ``inputs``.
 
-    A masked step does not change the states, and its output is zeros or the first state.
+    A masked step does not change the states; its output is zeros with ``zero_output_for_mask``, else the
+    cell's last output.
 
     Returns:
         The last output, all outputs (or only the last one), and the final states.
     """
     rows = [_time_first(x, time_major) for x in tree.flatten(inputs)]
-    masks = None if mask is None else _time_first(_column(mask), time_major)
+    masks = None if mask is None else _time_first(_add_feature_axis(mask), time_major)
     constants = [] if constants is None else list(constants)
     states = tree.map_structure(tensor, tuple(initial_states) if unroll else initial_states)
     flat = tree.flatten(states)
@@ -50,7 +51,7 @@ def rnn(
             return new_carry, [output]
         active = row[-1]
         new_carry = [_where_mask(active, new, old) for new, old in zip(new_carry, carry, strict=True)]
-        other = df.zeros_like(output) if zero_output_for_mask else _first_state(state)
+        other = df.zeros_like(output) if zero_output_for_mask else _last_output(state)
         return new_carry, [_where_mask(active, output, other)]
 
     steps = rows[0].shape[0]
@@ -69,7 +70,7 @@ def _time_first(x: Any, time_major: bool) -> Any:
     return x if time_major else df.transpose(x, (1, 0, *range(2, len(x.shape))))
 
 
-def _column(mask: Any) -> Any:
+def _add_feature_axis(mask: Any) -> Any:
     """A mask with an axis after those of the batch and time."""
     mask = cast(mask, "bool")
     return df.expand_dims(mask, -1) if len(mask.shape) == 2 else mask
@@ -82,8 +83,8 @@ def _where_mask(mask: Any, new: Any, old: Any) -> Any:
     return df.where(mask, new, old)
 
 
-def _first_state(states: Any) -> Any:
-    """The state that is the cell's last output; for stacked cells, that of the last cell."""
+def _last_output(states: Any) -> Any:
+    """The first state, which is the cell's last output; for stacked cells, that of the last cell."""
     first = states[0]
     return states[-1][0] if tree.is_nested(first) else first
 

@@ -177,6 +177,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
     ) -> Any:
         """The metrics over all batches. See Keras's documentation."""
         self._assert_compile_called("evaluate")
+        # Keras's fit passes it for validation data
         cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
             raise ValueError(f"Arguments not recognized: {kwargs}")
@@ -258,7 +259,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         return tree.map_structure(convert_to_numpy, self.predict_function([(x,)]))
 
 
-# Functions rather than methods: models have attributes of their own, and Keras's.
+# Functions, since a method's name could clash with an attribute of a model or of Keras.
 
 
 def _prediction(model: Any, x: Any, training: bool) -> Any:
@@ -298,21 +299,21 @@ def _on_replicas(
 ) -> Callable[[Batch], Any]:
     """``step`` on this replica's part of a batch, with logs that are those of all replicas."""
 
-    def on_replica(data: Batch, fraction: Any) -> Any:
+    def run_step(data: Batch, fraction: Any) -> Any:
         with replicas.fraction_of_batch(fraction):
             results = strategy.run(step, args=(data,))
         return _read_variables(combined_logs(model, strategy, results) if returns_logs else results)
 
-    run = on_replica
+    run = run_step
     if not model.run_eagerly:
-        run = df.function(on_replica, autograph=False, reduce_retracing="batch")
+        run = df.function(run_step, autograph=False, reduce_retracing="batch")
 
-    def on_part(batch: Batch) -> Any:
+    def run_part(batch: Batch) -> Any:
         if isinstance(batch, BatchPart):
             return run(batch.data, df.constant(batch.fraction))
         return run(batch, df.constant(1.0 / strategy.num_replicas_in_sync))
 
-    return on_part
+    return run_part
 
 
 def _all_predictions(model: Any, step: Callable[[Batch], Any], batch: Batch) -> Any:
@@ -333,7 +334,7 @@ def _read_variables(logs: Any) -> Any:
 def _batches_function(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[Batch]], Logs]:
     compiled = _compile_step(model, step, returns_logs=True)
 
-    def repeated(batches: Sequence[Batch]) -> Logs:
+    def run_batches(batches: Sequence[Batch]) -> Logs:
         if initial_values.restorations:
             first = batches[0]
             _build_metrics(model, first.data if isinstance(first, BatchPart) else first)
@@ -342,7 +343,7 @@ def _batches_function(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Se
             logs = compiled(batch)
         return logs
 
-    return repeated
+    return run_batches
 
 
 def _build_metrics(model: Any, batch: Batch) -> None:

@@ -27,12 +27,12 @@ def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     The function is traced, and the trace is discarded.
     """
     leaves = tree.flatten((args, kwargs))
-    is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in leaves)
+    has_dynamic_sizes = any(isinstance(x, KerasTensor) and None in x.shape for x in leaves)
     result = _trace_outputs(fn, args, kwargs, _SIZES[0])
-    if not is_open:
+    if not has_dynamic_sizes:
         return tree.map_structure(_keras_tensor, result)
-    other = iter(tree.flatten(_trace_outputs(fn, args, kwargs, _SIZES[1])))
-    return tree.map_structure(lambda x: _keras_tensor(x, next(other)), result)
+    other_result = _trace_outputs(fn, args, kwargs, _SIZES[1])
+    return tree.map_structure(_keras_tensor, result, other_result)
 
 
 def _trace_outputs(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:

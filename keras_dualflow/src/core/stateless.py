@@ -1,6 +1,7 @@
 """Inlines traced functions that are called in a ``StatelessScope`` of Keras.
 
-In such a scope variables have other values, or initial values, which a trace would use in all later calls.
+There variables have temporary values; a trace made there would keep them for later calls, so functions run
+inline.
 """
 
 from __future__ import annotations

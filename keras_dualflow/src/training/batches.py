@@ -22,19 +22,19 @@ def epoch_iterator(strategy: Any, x: Any, y: Any = None, sample_weight: Any = No
     Raises:
         ValueError: ``x`` is a dataset, and there are targets or weights.
     """
-    whole = True
+    elements_are_global_batches = True
     if isinstance(x, df.data.Dataset):
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "When `x` is a dataset, its elements are (x, y) or (x, y, sample_weight); `y` and "
                 "`sample_weight` must be None."
             )
-        whole = strategy.num_replicas_in_sync == 1 or not is_distributed(x)
+        elements_are_global_batches = strategy.num_replicas_in_sync == 1 or not is_distributed(x)
         x = DatasetAdapter(x, options.pop("class_weight", None))
         options.pop("batch_size", None)
     batches = EpochIterator(x=x, y=y, sample_weight=sample_weight, **options)
     if strategy.num_replicas_in_sync > 1:
-        batches.data_adapter = PartAdapter(batches.data_adapter, strategy, whole)
+        batches.data_adapter = PartAdapter(batches.data_adapter, strategy, elements_are_global_batches)
     return batches
 
 

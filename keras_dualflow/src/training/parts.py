@@ -27,13 +27,13 @@ class PartAdapter(data_adapter.DataAdapter):  # type: ignore[misc]  # Keras has 
     """The replica's parts of the batches of another adapter; all replicas iterate over the same batches.
 
     Args:
-        adapter: the adapter of whole batches, or of batches of this replica alone.
+        adapter: the adapter of global batches, or of batches of this replica alone.
         strategy: the strategy.
-        whole: whether the batches are whole.
+        are_global: whether the batches are global.
     """
 
-    def __init__(self, adapter: Any, strategy: Any, whole: bool) -> None:
-        self._adapter, self._whole = adapter, whole
+    def __init__(self, adapter: Any, strategy: Any, are_global: bool) -> None:
+        self._adapter, self._are_global = adapter, are_global
         replica = strategy.experimental_distribute_values_from_function(lambda context: context).values[0]
         self._index, self._count = replica.replica_id_in_sync_group, replica.num_replicas_in_sync
 
@@ -42,7 +42,7 @@ class PartAdapter(data_adapter.DataAdapter):  # type: ignore[misc]  # Keras has 
         return map(self._part, self._adapter.get_numpy_iterator())
 
     def _part(self, batch: Any) -> BatchPart:
-        if not self._whole:
+        if not self._are_global:
             return BatchPart(batch, 1.0 / self._count)
         size = next(leaf.shape[0] for leaf in tree.flatten(batch) if leaf is not None)
         rows = shard_rows(size, self._index, self._count)

@@ -85,9 +85,10 @@ def conv_transpose(
     data_format = standardize_data_format(data_format)
     check_conv_transpose_input_channels(inputs, kernel, data_format)
     axes = dimensions(inputs, "conv_transpose")
-    shape, sizes = inputs.shape, df.shape(inputs) if None in inputs.shape else inputs.shape
-    target = compute_conv_transpose_output_shape(
-        [sizes[i] if size is None else size for i, size in enumerate(shape)],
+    static_shape = inputs.shape
+    run_time_sizes = df.shape(inputs) if None in static_shape else static_shape
+    output_shape = compute_conv_transpose_output_shape(
+        [run_time_sizes[i] if size is None else size for i, size in enumerate(static_shape)],
         kernel.shape[:-2],
         kernel.shape[-2],
         strides,
@@ -96,7 +97,7 @@ def conv_transpose(
         data_format,
         dilation_rate,
     )
-    target = [-1 if shape[0] is None else shape[0], *target[1:]]
+    output_shape = [-1 if static_shape[0] is None else static_shape[0], *output_shape[1:]]
     name = layout(data_format, len(inputs.shape))
     steps, dilations = per_axis(strides, axes), per_axis(dilation_rate, axes)
-    return df.nn.conv_transpose(inputs, kernel, target, steps, padding.upper(), name, dilations)
+    return df.nn.conv_transpose(inputs, kernel, output_shape, steps, padding.upper(), name, dilations)

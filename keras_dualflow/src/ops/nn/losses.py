@@ -105,9 +105,10 @@ def ctc_decode(
     elif strategy == "beam_search":
         classes = inputs.shape[-1]
         blank = classes - 1 if mask_index is None else mask_index % classes
-        order = [*[i for i in range(classes) if i != blank], blank]
+        # the decoder takes the last class for the blank; its labels are renumbered below
+        blank_last = [*[i for i in range(classes) if i != blank], blank]
         paths, scores = df.nn.ctc_beam_search_decoder(
-            df.gather(logits, order, axis=-1), lengths, beam_width, top_paths
+            df.gather(logits, blank_last, axis=-1), lengths, beam_width, top_paths
         )
     else:
         raise ValueError(f"Invalid strategy {strategy}. Supported values are 'greedy' and 'beam_search'.")

@@ -60,8 +60,8 @@ def _adaptive_pool_axis(kind: str, x: Any, axis: int, count: int) -> Any:
         return x
     small, large = compute_adaptive_pooling_window_sizes(size, count)
     starts = [i * size // count for i in range(count)]
-    ends = [-(-(i + 1) * size // count) for i in range(count)]
-    # in `windows`, the size - small + 1 small windows come first, one from each start, then the large ones
+    ends = [-(-(i + 1) * size // count) for i in range(count)]  # ceil((i + 1) * size / count)
+    # `windows` holds first all windows of size `small` (size - small + 1 of them), then those of size `large`
     indices = [
         start if end - start == small else size - small + 1 + start
         for start, end in zip(starts, ends, strict=True)
