@@ -62,7 +62,7 @@ class _StandInFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == "keras" and choice.chosen() in ("", _NAME):
+        if fullname == "keras" and choice.chosen_backend() in ("", _NAME):
             os.environ["KERAS_BACKEND"] = choice.NAME
         if fullname.partition(".")[0] not in (_NAME, _KERAS_2):
             return None
