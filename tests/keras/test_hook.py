@@ -133,7 +133,7 @@ def test_the_environment_comes_before_the_settings_file(
         monkeypatch.setenv("KERAS_BACKEND", environment)
     if settings is not None:
         (tmp_path / "keras.json").write_text(settings, encoding="utf-8")
-    assert choice.chosen() == backend
+    assert choice.chosen_backend() == backend
 
 
 def test_the_namespaces_are_those_of_keras(keras: Any) -> None:
