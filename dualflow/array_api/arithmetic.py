@@ -36,9 +36,10 @@ def exponential_minus_1(x: Any) -> Any:
     if not x.dtype.is_complex:
         return expm1(x)
     a, b = real(x), imag(x)
-    on_axis, grows, vanishes = equal(b, 0), equal(a, math.inf), equal(a, -math.inf)
+    is_real, overflows, underflows = equal(b, 0), equal(a, math.inf), equal(a, -math.inf)
     angle = where(isfinite(b), b, 0)  # the selections below replace what this gives where b is not finite
-    across = subtract(multiply(expm1(a), cos(angle)), 2 * square(sin(angle / 2)))
-    across = where(isfinite(b), across, where(grows, a, where(vanishes, -1.0, b - b)))
-    along = where(isfinite(b), multiply(exp(a), sin(angle)), where(vanishes, 0.0, b - b))
-    return complex_of(where(on_axis, expm1(a) + 0.0, across), where(on_axis, b, along))
+    nan_like = b - b  # nan where b is not finite
+    real_part = subtract(multiply(expm1(a), cos(angle)), 2 * square(sin(angle / 2)))
+    real_part = where(isfinite(b), real_part, where(overflows, a, where(underflows, -1.0, nan_like)))
+    imaginary_part = where(isfinite(b), multiply(exp(a), sin(angle)), where(underflows, 0.0, nan_like))
+    return complex_of(where(is_real, expm1(a) + 0.0, real_part), where(is_real, b, imaginary_part))

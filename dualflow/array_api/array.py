@@ -94,7 +94,7 @@ class Array(AbstractComposite):
 
     def __new__(cls, tensor: Any) -> Self:
         if not isinstance(tensor, AbstractTensor):
-            return tensor  # type: ignore[no-any-return]  # as promised
+            return tensor  # type: ignore[no-any-return]  # see Args: anything else is returned as it is
         self = object.__new__(cls)
         self.tensor = tensor  # type: ignore[assignment]  # every tensor is a Tensor
         return self
@@ -240,8 +240,9 @@ class Array(AbstractComposite):
         """Replace the tensor by another one of the same dtype and shape."""
         if tensor.shape != self.tensor.shape or tensor.dtype is not self.tensor.dtype:
             raise DTypeError(
-                f"An array of {self.tensor.spec} stays so: an operator such as += can't put {tensor.spec} in "
-                "its place. Write x = x + y, or convert the right side with astype."
+                f"An operator such as += can't change the dtype or shape of an array: it has "
+                f"{self.tensor.spec}, the result {tensor.spec}. Write x = x + y, or convert the right side "
+                "with astype."
             )
         self.tensor = tensor
 

@@ -13,8 +13,8 @@ def axis_of(axis: Any, rank: int) -> int:
     """``axis`` counted from the front.
 
     Raises:
-        OutOfRangeError: outside of ``[-rank, rank)``.
-        DTypeError: no integer.
+        OutOfRangeError: ``axis`` is outside of ``[-rank, rank)``.
+        DTypeError: ``axis`` is not an integer.
     """
     try:
         index = operator.index(axis)
@@ -31,7 +31,7 @@ def only_axis(axis: Any, rank: int, function: str) -> int:
     """``axis`` counted from the front; None means the only axis of a vector.
 
     Raises:
-        InvalidArgumentError: None, for an array of several axes or none.
+        InvalidArgumentError: ``axis`` is None, and the array doesn't have exactly one axis.
     """
     if axis is None and rank != 1:
         raise InvalidArgumentError(

@@ -41,7 +41,7 @@ def asarray(
             Python number, or nested lists of these.
         dtype: by default an array's own; int64, float64 and complex128 for Python's numbers.
         device: the CPU, which is the only device.
-        copy: whether later assignments to the result must not be seen in ``obj`` (True), or must be (False).
+        copy: True for a result whose assignments don't change ``obj``; False for one that shares them.
             By default an array of the right dtype is returned as it is. The elements themselves are never
             written to, so that copies of arrays and tensors cost nothing.
 

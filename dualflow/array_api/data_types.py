@@ -77,7 +77,8 @@ class IntegerRange:
 def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:
     """``x`` in another dtype.
 
-    Floats become integers by rounding to zero; nan becomes 0, and what is too large the nearest end.
+    Floats become integers by rounding to zero; nan becomes 0, and a number out of range the nearest
+    integer that the dtype holds.
 
     Args:
         x: an array.
@@ -126,7 +127,7 @@ def can_cast(from_: AnyArray | DTypeLike, to: DTypeLike, /) -> bool:
     """
     source, target = _dtype(from_), as_dtype(to)
     if source.is_integer and target.is_inexact:
-        return True  # as they promote together
+        return True  # can_cast agrees with promotion: integers with floats give floats
     return bool(np.can_cast(source.dtype, target.dtype))
 
 

@@ -134,7 +134,7 @@ def ifftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "
 
     Raises:
         InvalidArgumentError: ``s`` is not a positive size for each axis, an axis is out of range, or ``norm``
-            is another word.
+            is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.ifftn(xp.ones((2, 2))).tolist()
@@ -206,7 +206,7 @@ def irfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = 
 
     Raises:
         InvalidArgumentError: ``s`` is not a positive size for each axis, an axis is out of range, or ``norm``
-            is another word.
+            is unknown.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.irfftn(xp.ones((2, 2))).tolist()

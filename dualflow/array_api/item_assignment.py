@@ -33,13 +33,14 @@ def read_item(x: Tensor, key: Any) -> Tensor:
     Raises:
         OutOfRangeError: an index is outside its axis, or a mask has other sizes than its axes.
     """
-    inner = _key_of_tensors(key)
-    if not _is_mask(inner):
-        return getitem(x, inner)
-    _check_mask(inner, x)
-    if 0 not in inner.shape:
-        return getitem(x, inner)
-    rank = len(inner.shape)
+    tensor_key = _key_of_tensors(key)
+    if not _is_mask(tensor_key):
+        return getitem(x, tensor_key)
+    _check_mask(tensor_key, x)
+    if 0 not in tensor_key.shape:
+        return getitem(x, tensor_key)
+    # the standard lets an axis of size 0 of a mask match any size; nothing is selected
+    rank = len(tensor_key.shape)
     return reshape(getitem(x, (slice(0, 0),) * rank), [0, *x.shape[rank:]])
 
 
@@ -51,15 +52,15 @@ def assign_item(x: Tensor, key: Any, value: Any) -> Any:
         InvalidArgumentError: ``value`` does not broadcast to ``x[key]``.
         DTypeError: ``value`` is of a kind of numbers that the array can't hold, or an index of no integers.
     """
-    inner = _key_of_tensors(key)
+    tensor_key = _key_of_tensors(key)
     converted = _in_array_dtype(value, x.dtype)
-    if _is_mask(inner):
-        _check_mask(inner, x)
-        if len(converted.shape) <= len(x.shape) - len(inner.shape):
-            return _assign_where(x, inner, converted)
-    elif all(_is_plain(item) for item in (inner if isinstance(inner, tuple) else (inner,))):
-        return replace(x, inner, converted)
-    return _assign_at_positions(x, inner, converted)
+    if _is_mask(tensor_key):
+        _check_mask(tensor_key, x)
+        if len(converted.shape) <= len(x.shape) - len(tensor_key.shape):
+            return _assign_where(x, tensor_key, converted)
+    elif all(_is_plain(item) for item in (tensor_key if isinstance(tensor_key, tuple) else (tensor_key,))):
+        return replace(x, tensor_key, converted)
+    return _assign_at_positions(x, tensor_key, converted)
 
 
 def _assign_where(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
@@ -124,8 +125,9 @@ def _is_plain(item: Any) -> bool:
 
 def _check_mask(mask: Any, x: Tensor) -> None:
     sizes = x.shape[: len(mask.shape)]
-    fits = len(mask.shape) <= len(x.shape) and all(
-        m in (n, 0, None) or n is None for m, n in zip(mask.shape, sizes, strict=True)
+    fits = len(mask.shape) <= len(x.shape) and all(  # an axis of size 0 of a mask matches any size
+        mask_size in (size, 0, None) or size is None
+        for mask_size, size in zip(mask.shape, sizes, strict=True)
     )
     if not fits:
         raise OutOfRangeError(
@@ -140,15 +142,15 @@ def _in_array_dtype(value: Any, dtype: DType) -> Tensor:
     Raises:
         DTypeError: ``value`` is of a higher kind, as a float is for integers.
     """
-    least = _MIN_KIND.get(type(value))
-    if least is None:
-        tensor = value.as_tensor() if isinstance(value, AbstractComposite) else convert_to_tensor(value)
-        kind = tensor.dtype.kind
+    number_kind = _MIN_KIND.get(type(value))
+    if number_kind is None:
+        x = value.as_tensor() if isinstance(value, AbstractComposite) else convert_to_tensor(value)
+        kind = x.dtype.kind
     else:
-        tensor, kind = value, least
+        x, kind = value, number_kind
     if _KINDS.index(kind) > _KINDS.index(dtype.kind) and (kind, dtype.kind) != ("i", "u"):
         raise DTypeError(
             f"An array of {dtype.name} can't hold {value!r}, which is of a higher kind of numbers; convert "
             "one of them with astype."
         )
-    return convert_to_tensor(tensor, dtype) if least is not None else cast(tensor, dtype)
+    return convert_to_tensor(x, dtype) if number_kind is not None else cast(x, dtype)

@@ -210,7 +210,7 @@ def moveaxis(x: AnyArray, source: AxisLike, destination: AxisLike, /) -> Array:
         An array with the sizes of ``x`` in the new order, and its dtype.
 
     Raises:
-        InvalidArgumentError: as many sources as destinations are needed, each once.
+        InvalidArgumentError: the numbers of sources and destinations differ, or an axis occurs twice.
 
     >>> import dualflow.array_api as xp
     >>> xp.moveaxis(xp.ones((2, 3, 4)), 0, -1).shape

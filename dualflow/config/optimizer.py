@@ -1,6 +1,6 @@
 """TensorFlow's switches of graph optimisation: ``df.config.optimizer``.
 
-Every function is optimised and compiled; ``df.config.run_functions_eagerly`` is the switch to run none.
+Every function is optimised and compiled; ``df.config.run_functions_eagerly(True)`` turns compilation off.
 """
 
 from typing import Any

@@ -111,7 +111,7 @@ class SkipIterator(StatelessIterator):
         self._done = count == 0
 
     def next(self, count: int) -> Sequence[Any]:
-        while not self._done:  # also after an error
+        while not self._done:  # resumes after an error
             skipped = self._upstream.next(256 if self._left < 0 else min(self._left, 256))
             self._left -= len(skipped) if self._left > 0 else 0
             self._done = not self._left or not len(skipped)
@@ -195,7 +195,9 @@ class RepeatIterator(StageIterator):
             elements = [*elements, *items] if len(elements) else items
             self._empty = self._empty and not len(items)
             if len(elements) < count:
-                self._left = 0 if self._empty else self._left - (self._left > 0)  # not forever
+                self._left = (
+                    0 if self._empty else self._left - (self._left > 0)
+                )  # an empty source ends an endless repeat
                 if self._left:
                     self._current.close()
                     self._begin(self._source.start())

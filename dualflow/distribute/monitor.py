@@ -106,7 +106,7 @@ class Monitor:
 
     def _exchange(self, inbox: _Inbox, report: WorkerReport) -> list[str]:
         """Send a report; returns the messages that have arrived meanwhile."""
-        with contextlib.suppress(OSError):  # what has arrived is read nevertheless
+        with contextlib.suppress(OSError):  # messages that have arrived are still read
             self._socket.settimeout(None)  # a part of a message would spoil the next one
             self._socket.sendall(_message(asdict(report)))
         self._socket.settimeout(self._interval)

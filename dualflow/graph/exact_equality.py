@@ -1,7 +1,7 @@
 """Exact equality of Python values, by type and by bits, for the keys of traces.
 
-For Python 1 equals True, 0.0 equals -0.0, and no NaN equals another. A graph computes different results from
-these.
+For Python 1 equals True, 0.0 equals -0.0, and no NaN equals another. But a graph computes different results
+for them.
 """
 
 from __future__ import annotations

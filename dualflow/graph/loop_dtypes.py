@@ -15,8 +15,8 @@ _KINDS: Final = "biufc"
 def in_loops(dtype: DType) -> bool:
     """Whether loops can copy elements of ``dtype``: all but strings and 8-bit floats.
 
-    They compute with all of these except floats of 16 bits, which they cast from and to float32, and complex
-    numbers, which they split into parts and join.
+    Loops can compute with all of these dtypes except 16-bit floats, which they cast to float32 and back, and
+    complex numbers, which they split into parts and join.
 
     >>> from dualflow.core.dtypes import complex64, float16, int8
     >>> in_loops(int8), in_loops(float16), in_loops(complex64)

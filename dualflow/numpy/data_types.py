@@ -153,7 +153,7 @@ def can_cast(
         A Python bool.
 
     Raises:
-        ValueError: ``casting`` is another word.
+        ValueError: ``casting`` is unknown.
         DTypeError: an argument is no dtype that tensors have.
 
     >>> import dualflow as df
@@ -233,7 +233,7 @@ def isdtype(dtype: DTypeLike, kind: str) -> Any:
         A Python bool.
 
     Raises:
-        ValueError: ``kind`` is another word.
+        ValueError: ``kind`` is unknown.
 
     >>> import dualflow as df
     >>> df.numpy.isdtype(df.float32, "real floating")

@@ -268,7 +268,9 @@ class Loader:
     def _traced(self, name: str, traces: Sequence[LoadedTrace], signature: Any) -> LoadedFunction:
         try:
             return LoadedFunction(name, traces, signature)
-        except Exception as error:  # the rules of ops take their callers' attributes for valid
+        except (
+            Exception
+        ) as error:  # rules of ops don't check attributes, so those of a file can raise any error
             raise InvalidArgumentError(
                 f"{self.folder.path / self.folder.graphs_name}: the function {name} can't be traced again "
                 f"({type(error).__name__}: {error})."

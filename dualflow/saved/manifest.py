@@ -9,7 +9,7 @@
         assets-5f1d2c3b/              files that the model reads
 
 A save writes these files, flushes them, and then replaces the manifest in one step: a folder holds the model
-that its manifest describes, or none. What an earlier save has left is removed last.
+that its manifest describes, or none. Files of an earlier save are removed last.
 
 Reading trusts nothing: names of files are checked to be those above, links are refused, and sizes are
 compared with those of the files before anything is allocated.
@@ -269,7 +269,7 @@ def _content(path: Path) -> dict[str, Any]:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name occurs twice")
     return members
 
 

@@ -91,7 +91,7 @@ class ObjectWriter:
             )
         things, numbers = [_unbound(root)], {id(_unbound(root)): 0}
         members: list[dict[str, Any]] = []
-        for thing in things:  # which grows in the loop
+        for thing in things:  # the loop appends to this list
             named = {name: _unbound(x) for name, x in members_of(thing).items()}
             members.append({name: x for name, x in named.items() if _may_contain_saved(x)})
             for child in members[-1].values():

@@ -27,7 +27,7 @@ def save(
     """Write an object to a folder, which :func:`load` reads without the object's code.
 
     Saved are the traces of all traced functions that are attributes or methods of the object and of the
-    objects in its attributes; their variables, also those that only traces capture; and plain attributes:
+    objects in its attributes; their variables; variables that only traces capture; and plain attributes:
     numbers, strings, and lists and dicts of them. A function with an input signature is traced if it has no
     trace; another one is saved with the traces that it has.
 

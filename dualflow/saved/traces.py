@@ -102,6 +102,7 @@ def _parameter(parameter: inspect.Parameter) -> list[Any]:
     if parameter.default is not parameter.empty:
         try:
             entry.append(to_json(parameter.default, "a default"))
-        except DTypeError:  # then every trace has an argument that can't be saved, or a call passes one
+        except DTypeError:
+            # A trace made with this default can't be saved; in all other traces the call passed the argument.
             return entry
     return entry

@@ -250,7 +250,7 @@ def test_links_are_refused(copy, tmp_path, part):
 def test_duplicate_names_in_the_manifest_are_refused(copy):
     path = copy / "saved_model.json"
     path.write_text(path.read_text().replace('"version": 1', '"version": 1, "version": 1'))
-    with pytest.raises(DataLossError, match="there twice"):
+    with pytest.raises(DataLossError, match="occurs twice"):
         df.saved_model.load(copy)
 
 

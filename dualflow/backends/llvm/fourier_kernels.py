@@ -208,8 +208,13 @@ def _broadcast(scratch: _Strip, twiddles: EmittedValue, index: EmittedValue) -> 
 def _butterfly(x: Complex, y: Complex, z: Complex, w: Complex) -> list[Complex]:
     """The radix-4 butterfly: the transform of four numbers."""
     even, odd = _sum(x, z), _sum(y, w)
-    (re, im), (right, up) = _difference(x, z), _difference(y, w)
-    return [_sum(even, odd), (re + up, im - right), _difference(even, odd), (re - up, im + right)]
+    (re, im), (odd_re, odd_im) = _difference(x, z), _difference(y, w)
+    return [
+        _sum(even, odd),
+        (re + odd_im, im - odd_re),
+        _difference(even, odd),
+        (re - odd_im, im + odd_re),
+    ]
 
 
 def _sum(x: Complex, y: Complex) -> Complex:
@@ -222,12 +227,12 @@ def _difference(x: Complex, y: Complex) -> Complex:
 
 def _product(x: Complex, y: Complex) -> Complex:
     """A complex product, with FMA instructions if all processors of this vector width have them."""
-    (re, im), (right, up) = x, y
-    module = re.emitter.symbols
+    (x_re, x_im), (y_re, y_im) = x, y
+    module = x_re.emitter.symbols
     assert isinstance(module, LlvmModule), "kernels are written into modules"
     if module.vector_bits < FUSED_BITS:
-        return re * right - im * up, re * up + im * right
-    return re.fma(right, -(im * up)), re.fma(up, im * right)
+        return x_re * y_re - x_im * y_im, x_re * y_im + x_im * y_re
+    return x_re.fma(y_re, -(x_im * y_im)), x_re.fma(y_im, x_im * y_re)
 
 
 def _transpose(rows: Sequence[EmittedValue]) -> list[EmittedValue]:

@@ -275,8 +275,8 @@ def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -
 def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> set[Value]:
     """The values that each consuming group recomputes, where that is no slower than reading them from memory.
 
-    They are cheap elementwise functions of one array of the same size, which is in memory anyway, and of
-    smaller ones. If several such values have one expensive source, the source is written to memory instead.
+    Each is a cheap elementwise function of one equally large array that is in memory anyway, and of smaller
+    arrays. If several such values have one expensive source, the source is written to memory instead.
     """
     cheap = [node.output for node in group_of if _is_cheap(node)]
     if not cheap:

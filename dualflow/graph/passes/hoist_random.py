@@ -18,7 +18,7 @@ from dualflow.ops.record import Effect
 def draw_before_loops(graph: Graph, budget: int) -> Graph:
     """``graph`` with one random draw before each loop that has a draw in each iteration, and no other effect.
 
-    Without a host call in its body, the loop is machine code. The numbers take at most ``budget`` bytes.
+    The loop then has no host call and runs natively. The numbers take at most ``budget`` bytes.
     """
     return expand(graph, lambda node: _drawn_before(node, budget), (Loop,))
 

@@ -38,8 +38,8 @@ def _checked(x: RaggedRows, rows: RaggedRows) -> Any:
     """The innermost values of ``x``; an error unless it has the rows of ``rows``."""
     if x.ragged_rank != rows.ragged_rank:
         raise InvalidArgumentError(
-            f"A ragged tensor with {rows.ragged_rank} ragged axes meets one with {x.ragged_rank}; give "
-            "tensors of the same ragged axes."
+            f"A ragged tensor with {rows.ragged_rank} ragged axes can't be combined with one with "
+            f"{x.ragged_rank}; give tensors of the same ragged axes."
         )
     values = x.flat_values
     for splits, other in zip(x.nested_row_splits, rows.nested_row_splits, strict=True):

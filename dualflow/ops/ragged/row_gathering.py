@@ -201,6 +201,7 @@ def _sliced_columns(x: RaggedRows, key: slice) -> Any:
     if not step:
         raise InvalidArgumentError("a slice's step can't be 0; leave it out for every element.")
     lengths = x.row_lengths()
+    # the limits to which Python clamps the bounds of a slice, for either sign of step
     low, high = (lengths * 0, lengths) if step > 0 else (lengths * 0 - 1, lengths - 1)
 
     def bound(end: Any, default: Any) -> Any:

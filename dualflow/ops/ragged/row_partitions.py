@@ -95,6 +95,7 @@ def splits_of_row_ids(ids: Any, rows: Any) -> Any:
 
 def splits_of_ranges(starts: Any, limits: Any, deltas: Any) -> Any:
     """The row splits of the ranges from ``starts`` to ``limits`` in steps of ``deltas``, integers."""
+    # ceil((limit - start) / delta) in integers, for either sign of delta
     counts = floordiv(limits - starts + deltas - sign(deltas), deltas)
     return splits_of_lengths(maximum(counts, 0))
 

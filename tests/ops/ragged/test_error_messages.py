@@ -90,7 +90,7 @@ CASES = {
     "other ragged axes": (
         lambda: X + df.cast(Y, df.float32),
         InvalidArgumentError,
-        "1 ragged axes meets one with 2",
+        "1 ragged axes can't be combined with one with 2",
         "same",
     ),
     "other row lengths": (lambda: X + OTHER, InvalidArgumentError, "same row lengths", "slice or pad"),

@@ -164,8 +164,8 @@ class ProductBatch(NamedTuple):
             for axis, size in enumerate(self.axes)
         ]
         axes += [(1, 0, 0, 0)] * (MAX_AXES - len(axes))
-        head = [0, table[Field.THREAD_SCRATCH] * nbytes, chunk, 2 * threads]
-        return [*head, *[n for axis in axes for n in axis], *table]
+        header = [0, table[Field.THREAD_SCRATCH] * nbytes, chunk, 2 * threads]
+        return [*header, *[n for axis in axes for n in axis], *table]
 
     def split_step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
         """The parameters of a step of :func:`shared_batch.routine`, in which the driver sees no batch."""
@@ -194,8 +194,8 @@ def _blas_module(char: str, int_bits: int) -> IrSource:
     rows, columns, inner, x_leading, y_leading, out_leading = [word.cast(integer) for word in parameters[2:]]
     per_word = 8 // element.nbytes
     scale, keep = [ir.load(table, i * per_word, element) for i in (8, 9)]
-    head = [ir.constant(I32, ROW_MAJOR), *transpositions, rows, columns, inner, scale]
-    blas_arguments = [*head, x, x_leading, y, y_leading, keep, out, out_leading]
+    leading_arguments = [ir.constant(I32, ROW_MAJOR), *transpositions, rows, columns, inner, scale]
+    blas_arguments = [*leading_arguments, x, x_leading, y, y_leading, keep, out, out_leading]
     module.declare(_BLAS[char], VOID, [value.type for value in blas_arguments])
     ir.call(_BLAS[char], blas_arguments)
     ir.ret()
