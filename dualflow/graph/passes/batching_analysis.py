@@ -44,14 +44,14 @@ class Sum(NamedTuple):
     """A carried sum, some of whose terms are added after the loop.
 
     Attributes:
-        index: its index among the carried values.
+        carried_index: its index among the carried values.
         kept: the terms that each iteration adds.
         products: factors ``x`` and ``y`` of the terms ``x.T @ y`` that are added after the loop, and the
             number of their rows.
         reductions: the terms ``reduce_sum(x)`` that are added after the loop.
     """
 
-    index: int
+    carried_index: int
     kept: list[Value]
     products: list[tuple[Value, Value, int]]
     reductions: list[Node]
@@ -193,7 +193,7 @@ class Batchable:
             and self._is_stacked(n.inputs[0])
         }
         kept = [v for v in carried_sum.kept if v not in reductions]
-        return Sum(carried_sum.index, kept, carried_sum.products, list(reductions.values()))
+        return Sum(carried_sum.carried_index, kept, carried_sum.products, list(reductions.values()))
 
 
 def _is_product(node: Node) -> bool:
