@@ -98,9 +98,9 @@ class FileCacheIterator(ReplayedIterator):
 
     def make(self, count: int) -> Sequence[Item]:
         if self._rows is not None:
-            places = range(self._at, min(self._at + count, len(self._rows)))
-            self._at = places.stop
-            return [self._rows.row(i) for i in places]
+            indices = range(self._at, min(self._at + count, len(self._rows)))
+            self._at = indices.stop
+            return [self._rows.row(i) for i in indices]
         if len(self._unwritten):
             items, self._unwritten = self._unwritten[:count], self._unwritten[count:]
             return items if len(items) == count else [*items, *self.make(count - len(items))]

@@ -87,11 +87,11 @@ class ChooseIterator(StageIterator):
         return [self._ended, list(self._has_more), [c.get_state() for c in self.upstreams]]
 
     def set_state(self, state: State) -> None:
-        ended, has_more, places = parts(state, 3)
+        ended, has_more, part_states = parts(state, 3)
         self._ended = flag(ended)
         self._has_more = list(map(flag, parts(has_more, len(self._parts))))
-        for iterator, place in zip(self.upstreams, parts(places, len(self.upstreams)), strict=True):
-            iterator.set_state(place)
+        for iterator, part_state in zip(self.upstreams, parts(part_states, len(self.upstreams)), strict=True):
+            iterator.set_state(part_state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,8 +27,8 @@ class ArrayRows:
         if isinstance(indices, range) and indices.step == 1:
             rows = slice(indices.start, indices.stop)
             return [a[rows] for a in self.arrays]
-        places = np.array(indices, np.intp)
-        return [a.take(places, 0) for a in self.arrays]
+        index_array = np.array(indices, np.intp)
+        return [a.take(index_array, 0) for a in self.arrays]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +42,8 @@ class ProgressionRows:
         return (np.array(self.numbers[index], self.dtype),)
 
     def gather(self, indices: Sequence[int]) -> list[Array]:
-        places = np.array(indices, np.int64)
-        return [(self.numbers.start + self.numbers.step * places).astype(self.dtype, copy=False)]
+        index_array = np.array(indices, np.int64)
+        return [(self.numbers.start + self.numbers.step * index_array).astype(self.dtype, copy=False)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

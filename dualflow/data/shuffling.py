@@ -88,11 +88,11 @@ class ShuffleIterator(ReplayedIterator):
         buffer, order = self._buffer, self._order
         assert buffer is not None, "it was filled"
         assert order is not None, "it was drawn"
-        places = order[self._at : self._at + count]
-        self._at += len(places)
+        positions = order[self._at : self._at + count]
+        self._at += len(positions)
         if isinstance(buffer, range) and buffer == range(len(buffer)):  # the numbers of all rows
-            return cast("Sequence[int]", places)
-        return [buffer[i] for i in places]
+            return cast("Sequence[int]", positions)
+        return [buffer[i] for i in positions]
 
     def _draw(self, count: int) -> list[int]:
         """Random positions in the buffer, drawn in blocks: the same for any sequence of counts."""

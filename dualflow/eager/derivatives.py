@@ -275,16 +275,16 @@ def _copies(values: Any) -> Any:
 
 def _split_arguments(args: Sequence[Any], argnums: Places) -> tuple[list[Any], list[Any]]:
     """The arguments, and those of them to differentiate for, which are copied."""
-    places = [argnums] if isinstance(argnums, int) else list(argnums)
-    if any(not -len(args) <= p < len(args) for p in places):
+    positions = [argnums] if isinstance(argnums, int) else list(argnums)
+    if any(not -len(args) <= p < len(args) for p in positions):
         raise InvalidArgumentError(
-            f"argnums is {places}, but {len(args)} arguments were given; argnums must be positions of given "
-            "arguments."
+            f"argnums is {positions}, but {len(args)} arguments were given; argnums must be positions of "
+            "given arguments."
         )
     arguments = list(args)
-    for p in places:
+    for p in positions:
         arguments[p] = _copies(arguments[p])
-    return arguments, [arguments[p] for p in places]
+    return arguments, [arguments[p] for p in positions]
 
 
 def _unwrap_single(derivatives: Sequence[Any], argnums: Places) -> Any:

@@ -53,11 +53,11 @@ def value_and_gradients_function(
     @entry
     @functools.wraps(f)
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, Gradients]:
-        places = range(len(args)) if chosen is None else chosen
-        if not args or any(not 0 <= p < len(args) for p in places):
+        positions = range(len(args)) if chosen is None else chosen
+        if not args or any(not 0 <= p < len(args) for p in positions):
             raise InvalidArgumentError(
-                f"params is {list(places)}, but {len(args)} arguments were given; params must be positions "
-                "or names of given arguments."
+                f"params is {list(positions)}, but {len(args)} arguments were given; params must be "
+                "positions or names of given arguments."
             )
         inputs = _copy_repeated(
             [a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args]
@@ -66,7 +66,7 @@ def value_and_gradients_function(
         for a in inputs:
             (tape.watch_variable if isinstance(a, AbstractVariable) else tape.watch)(a)
         value = _recorded(tape, f, inputs, kwargs)
-        return value, _gradients(tape, value, dy, [inputs[p] for p in places])
+        return value, _gradients(tape, value, dy, [inputs[p] for p in positions])
 
     return decorated
 

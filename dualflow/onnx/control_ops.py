@@ -21,10 +21,10 @@ def _if(call: NodeCall) -> Any:
 
 
 def _loop(call: NodeCall) -> Any:
-    body, limit, goes_on = call.attrs["body"], call.inputs[0], call.inputs[1]
+    body, limit, condition = call.attrs["body"], call.inputs[0], call.inputs[1]
     carried = [df.convert_to_tensor(x) for x in call.inputs[2:]]
     count = len(carried)
-    first = df.constant(True) if goes_on is None else df.reshape(goes_on, [])
+    first = df.constant(True) if condition is None else df.reshape(condition, [])
 
     def condition_of(number: Any, ok: Any, *others: Any) -> Any:
         return ok if limit is None else df.logical_and(ok, df.less(number, df.reshape(limit, [])))

@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the loss of a sequence whose labels aren't aligned with its steps.
 
-Graves et al., "Connectionist temporal classification", 2006. The chance of the labels is a sum over all paths
-through them and the blanks between, which one loop over the steps adds up, in logarithms.
+Graves et al., "Connectionist temporal classification", 2006. The probability of the labels is a sum over
+all paths through them and the blanks between, which one loop over the steps adds up, in logarithms.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def ctc_loss(
 
     >>> import dualflow as df
     >>> logits = df.zeros([2, 1, 3])  # two steps of three equal classes
-    >>> chance = 3 / 9  # (1, 1), (blank, 1) and (1, blank)
-    >>> bool(abs(df.nn.ctc_loss([[1]], logits, [1], [2])[0] - -df.math.log(chance)) < 1e-6)
+    >>> probability = 3 / 9  # (1, 1), (blank, 1) and (1, blank)
+    >>> bool(abs(df.nn.ctc_loss([[1]], logits, [1], [2])[0] - -df.math.log(probability)) < 1e-6)
     True
     """
     x = as_float(logits)
@@ -152,7 +152,7 @@ def _blanks(x: Any, blank: int) -> Any:
 
 
 def _moved(reached: Any, by: int) -> Any:
-    """The chances of the states ``by`` places before."""
+    """The probabilities of the states ``by`` positions before."""
     if reached.shape[1] <= by:
         return reached * 0 + _NEVER
     away = reached[:, :by] * 0 + _NEVER

@@ -86,7 +86,7 @@ class _LoopRewriter:
         results |= {
             i: self._rows(p, factors[p.node], batchable.body.outputs[i]) for i, p in batchable.after.items()
         }
-        results |= {s.carried_index: self._total(s, results[s.index]) for s in batchable.sums}
+        results |= {s.carried_index: self._total(s, results[s.carried_index]) for s in batchable.sums}
         return Expansion(self.nodes, [results[i] for i in range(len(batchable.body.outputs))])
 
     def _loop(self, rows: Sequence[Value]) -> Node:
@@ -99,7 +99,8 @@ class _LoopRewriter:
         nodes = rebuilt(body.nodes, lambda node, _: removal(node) if node in removed else None, replaced)
         outputs = list(body.outputs)
         for s in batchable.sums:
-            outputs[s.carried_index], more = _sum([replaced.get(v, v) for v in s.kept], outputs[s.index].node)
+            kept = [replaced.get(v, v) for v in s.kept]
+            outputs[s.carried_index], more = _sum(kept, outputs[s.carried_index].node)
             nodes += more
         indices = [i for i in range(len(outputs)) if i not in batchable.after]
         results = [replaced.get(v, v) for v in [*[outputs[i] for i in indices], *batchable.stacked]]

@@ -192,11 +192,11 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
     array([[0., 1., 0.]], dtype=float32)
     """
 
-    def turned(colours: Any) -> Any:
+    def shift_hue(colours: Any) -> Any:
         hue, saturation, value = unstack(rgb_to_hsv(colours), 3, axis=-1)
         return hsv_to_rgb(stack([mod(hue + _in_dtype_of(delta, hue), 1.0), saturation, value], -1))
 
-    return in_floats(image, turned)
+    return in_floats(image, shift_hue)
 
 
 def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:

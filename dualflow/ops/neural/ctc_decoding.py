@@ -214,20 +214,22 @@ def _beams(scores: Any, blank: int, beam_width: int) -> list[tuple[tuple[int, ..
             either = _log_add(by_blank, by_label)
             _add(after, prefix, 0, either + logs[blank])
             last = prefix[-1] if prefix else -1
-            for label, chance in enumerate(logs):
+            for label, logarithm in enumerate(logs):
                 if label == blank:
                     continue
                 if label == last:
-                    _add(after, prefix, 1, by_label + chance)
-                _add(after, (*prefix, label), 1, (by_blank if label == last else either) + chance)
+                    _add(after, prefix, 1, by_label + logarithm)
+                _add(after, (*prefix, label), 1, (by_blank if label == last else either) + logarithm)
         best = sorted(after.items(), key=lambda item: -_log_add(*item[1]))[:beam_width]
         beams = {prefix: (ends[0], ends[1]) for prefix, ends in best}
     return [(prefix, _log_add(*ends)) for prefix, ends in beams.items()]
 
 
-def _add(after: dict[tuple[int, ...], list[float]], prefix: tuple[int, ...], end: int, chance: float) -> None:
+def _add(
+    after: dict[tuple[int, ...], list[float]], prefix: tuple[int, ...], end: int, logarithm: float
+) -> None:
     ends = after.setdefault(prefix, [-math.inf, -math.inf])
-    ends[end] = _log_add(ends[end], chance)
+    ends[end] = _log_add(ends[end], logarithm)
 
 
 def _log_add(x: float, y: float) -> float:

@@ -113,10 +113,11 @@ def _poisson(generator: np.random.Generator, lam: Array) -> Array:
     return generator.poisson(lam.astype(np.float64))
 
 
-def _binomial(generator: np.random.Generator, counts: Array, chances: Array) -> Array:
+def _binomial(generator: np.random.Generator, counts: Array, probabilities: Array) -> Array:
     _check(((counts >= 0) & (counts < 2.0**62)).all(), "the counts of binomial numbers are from 0 to 2 ** 62")
-    _check(((chances >= 0) & (chances <= 1)).all(), "the chances of binomial numbers are from 0 to 1")
-    return generator.binomial(counts.astype(np.int64), chances.astype(np.float64))
+    are_valid = ((probabilities >= 0) & (probabilities <= 1)).all()
+    _check(are_valid, "the probabilities of binomial numbers are from 0 to 1")
+    return generator.binomial(counts.astype(np.int64), probabilities.astype(np.float64))
 
 
 def _bounded(generator: np.random.Generator, low: Array, high: Array) -> Array:
@@ -134,13 +135,13 @@ def _bounded(generator: np.random.Generator, low: Array, high: Array) -> Array:
     while pending.size:
         lower, upper, slope = a[pending], b[pending], rate[pending]
         flat, tail = narrow[pending], lower > 0
-        even, chance = generator.random((2, pending.size))
+        even, uniform = generator.random((2, pending.size))
         steps = generator.standard_exponential(pending.size) / slope
         normal = generator.standard_normal(pending.size)
         with np.errstate(invalid="ignore", over="ignore"):
             level = np.where(flat, lower + even * (upper - lower), np.where(tail, lower + steps, normal))
             peak = np.where(flat, np.maximum(lower, 0) ** 2 - level**2, -((level - slope) ** 2))
-        accepted = (flat | tail) & (chance < np.exp(np.minimum(peak / 2, 0))) | ~(flat | tail)
+        accepted = (flat | tail) & (uniform < np.exp(np.minimum(peak / 2, 0))) | ~(flat | tail)
         accepted &= (level >= lower) & (level <= upper)
         out[pending[accepted]] = level[accepted]
         pending = pending[~accepted]
@@ -219,7 +220,7 @@ def gammas(state: DrawState, shape: Any, alpha: Any, beta: Any, dtype: DType) ->
     return maximum(numbers, float(np.finfo(numbers.dtype.dtype).tiny))
 
 
-def binomials(state: DrawState, shape: Any, counts: Any, chances: Any, dtype: DType) -> Tensor:
+def binomials(state: DrawState, shape: Any, counts: Any, probabilities: Any, dtype: DType) -> Tensor:
     """Numbers of binomial distributions: the successes in ``counts`` trials."""
-    chances = convert_to_tensor(chances, dtype_hint=float32)
-    return sampled(state, "binomial", shape, dtype, cast(counts, float64), chances)
+    probabilities = convert_to_tensor(probabilities, dtype_hint=float32)
+    return sampled(state, "binomial", shape, dtype, cast(counts, float64), probabilities)

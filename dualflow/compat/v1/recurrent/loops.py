@@ -196,9 +196,15 @@ def bidirectional_dynamic_rnn(
         forward, state = dynamic_rnn(
             cell_fw, inputs, sequence_length, initial_state_fw, dtype, time_major=time_major, scope="fw"
         )
-        turned = tree.map_structure(reversed_steps, inputs)
+        reversed_inputs = tree.map_structure(reversed_steps, inputs)
         backward, other = dynamic_rnn(
-            cell_bw, turned, sequence_length, initial_state_bw, dtype, time_major=time_major, scope="bw"
+            cell_bw,
+            reversed_inputs,
+            sequence_length,
+            initial_state_bw,
+            dtype,
+            time_major=time_major,
+            scope="bw",
         )
     return (forward, tree.map_structure(reversed_steps, backward)), (state, other)
 
