@@ -29,7 +29,7 @@ from dualflow.graph.origin import PACKAGE
 ARGUMENTS = """\
 The arguments come from --args, else from the function's attribute example_args, else from its
 input_signature, else from its module's example_args: a tuple, or a function that returns one."""
-OPEN_SIZE: Final = 32
+SIZE_OF_DYNAMIC_AXES: Final = 32
 """The size of the dynamic axes of example tensors."""
 
 
@@ -64,7 +64,7 @@ def _example(spec: TensorSpec) -> Any:
     """A tensor of ``spec``: normally distributed numbers; of integers zeros, which are valid indices."""
     if spec.shape.rank is None:
         raise CommandError(f"{spec} has an unknown rank: give the arguments with --args.")
-    shape = [OPEN_SIZE if size is None else size for size in spec.shape]
+    shape = [SIZE_OF_DYNAMIC_AXES if size is None else size for size in spec.shape]
     if spec.dtype.is_inexact:
         return dualflow.cast(np.random.default_rng(0).standard_normal(shape), spec.dtype)
     return dualflow.zeros(shape, spec.dtype)

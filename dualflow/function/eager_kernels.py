@@ -252,9 +252,9 @@ def _is_program_of_all(
     """Whether the graph with symbolic sizes has the program that ``kernel`` runs, which is then shared."""
     options = compile_options()
     tracer = Tracer(_name(what), options=options)
-    open_shape = Shape([1 if unit else size_variable(least=0) for unit in family.units or ()])
+    dynamic_shape = Shape([1 if unit else size_variable(least=0) for unit in family.units or ()])
     specs = [
-        TensorSpec.of(open_shape if fixed is None else Shape(fixed), of_array(dtype))
+        TensorSpec.of(dynamic_shape if fixed is None else Shape(fixed), of_array(dtype))
         for dtype, fixed in family.inputs
     ]
     if family.units == ():

@@ -29,7 +29,7 @@ from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.numpy_writes import named_numpy_writes
-from dualflow.function.tracing.open_axes import named_open_axes
+from dualflow.function.tracing.open_axes import named_dynamic_axes
 from dualflow.function.tracing.python_draws import FrozenRead, PythonDraws, recorded_clocks
 from dualflow.function.tracing.size_scope import guarded_sizes
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
@@ -208,7 +208,7 @@ class FunctionTracer:
         values = unflatten(call.structure, leaves)
         args, kwargs = signature.spread(values)
         scope = TraceSizes(tracer).scope(call.inputs) if guards_sizes else None
-        with tracing(tracer), named_numpy_writes(), named_open_axes(tracer), guarded_sizes(tracer, scope):
+        with tracing(tracer), named_numpy_writes(), named_dynamic_axes(tracer), guarded_sizes(tracer, scope):
             result = function(*args, **kwargs)
         signature.check_unmodified(values, call.structure, leaves)
         structure, outputs = collect(result, tracer)

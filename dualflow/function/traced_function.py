@@ -301,7 +301,7 @@ class Function(PicklableFunction, Generic[P, R]):
         open_call = relaxed(call, earlier, reduce == BATCH, {} if reduce else self._history.fixed_axes)
         if (
             open_call.key == call.key
-            or self._history.open_sizes_error
+            or self._history.dynamic_sizes_error
             or self._cache.count(open_call.key) >= MAX_GUARDED_TRACES
         ):
             return self._tracer.new(call)
@@ -313,7 +313,7 @@ class Function(PicklableFunction, Generic[P, R]):
             self._history.add_guards(concrete.key, concrete.leaf_names, concrete.guards)
             return concrete
         concrete = self._tracer.new(call)  # outside of the handler, so that its errors stand alone
-        self._history.open_sizes_error = message
+        self._history.dynamic_sizes_error = message
         return concrete
 
     @property

@@ -23,9 +23,9 @@ from dualflow.ops.static import (
     ints_or_symbols,
     known_elements,
     known_value,
-    open_shape,
     shape_of,
     sizes,
+    sizes_or_none,
 )
 from dualflow.sizes.size_functions import inferred_size
 
@@ -160,7 +160,7 @@ def _target(shape: Any) -> Shape:
     """The target shape of reshape: None for sizes unknown while tracing, -1 for a single one of them."""
     if isinstance(shape, AbstractTensor) and known_value(shape) is None:
         elements = known_elements(shape) if len(shape.shape) else None
-        return Shape(open_shape(shape) if elements is None else [None if n == -1 else n for n in elements])
+        return Shape(sizes_or_none(shape) if elements is None else [None if n == -1 else n for n in elements])
     target = Shape(sizes(shape))
     _check_sizes(target)
     has_symbolic_size = None in target and any(isinstance(d, AbstractTensor) for d in shape)

@@ -19,7 +19,7 @@ from dualflow.ops.op_kinds import OperandAttributes, Reduce, View
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample, numbers
-from dualflow.ops.static import ints, ints_or_symbols, open_shape, shape_of
+from dualflow.ops.static import ints, ints_or_symbols, shape_of, sizes_or_none
 from dualflow.ops.summation import total
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
     >>> df.broadcast_to([1, 2], [2, 2]).numpy().tolist()
     [[1, 2], [1, 2]]
     """
-    sizes = Shape(open_shape(shape))
+    sizes = Shape(sizes_or_none(shape))
     if sizes.is_static:
         return dispatch.current().apply(BROADCAST_TO, (input,), {"shape": sizes})
     return apply_sized(BROADCAST_TO, (input,), {"shape": ints_or_symbols(shape, "shape")})

@@ -33,8 +33,8 @@ from dualflow.ops.static import (
     int_or_symbol,
     ints_or_symbols,
     known_value,
-    open_shape,
     shape_of,
+    sizes_or_none,
     static_int,
 )
 
@@ -81,7 +81,7 @@ def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
     >>> iota([2, 3], axis=1).numpy().tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    sizes: Any = open_shape(shape)
+    sizes: Any = sizes_or_none(shape)
     attrs = {"shape": sizes, "axis": normalize_axis(axis, len(sizes)), "dtype": as_dtype(dtype)}
     if None in sizes:
         return apply_sized(IOTA, (), {**attrs, "shape": ints_or_symbols(shape, "shape")})

@@ -179,7 +179,7 @@ def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = No
     return tuple(size for axis in needed if (size := dims[axis]) is not None)
 
 
-def open_shape(shape: Any) -> tuple[Dim, ...]:
+def sizes_or_none(shape: Any) -> tuple[Dim, ...]:
     """A shape argument as a tuple of sizes, checked not to be negative; None for symbolic sizes.
 
     Raises:

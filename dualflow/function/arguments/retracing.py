@@ -58,7 +58,7 @@ class TraceHistory:
         self._recent: deque[int] = deque(maxlen=_TRACES)
         self._warned = 0
         self.count = 0
-        self.open_sizes_error = ""
+        self.dynamic_sizes_error = ""
         """The error of the function's first trace with dynamic sizes; empty if there was none."""
         self.fixed_axes: dict[Axis, Origin | None] = {}
         """The axes of leaves whose sizes Python code needs as numbers, with its line."""
@@ -135,8 +135,8 @@ class TraceHistory:
             lines.append("Traces with dynamic sizes serve the calls for which Python code decides alike:")
             read = {text: guard for text, (*_, guard) in self._guards.items() if guard.origin is not None}
             lines += [f"    {text}{_place(guard)}" for text, guard in read.items()]
-        if self.open_sizes_error:
-            lines.append(f"Sizes can't be dynamic, as the function needs them: {self.open_sizes_error}")
+        if self.dynamic_sizes_error:
+            lines.append(f"Sizes can't be dynamic, as the function needs them: {self.dynamic_sizes_error}")
         return "\n".join(lines)
 
     def _warn(self, call: int, reasons: Sequence[str]) -> None:

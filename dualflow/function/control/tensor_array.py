@@ -137,7 +137,7 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Any:
         """The number of elements, an int32 scalar."""
-        if self._is_open:
+        if self._has_dynamic_size:
             return cast(row_count(self._rows) if self._rows.shape else self._rows, int32)
         return constant(len(self), int32)
 
@@ -145,7 +145,7 @@ class TensorArray:
         return len(self._rows)
 
     @property
-    def _is_open(self) -> bool:
+    def _has_dynamic_size(self) -> bool:
         """Whether the number of elements is dynamic."""
         return not isinstance(self._rows, list) and (not self._rows.shape or self._rows.shape[0] is None)
 
@@ -184,7 +184,7 @@ class TensorArray:
         at = _static(index)
         if at is None or not isinstance(self._rows, list) or self._in_body():
             rows = self._with(kind, self._rows, self._read)._dense()
-            if self._is_open or self.dynamic_size:
+            if self._has_dynamic_size or self.dynamic_size:
                 return self._with(kind, write_row(rows, index, value, grows=self.dynamic_size), set())
             return self._with(kind, tensor_scatter_nd_update(rows, [[index]], stack([value])), set())
         if at < 0 or (at >= len(self) and not self.dynamic_size):

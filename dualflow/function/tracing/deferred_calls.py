@@ -134,9 +134,11 @@ def defer(
     if any(x.shape is UNKNOWN_RANK for x in tensors):
         return None
     symbolic = {i: x.dtype for i, x in enumerate(tensors) if _may_be_sizes(x)}
-    is_open = not all(x.shape.is_static for x in tensors)
-    for integers in [{}, symbolic] if is_open and symbolic else [{}] if is_open else [symbolic]:
-        if integers or is_open:
+    has_dynamic_sizes = not all(x.shape.is_static for x in tensors)
+    for integers in (
+        [{}, symbolic] if has_dynamic_sizes and symbolic else [{}] if has_dynamic_sizes else [symbolic]
+    ):
+        if integers or has_dynamic_sizes:
             results = _infer_results(call._replace(integers=integers), tensors)
             if results is not None:
                 return _deferred_node(call._replace(integers=integers), tensors, results)

@@ -12,7 +12,7 @@ _NONE = "None"
 
 
 @contextmanager
-def named_open_axes(tracer: Tracer) -> Iterator[None]:
+def named_dynamic_axes(tracer: Tracer) -> Iterator[None]:
     """Append a sentence about the trace's dynamic sizes to the message of a TypeError about None."""
     try:
         yield

@@ -100,7 +100,7 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, channels_first: bool,
         x = channels_last(x)
     check_kind(x, "fciu", "a convolution")
 
-    correlation = OpenCorrelation(
+    correlation = DynamicCorrelation(
         axes,
         per_axis(strides, axes, "strides", channels_first),
         padding,
@@ -108,13 +108,13 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, channels_first: bool,
         channels_first,
     )
     late = None in x.shape[-axes - 1 : -1]
-    result_tensor = once_sized(correlation, OpenWindows(axes), x, w) if late else correlation(x, w)
+    result_tensor = once_sized(correlation, DynamicWindows(axes), x, w) if late else correlation(x, w)
     return channels_second(result_tensor) if channels_first else result_tensor
 
 
 @written_as("open_correlation", "axes", "strides", "padding", "dilations", "first")
 @dataclass(frozen=True, slots=True, eq=False)
-class OpenCorrelation:
+class DynamicCorrelation:
     """A convolution of images whose sizes may be dynamic until it runs.
 
     Attributes:
@@ -139,7 +139,7 @@ class OpenCorrelation:
 
 @written_as("open_windows", "axes")
 @dataclass(frozen=True, slots=True)
-class OpenWindows:
+class DynamicWindows:
     """The rule for results of windows over ``axes`` spatial axes: those sizes are dynamic.
 
     The channels are those of the filters, or without filters the input's.

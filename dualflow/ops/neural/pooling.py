@@ -14,7 +14,7 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
 from dualflow.ops.late_sizes import once_sized
-from dualflow.ops.neural.convolution import OpenWindows, reject_strides_with_dilations
+from dualflow.ops.neural.convolution import DynamicWindows, reject_strides_with_dilations
 from dualflow.ops.neural.window_options import (
     batches,
     channels_last,
@@ -70,7 +70,7 @@ def _pooled(
     check_kind(x, "fc" if mean else "fiu", "avg_pool" if mean else "max_pool")
     x = channels_last(x) if channels_first else x
 
-    pooled = OpenPooling(
+    pooled = DynamicPooling(
         per_axis(size, axes, "ksize", channels_first),
         None if strides is None else per_axis(strides, axes, "strides", channels_first),
         padding,
@@ -79,13 +79,13 @@ def _pooled(
         mean,
     )
     late = None in x.shape[1:-1]
-    result_tensor = once_sized(pooled, OpenWindows(axes), x) if late else pooled(x)
+    result_tensor = once_sized(pooled, DynamicWindows(axes), x) if late else pooled(x)
     return channels_second(result_tensor) if channels_first else result_tensor
 
 
 @written_as("open_pooling", "size", "strides", "padding", "dilations", "first", "mean")
 @dataclass(frozen=True, slots=True, eq=False)
-class OpenPooling:
+class DynamicPooling:
     """The maximum or mean of windows of a tensor whose spatial sizes may be dynamic until it runs."""
 
     size: tuple[int, ...]

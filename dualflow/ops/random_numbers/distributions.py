@@ -26,7 +26,7 @@ from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.random_numbers.states import DrawState, long_words_from, words_from
-from dualflow.ops.static import ints_or_symbols, known_value, open_shape, static_shape
+from dualflow.ops.static import ints_or_symbols, known_value, sizes_or_none, static_shape
 from dualflow.ops.trigonometric import cos, sin
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _fractions(words: Any, dtype: DType) -> Any:
 
 def _counted(shape: Any) -> tuple[Any, Any]:
     """A shape, and the number of its elements: ints, or symbolic sizes."""
-    if None not in open_shape(shape):
+    if None not in sizes_or_none(shape):
         sizes = static_shape(shape)
         return sizes, math.prod(sizes)
     entries = ints_or_symbols(shape, "shape")

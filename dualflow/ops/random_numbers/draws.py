@@ -38,7 +38,14 @@ from dualflow.ops.random_numbers.distributions import (
 )
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.static import ints_or_symbols, known_value, open_shape, shape_of, static_int, static_shape
+from dualflow.ops.static import (
+    ints_or_symbols,
+    known_value,
+    shape_of,
+    sizes_or_none,
+    static_int,
+    static_shape,
+)
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -217,7 +224,7 @@ def _state(generator: Source) -> DrawState:
 
 def _once_sized(draw: Draw, generator: Source, shape: Any, dtype: DType) -> Any:
     """``draw(generator, shape, dtype)``, where ``shape`` may be known only when the function runs."""
-    sizes_now = open_shape(shape)
+    sizes_now = sizes_or_none(shape)
     if None not in sizes_now:
         return draw(generator, static_shape(sizes_now), dtype)
 
@@ -329,7 +336,7 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
         check_ends(*ends)
         return integers_between(_state(generator), shape, *ends)
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
-    if low >= high and 0 not in open_shape(shape):
+    if low >= high and 0 not in sizes_or_none(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
     return _once_sized(_IntegersDraw(low, high), generator, shape, dtype)
 

@@ -39,7 +39,7 @@ export class Model {
   /**
    * Runs the model.
    *
-   * @param {Object} inputs for each input its typed array, whose length determines an open size; or
+   * @param {Object} inputs for each input its typed array, whose length determines a dynamic size; or
    *     {data, shape}, with sizes in row-major order. Arrays of variables are updated in place.
    * @returns {Object} for each output {data, shape}
    * @throws {TypeError} an input is missing, or has another type
@@ -102,7 +102,7 @@ export class Model {
 const names = () => DESCRIPTION.inputs.map((x) => x.name).join(", ") || "none";
 const byteLength = ({ dtype, shape }) => product(shape) * width(dtype) * TYPES[dtype].BYTES_PER_ELEMENT;
 
-/** The typed array of an input; its open sizes are added to `sizes`. */
+/** The typed array of an input; its dynamic sizes are added to `sizes`. */
 function tensorOf(input, value, sizes) {
   const { name, dtype, updated } = input;
   const type = TYPES[dtype];
@@ -129,7 +129,7 @@ function tensorOf(input, value, sizes) {
 function inferred(name, expected, count) {
   const open = expected.filter((size) => typeof size === "string");
   if (open.length > 1) {
-    throw new RangeError(`the input ${name} has the open sizes ${open.join(", ")}: pass {data, shape}.`);
+    throw new RangeError(`the input ${name} has the dynamic sizes ${open.join(", ")}: pass {data, shape}.`);
   }
   const size = count / product(expected.filter((x) => typeof x === "number"));
   if (open.length ? !Number.isInteger(size) : size !== 1 && product(expected) !== count) {
