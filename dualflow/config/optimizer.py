@@ -1,6 +1,6 @@
 """TensorFlow's switches of graph optimisation: ``df.config.optimizer``.
 
-Every function is optimised and compiled; ``df.config.run_functions_eagerly(True)`` turns compilation off.
+Every function is optimised and compiled; ``df.config.run_functions_eagerly(True)`` disables compilation.
 """
 
 from typing import Any
