@@ -36,7 +36,7 @@ CASES = {
     "a wider result": (
         lambda: grow(xp.asarray([1, 2]), 0.5),
         DTypeError,
-        r"can't put float64\[2\]",
+        r"the result float64\[2\]",
         r"x = x \+ y",
     ),
     "a larger result": (
