@@ -240,9 +240,8 @@ class Array(AbstractComposite):
         """Replace the tensor by another one of the same dtype and shape."""
         if tensor.shape != self.tensor.shape or tensor.dtype is not self.tensor.dtype:
             raise DTypeError(
-                f"An operator such as += can't change the dtype or shape of an array: it has "
-                f"{self.tensor.spec}, the result {tensor.spec}. Write x = x + y, or convert the right side "
-                "with astype."
+                f"An array of {self.tensor.spec} stays so: an operator such as += can't put {tensor.spec} in "
+                "its place. Write x = x + y, or convert the right side with astype."
             )
         self.tensor = tensor
 

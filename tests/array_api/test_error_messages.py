@@ -36,15 +36,10 @@ CASES = {
     "a wider result": (
         lambda: grow(xp.asarray([1, 2]), 0.5),
         DTypeError,
-        r"the result float64\[2\]",
+        r"can't put float64\[2\]",
         r"x = x \+ y",
     ),
-    "a larger result": (
-        lambda: grow(xp.ones(1), xp.ones(2)),
-        DTypeError,
-        r"has float64\[1\], the result",
-        "astype",
-    ),
+    "a larger result": (lambda: grow(xp.ones(1), xp.ones(2)), DTypeError, r"float64\[1\] stays so", "astype"),
     "no axis to go along": (
         lambda: iter(xp.ones(())),
         DTypeError,
