@@ -33,6 +33,7 @@ from dualflow.graph.passes.native_exchanges import run_exchanges_natively
 from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
+from dualflow.graph.passes.small_matrices import compute_small_matrices
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
@@ -71,6 +72,10 @@ def _with_complex_kernels(graph: Graph, options: CompileOptions) -> Graph:
 
 def _with_integer_products(graph: Graph, options: CompileOptions) -> Graph:
     return graph if options.capabilities.integer_products else sum_integer_products(graph)
+
+
+def _with_small_matrices(graph: Graph, options: CompileOptions) -> Graph:
+    return compute_small_matrices(graph) if "d" in options.capabilities.dtypes else graph
 
 
 def _with_fourier_steps(graph: Graph, options: CompileOptions) -> Graph:
@@ -130,6 +135,12 @@ PASSES: Final = (
         "integer products",
         "after the rewrites of users, which may add some",
         _with_integer_products,
+        in_bodies=True,
+    ),
+    Pass(
+        "small matrices",
+        "before products: elements of matrices are fused into one kernel",
+        _with_small_matrices,
         in_bodies=True,
     ),
     Pass(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
+NOT_POSITIVE: Final = (
+    "Cholesky decomposition was not successful. The input might not be valid: it is not positive definite{}. "
+    "Add a small multiple of the identity matrix, or use df.linalg.eigh, or for df.linalg.lstsq fast=False."
+)
+"""The message for a matrix that is not positive definite; its field is the position in a batch."""
+
+
 def _kernel(x: Any) -> Any:
     require_squares(x)
     try:
@@ -42,11 +49,7 @@ def not_positive(x: Any) -> InvalidArgumentError:
         smallest = np.linalg.eigvalsh(np.where(np.isfinite(x), x, -1)).min(-1)
         first = np.unravel_index(np.argmax(smallest <= max(smallest.min(), 0)), smallest.shape)
         where_text = f" (matrix {[int(i) for i in first]} of the batch)"
-    return InvalidArgumentError(
-        "Cholesky decomposition was not successful. The input might not be valid: it is not positive "
-        f"definite{where_text}. Add a small multiple of the identity matrix, or use df.linalg.eigh, or for "
-        "df.linalg.lstsq fast=False."
-    )
+    return InvalidArgumentError(NOT_POSITIVE.format(where_text))
 
 
 def _vjp(g: Any, out: Any, x: Any) -> Any:
