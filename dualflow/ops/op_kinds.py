@@ -189,6 +189,10 @@ class Exchange(NamedTuple):
     error: Callable[[], Exception]
 
 
+AddNode = Callable[..., Any]
+"""``add(op, inputs, attrs)`` adds a node to a graph, and returns its value."""
+
+
 class Opaque(NamedTuple):
     """An op that runs as its NumPy or Python kernel also inside a compiled function.
 
@@ -198,6 +202,8 @@ class Opaque(NamedTuple):
             long rows (the inverse one if ``attrs["kind"]`` is "ifft"), for which some backends have code.
         exchange: ``exchange(x, **attrs)``, of the spec of the input, returns the :class:`Exchange` by which
             machine code runs the op, or None.
+        lowering: ``lowering(add, *inputs, **attrs)``, of values of a graph, adds nodes with kernels and
+            returns the value of the last, or returns None where the host call is to remain.
         drawn_singly: whether a draw of shape ``attrs["shape"]`` has the same numbers as that many draws of
             one number.
     """
@@ -205,6 +211,7 @@ class Opaque(NamedTuple):
     reason: str
     fourier: Callable[..., bool] | None = None
     exchange: Callable[..., Exchange | None] | None = None
+    lowering: Callable[..., Any] | None = None
     drawn_singly: bool = False
 
 

@@ -33,7 +33,7 @@ from dualflow.graph.passes.native_exchanges import run_exchanges_natively
 from dualflow.graph.passes.over_bodies import map_bodies
 from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.scatter_epilogues import add_in_scatters
-from dualflow.graph.passes.small_matrices import compute_small_matrices
+from dualflow.graph.passes.small_operands import lower_small_operands
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import with_static_trip_counts
@@ -74,8 +74,8 @@ def _with_integer_products(graph: Graph, options: CompileOptions) -> Graph:
     return graph if options.capabilities.integer_products else sum_integer_products(graph)
 
 
-def _with_small_matrices(graph: Graph, options: CompileOptions) -> Graph:
-    return compute_small_matrices(graph) if "d" in options.capabilities.dtypes else graph
+def _without_small_host_calls(graph: Graph, options: CompileOptions) -> Graph:
+    return lower_small_operands(graph) if "d" in options.capabilities.dtypes else graph
 
 
 def _with_fourier_steps(graph: Graph, options: CompileOptions) -> Graph:
@@ -138,9 +138,9 @@ PASSES: Final = (
         in_bodies=True,
     ),
     Pass(
-        "small matrices",
-        "before products: elements of matrices are fused into one kernel",
-        _with_small_matrices,
+        "small operands",
+        "before products and fusion, which then see no host call",
+        _without_small_host_calls,
         in_bodies=True,
     ),
     Pass(

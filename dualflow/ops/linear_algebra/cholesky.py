@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,13 @@ from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.linear_algebra.diagonals import diag_part, lower_half
 from dualflow.ops.linear_algebra.factors import lapack_cholesky
-from dualflow.ops.linear_algebra.matrices import require_square_shapes, require_squares, same_squares
+from dualflow.ops.linear_algebra.matrices import (
+    NOT_POSITIVE,
+    require_square_shapes,
+    require_squares,
+    same_squares,
+)
+from dualflow.ops.linear_algebra.small_matrices import lower_cholesky
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.powers import log
@@ -25,13 +31,6 @@ from dualflow.ops.samples import Domain, Sample
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
-
-
-NOT_POSITIVE: Final = (
-    "Cholesky decomposition was not successful. The input might not be valid: it is not positive definite{}. "
-    "Add a small multiple of the identity matrix, or use df.linalg.eigh, or for df.linalg.lstsq fast=False."
-)
-"""The message for a matrix that is not positive definite; its field is the position in a batch."""
 
 
 def _kernel(x: Any) -> Any:
@@ -68,7 +67,7 @@ CHOLESKY = register(
         doc="""The lower triangular ``l`` with ``l @ adjoint(l) = x``, of positive definite matrices.""",
         infer=same_squares,
         kernel=_kernel,
-        kind=Opaque("LAPACK factors matrices"),
+        kind=Opaque("LAPACK factors matrices", lowering=lower_cholesky),
         required_shapes=require_square_shapes,
         batching_rule=LEADING,
         vjp=(_vjp,),

@@ -25,6 +25,7 @@ from dualflow.ops.linear_algebra.matrices import (
     same_squares,
     squares,
 )
+from dualflow.ops.linear_algebra.small_matrices import lower_determinant, lower_inverse
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -59,7 +60,7 @@ INV = register(
         doc="""The inverse of square matrices.""",
         infer=same_squares,
         kernel=_inv,
-        kind=Opaque("LAPACK inverts matrices"),
+        kind=Opaque("LAPACK inverts matrices", lowering=lower_inverse),
         required_shapes=require_square_shapes,
         batching_rule=LEADING,
         vjp=(_inv_vjp,),
@@ -122,7 +123,7 @@ DETERMINANT = register(
         doc="""The determinant of square matrices; with ``log`` the logarithm of its size, and its sign.""",
         infer=_determinant_infer,
         kernel=_determinant,
-        kind=Opaque("LAPACK factors matrices"),
+        kind=Opaque("LAPACK factors matrices", lowering=lower_determinant),
         required_shapes=require_square_shapes,
         batching_rule=LEADING,
         joint_vjp=_determinant_joint_vjp,

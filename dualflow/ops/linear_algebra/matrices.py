@@ -21,6 +21,11 @@ SINGULAR: Final = (
     "df.linalg.lstsq(..., fast=False), or add a small multiple of the identity matrix."
 )
 """The message for a matrix that is not invertible; its field is the position in a batch."""
+NOT_POSITIVE: Final = (
+    "Cholesky decomposition was not successful. The input might not be valid: it is not positive definite{}. "
+    "Add a small multiple of the identity matrix, or use df.linalg.eigh, or for df.linalg.lstsq fast=False."
+)
+"""The message for a matrix that is not positive definite; its field is the position in a batch."""
 _DTYPES: Final = ("float32", "float64", "complex64", "complex128")
 
 

@@ -1,8 +1,10 @@
 """Inverses, solutions, determinants and Cholesky factors of small matrices, as elementwise ops.
 
-Compiled graphs use them in place of calls of LAPACK, which take longer than the arithmetic of a few rows.
-Their first inputs are the elements of the matrices. Each element of a result is computed on its own, so that
-all are one loop; the positions of its row and its column are inputs, too.
+Compiled graphs use them in place of calls of LAPACK, which take longer than the arithmetic of a few rows, and
+keep loops from being compiled. Single precision is computed in double precision, as by NumPy.
+
+The first inputs of the ops are the elements of the matrices. Each element of a result is computed on its own,
+so that all are one loop; the positions of its row and its column are inputs, too.
 
 The algorithms are Gaussian elimination with partial pivoting and Cholesky's by columns: Golub and Van Loan,
 "Matrix Computations" (2013), 3.4.4 and 4.2.5.
@@ -14,13 +16,16 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
+from dualflow.core.dtypes import DType, float64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import broadcast
+from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops import maths_reference
-from dualflow.ops.linear_algebra.cholesky import NOT_POSITIVE
-from dualflow.ops.linear_algebra.matrices import SINGULAR
-from dualflow.ops.op_kinds import Elementwise
+from dualflow.ops.conversion import CAST
+from dualflow.ops.indexing import GETITEM
+from dualflow.ops.linear_algebra.matrices import NOT_POSITIVE, SINGULAR
+from dualflow.ops.op_kinds import AddNode, Elementwise
+from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 
 MAX_SIZE: Final = 4
@@ -116,7 +121,7 @@ def _cholesky(m: Any, *inputs: Any, size: int) -> Any:
             for k in range(j):
                 rows[i][j] = rows[i][j] - rows[i][k] * rows[j][k]
             if i == j:
-                m.check(rows[j][j] > 0.0, NOT_POSITIVE.format(""))
+                m.check((rows[j][j] > 0.0) | m.isnan(rows[j][j]), NOT_POSITIVE.format(""))
                 rows[j][j] = m.sqrt(rows[j][j])
             else:
                 rows[i][j] = rows[i][j] / rows[j][j]
@@ -134,3 +139,74 @@ SMALL_SOLUTION: Final = _op("small_solution", "``x`` in ``a @ x = b``.", _soluti
 SMALL_INVERSE: Final = _op("small_inverse", "The inverse.", _inverse, InvalidArgumentError)
 SMALL_CHOLESKY: Final = _op("small_cholesky", "Cholesky's factor.", _cholesky, InvalidArgumentError)
 SMALL_DETERMINANT: Final = _op("small_determinant", "The determinant.", _determinant, None)
+
+
+# Lowerings of LAPACK's ops: attributes of their kinds
+
+
+def lower_inverse(add: AddNode, a: Any) -> Any:
+    """The inverse of a small matrix; None for others."""
+    return _lower_square(SMALL_INVERSE, add, a)
+
+
+def lower_cholesky(add: AddNode, a: Any) -> Any:
+    """The Cholesky factor of a small matrix; None for others."""
+    return _lower_square(SMALL_CHOLESKY, add, a)
+
+
+def lower_solve(add: AddNode, a: Any, b: Any) -> Any:
+    """The solution for a small matrix; None for others."""
+    if not _are_small(a, b):
+        return None
+    size, dtype = a.spec.shape[0], a.spec.dtype
+    rows, _ = _positions(add, size)
+    a, b = _in_double(add, a), _in_double(add, b)
+    sides = [add(GETITEM, (b,), {"key": ((i, i + 1, 1),)}) for i in range(size)]
+    return _cast(add, add(SMALL_SOLUTION, [*_elements(add, a), *sides, rows], {"size": size}), dtype)
+
+
+def lower_determinant(add: AddNode, a: Any, log: bool) -> Any:
+    """The determinant of a small matrix; None for others, and for its logarithm."""
+    if log or not _are_small(a):
+        return None
+    x, positions = _in_double(add, a), range(a.spec.shape[0])
+    elements = [add(GETITEM, (x,), {"key": (i, j)}) for i in positions for j in positions]
+    return _cast(add, add(SMALL_DETERMINANT, elements, {"size": len(positions)}), a.spec.dtype)
+
+
+def _lower_square(op: Op, add: AddNode, a: Any) -> Any:
+    if not _are_small(a):
+        return None
+    size = a.spec.shape[0]
+    inputs = [*_elements(add, _in_double(add, a)), *_positions(add, size)]
+    return _cast(add, add(op, inputs, {"size": size}), a.spec.dtype)
+
+
+def _are_small(a: Any, *sides: Any) -> bool:
+    """Whether the operands are single real matrices, and the first has 1 to :data:`MAX_SIZE` rows.
+
+    Of a batch, LAPACK's error names the matrix that does not fit.
+    """
+    return all(len(x.spec.shape) == 2 and x.spec.dtype.char in "fd" for x in (a, *sides)) and all(
+        type(n) is int and 0 < n <= MAX_SIZE for n in a.spec.shape
+    )
+
+
+def _elements(add: AddNode, x: Any) -> list[Any]:
+    """The elements of a square matrix, row by row, as matrices of one row and column."""
+    slices = [(i, i + 1, 1) for i in range(x.spec.shape[0])]
+    return [add(GETITEM, (x,), {"key": (row, column)}) for row in slices for column in slices]
+
+
+def _positions(add: AddNode, size: int) -> list[Any]:
+    """The positions of the rows and of the columns of a square matrix."""
+    shapes = Shape([size, 1]), Shape([size])
+    return [add(IOTA, (), {"shape": shape, "axis": 0, "dtype": float64}) for shape in shapes]
+
+
+def _in_double(add: AddNode, x: Any) -> Any:
+    return _cast(add, x, float64)
+
+
+def _cast(add: AddNode, x: Any, dtype: DType) -> Any:
+    return x if x.spec.dtype is dtype else add(CAST, (x,), {"dtype": dtype})

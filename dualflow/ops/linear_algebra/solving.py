@@ -18,6 +18,7 @@ from dualflow.ops.linear_algebra.matrices import (
     require_solution_shapes,
     solution,
 )
+from dualflow.ops.linear_algebra.small_matrices import lower_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, promote_together, register
 from dualflow.ops.samples import Domain, Sample
@@ -48,7 +49,7 @@ SOLVE = register(
         doc="""``x`` in ``a @ x = b``, of square matrices ``a``.""",
         infer=solution,
         kernel=_kernel,
-        kind=Opaque("LAPACK solves systems of equations"),
+        kind=Opaque("LAPACK solves systems of equations", lowering=lower_solve),
         required_shapes=require_solution_shapes,
         batching_rule=LEADING,
         joint_vjp=_joint_vjp,
