@@ -16,7 +16,7 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.linear_algebra.diagonals import diag_part, lower_half
 from dualflow.ops.linear_algebra.factors import lapack_cholesky
 from dualflow.ops.linear_algebra.matrices import (
-    NOT_POSITIVE,
+    not_positive_definite,
     require_square_shapes,
     require_squares,
     same_squares,
@@ -43,12 +43,11 @@ def _kernel(x: Any) -> Any:
 
 def not_positive(x: Any) -> InvalidArgumentError:
     """The error for matrices that are not all positive definite; it names the first of a batch."""
-    where_text = ""
-    if x.ndim > 2:
-        smallest = np.linalg.eigvalsh(np.where(np.isfinite(x), x, -1)).min(-1)
-        first = np.unravel_index(np.argmax(smallest <= max(smallest.min(), 0)), smallest.shape)
-        where_text = f" (matrix {[int(i) for i in first]} of the batch)"
-    return InvalidArgumentError(NOT_POSITIVE.format(where_text))
+    if x.ndim <= 2:
+        return not_positive_definite([])
+    smallest = np.linalg.eigvalsh(np.where(np.isfinite(x), x, -1)).min(-1)
+    first = np.unravel_index(np.argmax(smallest <= max(smallest.min(), 0)), smallest.shape)
+    return not_positive_definite([int(i) for i in first])
 
 
 def _vjp(g: Any, out: Any, x: Any) -> Any:

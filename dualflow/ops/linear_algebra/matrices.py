@@ -16,16 +16,6 @@ from dualflow.core.shape import Dim, Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.sizes.size_functions import common_size
 
-SINGULAR: Final = (
-    "Input matrix is not invertible{}: its columns depend on each other. Use df.linalg.pinv or "
-    "df.linalg.lstsq(..., fast=False), or add a small multiple of the identity matrix."
-)
-"""The message for a matrix that is not invertible; its field is the position in a batch."""
-NOT_POSITIVE: Final = (
-    "Cholesky decomposition was not successful. The input might not be valid: it is not positive definite{}. "
-    "Add a small multiple of the identity matrix, or use df.linalg.eigh, or for df.linalg.lstsq fast=False."
-)
-"""The message for a matrix that is not positive definite; its field is the position in a batch."""
 _DTYPES: Final = ("float32", "float64", "complex64", "complex128")
 
 
@@ -142,4 +132,17 @@ def first_singular(x: Any) -> list[int]:
 def not_invertible(index: Sequence[int]) -> InvalidArgumentError:
     """The error for a matrix that is not invertible, at a position in a batch."""
     of_batch = f" (matrix {list(index)} of the batch)" if index else ""
-    return InvalidArgumentError(SINGULAR.format(of_batch))
+    return InvalidArgumentError(
+        f"Input matrix is not invertible{of_batch}: its columns depend on each other. Use df.linalg.pinv or "
+        "df.linalg.lstsq(..., fast=False), or add a small multiple of the identity matrix."
+    )
+
+
+def not_positive_definite(index: Sequence[int]) -> InvalidArgumentError:
+    """The error for a matrix that is not positive definite, at a position in a batch."""
+    of_batch = f" (matrix {list(index)} of the batch)" if index else ""
+    return InvalidArgumentError(
+        "Cholesky decomposition was not successful. The input might not be valid: it is not positive "
+        f"definite{of_batch}. Add a small multiple of the identity matrix, or use df.linalg.eigh, or for "
+        "df.linalg.lstsq fast=False."
+    )

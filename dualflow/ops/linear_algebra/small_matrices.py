@@ -23,13 +23,16 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops import maths_reference
 from dualflow.ops.conversion import CAST
 from dualflow.ops.indexing import GETITEM
-from dualflow.ops.linear_algebra.matrices import NOT_POSITIVE, SINGULAR
+from dualflow.ops.linear_algebra.matrices import not_invertible, not_positive_definite
 from dualflow.ops.op_kinds import AddNode, Elementwise
 from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 
 MAX_SIZE: Final = 4
 """The largest number of rows: the code grows with its third power."""
+
+_SINGULAR: Final = str(not_invertible([]))
+_NOT_POSITIVE: Final = str(not_positive_definite([]))
 
 Rows = list[list[Any]]
 
@@ -83,7 +86,7 @@ def _solve(m: Any, rows: Rows) -> list[Any]:
     solution: list[Any] = []
     for k in reversed(range(len(rows))):
         *coefficients, side = rows[k]
-        m.check(m.not_equal(coefficients[k], 0.0), SINGULAR.format(""))
+        m.check(m.not_equal(coefficients[k], 0.0), _SINGULAR)
         for coefficient, x in zip(coefficients[k + 1 :], solution, strict=True):
             side = side - coefficient * x
         solution.insert(0, side / coefficients[k])
@@ -121,7 +124,7 @@ def _cholesky(m: Any, *inputs: Any, size: int) -> Any:
             for k in range(j):
                 rows[i][j] = rows[i][j] - rows[i][k] * rows[j][k]
             if i == j:
-                m.check((rows[j][j] > 0.0) | m.isnan(rows[j][j]), NOT_POSITIVE.format(""))
+                m.check((rows[j][j] > 0.0) | m.isnan(rows[j][j]), _NOT_POSITIVE)
                 rows[j][j] = m.sqrt(rows[j][j])
             else:
                 rows[i][j] = rows[i][j] / rows[j][j]
