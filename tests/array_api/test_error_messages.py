@@ -10,6 +10,7 @@ from error_cases import ErrorCases
 
 import dualflow as df
 import dualflow.array_api as xp
+from dualflow.core.device_names import DeviceSpec
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 X = xp.reshape(xp.arange(6.0), (2, 3))
@@ -66,6 +67,11 @@ CASES = {
         InvalidArgumentError,
         "only by a copy",
         "leave copy",
+    ),
+    "no name of a device": (
+        lambda: DeviceSpec.from_string("the first one"),
+        InvalidArgumentError,
+        "'the first one' is no name of a device, such as",
     ),
     "another device": (
         lambda: xp.zeros(1, device="gpu"),
