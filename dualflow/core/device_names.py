@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
+from dualflow.core.tracebacks import entry
 
 DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
 """The full name, the ``device`` of tensors."""
@@ -60,6 +61,7 @@ class DeviceSpec:
     device_index: int | None = None
 
     @classmethod
+    @entry
     def from_string(cls, spec: str) -> Self:
         """The parts of a name.
 
