@@ -97,7 +97,7 @@ _PACKAGES: Final = {"", *(name.rpartition(".")[0] for name in _MODULES)}
 
 
 def internal_module(name: str) -> ModuleType | None:
-    """The module for the full name of one of TensorFlow's; None if dualflow has none."""
+    """The replacement for an internal module of TensorFlow, by its full name; None if there is none."""
     relative = name.removeprefix(PREFIX).removeprefix(".")
     if relative in _PACKAGES:
         return InternalPackage(name)

@@ -221,7 +221,7 @@ class _Peer(NamedTuple):
 
 
 def _drain(selector: selectors.BaseSelector) -> None:
-    """Read what still arrives for a moment: a closed socket with unread data would drop what was sent."""
+    """Discard what arrives for two intervals: a socket closed with unread data loses the data it has sent."""
     end = time.monotonic() + 2 * INTERVAL
     while time.monotonic() < end:
         for key, _ in selector.select(INTERVAL):

@@ -105,7 +105,7 @@ def present(variable: Any) -> Any:
 
 
 def substitute(variable: Any) -> Any:
-    """The substitute for the present tensor; None if the slot has the tensor, or the variable no value."""
+    """What replaces the tensor of a variable, such as its deferred initial value; None if nothing does."""
     try:
         return variable._substitute
     except AttributeError:

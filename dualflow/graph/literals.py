@@ -76,7 +76,7 @@ def shown(value: Any) -> str:
 
 
 def elements(array: Array) -> str:
-    """The elements of an array, each with as few digits as its dtype needs, or the first and last of them."""
+    """The elements of an array as text, with as few digits as needed; large arrays are abbreviated."""
     if array.dtype.hasobject:
         text = repr(array.tolist())
     else:

@@ -86,7 +86,7 @@ def nanoseconds(node: Node, costs: CostModel, number_of: NumberOf = typical) -> 
 
 
 def element_count(node: Node) -> int:
-    """The number of elements, or of multiplications, to which the time of a node is about proportional."""
+    """The size of a node's work: the elements of its largest operand; of a product, the multiplications."""
     if isinstance(node.op.kind, MatMul):
         inner = _contracted_size(node)
         return math.prod((*sizes(node.output), 1 if inner is None else inner))

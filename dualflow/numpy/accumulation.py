@@ -86,7 +86,7 @@ def cumulative_sum(
         include_initial: whether to put 0 before the sums.
 
     Returns:
-        A tensor with the shape of ``x``, one larger along ``axis`` with ``include_initial``, and the dtype.
+        A tensor with the shape of ``x``, one larger along ``axis`` with ``include_initial``, in ``dtype``.
 
     Raises:
         InvalidArgumentError: ``axis`` is None and ``x`` is not a vector.
@@ -116,7 +116,7 @@ def cumulative_prod(
         include_initial: whether to put 1 before the products.
 
     Returns:
-        A tensor with the shape of ``x``, one larger along ``axis`` with ``include_initial``, and the dtype.
+        A tensor with the shape of ``x``, one larger along ``axis`` with ``include_initial``, in ``dtype``.
 
     Raises:
         InvalidArgumentError: ``axis`` is None and ``x`` is not a vector.

@@ -47,7 +47,7 @@ def concatenate(
         casting: ignored: dtypes promote as in NumPy 2.
 
     Returns:
-        A tensor whose size along ``axis`` is the sum of the sizes, and the dtype.
+        A tensor whose size along ``axis`` is the sum of the sizes, in ``dtype``.
 
     Raises:
         InvalidArgumentError: there are no tensors, one has no axes, or sizes differ along another axis.
@@ -84,7 +84,7 @@ def stack(
         casting: ignored: dtypes promote as in NumPy 2.
 
     Returns:
-        A tensor with the shape of each and the new axis, and the dtype.
+        A tensor with the shape of each and the new axis, in ``dtype``.
 
     Raises:
         InvalidArgumentError: there are no tensors, or shapes differ.
@@ -125,7 +125,7 @@ def vstack(
         casting: ignored: dtypes promote as in NumPy 2.
 
     Returns:
-        A tensor of two axes or more, and the dtype.
+        A tensor of two axes or more, in ``dtype``.
 
     Raises:
         InvalidArgumentError: there are no tensors, or sizes differ along another axis.
@@ -149,7 +149,7 @@ def hstack(
         casting: ignored: dtypes promote as in NumPy 2.
 
     Returns:
-        A tensor with the axes of the tensors, and the dtype.
+        A tensor with the axes of the tensors, in ``dtype``.
 
     Raises:
         InvalidArgumentError: there are no tensors, or sizes differ along another axis.

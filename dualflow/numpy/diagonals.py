@@ -195,7 +195,7 @@ def trace(
         dtype: the dtype to add in; by default that of ``a``, 64 bits for integers.
 
     Returns:
-        A tensor with the other axes of ``a``, and the dtype.
+        A tensor with the other axes of ``a``, in ``dtype``.
 
     Raises:
         InvalidArgumentError: ``a`` has fewer than two axes, or ``axis1`` and ``axis2`` are one axis or out of

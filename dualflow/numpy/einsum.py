@@ -29,7 +29,7 @@ def einsum(
         **kwargs: ``dtype``, the dtype to compute in; the common dtype by default.
 
     Returns:
-        A tensor with the axes of the result's letters, and the dtype.
+        A tensor with the axes of the result's letters, in ``dtype``.
 
     Raises:
         InvalidArgumentError: the subscripts don't fit the tensors, or one letter has two sizes.

@@ -283,7 +283,7 @@ def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) 
         dtype: the dtype to add in; by default that of ``x``, 64 bits for integers.
 
     Returns:
-        A tensor with the shape of ``x`` without the last two axes, and the dtype.
+        A tensor with the shape of ``x`` without the last two axes, in ``dtype``.
 
     Raises:
         InvalidArgumentError: ``x`` has fewer than two axes.

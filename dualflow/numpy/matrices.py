@@ -47,7 +47,7 @@ def eye(
         dtype: the dtype; float64 by default.
 
     Returns:
-        A matrix of shape (N, M), and the dtype.
+        A matrix of shape (N, M), in ``dtype``.
 
     Raises:
         InvalidArgumentError: ``N`` or ``M`` is negative.
@@ -69,7 +69,7 @@ def identity(n: IntLike, dtype: DTypeLike | None = None, *, like: object = None)
         dtype: the dtype; float64 by default.
 
     Returns:
-        A matrix of shape (n, n), and the dtype.
+        A matrix of shape (n, n), in ``dtype``.
 
     Raises:
         InvalidArgumentError: ``n`` is negative.
@@ -93,7 +93,7 @@ def tri(
         dtype: the dtype; float64 by default.
 
     Returns:
-        A matrix of shape (N, M), and the dtype.
+        A matrix of shape (N, M), in ``dtype``.
 
     >>> import dualflow as df
     >>> df.numpy.tri(2, 3, dtype=int).numpy().tolist()

@@ -83,7 +83,7 @@ def matmul(
         axis: must be None; the axes are the last two.
 
     Returns:
-        A tensor of shape (..., m, n), without the axis of a vector, and the dtype.
+        A tensor of shape (..., m, n), without the axis of a vector, in ``dtype``.
 
     Raises:
         InvalidArgumentError: an argument has no axes, the inner sizes differ, or the other axes do not
@@ -308,7 +308,7 @@ def vecdot(
         axes: must be None; use ``axis``.
 
     Returns:
-        A tensor with the shape to which the inputs broadcast, without ``axis``, and the dtype.
+        A tensor with the shape to which the inputs broadcast, without ``axis``, in ``dtype``.
 
     Raises:
         InvalidArgumentError: the sizes along ``axis`` differ, or the other axes do not broadcast.
@@ -366,7 +366,7 @@ def matvec(
         axis: must be None; the axes are the last ones.
 
     Returns:
-        A tensor of shape (..., m), and the dtype.
+        A tensor of shape (..., m), in ``dtype``.
 
     Raises:
         InvalidArgumentError: the sizes n differ, or the other axes do not broadcast.
@@ -403,7 +403,7 @@ def vecmat(
         axis: must be None; the axes are the last ones.
 
     Returns:
-        A tensor of shape (..., n), and the dtype.
+        A tensor of shape (..., n), in ``dtype``.
 
     Raises:
         InvalidArgumentError: the sizes m differ, or the other axes do not broadcast.

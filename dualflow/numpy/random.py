@@ -168,7 +168,7 @@ def randint(
         dtype: the dtype; int64 by default.
 
     Returns:
-        A tensor of the shape ``size`` and the dtype.
+        A tensor of shape ``size``, in ``dtype``.
 
     Raises:
         InvalidArgumentError: a size is negative, or ``low`` is not below ``high``.

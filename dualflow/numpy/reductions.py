@@ -50,7 +50,7 @@ def sum(
         initial: a number to add.
 
     Returns:
-        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
+        A tensor with the shape of ``a`` without the reduced axes, in ``dtype``.
 
     >>> import dualflow as df
     >>> df.numpy.sum([[1, 2], [3, 4]], axis=0, where=[[True], [False]]).numpy()
@@ -80,7 +80,7 @@ def prod(
         initial: a number to multiply by.
 
     Returns:
-        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
+        A tensor with the shape of ``a`` without the reduced axes, in ``dtype``.
 
     >>> import dualflow as df
     >>> int(df.numpy.prod([2, 3, 4]))

@@ -54,7 +54,7 @@ def nansum(
         initial: a number to add.
 
     Returns:
-        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
+        A tensor with the shape of ``a`` without the reduced axes, in ``dtype``.
 
     >>> import dualflow as df
     >>> float(df.numpy.nansum([1.0, float("nan")]))
@@ -79,7 +79,7 @@ def nanprod(
         initial: a number to multiply by.
 
     Returns:
-        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
+        A tensor with the shape of ``a`` without the reduced axes, in ``dtype``.
 
     >>> import dualflow as df
     >>> float(df.numpy.nanprod([2.0, float("nan"), 3.0]))
@@ -98,7 +98,7 @@ def nancumsum(
         dtype: the dtype to add in; by default that of ``a``, 64 bits for integers and bools.
 
     Returns:
-        A tensor with the shape of ``a``, and the dtype.
+        A tensor with the shape of ``a``, in ``dtype``.
 
     >>> import dualflow as df
     >>> df.numpy.nancumsum([1.0, float("nan"), 3.0]).numpy()
@@ -117,7 +117,7 @@ def nancumprod(
         dtype: the dtype to multiply in; by default that of ``a``, 64 bits for integers and bools.
 
     Returns:
-        A tensor with the shape of ``a``, and the dtype.
+        A tensor with the shape of ``a``, in ``dtype``.
 
     >>> import dualflow as df
     >>> df.numpy.nancumprod([2.0, float("nan"), 3.0]).numpy()
@@ -258,7 +258,7 @@ def nanmean(
         dtype: the dtype to compute in; by default that of ``a``, float64 for integers.
 
     Returns:
-        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
+        A tensor with the shape of ``a`` without the reduced axes, in ``dtype``.
 
     >>> import dualflow as df
     >>> float(df.numpy.nanmean([1.0, float("nan"), 3.0]))

@@ -60,7 +60,7 @@ def _slice_size(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> D
 
 
 def _shape_with(shape: Sequence[int], key: Key) -> list[int]:
-    """``shape``, with sizes for which the positions in ``key`` exist."""
+    """``shape`` with each dynamic size replaced by the smallest that the integers in ``key`` allow."""
     sizes, dims = [], iter(shape)
     for entry in key:
         if entry is not None:

@@ -272,7 +272,7 @@ _LISTS: Final = (list, tuple)
 
 
 def _as_tensor(x: Any, engine: Engine) -> Any:
-    """A tensor of ``engine``; a NumPy or Python value stays raw until its dtype is known."""
+    """Lift a tensor or variable to ``engine``; returns NumPy and Python values as they are."""
     if isinstance(x, AbstractTensor):
         return engine.lift(x)
     if isinstance(x, AbstractVariable):

@@ -39,7 +39,7 @@ _OPERATORS: Final = (
 
 
 class NumPyName:
-    """A method of NumPy's arrays that tensors lack: reading it raises an error that names its function.
+    """A descriptor for an attribute of NumPy's arrays that tensors lack: reading it raises an error.
 
     A class with ``__getattr__`` could do that too, but reads of all its attributes would be slower: of a
     variable's value by 60 %.

@@ -67,7 +67,7 @@ def contiguous_range(layout: Layout, counts: Sequence[int], size: int) -> Elemen
 
 
 def distances(stride: int, count: int) -> tuple[int, int]:
-    """The offsets of the first and the last of ``count`` elements in memory: at most 0, and at least 0."""
+    """The lowest and highest offset, from the first element, of ``count`` elements ``stride`` apart."""
     distance = stride * (count - 1)
     lower, upper = bounds(stride)
     if lower is not None and lower >= 0:

@@ -73,7 +73,7 @@ def _is_operand(matrix: Layout, shape: tuple[int, int], layout: Layout, value: V
 
 
 def _contiguous(layout: Layout, value: Value) -> ElementRange | None:
-    """The elements of a contiguous value."""
+    """The range of elements that a contiguous value takes in its buffer; None if it is empty."""
     return contiguous_range(layout, sizes(value), value.spec.dtype.size)
 
 

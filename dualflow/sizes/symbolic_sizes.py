@@ -199,7 +199,7 @@ class SymInt(_Size):
         return sorted(self.terms.items(), key=lambda term: term[0])
 
     def factors(self) -> Iterator[SizeFactor]:
-        """The factors of the polynomial, and those of their parts."""
+        """Each factor of the terms, then recursively those of its operands, with repeats."""
         for monomial in self.terms:
             for factor in monomial:
                 yield factor

@@ -112,7 +112,7 @@ def merge_summaries(summaries: list[Any]) -> Any:
 
 
 def summary_of(serialised: Any) -> Any:
-    """The message ``Summary`` of bytes.
+    """Parse a serialised ``Summary`` message.
 
     Raises:
         InvalidArgumentError: they are none.

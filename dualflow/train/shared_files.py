@@ -1,4 +1,4 @@
-"""The slot by which files that several workers share are written once."""
+"""A hook by which only one worker writes a file that several workers share."""
 
 from __future__ import annotations
 

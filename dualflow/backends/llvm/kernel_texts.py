@@ -40,7 +40,7 @@ class KernelText:
     accesses: AccessBounds
 
     def messages(self, kernel: Kernel) -> list[tuple[str, Node]]:
-        """The checks of ``kernel``, which has the same structure, with its own nodes."""
+        """The message and the node of each check of ``kernel``, which equals the cached kernel."""
         if not self.checks:
             return []
         statements = list(walk_kernel(kernel.body))

@@ -30,7 +30,7 @@ def is_long(program: Sequence[Statement]) -> bool:
 
 
 def groups(program: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
-    """The statements in order, grouped by part."""
+    """The statements in consecutive groups, one for each generated function."""
     group: list[Statement] = []
     capacity = MAX_PART
     for statement in program:

@@ -160,7 +160,7 @@ def _loop_body(w: GraphWriter, node: Node, loop: LoopSpec, count: Operand | None
 
 
 def _condition(w: GraphWriter, graph: Graph, operands: Sequence[Operand]) -> Operand:
-    """Whether another iteration runs. Sizes of carried values are bound inside the condition only."""
+    """Write the graph of a loop's condition, in a scope of its own for sizes; returns its result."""
     (keep_going,) = _inlined(GraphWriter(w.rules, w, w.scope), graph, operands, len(operands))
     return keep_going
 

@@ -45,7 +45,7 @@ BOTH: Spaces = frozenset(Space)
 
 
 class Placement:
-    """The places of the buffers along a program.
+    """Tracks whether the valid copy of each buffer is on the host or the device, and inserts transfers.
 
     Args:
         sizes: the bytes of each buffer that the pass follows.

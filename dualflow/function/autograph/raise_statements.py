@@ -44,7 +44,7 @@ def catching(kinds: Callable[[], Any]) -> Iterator[None]:
 
 
 def raised(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> Any:
-    """The exception of the user's ``raise make(*reads)``.
+    """Lower the statement ``raise make(*reads)``: return the exception, or end the trace of a branch.
 
     Under a condition that is a tensor, the trace of the branch ends here, and the exception is raised if the
     graph takes the branch.

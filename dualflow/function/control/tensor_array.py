@@ -51,7 +51,7 @@ class _Kind(NamedTuple):
 
 
 class _Same(NamedTuple):
-    """The structure kind of an array without leaves: unflattening returns the array itself."""
+    """The tree structure of a constant TensorArray: it has no leaves, and unflattening returns the array."""
 
     array: TensorArray
 

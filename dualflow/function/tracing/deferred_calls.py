@@ -183,7 +183,7 @@ def _may_be_sizes(x: Any) -> bool:
 
 
 def _infer_results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
-    """The results of a call; None if it fails for all numbers, or is no pure function of tensors."""
+    """The results of a call, inferred from traces with pairs of trial sizes; None if no pair traces alike."""
     constants = set(_constants(call, tensors))
     largest = 2 * max(constants, default=0)
     totals = set(_list_sums((call.args, call.kwargs)))

@@ -165,7 +165,7 @@ class recorded_clocks:
 def _reads(
     captured: CapturedValues, depth: int, accept: Callable[[Any], Any]
 ) -> Iterator[tuple[Any, FrozenRead]]:
-    """The names in a function's code, then in functions that it names, whose values are generators or clocks.
+    """The random generators and clocks that a function names, then those of functions that it names.
 
     ``accept`` returns the generator or clock of a value, or None.
     """

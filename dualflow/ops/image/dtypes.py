@@ -58,7 +58,7 @@ def convert_image_dtype(
 
 
 def in_floats(image: Any, change: Callable[[Any], Any]) -> Tensor:
-    """An image changed as floats of up to 32 bits, and converted back, clipped to its dtype."""
+    """Apply ``change`` to an image as floats; returns the result in the image's dtype, clipped."""
     image = convert_to_tensor(image)
     narrow = image.dtype.is_floating and image.dtype.size <= 4
     floats = image if narrow else convert_image_dtype(image, float32)

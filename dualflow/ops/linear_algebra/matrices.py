@@ -98,7 +98,7 @@ def solution(a: TensorSpec, b: TensorSpec) -> TensorSpec:
 
 
 def require_matrices(*arrays: Any) -> None:
-    """Fail on arrays that :func:`matrices` refuses.
+    """Raise an error unless each array has one of LAPACK's dtypes and at least two axes.
 
     Raises:
         TypeError: the dtype is none of LAPACK's four.

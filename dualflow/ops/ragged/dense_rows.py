@@ -117,7 +117,7 @@ def nested_list(values: Any, splits: tuple[Any, ...]) -> Any:
 
 
 def array_of_rows(values: Any, splits: Any) -> Any:
-    """An array of the rows of ``values``: of one array for each row, if their lengths differ."""
+    """The rows of ``values`` as one array; as an array of objects, one per row, if their lengths differ."""
     rows = [values[a:b].copy() for a, b in pairwise(splits.tolist())]
     if len({len(row) for row in rows}) > 1:
         array = np.empty(len(rows), object)

@@ -227,7 +227,7 @@ class SparseTensorSpec:
         return cls(value.shape, value.dtype)
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a SparseTensor, or one of another spec, matches this spec.
+        """Whether a SparseTensor or a SparseTensorSpec has the dtype and a compatible shape of this spec.
 
         Args:
             spec_or_value: a SparseTensor, or a spec.

@@ -76,7 +76,7 @@ class LoadedSection(NamedTuple):
 
 
 class ObjectFile(NamedTuple):
-    """The loaded parts of an object.
+    """The parts of an ELF object that the linker uses: loaded sections, symbols and relocations.
 
     Attributes:
         sections: by their index in the file.
