@@ -60,8 +60,9 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     backend         ...
     C fast call     ...
     >>> configured = df.show_config(mode="dicts")
-    >>> sorted(configured["parts"])
-    ['blocks', 'c_fast_call', 'cache', 'concurrency', 'linker', 'pool', 'product']
+    >>> sorted(configured["parts"])  # doctest: +NORMALIZE_WHITESPACE
+    ['blocks', 'c_fast_call', 'cache', 'concurrency', 'exchanges', 'linker', 'pool',
+     'product']
     >>> configured["processor"]["vector_bits"] in (128, 256, 512)
     True
     """
