@@ -360,13 +360,13 @@ for bad in (np.full((2, 64), 200.0), np.full((2, 64), 50.0)):
 long = [df.constant(rng.normal(size=40_000 + i).astype(np.float32)) for i in range(4)]
 for x in long:
     note(df.exp(x) + 1.0, df.reduce_sum(x))
-results = [None] * 4
+sums = [None] * 4
 def work(i):
-    results[i] = [df.function(lambda x: df.reduce_sum(df.exp(x) * x))(long[i]).numpy() for _ in range(5)]
+    sums[i] = [df.function(lambda x: df.reduce_sum(df.exp(x) * x))(long[i]).numpy() for _ in range(5)]
 threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
 [t.start() for t in threads]
 [t.join() for t in threads]
-note(*results)
+note(*sums)
 reader, writer = os.pipe()
 if os.fork() == 0:
     os.write(writer, step(df.constant(rng.normal(size=(500, 64)).astype(np.float32))).numpy().tobytes())
