@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.core.records import NamedTuple
-from dualflow.function.arguments.open_sizes import open_sizes, serves
+from dualflow.function.arguments.dynamic_sizes import count_dynamic_sizes, serves
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import ObjectLeaf
 from dualflow.function.calls.call_cache import CallCache
@@ -36,14 +36,14 @@ class TraceCache:
         added: the number of traces added so far.
     """
 
-    __slots__ = ("__weakref__", "_open", "_traces", "_watched", "added", "recent")
+    __slots__ = ("__weakref__", "_dynamic_keys", "_traces", "_watched", "added", "recent")
 
     def __init__(self) -> None:
         self.added = 0
         self.recent: CallCache[ConcreteFunction] = CallCache()
         self._traces: dict[Key, list[ConcreteFunction]] = {}
         self._watched: dict[Key, list[object]] = {}
-        self._open: list[Key] = []
+        self._dynamic_keys: list[Key] = []
 
     @property
     def keys(self) -> list[Key]:
@@ -67,7 +67,7 @@ class TraceCache:
         ``call_number`` is stored as the trace's latest call. ``exact`` excludes traces whose Python code
         has read dynamic sizes as the numbers of another call.
         """
-        for key in (call.key, *(key for key in self._open if serves(key, call.key))):
+        for key in (call.key, *(key for key in self._dynamic_keys if serves(key, call.key))):
             for concrete in self._traces.get(key, ()):
                 if not (exact and concrete.guards.axes) and concrete.serves(inputs):
                     concrete.last_call = call_number
@@ -78,8 +78,8 @@ class TraceCache:
         """Add a trace that was created for call number ``call_number``."""
         key = concrete.key
         concrete.last_call = call_number
-        if open_sizes(key) and key not in self._traces:
-            self._open = sorted([*self._open, key], key=open_sizes)
+        if count_dynamic_sizes(key) and key not in self._traces:
+            self._dynamic_keys = sorted([*self._dynamic_keys, key], key=count_dynamic_sizes)
         self._traces.setdefault(key, []).append(concrete)
         self.added += 1  # last: threads that read a new number must find the trace
         objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
@@ -98,14 +98,14 @@ class TraceCache:
         """
         self._traces.pop(key, None)
         self._watched.pop(key, None)
-        self._open = [other for other in self._open if other is not key]
+        self._dynamic_keys = [other for other in self._dynamic_keys if other is not key]
         self.recent.clear()
 
     def clear(self) -> None:
         """Remove all traces."""
         self._traces.clear()
         self._watched.clear()
-        self._open = []
+        self._dynamic_keys = []
         self.recent.clear()
 
 

@@ -28,8 +28,8 @@ from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.dynamic_axes import named_dynamic_axes
 from dualflow.function.tracing.numpy_writes import named_numpy_writes
-from dualflow.function.tracing.open_axes import named_dynamic_axes
 from dualflow.function.tracing.python_draws import FrozenRead, PythonDraws, recorded_clocks
 from dualflow.function.tracing.size_scope import guarded_sizes
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock

@@ -19,7 +19,7 @@ from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.arguments.open_sizes import BATCH, open_sizes, relaxed
+from dualflow.function.arguments.dynamic_sizes import BATCH, count_dynamic_sizes, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
@@ -107,7 +107,7 @@ class Function(PicklableFunction, Generic[P, R]):
         )
         self._methods: MethodTable[Function[..., Any]] = MethodTable()
         self._calls = 0
-        self._history = TraceHistory(self._name, self._opens_sizes)
+        self._history = TraceHistory(self._name, self._may_relax_sizes)
         self._cache = TraceCache()
         self._recent = self._cache.recent
         functools.update_wrapper(self, python_function, updated=())
@@ -266,7 +266,7 @@ class Function(PicklableFunction, Generic[P, R]):
         tracer = dispatch.current().innermost
         if not isinstance(tracer, Tracer) or tracer.size_scope is None:
             return False
-        return bool(open_sizes(call.key)) or any(isinstance(x, AbstractSize) for x in call.leaves)
+        return bool(count_dynamic_sizes(call.key)) or any(isinstance(x, AbstractSize) for x in call.leaves)
 
     def _concrete(
         self, call: CallArguments, inputs: Sequence[Any], *, exact: bool = False
@@ -296,17 +296,17 @@ class Function(PicklableFunction, Generic[P, R]):
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
         """A new trace for ``call``; sizes in which calls differ are dynamic if the function allows it."""
         reduce = self._options["reduce_retracing"]
-        if not reduce and not (self._opens_sizes and dispatch.current().innermost.eager):
+        if not reduce and not (self._may_relax_sizes and dispatch.current().innermost.eager):
             return self._tracer.new(call)
-        open_call = relaxed(call, earlier, reduce == BATCH, {} if reduce else self._history.fixed_axes)
+        relaxed_call = relaxed(call, earlier, reduce == BATCH, {} if reduce else self._history.fixed_axes)
         if (
-            open_call.key == call.key
+            relaxed_call.key == call.key
             or self._history.dynamic_sizes_error
-            or self._cache.count(open_call.key) >= MAX_GUARDED_TRACES
+            or self._cache.count(relaxed_call.key) >= MAX_GUARDED_TRACES
         ):
             return self._tracer.new(call)
         try:
-            concrete = self._tracer.new(open_call, guards_sizes=not reduce)
+            concrete = self._tracer.new(relaxed_call, guards_sizes=not reduce)
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
         else:
@@ -317,7 +317,7 @@ class Function(PicklableFunction, Generic[P, R]):
         return concrete
 
     @property
-    def _opens_sizes(self) -> bool:
+    def _may_relax_sizes(self) -> bool:
         """Whether sizes that differ between calls are dynamic, with guards for Python's comparisons."""
         return bool(self._options["sizes"] == AUTOMATIC)
 

@@ -12,7 +12,7 @@ from dualflow.core.spans import logger
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.core.warning import warn_user
-from dualflow.function.arguments.open_sizes import Axis, input_leaves
+from dualflow.function.arguments.dynamic_sizes import Axis, input_leaves
 from dualflow.function.arguments.signature import Key
 from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from dualflow.function.errors import RetracingWarning

@@ -284,10 +284,10 @@ class _Loop:
                 counters, flag = _traced_iteration(tracer, iteration, [*arguments[1:], *items])
         except DualflowError:  # perhaps since it was traced without its shape invariants
             self._state.write(before)
-            open_plans = _with_invariants(plans, options.invariants(leaves))
-            if open_plans == plans:
+            dynamic_plans = _with_invariants(plans, options.invariants(leaves))
+            if dynamic_plans == plans:
                 raise
-            return Body(tracer, (), LEAF, ()), open_plans, False
+            return Body(tracer, (), LEAF, ()), dynamic_plans, False
         self._most = options.most
         after = start if flag is None else self._state.read()
         self._state.write(before)
@@ -401,10 +401,8 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant:
         new_spec = TensorSpec.of(invariant, new_spec.dtype)
     if new_spec.dtype is not spec.dtype and adapts(initial, new_spec.dtype):
         spec = TensorSpec.of(spec.shape, new_spec.dtype)
-    open_sizes = f"df.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)])"
-    check_spec(
-        ITERATIONS, repr(name), spec, new_spec, shape_advice=f", or make sizes dynamic by {open_sizes}"
-    )
+    advice = f"df.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)])"
+    check_spec(ITERATIONS, repr(name), spec, new_spec, shape_advice=f", or make sizes dynamic by {advice}")
     return spec
 
 

@@ -86,8 +86,8 @@ class CompiledGraph:
         graph: the graph before any pass.
         called: whether the graph has run.
         matches: where rewrites of users have changed the graph.
-        check_shapes: for a graph with open inputs, raises the error of the first op that the shapes of
-            arguments don't fit, if there is one; else None.
+        check_shapes: for a graph with dynamic input sizes, raises the error of the first op that rejects the
+            shapes of a call's arguments, if there is one; None for a graph with static ones.
     """
 
     def __init__(
@@ -238,10 +238,9 @@ class CompiledGraph:
     @computed_once(_compiling)
     def _sizes_vary(self) -> bool:
         """Whether a size depends on data, or on the arguments of a call."""
-        has_open_inputs = not all(v.spec.shape.is_static for v in self.graph.inputs)
-        return (
-            has_open_inputs or self._first_data_dependent_node is not None or has_symbolic_sizes(self.graph)
-        )
+        if not all(v.spec.shape.is_static for v in self.graph.inputs):
+            return True
+        return self._first_data_dependent_node is not None or has_symbolic_sizes(self.graph)
 
     @computed_once(_compiling)
     def _graph_with_symbolic_sizes(self) -> Graph | None:

@@ -24,13 +24,13 @@ def sized_by_data(graph: Graph) -> Node | None:
 
     The length of a loop's stack is no such size, since only loops over its rows read it.
     """
-    open_inputs = any(not v.spec.shape.is_static for v in graph.inputs)
+    has_dynamic_inputs = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:
         if isinstance(node.op.kind, Decompose):
             return node
-        if not open_inputs and isinstance(node.op.kind, Elementwise):
+        if not has_dynamic_inputs and isinstance(node.op.kind, Elementwise):
             continue
-        if any(not spec.shape.is_static for spec in _sizes_read(node, open_inputs)):
+        if any(not spec.shape.is_static for spec in _sizes_read(node, has_dynamic_inputs)):
             return node
         for _, body in node.bodies:
             inner = sized_by_data(body)
@@ -39,12 +39,12 @@ def sized_by_data(graph: Graph) -> Node | None:
     return None
 
 
-def _sizes_read(node: Node, open_inputs: bool) -> Sequence[TensorSpec]:
+def _sizes_read(node: Node, has_dynamic_inputs: bool) -> Sequence[TensorSpec]:
     """The specs whose sizes a program reads to run ``node``: all with dynamic inputs, else those of results.
 
     A loop's stacks are excluded, since a stack stores its own length.
     """
-    if open_inputs:
+    if has_dynamic_inputs:
         return (*node.specs, *[v.spec for v in node.inputs])
     if not isinstance(node.op.kind, Loop):
         return node.specs

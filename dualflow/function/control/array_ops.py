@@ -56,7 +56,8 @@ def row_count(rows: Any) -> Any:
     return shape(rows)[0]
 
 
-def _open_spec(rows: TensorSpec) -> TensorSpec:
+def _with_dynamic_rows(rows: TensorSpec) -> TensorSpec:
+    """The spec of rows whose number is known only at run time."""
     return TensorSpec.of(Shape((None, *rows.shape[1:])), rows.dtype)
 
 
@@ -125,7 +126,7 @@ _RESIZE: Final = in_text(
     Op(
         name="array_resize",
         doc="The rows truncated or padded with zeros to ``size``, with zeros at ``index``.",
-        infer=lambda rows, size, index: _open_spec(rows),
+        infer=lambda rows, size, index: _with_dynamic_rows(rows),
         kernel=_run_resize,
         kind=Decompose(_resize_rows),
         vjp=(lambda g, out, rows, size, index: _resized(g, row_count(rows), index), None, None),
@@ -136,7 +137,7 @@ _WRITE: Final = in_text(
     Op(
         name="array_write",
         doc="The rows with ``value`` at ``index``; ``size`` is the number of ``rows``.",
-        infer=lambda rows, index, value, size, grows: _open_spec(rows),
+        infer=lambda rows, index, value, size, grows: _with_dynamic_rows(rows),
         kernel=_run_write,
         kind=Decompose(_with_row),
         vjp=(
@@ -152,7 +153,7 @@ _OPEN: Final = in_text(
     Op(
         name="array_open",
         doc="The rows, with a dynamic size.",
-        infer=_open_spec,
+        infer=_with_dynamic_rows,
         kernel=lambda rows: rows,
         kind=Decompose(lambda read, rows: rows),
         vjp=(lambda g, out, rows: reshape(g, rows.shape),),

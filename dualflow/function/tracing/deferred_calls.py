@@ -197,7 +197,7 @@ def _infer_results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | Non
                 if any(depends_on_data(tensors[i]._value) for i in call.integers):
                     return _merge_probes(first, second, None)
                 results = _merge_probes(first, second, set(pinned.values()))
-                return _open_varying_sizes(results, call, tensors, constants, pinned)
+                return _with_dynamic_sizes(results, call, tensors, constants, pinned)
     return None
 
 
@@ -214,7 +214,7 @@ def _constants(call: DeferredCall, tensors: Sequence[Any]) -> Iterator[int]:
         yield from upstream_constants(tensors[i]._value)
 
 
-def _open_varying_sizes(
+def _with_dynamic_sizes(
     results: _Results,
     call: DeferredCall,
     tensors: Sequence[Any],

@@ -37,12 +37,12 @@ def _advice(tracer: Tracer) -> str | None:
             f"The size of {shown} is known only at run time, and is None in the shape: use "
             f"{length}df.shape({name})[{axis}]."
         )
-    open_node = next((n for n in tracer.builder.nodes if any(not s.shape.is_static for s in n.specs)), None)
-    if open_node is None:
+    node = next((n for n in tracer.builder.nodes if any(not s.shape.is_static for s in n.specs)), None)
+    if node is None:
         return None
-    where = f" in line {open_node.origin.line}" if open_node.origin is not None else ""
+    where = f" in line {node.origin.line}" if node.origin is not None else ""
     return (
-        f"The size of the result of {open_node.op.name}{where} is known only at run time, and is None in its "
+        f"The size of the result of {node.op.name}{where} is known only at run time, and is None in its "
         "shape: use len(x) or df.shape(x)[0]."
     )
 

@@ -19,7 +19,7 @@ _MAX_ROW_SHAPES: Final = 3
 """The number of traces with different sizes after the first axis, before these sizes become dynamic too."""
 
 
-def open_sizes(key: Key) -> int:
+def count_dynamic_sizes(key: Key) -> int:
     """The number of dynamic sizes in the specs of ``key``."""
     return sum(leaf.spec.shape.count(None) for leaf in key[1] if isinstance(leaf, TensorLeaf))
 
