@@ -100,8 +100,8 @@ class _Dependence:
         reduced = tuple([1 if i in axes else n for i, n in enumerate(shape)])
         rows = np.broadcast_to(np.arange(math.prod(reduced)).reshape(reduced), shape).reshape(-1)
         ones, count = np.ones(rows.size, bool), math.prod(reduced)
-        places = rows, np.arange(rows.size)
-        return _as_ones(self.sparse.csr_array((ones, places), (count, rows.size)) @ self.patterns[value])
+        coordinates = rows, np.arange(rows.size)
+        return _as_ones(self.sparse.csr_array((ones, coordinates), (count, rows.size)) @ self.patterns[value])
 
     def _moved(self, node: Node, value: Value, copied: Any) -> Pattern:
         """The pattern of a result that copies elements of the inputs at ``copied``.

@@ -36,5 +36,5 @@ class RetracingWarning(UserWarning):
 
 def here() -> str:
     """The user's line as text, to append to an error's message; empty if there is none."""
-    place = caller()
-    return "" if place is None else f"\n  {place}"
+    location = caller()
+    return "" if location is None else f"\n  {location}"

@@ -35,13 +35,13 @@ class _Colouring(NamedTuple):
     """The groups of columns or rows of a jacobian that are computed in one pass each.
 
     Attributes:
-        places: the row and the column of each element that is computed, in order of rows.
+        coordinates: the row and the column of each element that is computed, in order of rows.
         colours: the colour of each column, or row; those of one colour have no elements in a common row, or
             column.
         by_columns: whether columns are coloured, and computed in forward mode.
     """
 
-    places: Array
+    coordinates: Array
     colours: Array
     by_columns: bool
 
@@ -98,9 +98,9 @@ def sparse_jacobian(f: Callable[..., Any], pattern: TensorLike | None = None) ->
             colourings[key] = prepared
         colouring, shape = prepared
         values = _values(lambda x: f(x, *args, **kwargs), x, colouring, shape)
-        rows, columns = colouring.places.T
-        places = np.hstack([_unravelled(rows, shape), _unravelled(columns, tuple(x.shape))])
-        return SparseTensor(places, values, (*shape, *x.shape))
+        rows, columns = colouring.coordinates.T
+        coordinates = np.hstack([_unravelled(rows, shape), _unravelled(columns, tuple(x.shape))])
+        return SparseTensor(coordinates, values, (*shape, *x.shape))
 
     return computed
 
@@ -112,11 +112,11 @@ def _kind(leaves: Sequence[Any]) -> Hashable | None:
     return None if unhashable else tuple(kinds)
 
 
-def _unravelled(places: Array, shape: tuple[int, ...]) -> Array:
-    """The multi-dimensional index of each flat index in ``places``, one per row."""
+def _unravelled(coordinates: Array, shape: tuple[int, ...]) -> Array:
+    """The multi-dimensional index of each flat index in ``coordinates``, one per row."""
     if not shape:
-        return np.zeros((len(places), 0), np.int64)
-    return np.stack(np.unravel_index(places, shape), -1).astype(np.int64)
+        return np.zeros((len(coordinates), 0), np.int64)
+    return np.stack(np.unravel_index(coordinates, shape), -1).astype(np.int64)
 
 
 def _prepared(
@@ -177,15 +177,15 @@ def _coloured(pattern: Any) -> _Colouring:
 
 def _values(f: Callable[[Any], Any], x: Any, colouring: _Colouring, shape: tuple[int, ...]) -> Any:
     """The elements of the jacobian inside the pattern, by one jvp or vjp for each colour."""
-    if not len(colouring.places):
+    if not len(colouring.coordinates):
         return convert_to_tensor(np.zeros(0, x.dtype.dtype))
     one_hot = np.eye(colouring.passes, dtype=x.dtype.dtype)[:, colouring.colours]
     if colouring.by_columns:
         seeds = convert_to_tensor(one_hot.reshape(-1, *x.shape))
         rows = vmap(lambda seed: jvp(f, [x], [seed])[1])(seeds)
-        at, colour = colouring.places[:, 0], colouring.colours[colouring.places[:, 1]]
+        at, colour = colouring.coordinates[:, 0], colouring.colours[colouring.coordinates[:, 1]]
     else:
         seeds = convert_to_tensor(one_hot.reshape(-1, *shape))
         rows = vmap(lambda seed: vjp(f, x)[1](seed)[0])(seeds)
-        at, colour = colouring.places[:, 1], colouring.colours[colouring.places[:, 0]]
+        at, colour = colouring.coordinates[:, 1], colouring.colours[colouring.coordinates[:, 0]]
     return gather_nd(reshape(rows, [colouring.passes, -1]), np.stack([colour, at], -1))

@@ -187,8 +187,8 @@ class Function(PicklableFunction, Generic[P, R]):
         tensors = (EagerTensor,) if self.input_signature is not None else (EagerTensor, np.ndarray)
         if kind is None or len(inputs) != sum(type(x) in tensors for x in values):
             return concrete.run(inputs)
-        places = [i for i in self._signature.places(count, names) if type(values[i]) in tensors]
-        return self._run(self._recent.keep(kind, concrete, form_of(places, values)), inputs, names)
+        indices = [i for i in self._signature.argument_indices(count, names) if type(values[i]) in tensors]
+        return self._run(self._recent.keep(kind, concrete, form_of(indices, values)), inputs, names)
 
     def _run(self, cached: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
         """The result of a trace; from the second call on, the next call tries its fast path first."""

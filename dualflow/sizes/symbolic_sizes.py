@@ -30,10 +30,10 @@ class UndecidedSize(Exception):
     """The error for a decision that needs the value of a symbolic size, which is known at run time only.
 
     Attributes:
-        place: the op whose sizes are inferred, and the line of the user's program; "" outside of a graph.
+        location: the op whose sizes are inferred, and the line of the user's program; "" outside of a graph.
     """
 
-    place: str = ""
+    location: str = ""
 
 
 class SizeDecisions(Protocol):

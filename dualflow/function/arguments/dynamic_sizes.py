@@ -45,7 +45,7 @@ def relaxed(
         alike = same_rows if same_rows or len(alike) < _MAX_ROW_SHAPES else alike
     for old in alike:
         pairs = enumerate(zip(old[1], leaves, strict=True))
-        leaves = tuple([_common(before, leaf, place, fixed) for place, (before, leaf) in pairs])
+        leaves = tuple([_common(before, leaf, i, fixed) for i, (before, leaf) in pairs])
     return replace(call, key=(call.key[0], leaves))
 
 
@@ -72,20 +72,20 @@ def _rows_alike(old: Leaf, new: Leaf) -> bool:
 
 def input_leaves(key: Key) -> list[int]:
     """For each input of a trace for ``key``, the index of its leaf; each variable is one input."""
-    places: list[int] = []
+    indices: list[int] = []
     aliases: set[int] = set()
-    for place, leaf in enumerate(key[1]):
+    for i, leaf in enumerate(key[1]):
         if isinstance(leaf, TensorLeaf) or (isinstance(leaf, VariableLeaf) and leaf.alias not in aliases):
-            places.append(place)
+            indices.append(i)
         if isinstance(leaf, VariableLeaf):
             aliases.add(leaf.alias)
-    return places
+    return indices
 
 
-def _common(old: Leaf, new: Leaf, place: int, fixed: Container[Axis]) -> Leaf:
-    """The leaf ``new``, number ``place``, with those sizes dynamic in which ``old`` differs."""
+def _common(old: Leaf, new: Leaf, leaf_index: int, fixed: Container[Axis]) -> Leaf:
+    """The leaf ``new``, number ``leaf_index``, with those sizes dynamic in which ``old`` differs."""
     if not (isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf)):
         return new
     pairs = enumerate(zip(old.spec.shape, new.spec.shape, strict=True))
-    sizes = [b if a == b or (place, axis) in fixed else None for axis, (a, b) in pairs]
+    sizes = [b if a == b or (leaf_index, axis) in fixed else None for axis, (a, b) in pairs]
     return TensorLeaf(TensorSpec(Shape(sizes), new.spec.dtype, new.spec.name))

@@ -126,12 +126,12 @@ class Signature:
         bound.apply_defaults()
         return bound.arguments
 
-    def places(self, count: int, names: Sequence[str]) -> list[int]:
+    def argument_indices(self, count: int, names: Sequence[str]) -> list[int]:
         """The indices of a call's values in the order of the parameters.
 
         ``count`` of the values are positional.
 
-        >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
+        >>> Signature(lambda x, y, z=0: x).argument_indices(1, ["z", "y"])
         [0, 2, 1]
         """
         if not names:

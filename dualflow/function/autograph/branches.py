@@ -339,9 +339,9 @@ def returned(value: Any, did_return: Any) -> Any:
     tensor = symbolic(did_return)
     if tensor is not None and value is not None and proven_value(tensor) is not True:
         node = tensor._value.node
-        place = f"\n  {node.origin}" if node is not None and node.origin else here()
+        location = f"\n  {node.origin}" if node is not None and node.origin else here()
         raise InvalidArgumentError(
             f"A value is returned under a condition that is a tensor: the else branch must also have a "
-            f"return statement. Return a value of the same shape and dtype on all paths.{place}"
+            f"return statement. Return a value of the same shape and dtype on all paths.{location}"
         )
     return None if value is UNRETURNED else value

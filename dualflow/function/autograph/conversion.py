@@ -138,11 +138,14 @@ def _add_lines(error: Exception, raised: Exception) -> None:
     frames = list(traceback.walk_tb(raised.__traceback__))
     if not isinstance(error, DualflowError) and is_converted(frames[-1][0].f_code):
         return
-    places = dict.fromkeys(
+    locations = dict.fromkeys(
         Origin(frame.f_code.co_filename, line, frame.f_code.co_name)
         for frame, line in frames
         if is_converted(frame.f_code) and not frame.f_code.co_filename.startswith(PACKAGE)
     )
-    lines = [f"  {place}\n    {linecache.getline(place.file, place.line).strip()}" for place in places]
+    lines = [
+        f"  {location}\n    {linecache.getline(location.file, location.line).strip()}"
+        for location in locations
+    ]
     if lines:
         error.add_note("\n".join([USER_CODE, *lines]))

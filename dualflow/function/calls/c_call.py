@@ -101,7 +101,7 @@ def _descriptor(
                 borrowable(variable)
 
     def on_error(number: int, table: int, *values: Any) -> None:
-        inputs = values if form is None else [values[i] for i in form.places]
+        inputs = values if form is None else [values[i] for i in form.argument_indices]
         params = np.array((ctypes.c_int64 * len(program.params)).from_address(table), np.int64)
         make = partial(executable.failure, number, params) if number > 0 else None
         fail(executable.failing(number), make, inputs)
@@ -129,9 +129,9 @@ def _descriptor(
 
 def _arguments(form: CallForm) -> list[int | Fixed]:
     """For each value of a call, its index among the inputs, or the Python object that it must be."""
-    by_place: dict[int, int | Fixed] = {place: i for i, place in enumerate(form.places)}
-    by_place |= {x.place: Fixed(x.value) for x in form.fixed}
-    return [by_place[i] for i in range(form.arity)]
+    by_index: dict[int, int | Fixed] = {index: i for i, index in enumerate(form.argument_indices)}
+    by_index |= {x.argument_index: Fixed(x.value) for x in form.fixed}
+    return [by_index[i] for i in range(form.arity)]
 
 
 def _input_spec(number: int, spec: TensorSpec, indices: Mapping[tuple[int, int], int]) -> ArraySpec:

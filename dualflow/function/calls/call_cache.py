@@ -36,7 +36,7 @@ class CachedCall(NamedTuple, Generic[T]):
 
     def inputs(self, values: Sequence[Any]) -> list[Any]:
         """The ``values`` that are inputs of the trace; arrays as tensors."""
-        inputs = values if self.form is None else [values[i] for i in self.form.places]
+        inputs = values if self.form is None else [values[i] for i in self.form.argument_indices]
         return [wrap(as_array(x)) if type(x) is np.ndarray else x for x in inputs]
 
     def values(self, inputs: Sequence[Any]) -> Sequence[Any]:

@@ -28,13 +28,13 @@ class FixedValue(NamedTuple):
     """A Python value of a call that was compiled in.
 
     Attributes:
-        place: its number among the values of the call.
+        argument_index: its index among the values of the call.
         kind: its type.
         literal_key: its key among values of this type; see :func:`literal_key`.
         value: the object, which calls must pass.
     """
 
-    place: int
+    argument_index: int
     kind: type
     literal_key: Any
     value: Any
@@ -44,37 +44,39 @@ class CallForm(NamedTuple):
     """Which of a call's values are graph inputs, and which are Python values compiled in.
 
     Attributes:
-        places: the number of each input among the values, in the graph's order.
+        argument_indices: the index of each input among the values, in the graph's order.
         fixed: the other values.
     """
 
-    places: tuple[int, ...]
+    argument_indices: tuple[int, ...]
     fixed: tuple[FixedValue, ...]
 
     @property
     def arity(self) -> int:
         """The number of values."""
-        return len(self.places) + len(self.fixed)
+        return len(self.argument_indices) + len(self.fixed)
 
     @property
     def is_in_order(self) -> bool:
         """Whether the values are the inputs, in the graph's order."""
-        return not self.fixed and self.places == tuple(range(len(self.places)))
+        return not self.fixed and self.argument_indices == tuple(range(len(self.argument_indices)))
 
     def values(self, inputs: Sequence[Any]) -> list[Any]:
         """The values of a call with these inputs."""
         values: list[Any] = [None] * self.arity
-        for place, tensor in zip(self.places, inputs, strict=True):
-            values[place] = tensor
+        for index, tensor in zip(self.argument_indices, inputs, strict=True):
+            values[index] = tensor
         for fixed in self.fixed:
-            values[fixed.place] = fixed.value
+            values[fixed.argument_index] = fixed.value
         return values
 
 
-def form_of(places: Sequence[int], values: Sequence[Any]) -> CallForm | None:
+def form_of(argument_indices: Sequence[int], values: Sequence[Any]) -> CallForm | None:
     """The form of calls like the one with ``values``; None if the values are the inputs, in order."""
-    fixed = [FixedValue(i, type(x), literal_key(x), x) for i, x in enumerate(values) if i not in places]
-    form = CallForm(tuple(places), tuple(fixed))
+    fixed = [
+        FixedValue(i, type(x), literal_key(x), x) for i, x in enumerate(values) if i not in argument_indices
+    ]
+    form = CallForm(tuple(argument_indices), tuple(fixed))
     return None if form.is_in_order else form
 
 

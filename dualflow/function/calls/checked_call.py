@@ -30,20 +30,20 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
         return refuse
     if not all(is_static(spec.shape) for spec in specs):
         run = _with_size_checks(specs, guards_of(graph), run)
-    places = range(len(specs)) if form is None else form.places
-    fixed = [] if form is None else [(x.place, x.value) for x in form.fixed]
-    count = len(places) + len(fixed)
+    argument_indices = range(len(specs)) if form is None else form.argument_indices
+    fixed = [] if form is None else [(x.argument_index, x.value) for x in form.fixed]
+    count = len(argument_indices) + len(fixed)
     expected = [
         (i, spec.dtype.dtype, tuple(spec.shape) if is_static(spec.shape) else None)
-        for i, spec in zip(places, specs, strict=True)
+        for i, spec in zip(argument_indices, specs, strict=True)
     ]
 
     def call(*values: Any) -> Any:
         if len(values) != count:
             return REFUSED
         tensors = []
-        for place, dtype, shape in expected:
-            x = values[place]
+        for index, dtype, shape in expected:
+            x = values[index]
             if type(x) is not EagerTensor:
                 return REFUSED
             array = x._array
@@ -52,8 +52,8 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
             if array.shape != shape and shape is not None:
                 return REFUSED
             tensors.append(x)
-        for place, value in fixed:
-            if values[place] is not value:
+        for index, value in fixed:
+            if values[index] is not value:
                 return REFUSED
         return run(*tensors)
 

@@ -197,7 +197,9 @@ class CompiledGraph:
             FailedPreconditionError: sizes depend on data, or there are strings.
         """
         axes = first_axes(argument_sizes(self.optimised)) if inputs else {}
-        numbers = {variable: inputs[place].shape[axis] for variable, (place, axis) in axes.items()}
+        numbers = {
+            variable: inputs[input_index].shape[axis] for variable, (input_index, axis) in axes.items()
+        }
         report: MemoryReport = self._memory_planner.memory_report(
             self.optimised, self._rematerialised, self.options.memory_budget, self.backend, numbers
         )

@@ -130,8 +130,8 @@ def changed_sizes(
 ) -> list[tuple[int, int]]:
     """``(index, axis)`` of each carried size that an iteration changes, without those in ``changing``."""
     differing = []
-    for place, spec in enumerate(carry):
-        for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):
+    for index, spec in enumerate(carry):
+        for axis, (before, after) in enumerate(zip(spec.shape, results[index].spec.shape, strict=True)):
             if before != after and not size_variables((before,)) & changing:
-                differing.append((place, axis))
+                differing.append((index, axis))
     return differing

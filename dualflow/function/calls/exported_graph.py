@@ -73,7 +73,7 @@ def _sized(graph: Graph, options: CompileOptions) -> Graph:
     try:
         return with_symbolic_sizes(graph, options)
     except UndecidedSize as error:
-        place = f" It is {error.place}" if error.place else ""
+        location = f" It is {error.location}" if error.location else ""
         raise InvalidArgumentError(
-            f"{graph.name} can't be exported for all sizes: {error}. Fix the sizes of arguments.{place}"
+            f"{graph.name} can't be exported for all sizes: {error}. Fix the sizes of arguments.{location}"
         ) from None

@@ -35,12 +35,12 @@ class IntegerValues:
     """The elements of small integer tensors of a graph.
 
     Attributes:
-        places: for each size variable, the tensor and the number of the element that it stands for.
+        sources: for each size variable, the tensor and the index of the element whose value it is.
         replaced: for size variables that have been checked to be sizes, the variables that replace them.
     """
 
     def __init__(self) -> None:
-        self.places: dict[SizeVariable, tuple[Value, int]] = {}
+        self.sources: dict[SizeVariable, tuple[Value, int]] = {}
         self.replaced: dict[SizeVariable, int] = {}
         self._evaluated: dict[Value, Array] = {}
 
@@ -100,7 +100,7 @@ class IntegerValues:
             variables[i] = new_variable = size_variable()
             variable = variable_of(new_variable)
             assert variable is not None
-            self.places[variable] = value, i
+            self.sources[variable] = value, i
         return variables.reshape(shape)
 
 

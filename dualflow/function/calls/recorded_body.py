@@ -55,15 +55,15 @@ class RecordedBody:
         self._name = name
         self._inputs = inputs
 
-    def bind_result_size(self, place: int, axis: int, variable: int) -> None:
+    def bind_result_size(self, output_index: int, axis: int, variable: int) -> None:
         """Bind a size variable to the size of an axis of a result, whose shape then has the variable."""
-        builder, value = self._builder, self.outputs[place]
+        builder, value = self._builder, self.outputs[output_index]
         shape = list(value.spec.shape)
         attrs = {"size": variable, "value": shape[axis], "least": None}
         builder.add(BIND_SIZE, [], attrs)
         self.result_variables |= size_variables(variable)
         shape[axis] = variable
-        self.outputs[place] = builder.add(
+        self.outputs[output_index] = builder.add(
             WITH_SHAPE, [value], {"shape": Shape(shape), "repeats": False}
         ).output
 

@@ -79,16 +79,16 @@ class SizeInference:
         self.argument_sizes: dict[tuple[Axis, ...], int] = {}
         self.decisions: GuardedDecisions = GuardedDecisions() if outer is None else outer.decisions
 
-    def input_of(self, place: int, spec: TensorSpec, groups: Mapping[Axis, tuple[Axis, ...]]) -> Value:
-        """A new input with number ``place``, with the size variable of its group for each dynamic axis.
+    def input_of(self, input_index: int, spec: TensorSpec, groups: Mapping[Axis, tuple[Axis, ...]]) -> Value:
+        """Input number ``input_index``, with the size variable of its group for each dynamic axis.
 
         Without groups any sizes may be equal.
         """
         shape = list(spec.shape)
         for axis, size in enumerate(spec.shape):
             if size is None:
-                axes = groups.get((place, axis), ((place, axis),))
-                if axes[0] == (place, axis):
+                axes = groups.get((input_index, axis), ((input_index, axis),))
+                if axes[0] == (input_index, axis):
                     self.argument_sizes[axes] = variable = size_variable(least=0)
                     attrs = {"size": variable, "argument_axes": axes, "distinct": bool(groups)}
                     self.tracer.builder.add(BIND_SIZE, [], attrs)
@@ -120,7 +120,7 @@ class SizeInference:
                     note_place(error, node)
                     raise
                 except UndecidedSize as error:
-                    error.place = error.place or f"{node.op.name}{user_line(node)}"
+                    error.location = error.location or f"{node.op.name}{user_line(node)}"
                     raise
             recorded.update(zip(node.outputs, outputs, strict=True))
         for value in later:
@@ -161,8 +161,8 @@ class SizeInference:
             if node.op is ENSURED:
                 return [self._ensured(inputs[0], node.attrs["sizes"])]
             if node.op is REPLACE:
-                place = part_shape(inputs[0].spec, node.attrs["key"])
-                part = self._with_shape(inputs[1], place[len(place) - inputs[1].spec.rank :])
+                part_sizes = part_shape(inputs[0].spec, node.attrs["key"])
+                part = self._with_shape(inputs[1], part_sizes[len(part_sizes) - inputs[1].spec.rank :])
                 recorded = add(node.op, [inputs[0], part], node.attrs, node.origin)
             elif shapes is not None:
                 recorded = with_shapes(self.tracer.builder, node, inputs, shapes)
@@ -240,13 +240,13 @@ class SizeInference:
         operands = inputs[1:]
         specs = [v.spec for v in operands]
         bodies = self._branches(branches_of(node), specs, operands)
-        for place in range(len(bodies[0].outputs)):
-            shapes = [tuple(b.outputs[place].spec.shape) for b in bodies]
+        for index in range(len(bodies[0].outputs)):
+            shapes = [tuple(b.outputs[index].spec.shape) for b in bodies]
             for axis, sizes in enumerate(zip(*shapes, strict=True)):
                 if any(d != sizes[0] for d in sizes) or not size_variables(sizes[0]) <= self.bound:
                     merged = size_variable(least=0)
                     for body in bodies:
-                        body.bind_result_size(place, axis, merged)
+                        body.bind_result_size(index, axis, merged)
         for body in bodies:
             self.bound |= body.result_variables
         spec = CondSpec(tuple([b.graph() for b in bodies]))
@@ -272,16 +272,16 @@ class SizeInference:
             differing = changed_sizes(carry, body.outputs, changing)
             if not differing:
                 break
-            for place, axis in differing:
+            for index, axis in differing:
                 fresh = size_variable(least=0)
                 changing |= size_variables(fresh)
-                shape = list(carry[place].shape)
+                shape = list(carry[index].shape)
                 shape[axis] = fresh
-                carry[place] = TensorSpec.of(Shape(shape), carry[place].dtype)
-        for place, spec in enumerate(carry):
+                carry[index] = TensorSpec.of(Shape(shape), carry[index].dtype)
+        for index, spec in enumerate(carry):
             for axis, size in enumerate(spec.shape):
                 if size_variables((size,)) & changing:
-                    body.bind_result_size(place, axis, size_variable(least=0))
+                    body.bind_result_size(index, axis, size_variable(least=0))
         local = (body.bound | changing) - self.bound
         if any(size_variables(tuple(v.spec.shape)) & local for v in body.outputs[len(carry) :]):
             raise UndecidedSize("the rows that a loop stacks differ in size")
@@ -388,7 +388,7 @@ class SizeInference:
             size = self.checked_sizes[value] = size_variable(least=0)
             variable = variable_of(value)
             if variable is not None and variable not in self.bound:
-                self._bind(size, *self.integers.places[variable], least=0)
+                self._bind(size, *self.integers.sources[variable], least=0)
                 self.integers.replaced[variable] = size
             else:
                 self._bind_variables(value)
@@ -398,8 +398,8 @@ class SizeInference:
     def _bind_variables(self, value: int) -> None:
         """Bind the size variables in ``value`` that are not bound yet."""
         for variable in sorted(size_variables(value) - self.bound):
-            if variable in self.integers.places:
-                self._bind(SymInt({(variable,): 1}), *self.integers.places[variable])
+            if variable in self.integers.sources:
+                self._bind(SymInt({(variable,): 1}), *self.integers.sources[variable])
 
     def _bind(
         self,

@@ -99,7 +99,8 @@ def _attrs(x: int, y: int, guard: SizeGuard) -> dict[str, Any]:
 def _record_guards(guards: SizeGuards, inputs: Sequence[Value], builder: GraphBuilder) -> None:
     """Add a node for each of ``guards``, of symbolic sizes of ``inputs``, that equal sizes don't decide."""
     sizes: dict[SizeVariable, Any] = {
-        variable: inputs[place].spec.shape[axis] for variable, (place, axis) in guards.axes.items()
+        variable: inputs[input_index].spec.shape[axis]
+        for variable, (input_index, axis) in guards.axes.items()
     }
     for guard in guards.guards:
         x, y = substitute(guard.x, sizes), substitute(guard.y, sizes)

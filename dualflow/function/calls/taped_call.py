@@ -94,8 +94,8 @@ class ForwardBackward:
         graphs = split_forward_backward(simplified, inputs, outputs + effect_results, effects)
         options = replace(options, rewrites=())
         self.forward = CompiledGraph(graphs.forward, options)
-        place = {v: i for i, v in enumerate(graphs.forward.inputs)}
-        self.written = tuple([place[u.input] for u in graphs.forward.updates])
+        input_index = {v: i for i, v in enumerate(graphs.forward.inputs)}
+        self.written = tuple([input_index[u.input] for u in graphs.forward.updates])
         self.inputs, self.outputs, self.effect_results = inputs, outputs, effect_results
         self.inputs_with_cotangent, self.outputs_with_cotangent = (
             tuple(inputs_with_cotangent),
@@ -189,14 +189,14 @@ class TapedCall:
         cotangents = [gs[i] for i in pair.outputs_with_cotangent]
         flows: list[Any] = [None] * len(inputs)
         if dispatch.current() is EAGER:
-            places, backward = pair.backward_for(needed)
+            indices, backward = pair.backward_for(needed)
             computed = backward(*pair.backward_arguments(inputs, cotangents, outs, self._saved))
         else:
             effect_results = self._saved[: pair.effect_results]
-            places = pair.inputs_with_cotangent
+            indices = pair.inputs_with_cotangent
             computed = pair.traceable_backward([*inputs, *effect_results, *cotangents])
-        for place, flow in zip(places, computed, strict=True):
-            flows[place] = flow
+        for index, flow in zip(indices, computed, strict=True):
+            flows[index] = flow
         return flows
 
 

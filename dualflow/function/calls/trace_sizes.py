@@ -37,8 +37,8 @@ class TraceSizes:
         self._recorded: dict[Value, Value] = {}
         self._size_values: dict[SizeVariable, int] = {}
         self._bindings_read = 0
-        for place, value in enumerate(builder.inputs):
-            self._recorded[value] = self._context.run(self._input, place, value)
+        for input_index, value in enumerate(builder.inputs):
+            self._recorded[value] = self._context.run(self._input, input_index, value)
         self.axes: dict[SizeVariable, Axis] = {}
         for (axis,), size in self._inference.argument_sizes.items():
             variable = variable_of(size)
@@ -48,7 +48,7 @@ class TraceSizes:
     def scope(self, inputs: Sequence[object]) -> SizeScope:
         """The scope of a trace for a call with ``inputs``."""
         shapes = [x.shape for x in inputs]  # type: ignore[attr-defined]  # tensors and variables
-        numbers = {variable: shapes[place][axis] for variable, (place, axis) in self.axes.items()}
+        numbers = {variable: shapes[input_index][axis] for variable, (input_index, axis) in self.axes.items()}
         tracer = self._tracer
         arguments = [tracer.tensor_of(value) for value in tracer.builder.inputs]
         return SizeScope(tracer, arguments, numbers, self.axes, self.shape_of, self.is_read)
@@ -73,9 +73,9 @@ class TraceSizes:
         """Whether :meth:`shape_of` has returned sizes of ``tensor``, or of a value computed from it."""
         return tensor._value in self._recorded
 
-    def _input(self, place: int, value: Value) -> Value:
+    def _input(self, input_index: int, value: Value) -> Value:
         with tracing(self._inference.tracer):
-            return self._inference.input_of(place, value.spec, {})
+            return self._inference.input_of(input_index, value.spec, {})
 
     def _record(self, value: Value, outside: _Outside) -> Value:
         """Add ``value``, after the values that it depends on, to the size inference; returns its copy."""

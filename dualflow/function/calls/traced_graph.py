@@ -149,10 +149,10 @@ class TracedGraph:
             ]
             results = replay(graph, [*arguments, *captured], tracer.record_assignment)
             count = len(graph.outputs)
-            place = {v: i for i, v in enumerate(graph.inputs)}
+            input_index = {v: i for i, v in enumerate(graph.inputs)}
             bound: list[Update] = []
             for update, value in zip(graph.updates, results[count:], strict=True):
-                at = place[update.input]
+                at = input_index[update.input]
                 if at < len(arguments):
                     bound.append(Update(arguments[at]._value, value._value))
                 else:
@@ -317,7 +317,7 @@ class TracedGraph:
 
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         """The outputs, by evaluating the graph node by node on ``engine``."""
-        variables = {key: sources[place] for key, place in self.variable_arguments.items()}
+        variables = {key: sources[index] for key, index in self.variable_arguments.items()}
 
         def record_assignment(variable: Any, value: Any) -> None:
             engine.innermost.record_assignment(variables.get(id(variable), variable), value)
@@ -383,14 +383,14 @@ class TracedGraph:
         results = [*self._outputs, *(u.value for u in self.graph.updates)]
         needed, _ = ancestors(results, self._inputs, self._effects)
         outputs_with_cotangent = [i for i, v in enumerate(self._outputs) if v.spec.dtype.is_inexact]
-        places = [i for i, w in enumerate(watched) if w]
+        indices = [i for i, w in enumerate(watched) if w]
         cotangents, gradients = differentiate(
             tracer,
             [n for n in before.nodes if n in needed],
-            [self._inputs[i] for i in places],
+            [self._inputs[i] for i in indices],
             [self._outputs[i] for i in outputs_with_cotangent],
         )
-        inputs_with_cotangent = [i for i, flow in zip(places, gradients, strict=True) if flow is not None]
+        inputs_with_cotangent = [i for i, flow in zip(indices, gradients, strict=True) if flow is not None]
         cotangents_of_inputs = [flow for flow in gradients if flow is not None]
         after = tracer.builder.finish(())
         effects = nodes_with_effects(after.nodes[len(before.nodes) :])
@@ -405,7 +405,7 @@ class TracedGraph:
         )
 
         def make_traceable_backward() -> Callable[[Sequence[Any]], Sequence[Any]]:
-            self._check_effect_results(effect_results, [self._inputs[i] for i in places])
+            self._check_effect_results(effect_results, [self._inputs[i] for i in indices])
             inputs = [*self._inputs, *effect_results, *cotangents]
             graph = extract(
                 after, inputs, cotangents_of_inputs, name=f"{self.graph.name}_gradient", effects=effects
@@ -478,5 +478,5 @@ def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
 
 def _variable_of_call(variable_arguments: Mapping[int, int], variable: Any, arguments: Sequence[Any]) -> Any:
     """The variable that a call assigns where its trace assigns ``variable``: an argument, or the same one."""
-    place = variable_arguments.get(id(variable))
-    return variable if place is None else arguments[place]
+    index = variable_arguments.get(id(variable))
+    return variable if index is None else arguments[index]

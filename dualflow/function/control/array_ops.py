@@ -101,8 +101,8 @@ def _with_row(read: Any, rows: Any, index: Any, value: Any, size: Any, *, grows:
         more = largest(at + 1 - rows.shape[0], 0)
         ends = ((0, more), *[(0, 0)] * (len(rows.shape) - 1))
         rows = engine.apply(PAD, (rows,), {"paddings": ends, "value": 0})
-    place = reshape(index, (1, 1))
-    return engine.apply(UPDATE_ND, (rows, place, expand_dims(value, 0)), {})
+    position = reshape(index, (1, 1))
+    return engine.apply(UPDATE_ND, (rows, position, expand_dims(value, 0)), {})
 
 
 def _blank_rows(read: Any, size: Any, element: Shape, dtype: DType) -> Any:

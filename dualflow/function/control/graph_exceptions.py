@@ -53,14 +53,14 @@ class Raising:
         make: the expression, as a function of the values that it reads.
         structure: the structure of these values.
         leaves: the leaves of these values, with ``_AT_RUN_TIME`` for tensors.
-        place: the statement's line.
+        location: the statement's line.
         summary: the message without values of tensors; None if the expression has none.
     """
 
     make: Callable[..., Any]
     structure: Structure
     leaves: tuple[Any, ...]
-    place: Origin | None
+    location: Origin | None
     summary: str | None = None
 
     def __call__(self, arrays: Sequence[Array]) -> BaseException:
@@ -70,9 +70,9 @@ class Raising:
         with dispatch.using(EAGER):
             result = self.make(*unflatten(self.structure, leaves))
             error: BaseException = result() if isinstance(result, type) else result
-        if self.place is not None:
-            line = linecache.getline(self.place.file, self.place.line).strip()
-            error.add_note(f"{USER_CODE}\n  {self.place}\n    {line}")
+        if self.location is not None:
+            line = linecache.getline(self.location.file, self.location.line).strip()
+            error.add_note(f"{USER_CODE}\n  {self.location}\n    {line}")
         return error
 
     def example(self) -> BaseException:
@@ -87,27 +87,27 @@ class Raising:
         """The message for programs that can't show values of tensors: the summary, or else the statement."""
         if self.summary is not None:
             return self.summary
-        if self.place is not None and any(type(leaf) is _RuntimeTensor for leaf in self.leaves):
-            statement = linecache.getline(self.place.file, self.place.line).strip()
+        if self.location is not None and any(type(leaf) is _RuntimeTensor for leaf in self.leaves):
+            statement = linecache.getline(self.location.file, self.location.line).strip()
             return f"raised by {statement or self}"
         error = self.example()
         return str(error.args[0]) if len(error.args) == 1 else str(error)
 
     def __repr__(self) -> str:
-        return "an exception" if self.place is None else f"the exception of line {self.place.line}"
+        return "an exception" if self.location is None else f"the exception of line {self.location.line}"
 
 
 def _fields_of(raising: Raising) -> dict[str, Any]:
     """The class, message and line of the exception."""
-    place = raising.place
-    line = None if place is None else (os.path.basename(place.file), place.line, place.function)
+    location = raising.location
+    line = None if location is None else (os.path.basename(location.file), location.line, location.function)
     return {"error": portable_name(type(raising.example())), "message": raising.static_message, "line": line}
 
 
 def _restored(error: str, message: str, line: tuple[str, int, str] | None) -> Raising:
     kind = exception_named(error)
-    place = None if line is None else Origin(str(line[0]), int(line[1]), str(line[2]))
-    return Raising(lambda: kind(message), flatten([])[1], (), place)
+    location = None if line is None else Origin(str(line[0]), int(line[1]), str(line[2]))
+    return Raising(lambda: kind(message), flatten([])[1], (), location)
 
 
 class _RuntimeTensor:
@@ -289,7 +289,7 @@ def _stop_unless(holds: Any, raising: Raising, tensors: Sequence[Any]) -> Any:
     inputs = tuple(map(tracer.lift, (holds, *tensors)))
     is_static = all(x.shape.is_static for x in tensors)
     small = is_static and sum(x.spec.nbytes for x in tensors) <= SMALL_BYTES
-    with origin.forced(raising.place):
+    with origin.forced(raising.location):
         return tracer.run(RAISE if small else RAISE_LARGE, inputs, {"error": raising})
 
 

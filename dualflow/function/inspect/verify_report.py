@@ -105,8 +105,8 @@ def _description(culprit: Culprit) -> list[str]:
     if culprit.index is None:
         lines.append(f"  {culprit.difference.reason}")
     else:
-        place = f" at {list(culprit.index)}" if culprit.index else ""
-        lines.append(f"  expected {culprit.expected}{place}, computed {culprit.actual}")
+        position = f" at {list(culprit.index)}" if culprit.index else ""
+        lines.append(f"  expected {culprit.expected}{position}, computed {culprit.actual}")
         lines.append(f"  {_difference_text(culprit.difference)}")
     return lines
 

@@ -169,8 +169,8 @@ def _outside_names(code: CodeType, self_name: str | None) -> Iterator[OutsideNam
                 written.add(f"{path}.{name}")
             path = _path(step.opname, name, path, free, self_name if current is code else None)
             if path is not None and not path.startswith("__"):
-                place = step.positions and step.positions.lineno
-                lines.setdefault(path, place or current.co_firstlineno)
+                lineno = step.positions and step.positions.lineno
+                lines.setdefault(path, lineno or current.co_firstlineno)
             if step.opname in _WRITES or (
                 step.opname == "STORE_FAST" and name == self_name and current is code
             ):

@@ -266,9 +266,9 @@ def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int
     sizes = sorted(totals.union(n for x in tensors for n in x.shape if n is not None))
     yield {}
     if len(axes) * len(sizes) <= _MAX_INTEGERS:
-        for place in axes:
+        for axis in axes:
             for size in sizes:
-                yield {place: size}
+                yield {axis: size}
 
 
 def _trace_probe(
@@ -325,9 +325,9 @@ def _deferred_node(call: DeferredCall, tensors: Sequence[Any], results: _Results
     order = [i for i in range(len(tensors)) if i not in call.integers] + list(call.integers)
 
     def compute(*values: Any) -> tuple[Any, ...]:
-        by_place = dict(zip(order, values, strict=True))
+        by_index = dict(zip(order, values, strict=True))
         try:
-            present, structure, tensors = _flattened(call([by_place[i] for i in range(len(order))]))
+            present, structure, tensors = _flattened(call([by_index[i] for i in range(len(order))]))
         except DualflowError as error:
             prefix_message(error, call.function)
             raise

@@ -71,10 +71,10 @@ def _name_of(function: Any) -> str | None:
 
 def _called_function(frame: FrameType) -> str | None:
     """The name of the function that a line of Python is calling."""
-    place = _position(frame.f_code, frame.f_lasti)
-    if place is None:
+    position = _position(frame.f_code, frame.f_lasti)
+    if position is None:
         return None
-    line, end_line, column, end_column = place
+    line, end_line, column, end_column = position
     source = source_lines(frame.f_code, frame.f_globals)
     lines = [text.encode() for text in source[line - 1 : end_line]]
     if not lines:

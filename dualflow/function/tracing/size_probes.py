@@ -93,8 +93,8 @@ class SizeProbe:
     def _size(self, value: Value, axis: int, size: Dim) -> int:
         if size is not None:
             return size
-        place = self._order.setdefault((value, axis), len(self._order))
-        return self._numbers[place % len(self._numbers)]
+        index = self._order.setdefault((value, axis), len(self._order))
+        return self._numbers[index % len(self._numbers)]
 
 
 def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorSpec] | None:

@@ -88,9 +88,9 @@ class SizeScope(AbstractSizeScope):
         tensor = self._tensors.get((size, dtype))
         if tensor is None:
             axes = [(v, self._axes[v]) for v in sorted(size_variables(size))]
-            places = sorted({place for _, (place, _) in axes})
-            formula = SizeFormula(size, tuple([(v, (places.index(i), axis)) for v, (i, axis) in axes]))
-            inputs = tuple([self._arguments[place] for place in places])
+            indices = sorted({i for _, (i, _) in axes})
+            formula = SizeFormula(size, tuple([(v, (indices.index(i), axis)) for v, (i, axis) in axes]))
+            inputs = tuple([self._arguments[i] for i in indices])
             tensor = self.tracer.run(SIZE_FORMULA, inputs, {"formula": formula, "dtype": dtype})
             self._tensors[size, dtype] = tensor
         return tensor

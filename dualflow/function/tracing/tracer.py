@@ -241,8 +241,8 @@ class Tracer(SymbolicEngine):
     @property
     def variable_arguments(self) -> dict[int, int]:
         """The number of the argument for each variable that is an argument, by the variable's id."""
-        place = {v: i for i, v in enumerate(self.builder.inputs)}
-        return {id(s.variable): place[s.input] for s in self._states.values() if s.input in place}
+        input_index = {v: i for i, v in enumerate(self.builder.inputs)}
+        return {id(s.variable): input_index[s.input] for s in self._states.values() if s.input in input_index}
 
     def updates(self) -> list[Update]:
         """The updates of the graph: the input and the last value of each assigned variable."""
