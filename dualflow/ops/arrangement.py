@@ -14,7 +14,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG, OF_SHAPE, BatchingRule
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.measuring import sizes_of
-from dualflow.ops.op_kinds import OperandAttributes, View
+from dualflow.ops.op_kinds import OperandAttributes, SizeReader, View
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -74,7 +74,7 @@ def _check_sizes(shape: Sequence[Dim]) -> None:
     check_size([d for d in shape if d != -1])
 
 
-def reshaped_by(read: Any, x: Any, shape: Sequence[int]) -> Any:
+def reshaped_by(read: SizeReader, x: Any, shape: Sequence[int]) -> Any:
     """``x`` reshaped to ``shape``, one size of which may be -1; checked at run time."""
     count = math.prod(x.shape)
     products = [math.prod([*shape[:i], *shape[i + 1 :]]) for i in range(len(shape))]
@@ -83,7 +83,7 @@ def reshaped_by(read: Any, x: Any, shape: Sequence[int]) -> Any:
         0 if has_zero else count // product for has_zero, product in zip(none_free, products, strict=True)
     ]
     target = read.sizes([inferred_size(d, size) for d, size in zip(shape, free, strict=True)])
-    checked = read.of_size(x, math.prod(target), count)
+    checked = read.require_size(x, math.prod(target), count)
     return dispatch.current().apply(RESHAPE, (checked,), {"shape": Shape(target)})
 
 

@@ -27,7 +27,7 @@ class BatchingRule(NamedTuple):
         merged: the first axis of each input is a batch axis already; the new axis is merged with it.
         positions: the input whose last axis holds indices into another; the batch element's index is put
             before them.
-        apart: each batch element is computed by itself.
+        per_element: each batch element is computed by itself.
     """
 
     axes: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class BatchingRule(NamedTuple):
     broadcasts: bool = False
     merged: bool = False
     positions: int | None = None
-    apart: bool = False
+    per_element: bool = False
 
     def attributes(self, attrs: Mapping[str, Any], count: int) -> dict[str, Any]:
         """``attrs`` for a batch of ``count`` elements."""
@@ -61,7 +61,7 @@ ALONG: Final = BatchingRule(axes=("axis",))
 """The rule of ops with an attribute ``axis``, which is shifted by one."""
 LEADING: Final = BatchingRule(broadcasts=True)
 """The rule of elementwise ops and ops on the last axes, whose leading axes broadcast."""
-APART: Final = BatchingRule(apart=True)
+PER_ELEMENT: Final = BatchingRule(per_element=True)
 """The rule of ops that can't be batched by their attributes: they run once for each batch element."""
 OF_SHAPE: Final = BatchingRule(sizes=("shape",))
 """The rule of ops whose result has the shape of the attribute ``shape``, which gets the batch size."""

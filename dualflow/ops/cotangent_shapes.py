@@ -14,11 +14,11 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.batching_rules import APART
+from dualflow.ops.batching_rules import PER_ELEMENT
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.comparison import equal
 from dualflow.ops.measuring import size_as_tensor
-from dualflow.ops.op_kinds import Decompose
+from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
@@ -53,7 +53,7 @@ def _sum_kernel(flow: Any, like: Any) -> Any:
     return total(flow, axes, False).reshape(like.shape) if axes else flow
 
 
-def _summed(read: Any, flow: Any, like: Any) -> Any:
+def _summed(read: SizeReader, flow: Any, like: Any) -> Any:
     """``flow`` summed to the shape of ``like``; along axes of symbolic size, decided at run time."""
     shape = tuple(like.shape)
     flow = sum_to(flow, Shape(shape))
@@ -61,8 +61,10 @@ def _summed(read: Any, flow: Any, like: Any) -> Any:
         if isinstance(size, SymInt) and size != flow.shape[axis]:
             total_flow = reduce_sum(flow, axis, keepdims=True)
             target = (*flow.shape[:axis], size, *flow.shape[axis + 1 :])
-            flow = where(equal(size_as_tensor(size), 1), total_flow, read.first_of(flow, target, _NOT_BACK))
-    return read.of_shape(flow, shape, _NOT_BACK)
+            flow = where(
+                equal(size_as_tensor(size), 1), total_flow, read.require_first(flow, target, _NOT_BACK)
+            )
+    return read.require_shape(flow, shape, _NOT_BACK)
 
 
 SUM_LIKE: Final = register(
@@ -72,7 +74,7 @@ SUM_LIKE: Final = register(
         infer=_sum_infer,
         kernel=_sum_kernel,
         kind=Decompose(_summed),
-        batching_rule=APART,
+        batching_rule=PER_ELEMENT,
         vjp=(lambda g, out, flow, like: broadcast_like(g, flow), None),
         samples=(
             Sample((Domain(-50, 50, "f", (2, 3)), Domain(-50, 50, "f", (3,)))),
@@ -93,13 +95,13 @@ def _match_kernel(x: Any, like: Any, message: str, repeats: bool) -> Any:
     return np.broadcast_to(x, like.shape)
 
 
-def _matched(read: Any, x: Any, like: Any, message: str, repeats: bool) -> Any:
+def _matched(read: SizeReader, x: Any, like: Any, message: str, repeats: bool) -> Any:
     shape = tuple(like.shape)
     if not repeats:
-        return read.of_shape(x, shape, message)
+        return read.require_shape(x, shape, message)
     last = shape[len(shape) - len(x.shape) :]
     target = [1 if type(own) is int and own == 1 else size for own, size in zip(x.shape, last, strict=True)]
-    fit = read.of_shape(x, target, message, repeats=True)
+    fit = read.require_shape(x, target, message, repeats=True)
     return dispatch.current().apply(BROADCAST_TO, (fit,), {"shape": Shape(shape)})
 
 
@@ -110,7 +112,7 @@ MATCHED: Final = register(
         infer=lambda x, like, message, repeats: TensorSpec.of(like.shape, x.dtype),
         kernel=_match_kernel,
         kind=Decompose(_matched),
-        batching_rule=APART,
+        batching_rule=PER_ELEMENT,
         vjp=(
             lambda g, out, x, like, message, repeats: dispatch.current().apply(SUM_LIKE, (g, x), {}),
             None,

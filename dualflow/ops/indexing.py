@@ -22,7 +22,7 @@ from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.measuring import sizes_of
-from dualflow.ops.op_kinds import CopyPieces, OperandAttributes, View
+from dualflow.ops.op_kinds import CopyPieces, OperandAttributes, SizeReader, View
 from dualflow.ops.operand_attributes import OperandInteger, apply_sized, has_operands
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
@@ -106,7 +106,7 @@ def _check_slices(key: Key, rank: int) -> None:
         raise InvalidArgumentError(f"a key with operands has a slice for each of {rank} axes, not {key}.")
 
 
-def _with_bounds(read: Any, key: Any, shape: Shape) -> Key:
+def _with_bounds(read: SizeReader, key: Any, shape: Shape) -> Key:
     """``key``, a slice for each axis, with bounds inside of axes of the sizes ``shape``."""
     entries: list[Entry] = []
     for (start, stop, steps), size in zip(key, shape, strict=True):
@@ -119,7 +119,7 @@ def _with_bounds(read: Any, key: Any, shape: Shape) -> Key:
     return tuple(entries)
 
 
-def _getitem_resolved(read: Any, x: Any, key: Key) -> Any:
+def _getitem_resolved(read: SizeReader, x: Any, key: Key) -> Any:
     return dispatch.current().apply(GETITEM, (x,), {"key": _with_bounds(read, key, x.shape)})
 
 
@@ -148,10 +148,10 @@ def _place_pieces(out: Any, g: Any, key: Key, shape: Shape) -> list[tuple[Any, A
     return [(out, 0), (out[_as_index(key)], g)]
 
 
-def _place_resolved(read: Any, g: Any, key: Key, shape: Shape) -> Any:
+def _place_resolved(read: SizeReader, g: Any, key: Key, shape: Shape) -> Any:
     bounded = _with_bounds(read, key, shape)
     target = part_shape(TensorSpec.of(shape, g.dtype), bounded)
-    fitting = read.of_shape(g, target, "a part of shape {0} does not fill the part of shape {1}")
+    fitting = read.require_shape(g, target, "a part of shape {0} does not fill the part of shape {1}")
     return dispatch.current().apply(PLACE, (fitting,), {"key": bounded, "shape": shape})
 
 

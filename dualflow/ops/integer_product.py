@@ -70,7 +70,7 @@ INTEGER_PRODUCT = register(
         kernel=_kernel,
         kind=MatMul(),
         required_shapes=_required_shapes,
-        batching_rule=BatchingRule(apart=True),  # the ranks of the inputs differ
+        batching_rule=BatchingRule(per_element=True),  # the ranks of the inputs differ
         samples=(
             _sample(3, 2, 5),
             _sample(1, 1, 1),

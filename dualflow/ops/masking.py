@@ -19,7 +19,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, less_equal, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.measuring import size_as_tensor
-from dualflow.ops.op_kinds import Decompose, RepeatIndices
+from dualflow.ops.op_kinds import Decompose, RepeatIndices, SizeReader
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
@@ -91,7 +91,7 @@ def _number_of(counts: Any) -> Any:
     return reduce_sum(cast(counts, int64))
 
 
-def all_positions(read: Any, counts: Any) -> Any:
+def all_positions(read: SizeReader, counts: Any) -> Any:
     """Each index of ``counts``, repeated as often as its element."""
     if counts.dtype.kind == "i":
         counts = required(counts, equal(_number_of(less(counts, 0)), 0), _FEWER)
@@ -121,20 +121,20 @@ def _flat(x: Any, rank: int) -> Any:
     return reshape(x, Shape((math.prod(x.shape[:rank]), *x.shape[rank:])))
 
 
-def _masked_rows(read: Any, x: Any, mask: Any) -> Any:
+def _masked_rows(read: SizeReader, x: Any, mask: Any) -> Any:
     rank = len(mask.shape)
-    fit = read.of_shape(x, (*mask.shape, *x.shape[rank:]), _NO_FIT)
+    fit = read.require_shape(x, (*mask.shape, *x.shape[rank:]), _NO_FIT)
     return gather(_flat(fit, rank), all_positions(read, mask))
 
 
-def _scatter_rows(read: Any, values: Any, mask: Any) -> Any:
+def _scatter_rows(read: SizeReader, values: Any, mask: Any) -> Any:
     at = dispatch.current().apply(POSITIONS, (mask,), {"size": values.shape[0]})
     attrs = {"axis": 0, "size": math.prod(mask.shape)}
     rows = dispatch.current().apply(SCATTER_ADD, (at, values), attrs)
     return reshape(rows, Shape((*mask.shape, *values.shape[1:])))
 
 
-def _places(read: Any, mask: Any) -> Any:
+def _places(read: SizeReader, mask: Any) -> Any:
     """The indices of the true elements, one column for each axis."""
     at = all_positions(read, not_equal(mask, np.zeros((), mask.dtype.dtype)))
     columns = []

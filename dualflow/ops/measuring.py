@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.op_kinds import Decompose, SizeVector
+from dualflow.ops.op_kinds import Decompose, SizeReader, SizeVector
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.sizes.symbolic_sizes import (
@@ -29,7 +29,7 @@ SIZES = register(
 )
 
 
-def _known_shape(read: Any, x: Any, dtype: DType) -> Any:
+def _known_shape(read: SizeReader, x: Any, dtype: DType) -> Any:
     engine, sizes = dispatch.current(), tuple(x.shape)
     if is_static(sizes):
         return engine.constant(np.array(sizes, dtype.dtype))

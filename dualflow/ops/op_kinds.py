@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple
+from dualflow.core.shape import Shape
 
 
 class Elementwise(NamedTuple):
@@ -109,14 +111,52 @@ class SizeVector(NamedTuple):
     """The integers ``attrs["values"]``, which are sizes."""
 
 
+class SizeReader(Protocol):
+    """The parameter ``read`` of ``Decompose.resolve``: integer tensors as sizes, and checks of sizes.
+
+    Sizes are numbers or symbolic sizes (:mod:`dualflow.sizes.symbolic_sizes`). A requirement that equal
+    expressions don't satisfy becomes a check that the program does at run time. The implementation is
+    :class:`dualflow.function.calls.size_inference.SizeInference`.
+    """
+
+    def __call__(self, tensor: Any, least: int | None = None) -> list[int]:
+        """The elements of an integer tensor, as expressions of sizes.
+
+        Unless ``least`` is None they become sizes, which the program checks not to be negative.
+        """
+        ...
+
+    def sizes(self, values: Sequence[int]) -> list[int]:
+        """``values`` as sizes; the program checks that none is negative."""
+        ...
+
+    def require_size(self, x: Any, new_size: int, size: int) -> Any:
+        """``x``, a vector of ``size`` elements, with size ``new_size``, which must be equal."""
+        ...
+
+    def require_shape(
+        self, x: Any, shape: Shape | Sequence[int], message: str, *, repeats: bool = False
+    ) -> Any:
+        """``x`` with ``shape``, which must be equal to its own; with ``repeats`` a size of ``x`` may be 1.
+
+        ``message`` is that of the error, in which {0} and {1} are replaced by the shapes.
+        """
+        ...
+
+    def require_first(self, x: Any, shape: Sequence[int], message: str) -> Any:
+        """The first element of ``x`` along each axis of size 1 in ``shape``; other sizes must be equal."""
+        ...
+
+    def deciding(self) -> AbstractContextManager[None]:
+        """A block whose code may compare sizes; the sizes of a call decide, as guards of the program."""
+        ...
+
+
 class Decompose(NamedTuple):
     """An op that a trace replaces by other ops; the integers that it reads become symbolic sizes.
 
-    ``resolve(read, *inputs, **attrs)`` calls these ops and returns the result, or a tuple of results.
-    ``read(tensor, least)`` returns the elements of a tensor of integers as sizes for attributes: numbers, or
-    symbolic sizes (:mod:`dualflow.sizes.symbolic_sizes`) that the program reads and checks to be at least
-    ``least``, unless that is None. ``read.of_shape`` and ``read.first_of`` give a tensor a symbolic shape:
-    see :mod:`dualflow.function.calls.size_inference`.
+    ``resolve(read, *inputs, **attrs)`` calls these ops and returns the result, or a tuple of results, where
+    ``read`` is a :class:`SizeReader`.
     """
 
     resolve: Callable[..., Any]
@@ -130,7 +170,7 @@ class OperandAttributes(NamedTuple):
         bounds: attributes that hold other integers; its ``infer`` takes an
             :class:`~dualflow.ops.operand_attributes.OperandInteger` for an integer.
         resolve: ``resolve(read, *inputs, **attrs)`` applies the op for integers that are known at run time;
-            ``read`` is that of :class:`Decompose`. None if they only take the place of the operands.
+            ``read`` is a :class:`SizeReader`. None if they only take the place of the operands.
         least: the lower bound of ``sizes``, which the program checks; None if ``resolve`` does.
     """
 

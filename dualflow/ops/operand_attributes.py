@@ -23,7 +23,7 @@ from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.attribute_values import written_as
-from dualflow.ops.op_kinds import Decompose, Elementwise, OperandAttributes
+from dualflow.ops.op_kinds import Decompose, Elementwise, OperandAttributes, SizeReader
 from dualflow.ops.record import REGISTRY, Op, Specs
 from dualflow.ops.static import known_value, shape_of
 from dualflow.sizes.symbolic_sizes import SymInt
@@ -102,7 +102,7 @@ def operand_form(op: Op) -> OperandForm:
         op.infer(*[TensorSpec.of(Shape(x.shape), as_dtype(x.dtype)) for x in arrays[:first]], **settings)
         return op.kernel(*arrays[:first], **settings)
 
-    def resolve(read: Any, *inputs: Any, **attrs: Any) -> Any:
+    def resolve(read: SizeReader, *inputs: Any, **attrs: Any) -> Any:
         first = _first_operand(attrs)
         sizes = {operand.input for name in declared.sizes for operand in _operands(attrs[name])}
         least = [declared.least if i in sizes else None for i in range(len(inputs))]

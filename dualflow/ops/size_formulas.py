@@ -17,7 +17,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.attribute_values import AttributeForm, declare, in_text
 from dualflow.ops.measuring import SIZES
-from dualflow.ops.op_kinds import Decompose
+from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.sizes.size_functions import substitute
 from dualflow.sizes.symbolic_sizes import (
@@ -135,7 +135,7 @@ def _size_of(node: ast.expr, variables: dict[tuple[int, int], SymInt]) -> int:
 declare(SizeFormula, AttributeForm("size_formula", lambda formula: {"size": repr(formula)}, _formula))
 
 
-def _known_number(read: Any, *inputs: Any, formula: SizeFormula, dtype: DType) -> Any:
+def _known_number(read: SizeReader, *inputs: Any, formula: SizeFormula, dtype: DType) -> Any:
     engine = dispatch.current()
     number = formula.of([tuple(x.shape) for x in inputs])
     if type(number) is int:

@@ -11,7 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.parser import parse
-from dualflow.ops.batching_rules import APART
+from dualflow.ops.batching_rules import PER_ELEMENT
 from dualflow.ops.families import load_families
 from dualflow.ops.operand_attributes import apply_sized, has_operands, operand_form
 from dualflow.ops.record import REGISTRY, Op
@@ -143,7 +143,7 @@ def test_gradients_are_those_of_the_op(case: Any) -> None:
 def test_the_rule_for_batches_is_that_of_the_op(case: Any) -> None:
     op, inputs, attrs = case
     numbers = numbers_of(op, attrs)
-    if not inputs or op.batching_rule in (None, APART):
+    if not inputs or op.batching_rule in (None, PER_ELEMENT):
         return
     batches = [df.stack([x, x + 1.0, x * 2.0]) for x in inputs]
     batched = df.function(

@@ -11,7 +11,7 @@ from dualflow.core.tree import Structure
 from dualflow.function.autograph.conversion import converted
 from dualflow.function.batching.batched_value import BatchedValue
 from dualflow.function.batching.dynamic_batch import batched_dynamically
-from dualflow.function.batching.evaluate import evaluate_batched, shared
+from dualflow.function.batching.evaluate import evaluate_batched, require_unbatched
 from dualflow.function.control.trace_bodies import operands
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import OuterShape, Tracer, tracing
@@ -60,7 +60,7 @@ def batch_function(
     computed = [x.tensor for x, v in zip(outputs, trace.graph.outputs, strict=True) if v.node is not None]
     for update, value in zip(trace.graph.updates, new_values, strict=True):
         variable = variables[update.input]
-        engine.innermost.update(variable, shared(value, variable), computed)
+        engine.innermost.update(variable, require_unbatched(value, variable), computed)
     return outputs, trace.structure
 
 

@@ -112,12 +112,12 @@ def _resolved(read: SizeInference, *inputs: Any, batch: BatchSpec) -> tuple[Any,
     count = batch.count([x.shape for x in inputs])
     assert count is not None, "sizes are numbers or symbolic"
     equal = [
-        read.of_shape(x, (count, *x.shape[1:]), _UNEQUAL) if is_batched else x
+        read.require_shape(x, (count, *x.shape[1:]), _UNEQUAL) if is_batched else x
         for x, is_batched in zip(inputs, batch.batched, strict=True)
     ]
     values = batch.values(equal)
     sources = [None if x.is_batched else x.tensor._value for x in values]
-    body = read.of_body(batch.body, [x.element_spec for x in values], sources)
+    body = read.infer_body(batch.body, [x.element_spec for x in values], sources)
     try:
         _check_sizes(body)
         results = evaluate_batched(body, values, count)

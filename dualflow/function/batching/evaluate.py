@@ -54,7 +54,7 @@ def _outputs(
         return [BatchedValue(dispatch.current().constant(node.attrs["value"]), False)]
     if node.effect is Effect.ASSIGN:
         if on_assignment is not None:
-            on_assignment(node.attrs["variable"], shared(values[0], node.attrs["variable"]))
+            on_assignment(node.attrs["variable"], require_unbatched(values[0], node.attrs["variable"]))
         return []
     attrs = dict(attrs_for(node, [x.element_spec for x in values]))
     if not any(x.is_batched for x in values) and node.effect is not Effect.RANDOM:
@@ -80,7 +80,7 @@ def _outputs(
     return [BatchedValue(y, True, active=active) for y in stacks]
 
 
-def shared(value: BatchedValue, variable: Any) -> Any:
+def require_unbatched(value: BatchedValue, variable: Any) -> Any:
     """The tensor of a value that must be the same for all batch elements, to be assigned.
 
     Raises:

@@ -1,8 +1,22 @@
 """Batching rules: apply an op to inputs with a batch axis (the first), or without one.
 
-The op kind decides for elementwise ops, reductions, products, gathers and scatters. For views, concatenations
-and library calls the op record has a rule (:mod:`dualflow.ops.batching_rules`). An op without either runs
-element by element.
+:func:`apply_batched` takes the first row that applies. A rule is that of the op's record
+(:mod:`dualflow.ops.batching_rules`):
+
+====================================== ==================================================================
+op                                     applied to a batch as
+====================================== ==================================================================
+with integers of attributes as inputs  the op with these integers, which must be the same for all elements
+with a rule ``per_element``            a loop over the batch elements
+``Elementwise`` without a rule         the same op, on inputs of one rank, which broadcast
+``MatMul``                             one larger product, if one matrix has no batch axis; else batched
+``Reduce``                             the same reduction, over axes shifted by one
+``Gather``                             the same gather along the shifted axis, or with one more batch axis
+``Scatter`` along an axis, no rule     the same scatter along the shifted axis, or a scatter of positions
+with a rule                            the same op, with the attributes that the rule changes
+``Decompose``                          an error: the sizes of results may differ between elements
+any other                              a loop over the batch elements
+====================================== ==================================================================
 """
 
 from __future__ import annotations
@@ -45,8 +59,8 @@ def apply_batched(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: i
     match op.kind:
         case _ if isinstance(op, OperandForm):
             return _with_operands(op, inputs, attrs, count)
-        case _ if op.batching_rule is not None and op.batching_rule.apart:
-            return _one_by_one(op, inputs, attrs, count)
+        case _ if op.batching_rule is not None and op.batching_rule.per_element:
+            return _per_element(op, inputs, attrs, count)
         case Elementwise() if op.batching_rule is None:
             return _run(op, [x.tensor for x in with_common_rank(inputs)], attrs)
         case MatMul():
@@ -55,15 +69,15 @@ def apply_batched(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: i
             return _run(op, [x.tensor for x in inputs], ALONG.attributes(attrs, count))
         case Gather():
             params, indices = inputs
-            return _take(op, params, indices, count, **attrs)
+            return _gather(op, params, indices, count, **attrs)
         case Scatter() if op.batching_rule is None and "axis" in attrs:
             return _scatter(op, inputs, attrs, count)
         case _ if op.batching_rule is not None:
-            return _by_record(op, op.batching_rule, inputs, attrs, count)
+            return _by_rule(op, op.batching_rule, inputs, attrs, count)
         case Decompose():
             raise _sizes_differ(op)
         case _:
-            return _one_by_one(op, inputs, attrs, count)
+            return _per_element(op, inputs, attrs, count)
 
 
 def _sizes_differ(op: Op) -> UnbatchableError:
@@ -87,7 +101,7 @@ def _run(op: Op, tensors: Sequence[Any], attrs: Attrs) -> list[Any]:
     return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 
-def _by_record(
+def _by_rule(
     op: Op, rule: BatchingRule, inputs: Sequence[BatchedValue], attrs: Attrs, count: int
 ) -> list[Any]:
     if rule.merged:
@@ -119,7 +133,7 @@ def _size_of_each(size: Dim, count: int) -> int:
     return -1 if size is None or is_static((size, count)) else size // count
 
 
-def _one_by_one(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
+def _per_element(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
     def step(carry: list[Any], element: list[Any]) -> tuple[list[Any], list[Any]]:
         slices = iter(element)
         return [], _run(op, [next(slices) if x.is_batched else x.tensor for x in inputs], attrs)
@@ -153,7 +167,7 @@ def _rows_times(x: Any, matrix: Any, transpose: bool) -> Any:
     return reshape(product, (*lead, product.shape[-1]))
 
 
-def _take(
+def _gather(
     op: Op, params: BatchedValue, indices: BatchedValue, count: int, axis: int, batch_dims: int = 0
 ) -> list[Any]:
     if batch_dims == 0 and not indices.is_batched:
@@ -171,7 +185,7 @@ def _scatter(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -
         tensors = [*[x.with_batch_axis(count) for x in onto], indices.tensor, updates.with_batch_axis(count)]
         return _run(op, tensors, ALONG.attributes(attrs, count))
     if attrs["axis"] != 0:
-        return _one_by_one(op, inputs, attrs, count)
+        return _per_element(op, inputs, attrs, count)
     slices = updates.with_batch_axis(count)
     positions = _positions(BatchedValue(indices.tensor[..., None], True), count)
     if onto:

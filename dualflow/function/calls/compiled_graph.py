@@ -1,4 +1,19 @@
-"""A graph with its optimised form, executable and fast paths, each created when first needed."""
+"""A graph with its optimised form, executable and fast paths, each created when first needed.
+
+The stages are attributes of :class:`CompiledGraph`; each is computed once, from those above it::
+
+    graph                          before any pass
+    -> _graph_with_symbolic_sizes  if sizes vary; None if no expression describes one of them
+    -> _symbolic_program           one program for all sizes; None if no program serves all of them
+    -> _after_passes               the program's graph, or ``graph`` after all passes
+    -> _rematerialised             the graph within the memory budget; None without a budget
+    -> optimised                   the last of these graphs
+    -> executable                  the program's, or ``optimised`` compiled by the backend
+    -> fast_path(form)             a function for the calls of one form
+
+If sizes vary and no program serves all of them, the caller creates a CompiledGraph for the shapes of each
+call; if data decide the sizes, NumPy runs the graph as one node.
+"""
 
 from __future__ import annotations
 
@@ -277,10 +292,10 @@ class CompiledGraph:
                     graph = plan.graph
                 with unforkable():
                     return SymbolicProgram(graph, self.backend.build(graph, self.options), plan)
-        except (UndecidedSize, InvalidArgumentError):  # the latter for sizes that are equal by a guard alone
-            return None
-        except ResourceExhaustedError:  # a plan for numbers needs less memory
-            return None
+        except (UndecidedSize, InvalidArgumentError):
+            return None  # InvalidArgumentError: sizes whose expressions differ are equal by a guard
+        except ResourceExhaustedError:
+            return None  # rematerialisation for the concrete sizes of a call may still fit the budget
 
     @computed_once(_compiling)
     def serves_all_sizes(self) -> bool:
@@ -414,7 +429,8 @@ class CompiledGraph:
         if call is not None:
             return call
         run: Callable[..., Any] = self.execute
-        if self.only_reads and not self._sizes_vary:  # else an error may be that of another op
+        # with dynamic sizes an error goes through ``check_shapes``, which ``execute`` calls
+        if self.only_reads and not self._sizes_vary:
             run = reading_call(self.executable, self.sources.captured, self._pack)
         return checked_call(self.optimised, form, run)
 

@@ -56,6 +56,8 @@ _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be 
 class SizeInference:
     """Records the nodes of a graph, or of the body of a conditional or loop, with symbolic sizes.
 
+    It is the :class:`~dualflow.ops.op_kinds.SizeReader` of ops that read sizes from tensors.
+
     Attributes:
         tracer: records the nodes.
         integers: the elements of integer tensors, as expressions.
@@ -105,13 +107,14 @@ class SizeInference:
     ) -> dict[Value, Value]:
         """Record copies of ``nodes`` that compute from ``inputs``; returns the copy of each value.
 
-        ``later`` are further inputs, with the value whose shape each of them has.
+        ``later`` are inputs whose shape is only known when another value is recorded, as a cotangent has the
+        shape of an output: for each, that value.
         """
         recorded = dict(inputs)
         for node in nodes:
             for value in later:
                 if value in node.inputs and value not in recorded:
-                    recorded[value] = self._like(recorded, later[value])
+                    recorded[value] = self._input_like(recorded, later[value])
             with origin.forced(node.origin):
                 self.op_name = node.op.name
                 try:
@@ -125,10 +128,10 @@ class SizeInference:
             recorded.update(zip(node.outputs, outputs, strict=True))
         for value in later:
             if value not in recorded:
-                recorded[value] = self._like(recorded, later[value])
+                recorded[value] = self._input_like(recorded, later[value])
         return recorded
 
-    def _like(self, recorded: Mapping[Value, Value], value: Value) -> Value:
+    def _input_like(self, recorded: Mapping[Value, Value], value: Value) -> Value:
         """A new input with the shape of ``value``."""
         if value not in recorded:
             raise UndecidedSize("an input is read before the output whose shape it has")
@@ -188,7 +191,7 @@ class SizeInference:
         pairs = zip(sizes_of(value), sizes, strict=True)
         shape = [current if size is None else size for current, size in pairs]
         message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
-        return self.tracer.lift(self.of_shape(self.tracer.tensor_of(value), shape, message))._value
+        return self.tracer.lift(self.require_shape(self.tracer.tensor_of(value), shape, message))._value
 
     # conditionals and loops
 
@@ -293,9 +296,9 @@ class SizeInference:
         sized = replace(loop, body=body.graph(), condition=condition)
         return self.tracer.builder.add(node.op, inputs, {"loop": sized}, node.origin).outputs
 
-    # called by ops (the parameter ``read`` of their ``resolve``)
+    # the SizeReader of ops that the trace replaces
 
-    def of_body(self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]) -> Graph:
+    def infer_body(self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]) -> Graph:
         """``graph`` with symbolic sizes, for inputs of ``specs``; its nodes may be recorded in this graph.
 
         ``sources`` has the value of this graph for the inputs that are equal to one.
@@ -326,14 +329,14 @@ class SizeInference:
         """``values`` as sizes; the program checks that none is negative."""
         return [self._size(x) for x in values]
 
-    def of_size(self, x: Any, new_size: int, size: int) -> Any:
+    def require_size(self, x: Any, new_size: int, size: int) -> Any:
         """``x``, a vector of ``size`` elements, with size ``new_size``; a check at run time compares them."""
         if new_size == size:
             return x
         flat = self.tracer.run(RESHAPE, (x,), {"shape": Shape((size,))})
-        return self.of_shape(flat, (new_size,), "{0[0]} elements are not the {1[0]} of the new shape")
+        return self.require_shape(flat, (new_size,), "{0[0]} elements are not the {1[0]} of the new shape")
 
-    def of_shape(self, x: Any, shape: Sequence[int], message: str, *, repeats: bool = False) -> Any:
+    def require_shape(self, x: Any, shape: Sequence[Any], message: str, *, repeats: bool = False) -> Any:
         """``x`` with ``shape``, checked at run time; with ``repeats`` a size of ``x`` may be 1.
 
         ``message`` is that of the error, in which {0} and {1} are replaced by the shapes.
@@ -346,10 +349,10 @@ class SizeInference:
                 self._require(size, target, message, (current, tuple(shape)), repeats=repeats)
         return self.tracer.run(WITH_SHAPE, (x,), {"shape": Shape(shape), "repeats": repeats})
 
-    def first_of(self, x: Any, shape: Sequence[int], message: str) -> Any:
+    def require_first(self, x: Any, shape: Sequence[int], message: str) -> Any:
         """The first element of ``x`` along each axis of size 1 in ``shape``; other sizes must be equal.
 
-        The program checks them: the message of the error is as in :meth:`of_shape`.
+        The program checks them: the message of the error is as in :meth:`require_shape`.
         """
         for size, target in zip(x.shape, shape, strict=True):
             if size != target:

@@ -20,7 +20,7 @@ from dualflow.ops.comparison import equal, greater_equal, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.indexing import GETITEM, PLACE
-from dualflow.ops.op_kinds import Decompose
+from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 from dualflow.ops.repetition import PAD
@@ -90,7 +90,7 @@ def _out_of_range(at: Any, count: Any) -> OutOfRangeError:
     )
 
 
-def _with_row(read: Any, rows: Any, index: Any, value: Any, size: Any, *, grows: bool) -> Any:
+def _with_row(read: SizeReader, rows: Any, index: Any, value: Any, size: Any, *, grows: bool) -> Any:
     engine = dispatch.current()
     inside = greater_equal(index, zeros_like(index))
     if not grows:
@@ -105,13 +105,13 @@ def _with_row(read: Any, rows: Any, index: Any, value: Any, size: Any, *, grows:
     return engine.apply(UPDATE_ND, (rows, position, expand_dims(value, 0)), {})
 
 
-def _blank_rows(read: Any, size: Any, element: Shape, dtype: DType) -> Any:
+def _blank_rows(read: SizeReader, size: Any, element: Shape, dtype: DType) -> Any:
     engine = dispatch.current()
     zero = engine.constant(zero_array((), dtype.dtype))
     return engine.apply(BROADCAST_TO, (zero,), {"shape": Shape((*read(size, 0), *element))})
 
 
-def _resize_rows(read: Any, rows: Any, size: Any, index: Any) -> Any:
+def _resize_rows(read: SizeReader, rows: Any, size: Any, index: Any) -> Any:
     engine, (count,) = dispatch.current(), read(size, 0)
     shared = smallest(count, rows.shape[0])
     key = ((0, shared, 1), *[(0, d, 1) for d in rows.shape[1:]])

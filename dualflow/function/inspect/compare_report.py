@@ -28,7 +28,7 @@ _WIDTH = 88
 _LABEL, _COLUMN = 18, 13
 _MAX_FUSED = 16
 _MAX_NAMES = 5
-_FIGURES = (
+_PAGE_FIELDS = (
     "eager_seconds",
     "graph_seconds",
     "eager_peak_bytes",
@@ -44,7 +44,7 @@ _FIGURES = (
     "agrees",
     "workload",
 )
-"""The figures that the page shows."""
+"""The fields of a comparison that the page shows."""
 _PAGE_ONLY = ("timelines", "pass_graphs", "listing")
 """Fields for the page only, which plain data leaves out."""
 _NBSP = "\N{NO-BREAK SPACE}"
@@ -201,7 +201,7 @@ class Comparison:
     def _page_content(self) -> tuple[Any, ...]:
         """The fields of :class:`dualflow.function.inspect.compare_page.PageContent`."""
         figures = self.as_dict()
-        shown = {name: figures[name] for name in _FIGURES} | {"reason": self.difference.reason}
+        shown = {name: figures[name] for name in _PAGE_FIELDS} | {"reason": self.difference.reason}
         described = self.name, self.arguments, self.table()
         return (*described, shown, self.timelines, self.pass_graphs, self.listing)
 
@@ -334,11 +334,11 @@ def _pays_warm(c: Comparison) -> str:
 
 
 def _verdict(c: Comparison) -> str:
-    far = f"{c.difference.largest:.1e} apart at most, {c.difference.relative:.1e} relative"
+    distance_text = f"{c.difference.largest:.1e} apart at most, {c.difference.relative:.1e} relative"
     if not c.difference.agrees:
-        return f"DIFFER: {c.difference.reason} ({far})"
+        return f"DIFFER: {c.difference.reason} ({distance_text})"
     updated = f"; {_plural(len(c.updated), 'updated variable')} too" if c.updated else ""
-    return (f"agree: {far}" if c.difference.largest else "equal") + updated
+    return (f"agree: {distance_text}" if c.difference.largest else "equal") + updated
 
 
 def _modes(parts: tuple[PartReport, ...]) -> str:

@@ -22,7 +22,7 @@ from dualflow.ops.attribute_values import in_text
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import identity
 from dualflow.ops.late_sizes import as_ints, drawing_from
-from dualflow.ops.op_kinds import Decompose
+from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.record import Effect, Op
 from dualflow.sizes.symbolic_sizes import UndecidedSize, is_static, size_variables
 
@@ -50,7 +50,7 @@ def _kernel(
 
 
 def _resolved(
-    read: Any, *inputs: Any, compute: Compute, result: Compute, integers: int, generator: Any = None
+    read: SizeReader, *inputs: Any, compute: Compute, result: Compute, integers: int, generator: Any = None
 ) -> Any:
     count = len(inputs) - integers
     values = [_read(read, x) for x in inputs[count:]]
@@ -64,7 +64,7 @@ def _resolved(
             raise UndecidedSize(f"a computation needs sizes as numbers: {error}") from None
 
 
-def _read(read: Any, x: Any) -> Any:
+def _read(read: SizeReader, x: Any) -> Any:
     return as_ints(np.array(read(x), object).reshape(x.shape))
 
 

@@ -14,7 +14,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.op_kinds import Decompose, Opaque
+from dualflow.ops.op_kinds import Decompose, Opaque, SizeReader
 from dualflow.ops.ordering.distinct_positions import distinct_positions
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -93,7 +93,7 @@ PADDED_UNIQUE = register(
 )
 
 
-def _unique_of_padded(read: Any, x: Any, results: int) -> tuple[Any, ...]:
+def _unique_of_padded(read: SizeReader, x: Any, results: int) -> tuple[Any, ...]:
     """The results of ``unique``: those of ``filled_unique``, cut to the number of distinct elements."""
     count, *parts = dispatch.current().apply(PADDED_UNIQUE, (x,), {"results": results})
     (size,) = read(count, 0)

@@ -16,7 +16,7 @@ from dualflow.core.dtypes import uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.batching_rules import APART
+from dualflow.ops.batching_rules import PER_ELEMENT
 from dualflow.ops.op_kinds import Elementwise, OperandAttributes
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -153,7 +153,7 @@ PHILOX: Final = register(
         infer=_infer,
         kernel=_kernel,
         kind=Elementwise(_code, cost=90),
-        batching_rule=APART,
+        batching_rule=PER_ELEMENT,
         operand_attributes=OperandAttributes(sizes=("count",)),
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 6}),
@@ -177,7 +177,7 @@ LONG_PHILOX: Final = register(
         infer=_long_infer,
         kernel=_long_kernel,
         kind=Elementwise(_long_code, cost=90),
-        batching_rule=APART,
+        batching_rule=PER_ELEMENT,
         operand_attributes=OperandAttributes(sizes=("count",)),
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 3}),
