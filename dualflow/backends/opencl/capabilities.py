@@ -31,7 +31,7 @@ def capabilities() -> Capabilities:
     )
 
 
-def without_device_code(node: Node, dtypes: str) -> str:
+def host_reason(node: Node, dtypes: str) -> str:
     """The reason why a node runs on the host; the empty string if it has device code.
 
     Args:

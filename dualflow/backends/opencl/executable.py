@@ -153,7 +153,7 @@ class OpenCLExecutable:
                 shapes = bind_sizes(node.attrs["shapes"], sizes)
                 message = node.attrs["message"].format(*shapes)
                 raise FailedCheck(node, partial(check_error, node, message))
-        for elements, node in self.program.span_checks:
+        for elements, node in self.program.range_checks:
             if not self._is_within(elements, sizes):
                 raise FailedCheck(node, partial(check_error, node, OUT_OF_BOUNDS))
 

@@ -108,7 +108,7 @@ class _OpenCLWriter(CKernelWriter):
         return OpenCLKernel(text, scratch, inner, frozenset(self.stored), tuple(self.checks))
 
     def _declared(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:
-        """The declarations of the parameters, in the order of :meth:`Launch.arguments`."""
+        """The declarations of the parameters, in the order of :attr:`Launch.arguments`."""
         kernel = self.kernel
         return [
             *(f"__global uchar *b{i}, const long at{i}" for i in range(len(kernel.buffers))),

@@ -41,8 +41,8 @@ class DeviceMemory:
         self.in_use = 0
         self.kept = 0
 
-    def allocate(self, nbytes: int, what: str) -> cl.Buffer:
-        """A buffer of at least ``nbytes``, for ``what``, which an error names.
+    def allocate(self, nbytes: int, purpose: str) -> cl.Buffer:
+        """A buffer of at least ``nbytes``, for ``purpose``, which an error names.
 
         Raises:
             ResourceExhaustedError: the device has no memory for it, even without the kept buffers.
@@ -54,7 +54,7 @@ class DeviceMemory:
                 self.kept -= size
                 buffer = free.pop()
             else:
-                buffer = self._new(size, nbytes, what)
+                buffer = self._new(size, nbytes, purpose)
             self.in_use += size
             return buffer
 
@@ -74,7 +74,7 @@ class DeviceMemory:
             self._free.clear()
             self.kept = 0
 
-    def _new(self, size: int, nbytes: int, what: str) -> cl.Buffer:
+    def _new(self, size: int, nbytes: int, purpose: str) -> cl.Buffer:
         try:
             return self._buffer(size)
         except cl.Error as error:
@@ -86,7 +86,7 @@ class DeviceMemory:
         except cl.Error as error:
             if not is_exhausted(error):
                 raise
-            raise self.exhausted(f"{nbytes:,} bytes were requested for {what}") from None
+            raise self.exhausted(f"{nbytes:,} bytes were requested for {purpose}") from None
 
     def _buffer(self, size: int) -> cl.Buffer:
         return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)

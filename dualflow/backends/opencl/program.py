@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dualflow.backends.opencl import routines
-from dualflow.backends.opencl.capabilities import VECTOR_BITS, without_device_code
+from dualflow.backends.opencl.capabilities import VECTOR_BITS, host_reason
 from dualflow.backends.opencl.kernel_source import OpenCLKernel, source
 from dualflow.backends.opencl.steps import (
     LOCAL_SIZE,
@@ -27,7 +27,7 @@ from dualflow.backends.opencl.steps import (
     Step,
     WriteNumbers,
 )
-from dualflow.backends.opencl.transfers import BOTH, HOST, Placement, Spaces
+from dualflow.backends.opencl.transfers import BOTH, HOST, Spaces, TransferInsertion
 from dualflow.core.errors import InternalError
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
@@ -75,7 +75,7 @@ class DeviceProgram:
         steps: the steps, with transfers.
         updated: the inputs that are variables which the program assigns.
         required: the nodes that compare sizes of arguments, which a call does first.
-        span_checks: the accesses that a call compares with the sizes of buffers, each with its node.
+        range_checks: the accesses that a call compares with the sizes of buffers, each with its node.
         bounds: the sizes of buffers.
         executed: the work of the kernels, divided by that of their ops without recomputation.
     """
@@ -90,11 +90,11 @@ class DeviceProgram:
         self.required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
         program = tuple([s for s in program if not binds_or_checks_size(s.node)])
         self.bounds = MemoryBounds(self.plan, program)
-        self.span_checks: list[tuple[ElementRange, Node]] = self.bounds.check(program)
+        self.range_checks: list[tuple[ElementRange, Node]] = self.bounds.check(program)
         self.updated = tuple([graph.inputs.index(u.input) for u in graph.updates])
         self._partials = 0
         self._nests: list[tuple[KernelLaunch, Nest]] = []
-        self.steps = self._placement(program).with_transfers(
+        self.steps = self._transfer_insertion(program).with_transfers(
             self._steps(program), self._spaces(), [*self._results(), *self.updated]
         )
 
@@ -125,10 +125,10 @@ class DeviceProgram:
         """Where each buffer is when a call begins; constants are on the device, too."""
         return {i: HOST if i < self.plan.inputs else BOTH for i in range(self.plan.arena)}
 
-    def _placement(self, program: Sequence[Statement]) -> Placement:
+    def _transfer_insertion(self, program: Sequence[Statement]) -> TransferInsertion:
         nbytes = {i: self.bounds.nbytes.get(i) or 0 for i in range(self.plan.arena)}
         loops = [s for s in walk_program(program) if isinstance(s, RunLoop)]
-        return Placement(nbytes, {r.buffer: r.stack.buffer for s in loops for r in s.memory.rows})
+        return TransferInsertion(nbytes, {r.buffer: r.stack.buffer for s in loops for r in s.memory.rows})
 
     def _operand(self, layout: Layout, value: Value) -> HostOperand:
         shape, dtype = tuple(value.spec.shape), value.spec.dtype
@@ -174,19 +174,22 @@ class DeviceProgram:
                 return [WriteNumbers(statement.node, statement.outputs[0], tuple(values), dtype)]
             case CallRoutine():
                 return [self._host(statement)]
-        raise InternalError(f"calls of a device program run in order, and read no windows: {statement}")
+        raise InternalError(
+            f"{statement} can't be lowered to OpenCL: concurrent tasks and window products must not be "
+            "planned for it."
+        )
 
     def _host(self, statement: Statement) -> HostCall:
         node = statement.node
         inputs = [self._operand(*pair) for pair in zip(statement.inputs, node.inputs, strict=True)]
         outputs = [self._operand(*pair) for pair in zip(statement.outputs, node.outputs, strict=True)]
-        return HostCall(node, without_device_code(node, self._dtypes), tuple(inputs), tuple(outputs))
+        return HostCall(node, host_reason(node, self._dtypes), tuple(inputs), tuple(outputs))
 
     # Kernels
 
     def _launch(self, statement: LaunchNest) -> list[Step]:
         """The launches of a nest: its kernel, and the one that combines its partial results."""
-        if without_device_code(statement.node, self._dtypes):
+        if host_reason(statement.node, self._dtypes):
             return [self._host(statement)]
         nest = lower(*statement, self.plan.costs, self.plan.caches)
         lanes = lanes_of(nest, VECTOR_BITS)
@@ -220,7 +223,7 @@ class DeviceProgram:
             return None
         kernel = source(launch.kernel, lanes, num_parallel)
         undecided = self.bounds.launched(statement, launch, access_bounds(launch.kernel), region)
-        self.span_checks += [(span, statement.node) for span in undecided]
+        self.range_checks += [(span, statement.node) for span in undecided]
         own = len(launch.buffers)
         stored = {launch.buffers[i].buffer for i in kernel.stored if i < own}
         return Launch(
@@ -277,7 +280,7 @@ class DeviceProgram:
 
     def _scatter(self, scatter: ScatterRows) -> list[Step]:
         node, indices, dtype = scatter.node, scatter.indices, scatter.node.output.spec.dtype
-        if without_device_code(node, self._dtypes):
+        if host_reason(node, self._dtypes):
             return [self._host(scatter)]
         steps = [] if scatter.onto is None else self._launch(scatter.onto)
         if not scatter.checked:

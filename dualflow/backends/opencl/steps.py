@@ -166,7 +166,8 @@ class HostBranch(NamedTuple):
 class HostLoop(NamedTuple):
     """A loop: iterations of ``test`` and ``body`` while ``condition`` holds, after the steps of its start.
 
-    ``compared`` are the loops that must have run at least as many iterations as this one's limit.
+    ``compared`` are the loops that wrote stacks which this loop reads; a call checks that each has run at
+    least as many iterations as this one's limit.
     """
 
     node: Node

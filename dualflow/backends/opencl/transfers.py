@@ -1,10 +1,11 @@
 """Inserts transfers: before each step, what it reads is where it runs.
 
-A buffer outside the arena has a copy on the host, on the device, or on both. The pass follows the steps, and
-inserts a transfer where the copy that a step needs is missing or out of date. After a step, the copy that it
-has written is the only one. Where paths meet, a copy is valid if it is on all of them; if that leaves none,
-the paths that lack it on the device transfer it. What a loop needs and doesn't write is transferred once,
-before it.
+This is a forward dataflow analysis, and the rewrite that it decides. The state is the memory spaces (host,
+device) in which each buffer outside the arena has a valid copy. A step whose operand has none where it runs
+gets a transfer before it; after the step, the copy that it has written is the only one. Where paths meet, the
+state is the intersection; if that is empty for a buffer, the paths without a copy on the device transfer it.
+The state at the start of a loop is iterated to a fixed point. What a loop needs and doesn't write is
+transferred once, before it.
 
 The arena and the rows of stacks are on the device: a host call copies the bytes of its operands there and
 back.
@@ -31,21 +32,21 @@ from dualflow.backends.opencl.steps import (
 
 
 class Space(Enum):
-    """Where a copy of a buffer is."""
+    """A memory space, in which a buffer may have a copy."""
 
     HOST = "host"
     DEVICE = "device"
 
 
 Spaces = frozenset[Space]
-"""Where the valid copies of a buffer are."""
+"""The memory spaces in which a buffer has a valid copy."""
 HOST: Spaces = frozenset([Space.HOST])
 BOTH: Spaces = frozenset(Space)
 """Both; also of a buffer that nothing has been written to."""
 
 
-class Placement:
-    """Tracks whether the valid copy of each buffer is on the host or the device, and inserts transfers.
+class TransferInsertion:
+    """Tracks in which memory spaces each buffer has a valid copy, and inserts transfers.
 
     Args:
         sizes: the bytes of each buffer that the pass follows.
@@ -109,10 +110,10 @@ class Placement:
 
 
 class _Path:
-    """The steps along one path of control, with transfers, and the places of the buffers after them."""
+    """The steps along one path of control, with transfers, and the memory spaces of buffers after them."""
 
-    def __init__(self, placement: Placement, spaces: dict[int, Spaces]) -> None:
-        self.placement = placement
+    def __init__(self, insertion: TransferInsertion, spaces: dict[int, Spaces]) -> None:
+        self.insertion = insertion
         self.spaces = spaces
         self.steps: list[Step] = []
 
@@ -123,7 +124,7 @@ class _Path:
     def require(self, buffer: int, space: Space) -> None:
         """Transfer a buffer unless it has a valid copy in ``space``."""
         if space not in self.spaces[buffer]:
-            self.steps.append(self.placement.transfer(buffer, space))
+            self.steps.append(self.insertion.transfer(buffer, space))
             self.spaces[buffer] |= {space}
 
     def _step(self, step: Step) -> None:
@@ -133,47 +134,48 @@ class _Path:
         if isinstance(step, HostLoop):
             self._loop(step)
             return
-        reads, writes = self.placement.accesses(step)
+        reads, writes = self.insertion.accesses(step)
         for buffer, space in reads.items():
             self.require(buffer, space)
-        self.steps.append(self._located(step))
+        self.steps.append(self._with_operand_spaces(step))
         self.spaces.update({buffer: frozenset([space]) for buffer, space in writes.items()})
 
-    def _located(self, step: Step) -> Step:
-        """``step`` with the places of the values that the host reads where they are."""
+    def _with_operand_spaces(self, step: Step) -> Step:
+        """``step``; the operands that its host code reads have the memory space of their valid copy."""
         if isinstance(step, Require):
             reads = tuple([self._operand(x) for x in step.reads])
             return step._replace(condition=self._operand(step.condition), reads=reads)
         return step
 
     def _operand(self, operand: HostOperand) -> HostOperand:
-        base = self.placement.base(operand.layout.buffer)
+        base = self.insertion.base(operand.layout.buffer)
         on_host = base == operand.layout.buffer and Space.HOST in self.spaces[base]
         return operand._replace(on_host=on_host)
 
     def _branch(self, branch: HostBranch) -> None:
         number = self._operand(branch.number)
         paths = [self._inside(steps) for steps in branch.branches]
-        self.spaces = _joined(paths)
+        self.spaces = _meet(paths)
         self.steps.append(branch._replace(number=number, branches=tuple([tuple(p.steps) for p in paths])))
 
     def _inside(self, steps: Iterable[Step]) -> _Path:
-        path = _Path(self.placement, dict(self.spaces))
+        path = _Path(self.insertion, dict(self.spaces))
         path.follow(steps)
         return path
 
     def _loop(self, loop: HostLoop) -> None:
+        """Iterate to the state at the start of an iteration that its end doesn't change."""
         self._hoist(walk_steps((*loop.test, *loop.body)))
         while True:
             test = self._inside(loop.test)
             condition = None if loop.condition is None else test._operand(loop.condition)
             body = test._inside(loop.body)
             entry = dict(self.spaces)
-            joined = _joined([self, body])
-            if joined == entry:
+            meet = _meet([self, body])
+            if meet == entry:
                 break
-            self.spaces = joined
-        self.spaces = _joined([self, test])
+            self.spaces = meet
+        self.spaces = _meet([self, test])
         self.steps.append(loop._replace(test=tuple(test.steps), body=tuple(body.steps), condition=condition))
 
     def _hoist(self, steps: Iterable[Step]) -> None:
@@ -181,7 +183,7 @@ class _Path:
         read: dict[int, set[Space]] = {}
         written: dict[int, set[Space]] = {}
         for step in steps:
-            reads, writes = self.placement.accesses(step)
+            reads, writes = self.insertion.accesses(step)
             for buffer, space in reads.items():
                 read.setdefault(buffer, set()).add(space)
             for buffer, space in writes.items():
@@ -192,14 +194,14 @@ class _Path:
                     self.require(buffer, space)
 
 
-def _joined(paths: Sequence[_Path]) -> dict[int, Spaces]:
-    """The places of buffers where paths meet; without a common copy, each path has one on the device."""
-    joined: dict[int, Spaces] = {}
+def _meet(paths: Sequence[_Path]) -> dict[int, Spaces]:
+    """The memory spaces of buffers where paths meet: the intersection, if that is empty the device."""
+    meet: dict[int, Spaces] = {}
     for buffer in paths[0].spaces:
         common = frozenset.intersection(*[path.spaces[buffer] for path in paths])
         if not common:
             for path in paths:
                 path.require(buffer, Space.DEVICE)
             common = frozenset.intersection(*[path.spaces[buffer] for path in paths])
-        joined[buffer] = common
-    return joined
+        meet[buffer] = common
+    return meet

@@ -26,7 +26,7 @@ from dualflow.backends.opencl.steps import (  # noqa: E402  # they import pyopen
     Transfer,
     walk_steps,
 )
-from dualflow.backends.opencl.transfers import BOTH, HOST, Placement  # noqa: E402
+from dualflow.backends.opencl.transfers import BOTH, HOST, TransferInsertion  # noqa: E402
 
 BUFFERS = range(4)
 NODE: Any = None
@@ -100,7 +100,7 @@ class Memory:
 
 @given(programs, st.lists(st.integers(0, 1), max_size=12))
 def test_each_step_reads_the_value_that_was_written_last(program: list[Step], choices: list[int]) -> None:
-    placed = Placement(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
+    placed = TransferInsertion(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
         program, dict.fromkeys(BUFFERS, HOST), BUFFERS
     )
     memory, remaining = Memory(), iter(choices)
@@ -111,7 +111,7 @@ def test_each_step_reads_the_value_that_was_written_last(program: list[Step], ch
 @given(programs)
 def test_buffers_that_the_device_alone_uses_move_to_the_host_once_at_the_end(program: list[Step]) -> None:
     device_only = [step for step in walk_steps(program) if isinstance(step, Launch)]
-    placed = Placement(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
+    placed = TransferInsertion(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
         device_only, dict.fromkeys(BUFFERS, BOTH), BUFFERS
     )
     moved = [step.buffer for step in placed if isinstance(step, Transfer)]
@@ -120,14 +120,14 @@ def test_buffers_that_the_device_alone_uses_move_to_the_host_once_at_the_end(pro
 
 def test_what_a_loop_only_reads_is_transferred_once_before_it() -> None:
     loop = HostLoop(NODE, STATEMENT, (), (), (launch({0}, {1}),), SCALAR)
-    placed = Placement({0: 12, 1: 12}, {}).with_transfers([loop], {0: HOST, 1: BOTH}, [1])
+    placed = TransferInsertion({0: 12, 1: 12}, {}).with_transfers([loop], {0: HOST, 1: BOTH}, [1])
     assert [type(step) for step in placed] == [Transfer, HostLoop, Transfer]
     assert not any(isinstance(step, Transfer) for step in placed[1].body)  # type: ignore[union-attr]
 
 
 def test_rows_of_a_stack_are_read_on_the_device() -> None:
     loop = HostLoop(NODE, STATEMENT, (), (), (launch({7}, {1}),), SCALAR)
-    placed = Placement({0: 12, 1: 12}, {7: 0}).with_transfers([loop], {0: HOST, 1: BOTH}, [])
+    placed = TransferInsertion({0: 12, 1: 12}, {7: 0}).with_transfers([loop], {0: HOST, 1: BOTH}, [])
     assert placed[0] == Transfer(0, 12, True)
 
 
