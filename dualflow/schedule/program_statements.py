@@ -116,7 +116,7 @@ class Multiply(NamedTuple):
         batch: the sizes of the other axes.
         matrices: the layouts of x, y and out, with a stride for each axis of the batch.
         scale: the factor.
-        adds: whether the product is added to ``out``.
+        accumulate: whether the product is added to ``out``.
         windows: the windows of the tensor x that are the matrix; None if x is a matrix itself.
         by_window: whether windows are rows; else they are columns.
 
@@ -131,7 +131,7 @@ class Multiply(NamedTuple):
     batch: tuple[int, ...]
     matrices: tuple[Layout, Layout, Layout]
     scale: float
-    adds: bool
+    accumulate: bool
     windows: SlidingWindows | None
     by_window: bool
 

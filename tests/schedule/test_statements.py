@@ -143,7 +143,7 @@ def test_a_product_of_no_matrices_is_empty() -> None:
 
 def test_the_addend_of_a_product_is_first_copied_to_the_output_buffer() -> None:
     product = only(Multiply, program(lambda x, y: y + x @ x, SPEC, SPEC))
-    assert product.adds
+    assert product.accumulate
     assert product.onto is not None
     assert product.onto.inputs == product.inputs[2:]
     assert product.onto.outputs == product.outputs
@@ -153,7 +153,7 @@ def test_the_addend_of_a_product_is_first_copied_to_the_output_buffer() -> None:
 def test_a_product_added_to_a_variable_is_added_in_its_place() -> None:
     v = df.Variable(np.zeros((6, 6), np.float32))
     product = only(Multiply, program(lambda x: v.assign_add(x @ x, read_value=False), SPEC))
-    assert product.adds
+    assert product.accumulate
     assert product.onto is None
     assert nests_of(product) == ()
 

@@ -353,8 +353,10 @@ class CProgram:
                 ", ".join([" + ".join([base, *moved]), *map(self.sizes.text, matrix.strides[count:])])
             )
         shape = ", ".join(map(self.sizes.text, product.shape))
-        adds = "true" if product.adds else "false"
-        self.lines.add(f"{name}({shape}, {', '.join(operands)}, {literal(product.scale, dtype)}, {adds});")
+        accumulate = "true" if product.accumulate else "false"
+        self.lines.add(
+            f"{name}({shape}, {', '.join(operands)}, {literal(product.scale, dtype)}, {accumulate});"
+        )
         for _ in heads:
             self.lines.depth -= 1
             self.lines.add("}")

@@ -19,7 +19,7 @@ from dualflow.backends.llvm.program import Program
 from dualflow.backends.llvm.runtime import checked_memory
 from dualflow.backends.llvm.runtime.checked_memory import StepTexts
 from dualflow.backends.llvm.sized_call import SizedCall
-from dualflow.backends.llvm.steps import StepKind
+from dualflow.backends.llvm.steps import FUNCTION, StepKind
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
@@ -121,7 +121,7 @@ def _step_texts(graph: Graph, program: Program) -> list[tuple[int, str]]:
     texts = []
     for address, kind, node, parent in program.steps:
         function = program.functions.get(
-            address + 2, "an entry" if kind is StepKind.NOTE else kind.name.lower()
+            address + FUNCTION, "an entry" if kind is StepKind.NOTE else kind.name.lower()
         )
         text = f"{function} computes {_described(node)} in graph {graph.name!r}"
         texts.append((8 * address, "\n".join([text, *(_lines(node) or _lines(parent))])))

@@ -19,7 +19,7 @@ from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
-from dualflow.backends.llvm.steps import HEADER, LINK, RUN_STEPS, StepKind, StepRecord
+from dualflow.backends.llvm.steps import FUNCTION, HEADER, LINK, RUN_STEPS, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.graph import ir
@@ -126,7 +126,7 @@ class Unit:
 
     def set_callee(self, step: int, function: IrSource) -> None:
         """Set the callee of the step at index ``step``."""
-        self.set_address(step + 2, function)
+        self.set_address(step + FUNCTION, function)
 
     def set_address(self, index: int, function: IrSource) -> None:
         """Let the parameter ``index`` be the address of a function."""
@@ -332,7 +332,7 @@ class Entry:
         """
         step = self.step(StepKind.KERNEL, [0, total, chunk, *parameters])
         self.unit.set_callee(step, function)
-        return step + 2
+        return step + FUNCTION
 
     def move(self, copy: CopyMemory) -> None:
         """Emit the step of a copy."""

@@ -1,10 +1,17 @@
 """The fast paths of this backend: which of them work in this process, and why the others don't.
 
-Results are the same without them, but slower: without the C fast call, calls go through ctypes; without the
-linker, LLVM is loaded to link; without threads, loops run on the calling thread; without concurrency, the
-calls of a graph run one after another; without the own matrix product, NumPy's BLAS is called; without the
-disk cache, each process compiles again; without cached blocks, the system zeroes the memory of each large
-output; without exchanges, those between workers are host calls. The checked mode is listed if it is on.
+Results are the same without them, but slower. Without
+
+* the C fast call, calls go through ctypes;
+* the linker, LLVM is loaded to link;
+* threads, loops run on the calling thread;
+* concurrency, the calls of a graph run one after another;
+* exchanges, those between workers are host calls;
+* the matrix product of this backend, NumPy's BLAS is called;
+* the disk cache, each process compiles again;
+* kept blocks, the system zeroes the memory of each large output.
+
+The checked mode is listed if it is on.
 """
 
 from __future__ import annotations
@@ -46,7 +53,7 @@ _CHECKED_SIDES: Final = {"end": "end at protected pages", "begin": "begin after 
 
 
 def features(tensor_class: type) -> tuple[FastPathReport, ...]:
-    """The features of this process for tensors of ``tensor_class``.
+    """The fast paths of this process for tensors of ``tensor_class``.
 
     >>> [feature.name for feature in features(object)]  # doctest: +NORMALIZE_WHITESPACE
     ['C fast call', 'linker', 'threads', 'concurrency', 'exchanges', 'matrix product', 'disk cache',

@@ -27,14 +27,17 @@ class KernelMemory(NamedTuple):
     stride: int = 0
 
 
-def is_large(launch: KernelLaunch) -> bool:
-    """Whether the kernel is large: its code is kept short, and its scalars are constants."""
+def is_long(launch: KernelLaunch) -> bool:
+    """Whether the kernel has many ops, so that its code is kept short.
+
+    Its scalars are then constants of the code rather than parameters, of which each kernel text has its own.
+    """
     return launch.kernel.is_long
 
 
 def table(launch: KernelLaunch, memory: KernelMemory, first_check: int) -> list[int]:
     """The slice of the parameter table for ``launch``, in the order of :func:`load_arguments`."""
-    scalars = () if is_large(launch) else launch.scalars
+    scalars = () if is_long(launch) else launch.scalars
     return [
         *launch.parameters,
         *(int.from_bytes(x.tobytes().ljust(8, b"\0"), "little", signed=True) for x in scalars),
@@ -76,7 +79,7 @@ def load_arguments(
         count += 1
         return b.load(table, (count - 1) * (8 // type.nbytes), type)
 
-    kernel, scalars = launch.kernel, () if is_large(launch) else launch.kernel.scalars
+    kernel, scalars = launch.kernel, () if is_long(launch) else launch.kernel.scalars
     parameters = [load_next() for _ in range(kernel.parameters)]
     loaded_scalars = [load_next(Type.of_dtype(dtype.dtype)) for dtype in scalars]
     pointers = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, load_arguments
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_long, load_arguments
 from dualflow.backends.llvm.row_group import RowGroup, concatenated, joined_scalars
 from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
@@ -33,7 +33,7 @@ class KernelValues:
     """The values of one kernel, the function ``name``, whose lane loops run ``lanes`` iterations at once.
 
     Attributes:
-        is_large: whether the kernel is large. Then a vector loop is one masked loop, not a full loop and a
+        is_long: whether the kernel is long. Then a vector loop is one masked loop, not a full loop and a
             masked tail, which halves the code.
         checks: the number of each check, from 0.
         mask: the active lanes; None for all.
@@ -42,7 +42,7 @@ class KernelValues:
 
     def __init__(self, module: LlvmModule, launch: KernelLaunch, name: str, lanes: int) -> None:
         self.module, self.launch, self.kernel = module, launch, launch.kernel
-        self.is_large = is_large(launch)
+        self.is_long = is_long(launch)
         self.checks: dict[KernelCheck, int] = {}
         self.lane_loop = launch.kernel.lane_loop
         self.lanes = 1 if self.lane_loop is None else lanes
@@ -82,7 +82,7 @@ class KernelValues:
         if isinstance(operand, ks.Scalar):
             return (
                 self._constant(self.launch.scalars[operand.number])
-                if self.is_large
+                if self.is_long
                 else self._arguments.scalars[operand.number]
             )
         return self._constant(operand.value)

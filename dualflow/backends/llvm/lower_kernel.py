@@ -41,7 +41,7 @@ class _ElementMaths(Maths):
     """The maths namespace inside a kernel, with element indices and checks."""
 
     def __init__(self, emitter: KernelEmitter) -> None:
-        super().__init__(emitter.module, not emitter.is_large, emitter.b)
+        super().__init__(emitter.module, not emitter.is_long, emitter.b)
         self._emitter = emitter
         self.statement: Compute
 
@@ -79,7 +79,7 @@ class KernelEmitter(KernelValues):
         start, stop, registers = self._bound(loop.begin), self._bound(loop.end), ks.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
             self._iteration(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
-        elif self.is_large:
+        elif self.is_long:
             iterations = self.b.loop(start, stop, self.lanes, self._values(registers))
             self._iteration(loop, iterations, registers, stop)
         else:

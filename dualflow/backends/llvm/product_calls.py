@@ -10,10 +10,13 @@ from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.product.product import ProductBatch, blas_function, blas_symbols
 from dualflow.backends.llvm.product.shared_batch import BatchField
-from dualflow.backends.llvm.steps import StepKind
+from dualflow.backends.llvm.steps import FUNCTION, StepKind
 from dualflow.graph.ir import Node
 from dualflow.schedule.program_statements import Multiply
 from dualflow.sizes.symbolic_sizes import typical
+
+_NO_ADDRESS = 0
+"""The function of a step until the program is linked; see ``Unit.set_callee``."""
 
 
 def write_product(entry: Entry, product: Multiply) -> None:
@@ -30,7 +33,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
         product.batch,
         product.matrices,
         product.scale,
-        product.adds,
+        product.accumulate,
         product.windows,
         product.by_window,
     )
@@ -43,10 +46,10 @@ def write_product(entry: Entry, product: Multiply) -> None:
     else:
         function, tables, scratch = blas_function(products.char), [(1, products.blas_table())], (0, 0)
         unit.addresses |= blas_symbols()
-    for used, table in tables:
-        index = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table, used)])
+    for enabled, table in tables:
+        index = entry.step(StepKind.PRODUCT, [_NO_ADDRESS, *products.step(scratch, table, enabled)])
         unit.set_callee(index, function)
-        unit.products.append(index + 2)
+        unit.products.append(index + FUNCTION)
 
 
 def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> None:
@@ -55,10 +58,11 @@ def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> 
     unit.use_threads()
     table = products.split_table(unit.threads)
     scratch = entry.scratch(table[BatchField.THREAD_SCRATCH] * unit.threads, node)
-    step = [0, *products.split_step(scratch, table)]
-    index = entry.step(StepKind.PRODUCT, step)
+    words = [_NO_ADDRESS, *products.split_step(scratch, table)]
+    index = entry.step(StepKind.PRODUCT, words)
     unit.set_callee(index, shared_batch.routine())
-    product = index + 2 + len(step) - len(table) + BatchField.PRODUCT
+    table_start = index + FUNCTION + len(words) - len(table)  # the table ends the step
+    product = table_start + BatchField.PRODUCT
     unit.set_address(product, products.gemm.source())
     unit.products.append(product)
 

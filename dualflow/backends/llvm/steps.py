@@ -25,10 +25,23 @@ HEADER: Final = (0, 0, 0, 0)
 """The first parameters: the head of a step list, and the two addresses."""
 LINK = 1
 """The offset in heads and steps of the distance to the next step."""
+FUNCTION = 2
+"""The offset in steps of the address of the function that they call, for kinds that call one."""
 
 
 class StepKind(IntEnum):
-    """The kind of a step, its first word."""
+    """The kind of a step, its first word; then come :data:`LINK` and the words of the kind.
+
+    ======= ================================================================================================
+    KERNEL  function; number of iterations; iterations of a chunk; the kernel's parameters
+    PRODUCT function; x, y, out and scratch, each as a buffer and a byte offset; number of batch axes; for
+            each axis its size, and its strides in x, y and out in bytes; the function's parameters
+    MOVE    source and target, each as a buffer and a byte offset; bytes
+    STOP    none: the list ends here if a check has failed
+    NOTE    none: the next steps belong to another statement
+    TASKS   function; the words of :mod:`~dualflow.backends.llvm.task_calls`
+    ======= ================================================================================================
+    """
 
     KERNEL = 0
     PRODUCT = 1

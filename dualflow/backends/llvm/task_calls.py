@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum, auto
 
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.runtime import jit, threads
-from dualflow.backends.llvm.steps import StepKind
+from dualflow.backends.llvm.steps import FUNCTION, StepKind
 from dualflow.graph.list_schedule import successors
 from dualflow.schedule.arena import aligned
 from dualflow.schedule.concurrency import Region
 from dualflow.schedule.program_statements import RunTasks, Statement
 
-_HEAD = 11
-"""The words of the step before those of its tasks; see ``runtime/tasks.ll``."""
-_THREADS, _ENTRIES, _WORKSPACE, _ARENA, _SCRATCH, _BYTES, _TASKS, _FIRST = range(3, _HEAD)
+
+class RegionField(IntEnum):
+    """The offset of each word of the step of a region, which ``runtime/tasks.ll`` reads.
+
+    After these, :class:`TaskField` has the words of each task. Then come the lists of the tasks that wait for
+    a task, and at last the number of the tasks that wait for none, and these tasks.
+
+    Attributes:
+        THREADS: the threads that take tasks.
+        ENTRIES: the entries of the table of buffers, of which each thread has a copy.
+        WORKSPACE: the entry for the scratch memory of the thread.
+        ARENA, SCRATCH: the buffer and the byte offset of the scratch memory of thread 0.
+        BYTES: the bytes of the scratch memory of a thread.
+        TASKS: the number of tasks.
+        FIRST: the offset of the number of tasks that wait for none.
+        END: the number of these words.
+    """
+
+    THREADS = FUNCTION + 1
+    ENTRIES = auto()
+    WORKSPACE = auto()
+    ARENA = auto()
+    SCRATCH = auto()
+    BYTES = auto()
+    TASKS = auto()
+    FIRST = auto()
+    END = auto()
+
+
+class TaskField(IntEnum):
+    """The offset of each word of a task.
+
+    Attributes:
+        LIST: the distance from the step to the head of the task's step list.
+        WAITS: the number of tasks that it waits for.
+        AFTER: the offset in the step of the list of tasks that wait for it.
+        COUNT: the number of tasks that wait for it.
+        END: the number of these words.
+    """
+
+    LIST = 0
+    WAITS = auto()
+    AFTER = auto()
+    COUNT = auto()
+    END = auto()
 
 
 def write_tasks(
@@ -40,32 +83,35 @@ def write_tasks(
     before, unit.threads = unit.threads, 1 if type(region.call_threads) is int else unit.threads
     unit.task_start = unit.task_bytes = region.task_bytes
     for number, task in enumerate(statement.tasks):
-        unit.params[step + _HEAD + 4 * number] = _task_list(unit, task, run_in) - step
+        task_words = step + RegionField.END + TaskField.END * number
+        unit.params[task_words + TaskField.LIST] = _task_list(unit, task, run_in) - step
     unit.task_start, unit.threads = None, before
     bytes_per_thread = aligned(unit.task_bytes)
     plan = unit.plan
-    unit.params[step + _ENTRIES] = plan.arena + 1 + (plan.row_buffers if loops else 0)
-    unit.params[step + _WORKSPACE], unit.params[step + _ARENA] = plan.workspace, plan.arena
-    unit.params[step + _SCRATCH] = unit.reserve(bytes_per_thread * region.threads)
-    unit.params[step + _BYTES] = bytes_per_thread
+    unit.params[step + RegionField.ENTRIES] = plan.arena + 1 + (plan.row_buffers if loops else 0)
+    unit.params[step + RegionField.WORKSPACE] = plan.workspace
+    unit.params[step + RegionField.ARENA] = plan.arena
+    unit.params[step + RegionField.SCRATCH] = unit.reserve(bytes_per_thread * region.threads)
+    unit.params[step + RegionField.BYTES] = bytes_per_thread
 
 
 def _words(region: Region) -> list[int]:
-    """The words of the step after its link; those that depend on what is emitted later are 0."""
+    """The words of the step from :data:`FUNCTION` on; those that depend on what is emitted later are 0."""
     tasks = region.tasks
     after = successors([task.before for task in tasks])
     urgent = sorted(range(len(tasks)), key=lambda number: (-tasks[number].chain_ns, number))
     position = {number: at for at, number in enumerate(urgent)}
     words: list[int] = []
     waiting: list[int] = []
-    lists = _HEAD + 4 * len(tasks)
+    lists = RegionField.END + TaskField.END * len(tasks)
     for task, following in zip(tasks, after, strict=True):
         words += [0, len(task.before), lists + len(waiting), len(following)]
         waiting += sorted(following, key=position.__getitem__)
     ready = [number for number in urgent if not tasks[number].before]
-    head = [0] * _HEAD
-    head[_THREADS], head[_TASKS], head[_FIRST] = region.call_threads, len(tasks), lists + len(waiting)
-    return [*head[2:], *words, *waiting, len(ready), *ready]
+    head = [0] * RegionField.END
+    head[RegionField.THREADS], head[RegionField.TASKS] = region.call_threads, len(tasks)
+    head[RegionField.FIRST] = lists + len(waiting)
+    return [*head[FUNCTION:], *words, *waiting, len(ready), *ready]
 
 
 def _task_list(

@@ -312,7 +312,7 @@ class _FunctionWriter(CallWriter):
             access = [" + ".join(begin) or "zero", self.size(down), self.size(across)]
             arguments += [self.buffer(layout.buffer, dtype), *access]
         scale = self.literal(dtype.dtype.type(product.scale))
-        arguments += [*map(self.size, product.shape), scale, self.size(product.adds)]
+        arguments += [*map(self.size, product.shape), scale, self.size(product.accumulate)]
         with ExitStack() as loops:
             for i, size in enumerate(product.batch):
                 loops.enter_context(self.lines.block(f"for b{i} in range({self.size(size)}):"))

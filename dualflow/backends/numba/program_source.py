@@ -266,7 +266,7 @@ class ProgramSource(CallWriter):
         product_text = f"np.matmul({left}, {right})"
         if scale != 1.0:
             product_text += f" * {dtype_name(node.output.spec.dtype)}({scale!r})"
-        if product.adds:
+        if product.accumulate:
             line = f"{target}[...] += {product_text}"
         elif scale != 1.0:
             line = f"{target}[...] = {product_text}"

@@ -270,7 +270,7 @@ class DeviceProgram:
             *(BufferArgument(m.buffer, m.offset) for m in (x, y, out)),
             *map(Number, (rows, columns, inner, *strides, *by_axis)),
             ScalarArgument(dtype.dtype.type(product.scale)),
-            Number(int(product.adds)),
+            Number(int(product.accumulate)),
         )
         kernel = KernelProgram(routines.product(dtype, len(batch)))
         reads, writes = frozenset([x.buffer, y.buffer]), frozenset([out.buffer])

@@ -1,4 +1,4 @@
-"""`Instructions`: the scalar ops over emitted values that are one or a few instructions."""
+"""``Instructions``: the scalar ops over emitted values that are one or a few instructions."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ class Instructions:
         return signed if x.type.kind == "u" else (x < 0).select(-1, signed)
 
     def copysign(self, x: Operand, y: Operand) -> EmittedValue:
-        """The magnitude of `x` with the sign of `y`."""
+        """The magnitude of ``x`` with the sign of ``y``."""
         magnitude, sign = values(x, y)
         return magnitude.emitter.intrinsic("llvm.copysign", magnitude, sign)
 
     def floor(self, x: EmittedValue) -> EmittedValue:
-        """The largest integer that isn't above `x`."""
+        """The largest integer that isn't above ``x``."""
         return x.emitter.intrinsic("llvm.floor", x) if x.type.kind == "f" else x
 
     def ceil(self, x: EmittedValue) -> EmittedValue:
-        """The smallest integer that isn't below `x`."""
+        """The smallest integer that isn't below ``x``."""
         return x.emitter.intrinsic("llvm.ceil", x) if x.type.kind == "f" else x
 
     def trunc(self, x: EmittedValue) -> EmittedValue:
-        """`x` rounded to an integer towards zero."""
+        """``x`` rounded to an integer towards zero."""
         return x.emitter.intrinsic("llvm.trunc", x) if x.type.kind == "f" else x
 
     def round(self, x: EmittedValue) -> EmittedValue:
@@ -111,7 +111,7 @@ class Instructions:
     # Conditionals and comparisons
 
     def where(self, condition: EmittedValue, x: Operand, y: Operand) -> EmittedValue:
-        """`x` where the condition holds, `y` elsewhere."""
+        """``x`` where the condition holds, ``y`` elsewhere."""
         return condition.cast(BOOL.vector(condition.type.lanes)).select(x, y)
 
     def equal(self, x: Operand, y: Operand) -> EmittedValue:
@@ -137,7 +137,7 @@ class Instructions:
         return abs(x) < _INFINITY if x.type.kind == "f" else x.eq(x)
 
     def cast(self, x: EmittedValue, target: DType) -> EmittedValue:
-        """The same number in another dtype, as `EmittedValue.cast`."""
+        """The same number in another dtype, as ``EmittedValue.cast``."""
         return x.cast(Type.of_dtype(target.dtype, x.type.lanes))
 
     def bitcast(self, x: EmittedValue, target: DType) -> EmittedValue:

@@ -6,7 +6,7 @@ from dualflow.backends.llvm.text import Builder, EmittedValue, Type
 
 
 def is_constant_divisor(y: EmittedValue) -> bool:
-    """Whether `y` is a constant other than 0 and -1: LLVM lowers divisions by it to shifts and products."""
+    """Whether ``y`` is a constant other than 0 and -1: LLVM lowers divisions by it to shifts and products."""
     bits = y.literal
     return bits is not None and bits not in (0, (1 << y.type.bits) - 1)
 
@@ -18,7 +18,7 @@ def divide_by_constant(x: EmittedValue, y: EmittedValue) -> EmittedValue:
 
 
 def mod_by_constant(x: EmittedValue, y: EmittedValue) -> EmittedValue:
-    """The remainder of `divide_by_constant`."""
+    """The remainder of ``divide_by_constant``."""
     power = _constant_power(y)
     return y.eq(0).select(0, x - x // y * y) if power is None else x & ((1 << power) - 1)
 
@@ -32,7 +32,7 @@ def _constant_power(y: EmittedValue) -> int | None:
 
 
 def integer_power(b: Builder, x: EmittedValue, n: EmittedValue) -> EmittedValue:
-    """``x**n`` for integers, wrapping, by repeated squaring; `n` is read as unsigned."""
+    """``x**n`` for integers, wrapping, by repeated squaring; ``n`` is read as unsigned."""
     remaining = n.bitcast(Type("u", n.type.bits, n.type.lanes))
     with b.while_loop([x.emitter.constant(x.type, 1), x, remaining]) as loop:
         result, square, remaining = loop.carried

@@ -1,4 +1,4 @@
-"""`Maths`: all scalar ops over emitted values. Ops with a definition become functions of the module."""
+"""``Maths``: all scalar ops over emitted values. Ops with a definition become functions of the module."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Maths(Instructions):
     Everything is inline vector code, but sin, cos and tan beyond 2**16 (2**30 in float64) and fmod, mod and
     floor_divide of quotients beyond 2**22 (2**51), which call C's function lane by lane, out of line.
 
-    `module` receives the functions. With `inline=False` they stay functions, which keeps the compile time of
-    huge kernels linear in their size.
+    ``module`` receives the functions. With ``inline=False`` they stay functions, which keeps the compile time
+    of huge kernels linear in their size.
 
     >>> module = LlvmModule()
     >>> m, f = Maths(module), module.function("softplus", F32, [("x", F32)])
@@ -69,21 +69,21 @@ class Maths(Instructions):
     # Powers, and division that rounds down
 
     def pow(self, x: Operand, y: Operand) -> EmittedValue:
-        """``x**y``: of floats as C's pow, of integers wrapping, where `y` is not negative."""
+        """``x**y``: of floats as C's pow, of integers wrapping, where ``y`` is not negative."""
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.POW, x, y)
         return self._called("pow", integer_power, x, y)
 
     def mod(self, x: Operand, y: Operand) -> EmittedValue:
-        """The remainder of `floor_divide`, with the sign of `y`; 0 for an integer `y` of 0."""
+        """The remainder of ``floor_divide``, with the sign of ``y``; 0 for an integer ``y`` of 0."""
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.MOD, x, y)
         return mod_by_constant(x, y) if is_constant_divisor(y) else self._body_called(ScalarOp.MOD, x, y)
 
     def floor_divide(self, x: Operand, y: Operand) -> EmittedValue:
-        """The quotient rounded down; 0 for an integer `y` of 0."""
+        """The quotient rounded down; 0 for an integer ``y`` of 0."""
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.FLOOR_DIVIDE, x, y)
@@ -130,7 +130,7 @@ class Maths(Instructions):
         return Maths(self.module, self.inline, b)
 
     def _called(self, name: str, code: Callable[..., EmittedValue], *args: EmittedValue) -> EmittedValue:
-        """Call a function whose code is `code(builder, *args)`, emitted unless the module has it."""
+        """Call a function whose code is ``code(builder, *args)``, emitted unless the module has it."""
         type = args[0].type
         symbol = f"df.{name}.{type.suffix if type.kind != 'u' else type.suffix.replace('i', 'u')}"
         if not self.module.has(symbol):

@@ -128,16 +128,17 @@ class ProductBatch(NamedTuple):
         factors = [bits_of(self.char, x) for x in (self.scale, float(self.accumulate))]
         return [*[o.transposition for o in operands], *self.sizes, *leading, *factors]
 
-    def step(self, scratch: tuple[int, int], table: Sequence[int], used: int = 1) -> list[int]:
+    def step(self, scratch: tuple[int, int], table: Sequence[int], enabled: int = 1) -> list[int]:
         """The parameters of the step of this batch after the function's address; see ``runtime/steps.ll``.
 
-        ``used`` is 1 if a call executes the step, 0 if not: a symbolic one is the size of one more axis.
+        ``enabled`` is 1 if a call executes the step, and 0 if not. A symbolic one becomes the size of one
+        more axis of the batch, so that the step runs once or never.
         """
         nbytes = self.element.nbytes
         operand_bytes = (1, 1, nbytes) if self.char == "i" else (nbytes,) * 3
         sized = zip(self.layouts, operand_bytes, strict=True)
         operands = [n for layout, size in sized for n in (layout.buffer, layout.offset * size)]
-        axes = [] if type(used) is int else [used, 0, 0, 0]
+        axes = [] if type(enabled) is int else [enabled, 0, 0, 0]
         axes += [
             n
             for axis, size in enumerate(self.axes)
@@ -193,9 +194,9 @@ def _blas_module(char: str, int_bits: int) -> IrSource:
     transpositions = [word.cast(I32) for word in parameters[:2]]
     rows, columns, inner, x_leading, y_leading, out_leading = [word.cast(integer) for word in parameters[2:]]
     per_word = 8 // element.nbytes
-    scale, keep = [ir.load(table, i * per_word, element) for i in (8, 9)]
+    scale, accumulate = [ir.load(table, i * per_word, element) for i in (8, 9)]
     leading_arguments = [ir.constant(I32, ROW_MAJOR), *transpositions, rows, columns, inner, scale]
-    blas_arguments = [*leading_arguments, x, x_leading, y, y_leading, keep, out, out_leading]
+    blas_arguments = [*leading_arguments, x, x_leading, y, y_leading, accumulate, out, out_leading]
     module.declare(_BLAS[char], VOID, [value.type for value in blas_arguments])
     ir.call(_BLAS[char], blas_arguments)
     ir.ret()

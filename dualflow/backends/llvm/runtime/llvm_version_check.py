@@ -11,7 +11,7 @@ from dualflow.core.errors import FailedPreconditionError
 
 LLVMLITE: Final = "llvmlite>=0.48,<0.51"
 LLVM: Final = 22
-"""The version of LLVM in these.
+"""The major version of LLVM in the releases of llvmlite that :data:`LLVMLITE` accepts.
 
 Its text format changes between versions: up to 21, masked loads and stores take their alignment as an
 argument, later as an attribute of the address.

@@ -111,11 +111,10 @@ def object_bytes(
             ".symtab",
             SYMBOLS,
             rows.tobytes(),
-            0,
-            _TABLE_ALIGNMENT,
-            table + 1,
-            local_count + 1,
-            SYMBOL.itemsize,
+            alignment=_TABLE_ALIGNMENT,
+            link=table + 1,
+            info=local_count + 1,
+            row=SYMBOL.itemsize,
         )
     )
     entries.append(_Entry(".strtab", STRINGS, text))
@@ -127,11 +126,11 @@ def object_bytes(
                     f".rela{section.name}",
                     RELOCATIONS,
                     relocations.tobytes(),
-                    _INFO_LINK,
-                    _TABLE_ALIGNMENT,
-                    table,
-                    number,
-                    RELOCATION.itemsize,
+                    flags=_INFO_LINK,
+                    alignment=_TABLE_ALIGNMENT,
+                    link=table,
+                    info=number,
+                    row=RELOCATION.itemsize,
                 )
             )
     return _file(entries)

@@ -16,7 +16,7 @@ same element code emits ``float`` or ``<16 x float>`` instructions, by the lanes
 
 Floating-point instructions have no fast-math flags: results follow IEEE 754, and only ``fma`` contracts.
 Integers wrap. Division by zero and shifts by the width or more are undefined here, as in LLVM: the functions
-of `dualflow.backends.llvm.maths` define them as NumPy does.
+of ``dualflow.backends.llvm.maths`` define them as NumPy does.
 """
 
 from dualflow.backends.llvm.text.builder import Block, Builder, CountedIteration, WhileLoop

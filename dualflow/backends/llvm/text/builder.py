@@ -21,7 +21,7 @@ class Block:
 
 
 class Iteration:
-    """One iteration of a loop: the values `carried` into it, and after the loop its `results`."""
+    """One iteration of a loop: the values ``carried`` into it, and after the loop its ``results``."""
 
     def __init__(self, carried: list[EmittedValue]) -> None:
         self.carried = self.results = self.following = carried
@@ -34,7 +34,7 @@ class Iteration:
 
 
 class CountedIteration(Iteration):
-    """One iteration of a counted loop, with its `index`."""
+    """One iteration of a counted loop, with its ``index``."""
 
     def __init__(self, index: EmittedValue, carried: list[EmittedValue]) -> None:
         super().__init__(carried)
@@ -52,7 +52,7 @@ class WhileLoop(Iteration):
 class Builder(Emitter):
     """Appends instructions to the current basic block of a function, and creates blocks.
 
-    The lines of a block are in order of emission; `blocks` are the blocks of the function.
+    The lines of a block are in order of emission; ``blocks`` are the blocks of the function.
     """
 
     def __init__(self, symbols: Symbols) -> None:
@@ -61,11 +61,11 @@ class Builder(Emitter):
         self.position(self.new_block("entry"))
 
     def first_lanes(self, count: EmittedValue, lanes: int) -> EmittedValue:
-        """A mask of the lanes below `count` (an i64, at least 0), for the tail of a loop."""
+        """A mask of the lanes below ``count`` (an i64, at least 0), for the tail of a loop."""
         return self.iota(I32.vector(lanes)) < (count < lanes).select(count, lanes).cast(I32)
 
     def alloca(self, type: Type, count: int = 1) -> EmittedValue:
-        """Stack memory for `count` elements, 64-byte aligned, valid during the call."""
+        """Stack memory for ``count`` elements, 64-byte aligned, valid during the call."""
         self._count += 1
         name = f"%v{self._count}"
         self.blocks[0].lines.insert(0, f"  {name} = alloca [{count} x {type.memory}], align 64")
@@ -74,7 +74,7 @@ class Builder(Emitter):
     # Memory
 
     def offset(self, pointer: EmittedValue, index: EmittedValue | int, type: Type) -> EmittedValue:
-        """The address of element `index` (a vector of indices gives a vector of addresses)."""
+        """The address of element ``index`` (a vector of indices gives a vector of addresses)."""
         if isinstance(index, int):
             index = self.constant(I64, index)
         element, result = type.memory.scalar, Type("p", 64, index.type.lanes)
@@ -84,7 +84,7 @@ class Builder(Emitter):
     def load(
         self, pointer: EmittedValue, index: EmittedValue | int, type: Type, mask: EmittedValue | None = None
     ) -> EmittedValue:
-        """Load `type.lanes` contiguous elements from `index` on; lanes outside `mask` are 0 and not read."""
+        """Load ``type.lanes`` contiguous elements from ``index`` on; lanes outside ``mask`` are 0, unread."""
         memory, address = type.memory, self.offset(pointer, index, type)
         if mask is None:
             loaded = self.emit(memory, f"load {memory}, ptr {address.text}, align {type.align}")
@@ -100,9 +100,9 @@ class Builder(Emitter):
         mask: EmittedValue | None = None,
         streaming: bool = False,
     ) -> None:
-        """Store the lanes of a value that are in `mask` to contiguous elements from `index` on.
+        """Store the lanes of a value that are in ``mask`` to contiguous elements from ``index`` on.
 
-        `streaming` bypasses the cache; the address must then be aligned to the size of the vector.
+        ``streaming`` bypasses the cache; the address must then be aligned to the size of the vector.
         """
         address, type = self.offset(pointer, index, value.type), value.type.memory
         value = value.cast(type)
@@ -126,7 +126,7 @@ class Builder(Emitter):
     def gather(
         self, pointer: EmittedValue, index: EmittedValue, type: Type, mask: EmittedValue | None = None
     ) -> EmittedValue:
-        """Load the elements at a vector of indices; lanes outside `mask` are 0 and not read."""
+        """Load the elements at a vector of indices; lanes outside ``mask`` are 0 and not read."""
         mask = self._every_lane(type) if mask is None else mask
         if type.kind == "c":
             at = index * 2
@@ -178,7 +178,7 @@ class Builder(Emitter):
     # Control flow
 
     def new_block(self, hint: str) -> Block:
-        """A new block at the end of the function; `position` makes it current."""
+        """A new block at the end of the function; ``position`` makes it current."""
         block = Block(f"{hint}{len(self.blocks)}")
         self.blocks.append(block)
         return block
@@ -242,7 +242,7 @@ class Builder(Emitter):
         step: EmittedValue | int = 1,
         carried: Sequence[EmittedValue] = (),
     ) -> Iterator[CountedIteration]:
-        """A counted loop from `start` while below `stop` (i64), with loop-carried values.
+        """A counted loop from ``start`` while below ``stop`` (i64), with loop-carried values.
 
         >>> from dualflow.backends.llvm.text import I64, LlvmModule
         >>> f = LlvmModule().function("count", I64, [("n", I64)])
@@ -271,7 +271,7 @@ class Builder(Emitter):
     def at_most_once(
         self, start: EmittedValue, stop: EmittedValue, carried: Sequence[EmittedValue] = ()
     ) -> Iterator[CountedIteration]:
-        """A counted loop without a back edge: one iteration, at `start`, if that is below `stop`, else none.
+        """A counted loop without a back edge: one iteration, at ``start``, if it is below ``stop``.
 
         >>> from dualflow.backends.llvm.text import I64, LlvmModule
         >>> f = LlvmModule().function("doubled_above_3", I64, [("n", I64)])
@@ -295,7 +295,7 @@ class Builder(Emitter):
 
     @contextmanager
     def while_loop(self, carried: Sequence[EmittedValue]) -> Iterator[WhileLoop]:
-        """A loop that ends when `loop.test(condition)` is false, with the values carried into the test.
+        """A loop that ends when ``loop.test(condition)`` is false, with the values carried into the test.
 
         >>> from dualflow.backends.llvm.text import I64, U64, LlvmModule
         >>> f = LlvmModule().function("halvings", I64, [("n", U64)])

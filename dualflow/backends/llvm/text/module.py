@@ -43,7 +43,7 @@ class LlvmFunction:
 class LlvmModule(Symbols):
     """Functions, declarations and constant data of one object file.
 
-    `vector_bits` is the width of the widest register that the code may use.
+    ``vector_bits`` is the width of the widest register that the code may use.
     """
 
     def __init__(self, vector_bits: int = 512) -> None:
@@ -55,10 +55,10 @@ class LlvmModule(Symbols):
     def function(
         self, name: str, ret: Type, args: Sequence[Argument], attributes: str = "", internal: bool = False
     ) -> LlvmFunction:
-        """Add a function, whose body is written through its `builder`.
+        """Add a function, whose body is written through its ``builder``.
 
-        `args` are (name, type) or (name, type, parameter attributes such as "noalias"); `attributes` are the
-        function's own ("alwaysinline", "noinline cold"); an `internal` one is local to the module.
+        ``args`` are (name, type) or (name, type, parameter attributes such as "noalias"); ``attributes`` are
+        the function's own ("alwaysinline", "noinline cold"); an ``internal`` one is local to the module.
         """
         if name in self.functions:
             raise InternalError(f"function {name} is defined twice in one module")
@@ -68,7 +68,7 @@ class LlvmModule(Symbols):
         return function
 
     def constant_data(self, name: str, data: bytes, align: int = 64) -> str:
-        """Add read-only bytes; `Builder.address(name)` is their address."""
+        """Add read-only bytes; ``Builder.address(name)`` is their address."""
         escaped = "".join([f"\\{byte:02x}" for byte in data])
         head = f"@{name} = private unnamed_addr constant"
         self._data[name] = f'{head} [{len(data)} x i8] c"{escaped}", align {align}'

@@ -16,7 +16,7 @@ _SCALARS = {("f", 16): "half", ("f", 32): "float", ("f", 64): "double", ("p", 64
 class Type:
     """An interned IR type: equal types are the same object.
 
-    `kind` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'p' pointer, 'v' void, 'w' bfloat16, whose
+    ``kind`` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'p' pointer, 'v' void, 'w' bfloat16, whose
     bits are an integer in registers too, 'c' complex: two floats for each lane; a scalar has 1 lane. LLVM's
     integers have no sign: a value's kind selects between, for example, ``sdiv`` and ``udiv``.
 

@@ -73,7 +73,7 @@ class Emitter:
         self.lines.append(f"  {instruction}")
 
     def constant(self, type: Type, number: float) -> EmittedValue:
-        """A constant of a type (see `Type.literal`)."""
+        """A constant of a type (see ``Type.literal``)."""
         return EmittedValue(self, type, type.literal(number))
 
     def iota(self, type: Type) -> EmittedValue:
@@ -123,7 +123,7 @@ class EmittedValue:
     """A register or a constant: Python operators on it append instructions.
 
     The other operand may be a Python number (a constant of this type) or, for a vector, a scalar (splatted).
-    Two values of different types are an error; convert one with `cast`.
+    Two values of different types are an error; convert one with ``cast``.
     """
 
     __slots__ = ("emitter", "text", "type")
@@ -256,7 +256,7 @@ class EmittedValue:
         return self._binary(_QUOTIENT, divisor)
 
     def remainder(self, divisor: Operand) -> EmittedValue:
-        """The remainder of `quotient`, with the sign of the dividend."""
+        """The remainder of ``quotient``, with the sign of the dividend."""
         return self._binary(_REMAINDER, divisor)
 
     def __floordiv__(self, divisor: Operand) -> EmittedValue:
@@ -267,7 +267,7 @@ class EmittedValue:
         )
 
     def __mod__(self, divisor: Operand) -> EmittedValue:
-        """The remainder of `//`, with the sign of the divisor."""
+        """The remainder of ``//``, with the sign of the divisor."""
         remainder = self.remainder(divisor)
         if self.type.kind == "u":
             return remainder
@@ -290,7 +290,7 @@ class EmittedValue:
     # Choosing and converting
 
     def select(self, yes: Operand, no: Operand) -> EmittedValue:
-        """`yes` in the lanes where this condition is true, `no` elsewhere; one may be a Python number."""
+        """``yes`` in the lanes where this condition is true, ``no`` elsewhere; one may be a Python number."""
         if not isinstance(yes, EmittedValue):
             if not isinstance(no, EmittedValue):
                 raise DTypeError(f"select({yes}, {no}) has no type: make one of them a value with `constant`")
@@ -319,7 +319,7 @@ class EmittedValue:
         return self._convert("bitcast", type)
 
     def cast(self, type: Type) -> EmittedValue:
-        """The same number in another type, as NumPy's `astype`; a scalar is splatted to the type's lanes.
+        """The same number in another type, as NumPy's ``astype``; a scalar is splatted to the type's lanes.
 
         Float to integer conversions that C leaves undefined saturate; nan gives 0.
         """
@@ -450,7 +450,7 @@ class EmittedValue:
         return self.emitter.emit(self.type, f"insertelement {self.type.text} {self.text}, {operands}")
 
     def shuffle(self, lanes: Sequence[int], other: EmittedValue | None = None) -> EmittedValue:
-        """The lanes with constant numbers of this vector followed by `other`."""
+        """The lanes with constant numbers of this vector followed by ``other``."""
         type = self.type.text
         mask = ", ".join([f"i32 {i}" for i in lanes])
         second = "poison" if other is None else other.text
