@@ -12,13 +12,13 @@ from types import ModuleType
 
 import dualflow
 
-LEFT_OUT = ("dualflow.compat", "dualflow.contrib", "dualflow.keras")
+EXCLUDED = ("dualflow.compat", "dualflow.contrib", "dualflow.keras")
 """Namespaces of TensorFlow 1's names, most of which are another name of TensorFlow 2's, and of Keras."""
 
 
 def namespace_pages() -> dict[str, str]:
     """The text of each namespace's page, by the namespace's name."""
-    described: dict[int, str] = {}
+    described: dict[int, str] = {}  # by the id of a function or class, its path where it is described
     return {name: namespace_page(name, namespace, described) for name, namespace in namespaces().items()}
 
 
@@ -43,7 +43,7 @@ def is_namespace(name: str, value: object, visited: Mapping[str, ModuleType]) ->
     return (
         isinstance(value, ModuleType)
         and value.__name__.startswith("dualflow")
-        and name not in LEFT_OUT
+        and name not in EXCLUDED
         and value not in visited.values()
     )
 
@@ -62,7 +62,7 @@ def namespace_page(name: str, namespace: ModuleType, described: dict[int, str]) 
         parts.append("Values: " + ", ".join(f"``{path.rpartition('.')[2]}``" for path in values) + ".")
     if others:
         links = (f":py:obj:`{path.rpartition('.')[2]} <{described[id(members[path])]}>`" for path in others)
-        parts.append("Names of other namespaces, too: " + ", ".join(links) + ".")
+        parts.append("Also available here, documented elsewhere: " + ", ".join(links) + ".")
     return "\n\n".join([*parts, *(directive(path, members[path]) for path in documented), ""])
 
 

@@ -22,9 +22,9 @@ INTRODUCTION = """\
 # Error index
 
 Every class of `df.errors`, and the messages that dualflow raises it with; `…` stands for a value. A message
-has what went wrong, with which shapes and dtypes, and what to do about it. Each class is a subclass of the
-built-in error that Python raises in such a case: `except ValueError` catches an `InvalidArgumentError`. The
-messages are grouped by the file that raises them.
+states what went wrong, the shapes and dtypes involved, and a remedy. Each class is a subclass of the built-in
+error that Python raises in such a case: `except ValueError` catches an `InvalidArgumentError`. The messages
+are grouped by the file that raises them.
 """
 
 
@@ -55,11 +55,11 @@ def error_classes() -> dict[str, type[BaseException]]:
 
 def section(name: str, cls: type[BaseException], messages: set[Message]) -> str:
     """The section of a class: its description, its built-in classes, and its messages by file."""
-    built_in = [f"`{base.__name__}`" for base in cls.__mro__[1:] if is_useful(base)]
+    built_in = [f"`{base.__name__}`" for base in cls.__mro__[1:] if is_builtin_error(base)]
     text = (inspect.getdoc(cls) or "").partition("\n\n")[0].replace("``", "`")
     lines = [f"## {name}", "", text, ""]
     if built_in:
-        lines += [f"It is a {', '.join(built_in)} too.", ""]
+        lines += [f"Also a subclass of {', '.join(built_in)}.", ""]
     files: dict[str, list[str]] = defaultdict(list)
     for message in sorted(messages):
         files[message.file].append(message.text)
@@ -68,7 +68,7 @@ def section(name: str, cls: type[BaseException], messages: set[Message]) -> str:
     return "\n".join(lines)
 
 
-def is_useful(cls: type) -> bool:
+def is_builtin_error(cls: type) -> bool:
     """Whether a base class is a built-in one that programs catch."""
     return getattr(builtins, cls.__name__, None) is cls and cls not in (object, BaseException, Exception)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import dualflow
 from dualflow.compat.v1 import app as app
+from dualflow.compat.v1 import changed_functions
 from dualflow.compat.v1 import data as data
-from dualflow.compat.v1 import differing
 from dualflow.compat.v1 import flags as flags
 from dualflow.compat.v1 import gfile as gfile
 from dualflow.compat.v1 import graph_util as graph_util
@@ -127,10 +127,10 @@ argmax = with_name(dualflow.argmax, "input axis name dimension output_type")
 argmin = with_name(dualflow.argmin, "input axis name dimension output_type")
 assert_scalar = with_name(dualflow.debugging.assert_scalar)
 boolean_mask = with_name(dualflow.boolean_mask, "tensor mask name axis")
-cond = with_name(differing.cond, "pred true_fn false_fn strict name fn1 fn2")
+cond = with_name(changed_functions.cond, "pred true_fn false_fn strict name fn1 fn2")
 constant = with_name(dualflow.constant, "value dtype shape name verify_shape")
 convert_to_tensor = with_name(dualflow.convert_to_tensor, "value dtype name preferred_dtype dtype_hint")
-div = with_name(differing.div)
+div = with_name(changed_functions.div)
 div_no_nan = with_name(dualflow.math.divide_no_nan)
 floor_div = with_name(dualflow.floordiv)
 floormod = with_name(dualflow.mod)
@@ -146,38 +146,38 @@ log_sigmoid = with_name(dualflow.math.log_sigmoid)
 math = Namespace(dualflow.math, argmax=argmax, argmin=argmin)
 matrix_band_part = with_name(dualflow.linalg.band_part)
 matrix_transpose = with_name(dualflow.linalg.matrix_transpose)
-multinomial = with_name(differing.multinomial)
-ones = with_name(differing.ones)
+multinomial = with_name(changed_functions.multinomial)
+ones = with_name(changed_functions.ones)
 ones_like = with_name(dualflow.ones_like, "tensor dtype name optimize")
 pad = with_name(dualflow.pad, "tensor paddings mode name constant_values")
 py_func = with_name(dualflow.numpy_function)
 random = Namespace(
     dualflow.random,
-    normal=with_name(differing.random_normal),
-    poisson=with_name(differing.poisson),
-    uniform=with_name(differing.random_uniform),
+    normal=with_name(changed_functions.random_normal),
+    poisson=with_name(changed_functions.poisson),
+    uniform=with_name(changed_functions.random_uniform),
 )
-random_normal = with_name(differing.random_normal)
-random_poisson = with_name(differing.poisson)
+random_normal = with_name(changed_functions.random_normal)
+random_poisson = with_name(changed_functions.poisson)
 random_shuffle = with_name(shuffle)
-random_uniform = with_name(differing.random_uniform)
+random_uniform = with_name(changed_functions.random_uniform)
 realdiv = with_name(dualflow.divide)
 rint = with_name(dualflow.math.rint)
 set_random_seed = set_seed
 shape = with_name(dualflow.shape, "input name out_type")
 size = with_name(dualflow.size, "input name out_type")
 sparse_tensor_to_dense = with_name(dualflow.sparse.to_dense, "sp_input default_value validate_indices name")
-to_double = with_name(differing.to_double)
-to_float = with_name(differing.to_float)
-to_int32 = with_name(differing.to_int32)
-to_int64 = with_name(differing.to_int64)
+to_double = with_name(changed_functions.to_double)
+to_float = with_name(changed_functions.to_float)
+to_int32 = with_name(changed_functions.to_int32)
+to_int64 = with_name(changed_functions.to_int64)
 trace = with_name(dualflow.linalg.trace)
 transpose = with_name(dualflow.transpose, "a perm name conjugate")
 truediv = with_name(dualflow.divide)
 truncated_normal = with_name(truncated_normal)
-where = with_name(differing.where)
-while_loop = with_name(differing.while_loop)
-zeros = with_name(differing.zeros)
+where = with_name(changed_functions.where)
+while_loop = with_name(changed_functions.while_loop)
+zeros = with_name(changed_functions.zeros)
 zeros_like = with_name(dualflow.zeros_like, "tensor dtype name optimize")
 
 
@@ -217,7 +217,7 @@ def _dualflow_object(name: str) -> Any:
     if name in _LINALG_NAMES:
         return with_name(getattr(dualflow.linalg, _LINALG_NAMES[name]))
     if name in _ASSERTIONS:
-        return with_name(differing.assertion(getattr(dualflow.debugging, name)))
+        return with_name(changed_functions.assertion(getattr(dualflow.debugging, name)))
     if name in _MESSAGES:
         return getattr(summary, name)
     value = getattr(dualflow, name, ABSENT)

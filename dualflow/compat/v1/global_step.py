@@ -20,7 +20,10 @@ GLOBAL_STEP: Final = "global_step"
 
 
 class _EagerGlobalStep:
-    """The global step of eager execution, which all threads share; a class, since functions assign it."""
+    """The global step of eager execution, which all threads share.
+
+    It is a class attribute, which functions assign without a ``global`` statement.
+    """
 
     variable: Any = None
 

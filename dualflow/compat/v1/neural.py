@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import dualflow
 import dualflow.nn as nn2
-from dualflow.compat.v1 import differing
+from dualflow.compat.v1 import changed_functions
 from dualflow.compat.v1.naming import Namespace, with_name
 from dualflow.compat.v1.recurrent import loops, rnn_cell
 from dualflow.ops.neural.convolution_gradients import conv_backprop_filter, conv_backprop_input
@@ -61,6 +61,8 @@ def erosion2d_v1(
     return nn2.erosion2d(value, filters, strides, padding, "NHWC", dilations)
 
 
+# The strings are TensorFlow 1's parameters in their order; of a renamed parameter both names are listed. See
+# ``with_name``.
 nn = Namespace(
     nn2,
     bidirectional_dynamic_rnn=loops.bidirectional_dynamic_rnn,
@@ -87,7 +89,7 @@ nn = Namespace(
     depthwise_conv2d=with_name(
         nn2.depthwise_conv2d, "input filter strides padding rate name data_format dilations"
     ),
-    dropout=with_name(differing.dropout),
+    dropout=with_name(changed_functions.dropout),
     embedding_lookup=with_name(
         nn2.embedding_lookup, "params ids partition_strategy name validate_indices max_norm"
     ),

@@ -302,12 +302,12 @@ class AdamOptimizer(Optimizer):
         return super()._rate() * sqrt(1 - second) / (1 - first)
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
-        m, n = self._slot(variable, "m"), self._slot(variable, "v")
-        mean = m + (1 - self._beta1) * (gradient - m)
-        square = n + (1 - self._beta2) * (gradient * gradient - n)
-        m.assign(mean)
-        n.assign(square)
-        variable.assign_sub(rate * mean / (sqrt(square) + self._epsilon))
+        mean, mean_square = self._slot(variable, "m"), self._slot(variable, "v")
+        new_mean = mean + (1 - self._beta1) * (gradient - mean)
+        new_square = mean_square + (1 - self._beta2) * (gradient * gradient - mean_square)
+        mean.assign(new_mean)
+        mean_square.assign(new_square)
+        variable.assign_sub(rate * new_mean / (sqrt(new_square) + self._epsilon))
 
     def _finish(self) -> None:
         first, second = self._beta_powers()
@@ -394,7 +394,7 @@ class RMSPropOptimizer(Optimizer):
 
 _publish(
     globals(),
-    later={
+    later={  # not imported for types either: these modules import this one
         "dualflow.compat.v1.adadelta": "AdadeltaOptimizer",
         "dualflow.compat.v1.coordinator": "Coordinator",
         "dualflow.compat.v1.learning_rates": (

@@ -66,7 +66,7 @@ class Layer(Module):
     ([[2.0, 3.0]], ['scale/by:0'])
     """
 
-    least_axes: ClassVar[int] = 0
+    min_ndim: ClassVar[int] = 0
     """The fewest axes that inputs may have."""
 
     def __init__(
@@ -297,8 +297,8 @@ class Layer(Module):
         return variable_scope(self._scope, reuse=self._reuse, auxiliary_name_scope=False)
 
     def _require_axes(self, inputs: Any) -> None:
-        if self.least_axes and len(inputs.shape) < self.least_axes:
-            self._reject_rank(f"min_ndim={self.least_axes}", inputs.shape)
+        if self.min_ndim and len(inputs.shape) < self.min_ndim:
+            self._reject_rank(f"min_ndim={self.min_ndim}", inputs.shape)
 
     def _reject_rank(self, expected: str, shape: Any) -> NoReturn:
         raise InvalidArgumentError(

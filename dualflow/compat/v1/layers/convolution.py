@@ -74,8 +74,8 @@ class ConvolutionLayer(Layer):
         self.kernel: Any = None
         self.bias: Any = None
         self._kernel_options = WeightOptions(kernel_initializer, kernel_regularizer, kernel_constraint)
-        first = Zeros() if bias_initializer is None else bias_initializer
-        self._bias_options = WeightOptions(first, bias_regularizer, bias_constraint)
+        bias_initializer = Zeros() if bias_initializer is None else bias_initializer
+        self._bias_options = WeightOptions(bias_initializer, bias_regularizer, bias_constraint)
 
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the channels of ``input_shape``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dualflow.compat.v1 import differing
+from dualflow.compat.v1 import changed_functions
 from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.layers.base import (
     Layer,
@@ -58,7 +58,7 @@ class Dense(Layer):
     ('dense/kernel:0', 'dense/bias:0')
     """
 
-    least_axes = 2
+    min_ndim = 2
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Flatten(Layer):
     (2, 12)
     """
 
-    least_axes = 1
+    min_ndim = 1
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Dropout(Layer):
         return smart_cond(training, lambda: self._apply_dropout(inputs), lambda: convert_to_tensor(inputs))
 
     def _apply_dropout(self, inputs: Any) -> Any:
-        return differing.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+        return changed_functions.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
 
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:

@@ -62,7 +62,7 @@ class BatchNormalization(Layer):
     ([[-1.0], [1.0]], [1.0])
     """
 
-    least_axes = 1
+    min_ndim = 1
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class BatchNormalization(Layer):
         self.moving_variance: Any = None
         self._gamma_options = WeightOptions(gamma_initializer or Ones(), gamma_regularizer, gamma_constraint)
         self._beta_options = WeightOptions(beta_initializer or Zeros(), beta_regularizer, beta_constraint)
-        self._starts = moving_mean_initializer or Zeros(), moving_variance_initializer or Ones()
+        self._moving_initializers = moving_mean_initializer or Zeros(), moving_variance_initializer or Ones()
         self._center, self._scale = center, scale
 
     def build(self, input_shape: Sequence[int | None]) -> None:
@@ -128,7 +128,7 @@ class BatchNormalization(Layer):
             self.gamma = self._weight("gamma", shape, self._gamma_options)
         if self._center:
             self.beta = self._weight("beta", shape, self._beta_options)
-        mean, variance = self._starts
+        mean, variance = self._moving_initializers
         self.moving_mean = self.add_weight("moving_mean", shape, None, mean, trainable=False)
         self.moving_variance = self.add_weight("moving_variance", shape, None, variance, trainable=False)
         super().build(input_shape)
@@ -145,7 +145,7 @@ class BatchNormalization(Layer):
         rank = len(x.shape)
         channels = self._channel_axes(rank)
         reduced = [a for a in range(rank) if a not in channels]
-        by = [x.shape[a] if a in channels else 1 for a in range(rank)]
+        broadcast_shape = [x.shape[a] if a in channels else 1 for a in range(rank)]
         is_single = len(channels) == 1
         mean, variance = smart_cond(
             training,
@@ -160,7 +160,7 @@ class BatchNormalization(Layer):
             unbiased = variance if count is None else variance * (count / maximum(count - 1, 1))
             self._update(self.moving_variance, unbiased, training)
         mean, variance, beta, gamma = (
-            value if value is None or not is_single else reshape(value, by)
+            value if value is None or not is_single else reshape(value, broadcast_shape)
             for value in (mean, variance, self.beta, self.gamma)
         )
         outputs = nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)

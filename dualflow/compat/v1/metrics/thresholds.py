@@ -72,9 +72,9 @@ def _counts(
 
 
 def _at_thresholds(
-    name: str, scope: str, doc: str, needed: str, what: Callable[[Counts], Any]
+    name: str, scope: str, doc: str, needed: str, compute: Callable[[Counts], Any]
 ) -> Callable[..., Pair]:
-    """A metric with a value for each threshold; ``what`` computes it from the counts."""
+    """A metric with a value for each threshold; ``compute`` takes it from the counts."""
 
     def metric(
         labels: TensorLike,
@@ -87,7 +87,9 @@ def _at_thresholds(
     ) -> Pair:
         with metric_scope(name, scope):
             values, updates = _counts(labels, predictions, list(thresholds), weights, needed)
-            return add_to_collections((what(values), what(updates)), metrics_collections, updates_collections)
+            return add_to_collections(
+                (compute(values), compute(updates)), metrics_collections, updates_collections
+            )
 
     metric.__name__ = metric.__qualname__ = name
     metric.__doc__ = f"""{doc}, for each of several thresholds.
@@ -209,9 +211,9 @@ def auc(
             return area(fp / (fp + tn + _AUC_EPSILON), recall)
         return area(recall, (tp + _AUC_EPSILON) / (tp + fp + _AUC_EPSILON))
 
-    marks = _even(num_thresholds) if thresholds is None else _with_end_points(thresholds)
+    thresholds = _even(num_thresholds) if thresholds is None else _with_end_points(thresholds)
     with metric_scope(name, "auc"):
-        values, updates = _counts(labels, predictions, marks, weights)
+        values, updates = _counts(labels, predictions, thresholds, weights)
         return add_to_collections(
             (compute(values), compute(updates)), metrics_collections, updates_collections
         )
@@ -313,8 +315,8 @@ def specificity_at_sensitivity(
         return gather(tn, best) / (gather(tn, best) + gather(fp, best) + _EPSILON)
 
     with metric_scope(name, "specificity_at_sensitivity"):
-        marks = [*_even(num_thresholds)[:-1], 1 - _EPSILON]
-        values, updates = _counts(labels, predictions, marks, weights)
+        thresholds = [*_even(num_thresholds)[:-1], 1 - _EPSILON]
+        values, updates = _counts(labels, predictions, thresholds, weights)
         return add_to_collections(
             (compute(values), compute(updates)), metrics_collections, updates_collections
         )

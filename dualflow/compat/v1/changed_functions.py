@@ -1,4 +1,4 @@
-"""Functions that differ between TensorFlow 1 and version 2, or that version 2 doesn't have."""
+"""TensorFlow 1's functions that version 2 has changed or removed."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.control_flow import cond as choose
-from dualflow.function.control.control_flow import while_loop as repeat
+from dualflow.function.control.control_flow import cond as v2_cond
+from dualflow.function.control.control_flow import while_loop as v2_while_loop
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph_mode.operation import Operation
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
-from dualflow.ops.creation import ones as ones_of_sizes
-from dualflow.ops.creation import zeros as zeros_of_sizes
+from dualflow.ops.creation import ones as v2_ones
+from dualflow.ops.creation import zeros as v2_zeros
 from dualflow.ops.measuring import SHAPE
 from dualflow.ops.neural.dropout import check_is_number
-from dualflow.ops.neural.dropout import dropout as dropped_at_rate
+from dualflow.ops.neural.dropout import dropout as v2_dropout
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.functions import categorical, normal, uniform
-from dualflow.ops.random_numbers.functions import poisson as poisson_of_shape
+from dualflow.ops.random_numbers.functions import poisson as v2_poisson
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.selection import where as where_broadcasting
+from dualflow.ops.selection import where as v2_where
 
 if TYPE_CHECKING:
     from typing import SupportsInt
@@ -105,7 +105,7 @@ def poisson(
     >>> v1.random.poisson(3.0, [2, 2]).shape
     (2, 2)
     """
-    return poisson_of_shape(shape, lam, dtype, seed)
+    return v2_poisson(shape, lam, dtype, seed)
 
 
 def multinomial(
@@ -181,8 +181,8 @@ def dropout(
     check_is_number(dropped)
     x = convert_to_tensor(x)
     if noise_shape is not None or x.shape.is_static or not x.dtype.is_floating:
-        return dropped_at_rate(x, dropped, noise_shape, seed)
-    return where_broadcasting(_draw_like(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
+        return v2_dropout(x, dropped, noise_shape, seed)
+    return v2_where(_draw_like(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
 
 
 def where(
@@ -205,7 +205,7 @@ def where(
     [[1, 2], [7, 8]]
     """
     if x is None or y is None:
-        return where_broadcasting(condition, x, y)
+        return v2_where(condition, x, y)
     condition, x, y = convert_to_tensor(condition), convert_to_tensor(x), convert_to_tensor(y)
     shape = condition.shape
     if not _may_be_equal(x.shape, y.shape):
@@ -224,7 +224,7 @@ def where(
     if len(shape) == 1:
         for _ in range(len(x.shape) - 1):
             condition = expand_dims(condition, -1)
-    return where_broadcasting(condition, x, y)
+    return v2_where(condition, x, y)
 
 
 def _may_be_equal(a: Any, b: Any) -> bool:
@@ -254,7 +254,7 @@ def cond(
     ...     print(session.run(v))
     11.0
     """
-    return choose(pred, _without_operation(true_fn), _without_operation(false_fn))
+    return v2_cond(pred, _without_operation(true_fn), _without_operation(false_fn))
 
 
 def _without_operation(branch: Callable[[], Any]) -> Callable[[], Any]:
@@ -295,15 +295,15 @@ def while_loop(
     >>> int(v1.while_loop(lambda i: i < 10, lambda i: i + 3, [0]))
     12
     """
-    bare = not dispatch.current().eager
+    unwrap_single = not dispatch.current().eager
 
     def iteration(*values: Any) -> Any:
-        nonlocal bare
+        nonlocal unwrap_single
         new_values = body(*values)
-        bare = bare or not isinstance(new_values, list | tuple)
+        unwrap_single = unwrap_single or not isinstance(new_values, list | tuple)
         return new_values
 
-    results = repeat(
+    results = v2_while_loop(
         cond,
         iteration,
         loop_vars,
@@ -312,7 +312,7 @@ def while_loop(
         back_prop=back_prop,
     )
     is_single = isinstance(loop_vars, list | tuple) and len(loop_vars) == 1
-    return results[0] if is_single and bare and not return_same_structure else results
+    return results[0] if is_single and unwrap_single and not return_same_structure else results
 
 
 # Functions whose shape may be another tensor's, which may be dynamic: shape=shape(x)
@@ -372,7 +372,7 @@ def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None)
     [0.0, 0.0]
     """
     x = _tensor_with_shape(shape)
-    return zeros_of_sizes(shape, dtype) if x is None else zeros_like(x, dtype)
+    return v2_zeros(shape, dtype) if x is None else zeros_like(x, dtype)
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
@@ -383,7 +383,7 @@ def ones(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) 
     [1.0, 1.0]
     """
     x = _tensor_with_shape(shape)
-    return ones_of_sizes(shape, dtype) if x is None else ones_like(x, dtype)
+    return v2_ones(shape, dtype) if x is None else ones_like(x, dtype)
 
 
 def _tensor_with_shape(shape: Any) -> SymbolicTensor | None:
