@@ -22,7 +22,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel, KernelLaunch
-from dualflow.schedule.kernel_statements import Edge, End, KernelStatement, Place, Register
+from dualflow.schedule.kernel_statements import Edge, ElementAccess, End, KernelStatement, Register
 from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.refused_accesses import refused, shown
 from dualflow.schedule.registers import written
@@ -30,10 +30,10 @@ from dualflow.schedule.registers import written
 TILE_SQUARE = 16
 """Tiles are transposed in squares of at most 16 x 16 elements; the side of a tile is a multiple of 16."""
 
-Region = tuple[int, int]
+IndexRange = tuple[int, int]
 """The first and the last element that may be accessed, relative to the kernel's argument."""
-NOTHING: Region = (0, -1)
-"""The region of a buffer without elements."""
+NOTHING: IndexRange = (0, -1)
+"""The range of a buffer without elements."""
 
 
 class Index(NamedTuple):
@@ -96,7 +96,7 @@ class AccessBounds(NamedTuple):
         """The numbers in index bounds: launch parameters, the kernel's range, 1, and constants."""
         return *launch.parameters, launch.total, 1, *self.constants
 
-    def check(self, launch: KernelLaunch, regions: Sequence[Region], node: Node) -> None:
+    def check(self, launch: KernelLaunch, regions: Sequence[IndexRange], node: Node) -> None:
         """Raise unless every access of ``launch`` is inside its buffer.
 
         Args:
@@ -109,7 +109,7 @@ class AccessBounds(NamedTuple):
         """
         self.check_reach(self.reach(launch, node), launch, regions, node)
 
-    def reach(self, launch: KernelLaunch, node: Node) -> dict[int, Region]:
+    def reach(self, launch: KernelLaunch, node: Node) -> dict[int, IndexRange]:
         """The smallest and the largest index that ``launch`` accesses in each buffer, except scratch buffers.
 
         Raises:
@@ -121,7 +121,7 @@ class AccessBounds(NamedTuple):
             if not _holds(condition, values, launch.total):
                 raise refused(launch, condition.statement, node, _unmet(condition, values))
         scratch = {buffer: (0, _product(values, factors) - 1) for buffer, factors in self.scratch.items()}
-        reach: dict[int, Region] = {}
+        reach: dict[int, IndexRange] = {}
         for index in self.indices:
             region = _extremes(index, values)
             if region is None:
@@ -137,7 +137,7 @@ class AccessBounds(NamedTuple):
         return reach
 
     def check_reach(
-        self, reach: Mapping[int, Region], launch: KernelLaunch, regions: Sequence[Region], node: Node
+        self, reach: Mapping[int, IndexRange], launch: KernelLaunch, regions: Sequence[IndexRange], node: Node
     ) -> None:
         """Raise InternalError if an accessed index range ``reach`` is outside its buffer's ``regions``."""
         for buffer, (lower, upper) in reach.items():
@@ -153,7 +153,7 @@ class AccessBounds(NamedTuple):
                 _compare(region, regions[index.buffer], launch, index, node)
 
 
-def _extremes(index: Index, values: Sequence[int]) -> Region | None:
+def _extremes(index: Index, values: Sequence[int]) -> IndexRange | None:
     """The smallest and the largest value of an index; None if a loop around it has no iterations."""
     lower = upper = 0 if index.offset is None else values[index.offset]
     for loop in index.loops:
@@ -168,7 +168,9 @@ def _extremes(index: Index, values: Sequence[int]) -> Region | None:
     return lower, upper
 
 
-def _compare(accessed: Region, region: Region, launch: KernelLaunch, index: Index, node: Node) -> None:
+def _compare(
+    accessed: IndexRange, region: IndexRange, launch: KernelLaunch, index: Index, node: Node
+) -> None:
     """Raise unless the accessed elements are inside a region."""
     (lower, upper), (first, last) = accessed, region
     if lower < first or upper > last:
@@ -317,12 +319,12 @@ class _Analysis:
         around: tuple[int, ...],
     ) -> None:
         match statement:
-            case ks.Load(_, place) | ks.Store(place):
-                if place.gathered is not None:
+            case ks.Load(_, access) | ks.Store(access):
+                if access.gather_index is not None:
                     raise self._refuse("the index that it reads at is not checked")
-                self._index(place, loops, blocks, around)
+                self._index(access, loops, blocks, around)
             case ks.MaskedLoad(load, inside):
-                self._masked_load(load.place, inside, loops, blocks, around)
+                self._masked_load(load.access, inside, loops, blocks, around)
             case ks.ScratchBuffer(buffer, _, length):
                 self.scratch[buffer] = tuple([n.number for n in length])
             case ks.StackScratch(buffer, _, width):
@@ -331,25 +333,25 @@ class _Analysis:
                 self._tile(statement, loops, blocks, around)
             case ks.ReduceLanes(buffers=buffers, width=width):
                 for buffer in buffers:
-                    place = Place(buffer, ((KernelLoop.LANES, None),))
+                    access = ElementAccess(buffer, ((KernelLoop.LANES, None),))
                     lanes = _OpenLoop(self._constant(width), frozenset())
-                    self._index(place, {KernelLoop.LANES: lanes}, blocks, around)
+                    self._index(access, {KernelLoop.LANES: lanes}, blocks, around)
 
     # Accesses
 
     def _index(
         self,
-        place: Place,
+        access: ElementAccess,
         loops: Mapping[LoopId, _OpenLoop],
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
         gathered: tuple[tuple[int, int], ...] = (),
     ) -> None:
-        if place.buffer >= len(self.kernel.buffers) and place.buffer not in self.scratch:
+        if access.buffer >= len(self.kernel.buffers) and access.buffer not in self.scratch:
             raise self._refuse("the kernel has no such buffer")
-        begins = {edge.loop: (edge.loop, edge.level) for edge in place.begins}
+        begins = {edge.loop: (edge.loop, edge.level) for edge in access.block_starts}
         terms = list(gathered)
-        for loop, stride in place.terms:
+        for loop, stride in access.terms:
             if loop not in loops:
                 raise self._refuse("its index has a loop that is not around it")
             count, chunks = loops[loop]
@@ -358,15 +360,15 @@ class _Analysis:
                     raise self._refuse("its index is relative to a block that is not around it")
                 count = blocks[begins[loop]].size
             terms.append((self.one if stride is None else stride.number, count))
-        offset = None if place.offset is None else place.offset.number
+        offset = None if access.offset is None else access.offset.number
         needed = (*dict.fromkeys(around), *[n for _, n in gathered])
-        key = place.buffer, tuple(terms), offset, needed
+        key = access.buffer, tuple(terms), offset, needed
         if key not in self.indices:
-            self.indices[key] = Index(place.buffer, tuple(terms), offset, needed, self.statement)
+            self.indices[key] = Index(access.buffer, tuple(terms), offset, needed, self.statement)
 
     def _masked_load(
         self,
-        place: Place,
+        access: ElementAccess,
         inside: Register,
         loops: Mapping[LoopId, _OpenLoop],
         blocks: Mapping[BlockId, _OpenBlock],
@@ -374,13 +376,13 @@ class _Analysis:
     ) -> None:
         """Record the access of a load whose index a ``BoundsCheck`` has checked."""
         gathered: tuple[tuple[int, int], ...] = ()
-        if place.gathered is not None:
-            register, stride = place.gathered
+        if access.gather_index is not None:
+            register, stride = access.gather_index
             checked = self._checked(register)
             if checked is None or checked[1] != inside.number:
                 raise self._refuse("its mask is not the check of the index that it reads at")
             gathered = ((stride.number, checked[0]),)
-        self._index(place, loops, blocks, around, gathered)
+        self._index(access, loops, blocks, around, gathered)
 
     def _checked(self, register: Register) -> tuple[int, int] | None:
         """The size that the index in ``register`` is checked against, and the register of the result."""
@@ -399,8 +401,8 @@ class _Analysis:
         down, across = (self._range(*edges, blocks) for edges in (tile.down, tile.across))
         loop = tile.down[0].loop
         opened = {**loops, loop: down, tile.across[0].loop: across}
-        self._index(tile.place, opened, blocks, (*around, down.iterations, across.iterations))
-        strides = [stride for term_loop, stride in tile.place.terms if term_loop == loop]
+        self._index(tile.access, opened, blocks, (*around, down.iterations, across.iterations))
+        strides = [stride for term_loop, stride in tile.access.terms if term_loop == loop]
         if len(strides) != 1:
             raise self._refuse("its index doesn't have the loop along which the tile is contiguous")
         if strides[0] is not None:
@@ -431,16 +433,16 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
         if isinstance(statement, ks.Store):
             value = statement.value
             number = value.number if isinstance(value, Register) else None
-            stored.setdefault(statement.place.buffer, set()).add(number)
+            stored.setdefault(statement.access.buffer, set()).add(number)
         for register in written(statement):
             writers.setdefault(register.number, []).append(statement)
 
     def restores(statement: KernelStatement, register: int) -> bool:
         if isinstance(statement, ks.BoundsCheck):
             return True
-        if not isinstance(statement, ks.Load) or statement.place.buffer < len(kernel.buffers):
+        if not isinstance(statement, ks.Load) or statement.access.buffer < len(kernel.buffers):
             return False
-        return stored.get(statement.place.buffer) == {register}
+        return stored.get(statement.access.buffer) == {register}
 
     return {
         register: (extent, inside)

@@ -58,11 +58,11 @@ def ops_of(node: Node) -> str:
         names = [node.attrs.get("needed_by", "")]
     else:
         nodes = [n for n in node.attrs["body"].nodes if n.inputs] if "body" in node.attrs else [node]
-        names = [n.op.name for n in nodes if _is_of_users(n.op)]
+        names = [n.op.name for n in nodes if _is_user_op(n.op)]
     return "+".join(dict.fromkeys([name.removesuffix("_by") for name in names if name]))
 
 
-def _is_of_users(op: Op) -> bool:
+def _is_user_op(op: Op) -> bool:
     """Whether ``op`` is in the user's program: it is no part of another op, nor added by a pass."""
     return op.name in REGISTRY and op is not REQUIRED and not isinstance(op.kind, RepeatIndices)
 

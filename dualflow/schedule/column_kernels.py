@@ -24,12 +24,12 @@ from dualflow.schedule.kernel_statements import (
     Bound,
     Chunks,
     Edge,
+    ElementAccess,
     End,
     For,
     KernelStatement,
     Load,
     LoopKind,
-    Place,
     Store,
 )
 from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
@@ -136,13 +136,13 @@ class ColumnWriter(KernelWriter):
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):
             yield Load(register, self._part(i))
 
-    def _part(self, number: int) -> Place:
+    def _part(self, number: int) -> ElementAccess:
         """The memory element of partial result ``number``, for the current chunk and column."""
         extents = [loop.extent for loop in self.nest.loops[: self.nest.num_parallel]]
         strides = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
         terms = [(i, None if n == 1 else self._stride(("part", i), n)) for i, n in enumerate(strides)]
         chunk = KernelLoop.CHUNKS, self._stride("chunk", math.prod(extents))
-        return Place(self._buffers_used() + number, (chunk, *terms))
+        return ElementAccess(self._buffers_used() + number, (chunk, *terms))
 
     def _join_columns(self, dtypes: Sequence[DType], chunking: ColumnChunks) -> KernelLaunch:
         """For each column, combine the partial results in order, finalize the reductions, run the stores."""

@@ -13,11 +13,11 @@ from dualflow.ops.op_kinds import Literal
 from dualflow.schedule.operands import CallKind, copy_free_strides, kind_of
 
 FirstReaders = Mapping[Value, Node | None]
-"""For each value whose layout is chosen for its first reader, that reader, which must stay the first."""
+"""For each value of a layout that suits its first reader, that reader: reordering must not change it."""
 
 
 def first_readers(graph: Graph, footprint: Footprint) -> FirstReaders:
-    """The first reader of each value whose layout depends on its first reader."""
+    """The first reader of each value whose layout is picked to suit that reader; None if no node reads it."""
     fixed: dict[Value, Node | None] = dict.fromkeys(footprint.non_contiguous)
     first: dict[Value, Node] = {}
     for node in graph.nodes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from dualflow.graph.ir import Node
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.kernel_statements import (
     Blocks,
@@ -47,11 +48,16 @@ def executed_work(launch: KernelLaunch) -> float:
 def distinct_work(nest: Nest) -> float:
     """The work of a nest's nodes in additions, each computed once; 0 for nodes of other kernels."""
     return sum(
-        getattr(step.node.op.kind, "cost", 1.0)
+        _unit_cost(step.node)
         * typical(math.prod([nest.loops[a].extent for a in step.axis_loops if a is not None]))
         for step in nest.steps
         if step.node not in nest.repeated
     )
+
+
+def _unit_cost(node: Node) -> float:
+    """The work of one element of a node, in additions."""
+    return float(getattr(node.op.kind, "cost", 1.0))
 
 
 def work_ratio(runs: Iterable[tuple[KernelLaunch, Nest]]) -> float:
@@ -69,7 +75,7 @@ def _statements(launch: KernelLaunch, body: Sequence[KernelStatement], edges: Ed
 def _statement(launch: KernelLaunch, statement: KernelStatement, edges: Edges) -> float:
     match statement:
         case Compute():
-            return float(getattr(statement.node.op.kind, "cost", 1.0))
+            return _unit_cost(statement.node)
         case ReduceUpdate() | ReduceCombine() | MaskedLoad():
             return 1.0
         case Once():

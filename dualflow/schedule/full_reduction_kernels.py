@@ -21,12 +21,12 @@ from dualflow.schedule.kernel_statements import (
     Bound,
     Chunks,
     Edge,
+    ElementAccess,
     End,
     For,
     KernelStatement,
     Load,
     LoopKind,
-    Place,
     Store,
 )
 from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
@@ -55,8 +55,9 @@ class FullReductionWriter(KernelWriter):
         launch = self._launch_of((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
         if type(count) is int:
             return launch
-        assumed = typical(count) * iterations / max(1, typical(self.nest.loops[0].extent))
-        return launch._replace(work=launch.work * assumed)  # whole chunks, of which there is one at least
+        # estimated for typical sizes: chunks are rounded up, so their work exceeds that of the loop
+        executed = typical(count) * iterations / max(1, typical(self.nest.loops[0].extent))
+        return launch._replace(work=launch.work * executed)
 
     def _join(self, dtypes: Sequence[DType]) -> KernelLaunch:
         """The second kernel, which combines the partial results in order, and stores the results."""
@@ -79,6 +80,6 @@ class FullReductionWriter(KernelWriter):
         return self._launch_of(body, 1, dtypes)
 
 
-def _partial(buffer: int) -> Place:
+def _partial(buffer: int) -> ElementAccess:
     """The memory element of the current chunk's partial result."""
-    return Place(buffer, ((KernelLoop.CHUNKS, None),))
+    return ElementAccess(buffer, ((KernelLoop.CHUNKS, None),))

@@ -39,7 +39,7 @@ def _invariant(loop: ks.For, body: list[KernelStatement]) -> list[KernelStatemen
     invariant: list[KernelStatement] = []
     for statement in body:
         if isinstance(statement, ks.Load):
-            fixed = all(term != loop.loop for term, _ in statement.place.terms)
+            fixed = all(term != loop.loop for term, _ in statement.access.terms)
         else:
             fixed = isinstance(statement, ks.BoundsCheck)
         if fixed and changed.isdisjoint(read(statement)):

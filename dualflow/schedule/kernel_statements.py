@@ -106,22 +106,22 @@ class Edge(NamedTuple):
 Bound = LaunchParameter | End | Edge
 
 
-class Place(NamedTuple):
-    """An element of a buffer, by an affine index: the sum of ``loop index * stride`` over the terms.
+class ElementAccess(NamedTuple):
+    """The access of a buffer's element at an affine index: the sum of ``loop index * stride`` over the terms.
 
     Attributes:
         buffer: the kernel's buffer.
         terms: loops and strides; None is a stride of 1.
-        gathered: a register with an index along an axis, and the axis's stride: their product is added.
+        gather_index: a register with an index along an axis, and the axis's stride: their product is added.
         offset: added; None is 0. An access with a negative stride has one.
-        begins: for buffers that hold one block: where it begins, subtracted from the loops' indices.
+        block_starts: for buffers that hold one block: where it begins, subtracted from the loops' indices.
     """
 
     buffer: int
     terms: tuple[tuple[LoopId, LaunchParameter | None], ...]
-    gathered: tuple[Register, LaunchParameter] | None = None
+    gather_index: tuple[Register, LaunchParameter] | None = None
     offset: LaunchParameter | None = None
-    begins: tuple[Edge, ...] = ()
+    block_starts: tuple[Edge, ...] = ()
 
 
 class For(NamedTuple):
@@ -260,13 +260,13 @@ class Load(NamedTuple):
     """Reads an element of a buffer."""
 
     register: Register
-    place: Place
+    access: ElementAccess
 
 
 class Store(NamedTuple):
     """Writes an element of a buffer, converted to the buffer's dtype."""
 
-    place: Place
+    access: ElementAccess
     value: Operand
 
 
@@ -293,13 +293,13 @@ class MaskedLoad(NamedTuple):
 class TransposedTile(NamedTuple):
     """Copies a tile of a buffer, transposed, to scratch buffer ``tile``.
 
-    The tile is of the current blocks of two loops, each from one :class:`Edge` to the other. At ``place`` the
-    tile is contiguous along ``down``. In the scratch buffer it is contiguous along ``across``, and ``down``
-    has a stride of ``side``.
+    The tile is of the current blocks of two loops, each from one :class:`Edge` to the other. At
+    ``access`` the tile is contiguous along ``down``. In the scratch buffer it is contiguous along ``across``,
+    and ``down`` has a stride of ``side``.
     """
 
     tile: int
-    place: Place
+    access: ElementAccess
     down: tuple[Edge, Edge]
     across: tuple[Edge, Edge]
     side: LaunchParameter

@@ -38,6 +38,7 @@ from dualflow.schedule.kernel_statements import (
     Chunks,
     Compute,
     Edge,
+    ElementAccess,
     End,
     For,
     KernelStatement,
@@ -47,7 +48,6 @@ from dualflow.schedule.kernel_statements import (
     LoopKind,
     MaskedLoad,
     Operand,
-    Place,
     ReduceCombine,
     ReduceFinalize,
     ReduceHorizontal,
@@ -323,9 +323,9 @@ class KernelWriter:
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
         extent = self.arguments.parameter(("gathered axis", step), axis.extent)
         yield BoundsCheck(index, inside, position, extent, step.node)
-        place = self._place(params.access, axis)
+        element = self._element(params.access, axis)
         gathered = index, self._stride(("gathered axis", step), axis.stride)
-        yield MaskedLoad(Load(self._bind(step.node.output), place._replace(gathered=gathered)), inside)
+        yield MaskedLoad(Load(self._bind(step.node.output), element._replace(gather_index=gathered)), inside)
 
     # Conditionals and loops over scalars
 
@@ -383,7 +383,7 @@ class KernelWriter:
             return [], self.env[operand.access]
         register = self._register(operand.access.dtype)
         self.env[operand.access] = register
-        return [Load(register, self._place(operand.access))], register
+        return [Load(register, self._element(operand.access))], register
 
     def _register(self, dtype: DType) -> Register:
         self.registers += 1
@@ -423,7 +423,7 @@ class KernelWriter:
             self.scratch[value] = first + i
             yield ScratchBuffer(first + i, value.spec.dtype, length)
 
-    def _scratch_element(self, value: Value) -> Place:
+    def _scratch_element(self, value: Value) -> ElementAccess:
         """The element of scratch memory for ``value`` in the current iteration of the reduction loops."""
         nest, width = self.nest, self.lanes if self._by_vectors else 1
         loops = range(nest.num_parallel, len(nest.loops))
@@ -435,18 +435,18 @@ class KernelWriter:
             ]
         )
         if not self._by_vectors:
-            return Place(self.scratch[value], terms)
+            return ElementAccess(self.scratch[value], terms)
         begin = self._vector_edge(False)
-        return Place(self.scratch[value], (*terms, (begin.loop, None)), begins=(begin,))
+        return ElementAccess(self.scratch[value], (*terms, (begin.loop, None)), block_starts=(begin,))
 
     def _outer_stores(self, stage: int) -> list[NestStore]:
         return [s for s in self.nest.stores if s.depth <= self.nest.num_parallel and s.stage == stage]
 
     def _stores(self, stores: Sequence[NestStore]) -> Iterator[KernelStatement]:
         for store in stores:
-            yield Store(self._place(store.access), self.env[store.value])
+            yield Store(self._element(store.access), self.env[store.value])
 
-    def _place(self, access: Access, gather_axis: GatherAxis | None = None) -> Place:
+    def _element(self, access: Access, gather_axis: GatherAxis | None = None) -> ElementAccess:
         """The element that ``access`` accesses, without the index along ``gather_axis``, which is loaded."""
         vector, argument = self.nest.vector, _argument(access, gather_axis)
         terms = tuple(
@@ -459,7 +459,7 @@ class KernelWriter:
         offset = None
         if _may_be_reversed(access, gather_axis):
             offset = self.arguments.parameter(("offset", access), access.offset - argument.offset)
-        return Place(self.arguments.buffer(argument), terms, offset=offset)
+        return ElementAccess(self.arguments.buffer(argument), terms, offset=offset)
 
     def _stride(self, key: object, stride: int) -> LaunchParameter:
         return self.arguments.parameter(("stride", key), stride)

@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
-from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region
+from dualflow.schedule.access_bounds import NOTHING, AccessBounds, IndexRange
 from dualflow.schedule.element_ranges import ElementRange, at_least, contains, fits, range_of_layout
 from dualflow.schedule.kernel import Argument, KernelLaunch
 from dualflow.schedule.nest import Layout
@@ -66,7 +66,7 @@ class MemoryBounds:
         self._ranges: dict[tuple[Layout, Value], tuple[ElementRange | None, bool]] = {}
         self._counts: dict[int, int] = {}
         self._rows: dict[int, int] = {}
-        self._reaches: dict[tuple[int, tuple[int, ...], int], tuple[AccessBounds, dict[int, Region]]] = {}
+        self._reaches: dict[tuple[int, tuple[int, ...], int], tuple[AccessBounds, dict[int, IndexRange]]] = {}
         self.nbytes.update(_static_sizes(plan.arguments, 0))
         self.nbytes.update((plan.inputs + i, array.nbytes) for i, array in enumerate(plan.constants))
         self.nbytes.update(_static_sizes((*plan.outputs, *plan.temporaries), plan.first_output))
@@ -220,7 +220,7 @@ class MemoryBounds:
     # Kernels
 
     def launched(
-        self, statement: LaunchNest, launch: KernelLaunch, accesses: AccessBounds, partials: Region
+        self, statement: LaunchNest, launch: KernelLaunch, accesses: AccessBounds, partials: IndexRange
     ) -> list[ElementRange]:
         """The accesses of a kernel that must be checked at run time. All others are proved.
 
@@ -259,7 +259,7 @@ class MemoryBounds:
         accesses.check_reach(self._reach(launch, accesses, node), launch, regions, node)
         return []
 
-    def _reach(self, launch: KernelLaunch, accesses: AccessBounds, node: Node) -> dict[int, Region]:
+    def _reach(self, launch: KernelLaunch, accesses: AccessBounds, node: Node) -> dict[int, IndexRange]:
         """The accessed regions of each buffer, shared by launches of one kernel with equal parameters."""
         key = id(accesses), launch.parameters, launch.total
         shared = self._reaches.get(key)
@@ -281,7 +281,7 @@ def _static_sizes(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int
     return ((first + i, spec.nbytes) for i, spec in enumerate(specs) if spec.shape.is_static)
 
 
-def _hull(ranges: Sequence[ElementRange], offset: int) -> Region:
+def _hull(ranges: Sequence[ElementRange], offset: int) -> IndexRange:
     """The smallest region that contains all ``ranges``, relative to an offset in their buffer."""
     if len(ranges) == 1:
         return ranges[0].first - offset, ranges[0].last - offset

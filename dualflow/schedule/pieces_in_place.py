@@ -54,17 +54,17 @@ def pieces_in_place(
     for at, step in enumerate(steps):
         if kind_of(step.node) is not CallKind.ASSEMBLY or not _may_hold_pieces(allocations[step.node.output]):
             continue
-        places = _piece_offsets(step)
-        alone = {
+        offsets = _piece_offsets(step)
+        movable = {
             v: offset
-            for v, offset in places.items()
+            for v, offset in offsets.items()
             if v in producers
             and reads[v] == 1
             and allocations[v] == Allocation(BufferKind.ARENA)
             and kind_of(steps[producers[v]].node) in (CallKind.KERNEL, CallKind.ASSEMBLY)
         }
-        for value in _computed_last(alone, producers, at):
-            pieces[value] = PieceOf(step.node.output, alone[value])
+        for value in _computed_last(movable, producers, at):
+            pieces[value] = PieceOf(step.node.output, movable[value])
     return pieces
 
 
@@ -79,8 +79,10 @@ def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], 
     by_step: dict[int, list[Value]] = {}
     for value in pieces:
         by_step.setdefault(producers[value], []).append(value)
-    while (number := number - 1) in by_step:
-        last += by_step[number]
+    step = number - 1
+    while step in by_step:
+        last += by_step[step]
+        step -= 1
     return last
 
 

@@ -6,7 +6,7 @@ from dualflow.core.errors import InternalError
 from dualflow.graph.ir import Node
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import KernelLaunch
-from dualflow.schedule.kernel_statements import KernelStatement, Place
+from dualflow.schedule.kernel_statements import ElementAccess, KernelStatement
 
 
 def refused(launch: KernelLaunch, statement: int, node: Node, why: str) -> InternalError:
@@ -36,28 +36,28 @@ def shown(statement: KernelStatement, launch: KernelLaunch | None = None) -> str
             else str(launch.parameters[n.number])
         )
 
-    def element(place: Place) -> str:
-        begins = {edge.loop for edge in place.begins}
-        parts = [] if place.offset is None else [parameter(place.offset)]
+    def element(access: ElementAccess) -> str:
+        begins = {edge.loop for edge in access.block_starts}
+        parts = [] if access.offset is None else [parameter(access.offset)]
         parts += [
             f"(loop {loop} - begin of its block) * {parameter(n)}"
             if loop in begins
             else f"loop {loop} * {parameter(n)}"
-            for loop, n in place.terms
+            for loop, n in access.terms
         ]
-        if place.gathered is not None:
-            parts.append(f"register {place.gathered[0].number} * {parameter(place.gathered[1])}")
-        return f"buffer {place.buffer} [{' + '.join(parts) or '0'}]"
+        if access.gather_index is not None:
+            parts.append(f"register {access.gather_index[0].number} * {parameter(access.gather_index[1])}")
+        return f"buffer {access.buffer} [{' + '.join(parts) or '0'}]"
 
     match statement:
-        case ks.Load(register, place):
-            return f"Load register {register.number} = {element(place)}"
-        case ks.Store(place):
-            return f"Store {element(place)}"
+        case ks.Load(register, access):
+            return f"Load register {register.number} = {element(access)}"
+        case ks.Store(access):
+            return f"Store {element(access)}"
         case ks.MaskedLoad(load, inside):
             return f"{shown(load, launch)} where register {inside.number}"
-        case ks.TransposedTile(tile, place):
-            return f"Transpose a tile of {element(place)} to buffer {tile}"
+        case ks.TransposedTile(tile, access):
+            return f"Transpose a tile of {element(access)} to buffer {tile}"
         case ks.For(loop, begin, end) | ks.RowGroups(loop, begin, end):
             return f"For loop {loop} from {begin} to {end}"
     return f"{type(statement).__name__} {getattr(statement, 'loop', '')}".rstrip()

@@ -8,11 +8,11 @@ from dualflow.schedule.kernel_statements import (
     BoundsCheck,
     Choose,
     Compute,
+    ElementAccess,
     KernelStatement,
     Load,
     MaskedLoad,
     Operand,
-    Place,
     ReduceCombine,
     ReduceFinalize,
     ReduceHorizontal,
@@ -52,7 +52,7 @@ def read(statement: KernelStatement) -> tuple[Register, ...]:
             operands = (statement.selector,)
         case Repeat():
             operands = statement.starts
-        case Load(place=Place(gathered=(position, _))):
+        case Load(access=ElementAccess(gather_index=(position, _))):
             operands = (position,)
         case Store():
             operands = (statement.value,)

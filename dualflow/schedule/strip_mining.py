@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dualflow.core.records import dataclass
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
-from dualflow.schedule.kernel_statements import Edge, KernelStatement, LoopKind, Place, Register
+from dualflow.schedule.kernel_statements import Edge, ElementAccess, KernelStatement, LoopKind, Register
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.registers import read, written
 
@@ -121,7 +121,7 @@ class _Strips:
             r: self._allocate(r, STRIP_ACCUMULATORS) for accumulator in lanes.values() for r in accumulator
         }
         starts = [ks.ReduceInit(lanes[step.node], step.reduction, step.node) for step in updates]
-        stores = [ks.Store(Place(scratch[r], terms=((KernelLoop.LANES, None),)), r) for r in scratch]
+        stores = [ks.Store(ElementAccess(scratch[r], terms=((KernelLoop.LANES, None),)), r) for r in scratch]
         yield ks.Lanes(STRIP_ACCUMULATORS, (*starts, *stores))
         body = [
             s._replace(accumulator=lanes[s.node]) if isinstance(s, ks.ReduceUpdate) and s.node in lanes else s
@@ -227,7 +227,10 @@ def _lane_loop(loop: LoopId, group: _SimpleStatements, scratch: dict[Register, i
     for statement in group.body:
         needed.update({r: None for r in read(statement) if r not in defined})
         defined.update(dict.fromkeys(written(statement)))
-    places = {r: Place(buffer, terms=((loop, None),), begins=(begin,)) for r, buffer in scratch.items()}
-    loads = [ks.Load(r, places[r]) for r in needed if r in places]
-    stores = [ks.Store(places[r], r) for r in defined if r in places]
+    accesses = {
+        r: ElementAccess(buffer, terms=((loop, None),), block_starts=(begin,))
+        for r, buffer in scratch.items()
+    }
+    loads = [ks.Load(r, accesses[r]) for r in needed if r in accesses]
+    stores = [ks.Store(accesses[r], r) for r in defined if r in accesses]
     return ks.For(loop, begin, end, group.kind, (*loads, *group.body, *stores))

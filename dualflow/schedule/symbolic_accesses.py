@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dualflow.graph.ir import Node
-from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, Region, Rule
+from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, IndexRange, Rule
 from dualflow.schedule.element_ranges import ElementRange, at_least, both, contains, distances
 from dualflow.schedule.kernel import KernelLaunch
 from dualflow.schedule.refused_accesses import refused
@@ -17,7 +17,7 @@ def undecided_accesses(
     launch: KernelLaunch,
     accesses: AccessBounds,
     operands: Sequence[Sequence[ElementRange]],
-    partials: Region,
+    partials: IndexRange,
     node: Node,
 ) -> list[ElementRange]:
     """The ranges that a kernel accesses and that are not proved to be inside an operand.

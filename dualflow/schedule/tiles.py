@@ -23,13 +23,13 @@ from dualflow.schedule.kernel_statements import (
     Blocks,
     Chunks,
     Edge,
+    ElementAccess,
     End,
     For,
     KernelStatement,
     LaunchParameter,
     Load,
     LoopKind,
-    Place,
     ScratchBuffer,
     TransposedTile,
 )
@@ -110,7 +110,7 @@ class TileWriter(KernelWriter):
         """The copies of one tile, and the nest's loops over it."""
         nest, (first, _), (along, _) = self.nest, down, across
         copies = [
-            TransposedTile(tile, self._place(access), down, across, side) for access, tile in tiles.items()
+            TransposedTile(tile, self._element(access), down, across, side) for access, tile in tiles.items()
         ]
 
         def iteration() -> Iterator[KernelStatement]:
@@ -118,7 +118,7 @@ class TileWriter(KernelWriter):
                 register = self._register(access.dtype)
                 self.env[access] = register
                 terms = (first.loop, side), (along.loop, None)
-                yield Load(register, Place(tile, terms, begins=(first, along)))
+                yield Load(register, ElementAccess(tile, terms, block_starts=(first, along)))
             for step in nest.steps:
                 if step.depth:
                     yield from self._step(step, 0)

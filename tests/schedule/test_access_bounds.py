@@ -17,7 +17,7 @@ import dualflow as df
 from dualflow.core.dtypes import as_dtype
 from dualflow.errors import InternalError
 from dualflow.schedule import kernel_statements as ks
-from dualflow.schedule.access_bounds import AccessBounds, Region, access_bounds
+from dualflow.schedule.access_bounds import AccessBounds, IndexRange, access_bounds
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.kernel import Argument, Kernel, KernelLaunch
 from dualflow.schedule.kernel_statements import LaunchParameter
@@ -101,42 +101,42 @@ class Interpreter:
                     self.statements(statement.body)
             case ks.BoundsCheck(register, _, _, extent):
                 self.extents[register.number] = self.number(extent)
-            case ks.Load(_, place) | ks.Store(place):
-                self.touch(place)
+            case ks.Load(_, access) | ks.Store(access):
+                self.touch(access)
             case ks.MaskedLoad(load):
-                self.touch(load.place)
+                self.touch(load.access)
             case ks.TransposedTile():
                 self.tile(statement)
             case ks.ReduceLanes(_, _, buffers, width):
                 for buffer in buffers:
                     self.touched[buffer].update(range(width))
 
-    def touch(self, place: ks.Place) -> None:
-        begins = {edge.loop: self.bound(edge) for edge in place.begins}
-        index = 0 if place.offset is None else self.number(place.offset)
-        for loop, stride in place.terms:
+    def touch(self, access: ks.ElementAccess) -> None:
+        begins = {edge.loop: self.bound(edge) for edge in access.block_starts}
+        index = 0 if access.offset is None else self.number(access.offset)
+        for loop, stride in access.terms:
             index += (self.loops[loop] - begins.get(loop, 0)) * self.number(stride)
         positions = [0]
-        if place.gathered is not None:
-            register, stride = place.gathered
+        if access.gather_index is not None:
+            register, stride = access.gather_index
             positions = [i * self.number(stride) for i in range(self.extents[register.number])]
-        self.touched[place.buffer].update(index + position for position in positions)
+        self.touched[access.buffer].update(index + position for position in positions)
 
     def tile(self, tile: ks.TransposedTile) -> None:
         (down, across), side = (tile.down, tile.across), self.number(tile.side)
         rows, columns = (range(*map(self.bound, edges)) for edges in (down, across))
         for row, column in itertools.product(rows, columns):
             self.loops |= {down[0].loop: row, across[0].loop: column}
-            self.touch(tile.place)
+            self.touch(tile.access)
             self.touched[tile.tile].add((row - rows.start) * side + column - columns.start)
 
 
-def regions_of(run: KernelLaunch) -> dict[int, Region]:
+def regions_of(run: KernelLaunch) -> dict[int, IndexRange]:
     """The smallest and largest elements that an interpreter sees accessed."""
     return {b: (min(x), max(x)) for b, x in Interpreter(run).touched.items() if x}
 
 
-def accepts(run: KernelLaunch, regions: Mapping[int, Region], bounds: AccessBounds | None = None) -> bool:
+def accepts(run: KernelLaunch, regions: Mapping[int, IndexRange], bounds: AccessBounds | None = None) -> bool:
     """Whether every access is proved inside these regions; buffers that aren't named have none."""
     listed = [regions.get(i, (0, -1)) for i in range(len(run.kernel.buffers))]
     try:
@@ -214,7 +214,7 @@ def test_the_kernels_own_memory_holds_what_it_keeps_there(runs: list[KernelLaunc
             assert max(touched[buffer], default=0) == 0 or not accepts(run, wide, smaller)
 
 
-def leaves(run: KernelLaunch, regions: Mapping[int, Region]) -> bool:
+def leaves(run: KernelLaunch, regions: Mapping[int, IndexRange]) -> bool:
     """Whether an access of a buffer is outside of these regions."""
     return any(
         first < regions.get(b, (0, -1))[0] or last > regions.get(b, (0, -1))[1]
@@ -283,7 +283,7 @@ def register(number: int, dtype: Any = FLOAT) -> ks.Register:
 
 
 POSITION, INSIDE, OTHER = register(0, INDEX), register(1, BOOL), register(2, BOOL)
-PICKED = ks.Load(register(3), ks.Place(0, ((0, None),), gathered=(POSITION, LaunchParameter(1))))
+PICKED = ks.Load(register(3), ks.ElementAccess(0, ((0, None),), gather_index=(POSITION, LaunchParameter(1))))
 CHECK = ks.BoundsCheck(POSITION, INSIDE, ks.LiteralScalar(np.int64(3)), LaunchParameter(0), NODE)
 EDGES = ks.Edge(0, 0, False), ks.Edge(0, 0, True)
 UNBOUNDED: dict[str, tuple[Kernel, str]] = {
@@ -294,11 +294,11 @@ UNBOUNDED: dict[str, tuple[Kernel, str]] = {
     ),
     "another guard": (kernel(loop(CHECK, ks.MaskedLoad(PICKED, OTHER))), "is not the check of the index"),
     "a position that is written again": (
-        kernel(loop(CHECK, ks.Load(POSITION, ks.Place(1, ())), ks.MaskedLoad(PICKED, INSIDE))),
+        kernel(loop(CHECK, ks.Load(POSITION, ks.ElementAccess(1, ())), ks.MaskedLoad(PICKED, INSIDE))),
         "is not the check of the index",
     ),
     "a loop that is closed": (
-        kernel(loop(), ks.Load(register(3), ks.Place(0, ((0, None),)))),
+        kernel(loop(), ks.Load(register(3), ks.ElementAccess(0, ((0, None),)))),
         "a loop that is not around it",
     ),
     "a block that is closed": (kernel(loop(begin=EDGES[0], end=EDGES[1])), "bounds of a loop"),
@@ -307,7 +307,10 @@ UNBOUNDED: dict[str, tuple[Kernel, str]] = {
         kernel(loop(begin=LaunchParameter(1), end=LaunchParameter(0))),
         "bounds of a loop",
     ),
-    "no such buffer": (kernel(loop(ks.Store(ks.Place(2, ((0, None),)), register(3)))), "no such buffer"),
+    "no such buffer": (
+        kernel(loop(ks.Store(ks.ElementAccess(2, ((0, None),)), register(3)))),
+        "no such buffer",
+    ),
 }
 
 

@@ -118,7 +118,7 @@ def test_transposed_reads_are_transposed_tile_by_tile() -> None:
     (lanes,) = rows.body
     assert isinstance(lanes, For)
     assert lanes.kind is LoopKind.LANES
-    own, other = (s.place.buffer for s in lanes.body if isinstance(s, Load))
+    own, other = (s.access.buffer for s in lanes.body if isinstance(s, Load))
     assert own == turned.tile
     assert other < len(launch.kernel.buffers)
 

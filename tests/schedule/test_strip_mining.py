@@ -86,7 +86,7 @@ def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Calla
     lanes = [loop for loop in loops(mined.body) if loop.kind is LoopKind.LANES]
     for loop in lanes:
         assert not any(isinstance(s, For | Blocks) for s in walk_kernel(loop.body))
-        scratch = {s.register for s in loop.body if isinstance(s, Load) and s.place.begins}
+        scratch = {s.register for s in loop.body if isinstance(s, Load) and s.access.block_starts}
         for step in loop.body:
             if isinstance(step, ReduceUpdate) and len(step.accumulator) > 1:
                 assert scratch.issuperset(step.accumulator)
@@ -114,12 +114,12 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
     scratch = {s.buffer for s in mined.body if isinstance(s, StackScratch)}
     guarded = [loop for loop in loops(mined.body) if loop.kind is LoopKind.GUARDED]
     assert len(guarded) == 1
-    written = {s.place.buffer for s in guarded[0].body if isinstance(s, Store)}
-    read = {s.place.buffer for s in guarded[0].body if isinstance(s, Load)}
+    written = {s.access.buffer for s in guarded[0].body if isinstance(s, Store)}
+    read = {s.access.buffer for s in guarded[0].body if isinstance(s, Load)}
     assert written <= scratch
     assert not written & read
     others = [s for loop in loops(mined.body) if loop is not guarded[0] for s in loop.body]
-    assert any(isinstance(s, Store) and s.place.buffer not in scratch for s in others)
+    assert any(isinstance(s, Store) and s.access.buffer not in scratch for s in others)
 
 
 def test_slots_are_buffers_of_their_own() -> None:

@@ -32,7 +32,7 @@ def register_names(kernel: Kernel) -> dict[int, str]:
         for register in written(statement):
             if isinstance(statement, ks.Load | ks.MaskedLoad):
                 load = statement if isinstance(statement, ks.Load) else statement.load
-                names.setdefault(register.number, f"x{load.place.buffer}_{register.number}")
+                names.setdefault(register.number, f"x{load.access.buffer}_{register.number}")
             elif node is not None:
                 op_name = re.sub(r"\W", "_", node.op.name, flags=re.ASCII)
                 names.setdefault(register.number, f"{op_name}_{register.number}")

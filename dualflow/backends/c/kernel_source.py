@@ -27,7 +27,13 @@ from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.scalar.maths import is_guarded
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
-from dualflow.schedule.kernel_statements import KernelStatement, LaunchParameter, LoopKind, Place, Register
+from dualflow.schedule.kernel_statements import (
+    ElementAccess,
+    KernelStatement,
+    LaunchParameter,
+    LoopKind,
+    Register,
+)
 from dualflow.schedule.loop_ids import BlockLevel
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
@@ -108,7 +114,7 @@ class CKernelWriter:
         self.maths = _CKernelMaths(self)
         self.checks: dict[tuple[str, Node], int] = {}
         self.dtypes = dict(enumerate(kernel.buffers))
-        self.stored = {s.place.buffer for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Store)}
+        self.stored = {s.access.buffer for s in ks.walk_kernel(kernel.body) if isinstance(s, ks.Store)}
         self.num_lanes = lanes
         self.reassigned = reassigned_registers(kernel)
         self.wide = accumulators(kernel) if kernel.reduces_lanes else frozenset()
@@ -265,11 +271,11 @@ class CKernelWriter:
         register = load.register
         const = "" if register in self.reassigned else "const "
         c, name = c_type(register.dtype), self._name(register)
-        self.lines.add(f"{const}{c} {name} = {self._element(load.place)};")
+        self.lines.add(f"{const}{c} {name} = {self._element(load.access)};")
 
     def _store(self, store: ks.Store) -> None:
-        value = self.maths.cast(self._operand(store.value), self.dtypes[store.place.buffer])
-        self.lines.add(f"{self._element(store.place)} = {value.text};")
+        value = self.maths.cast(self._operand(store.value), self.dtypes[store.access.buffer])
+        self.lines.add(f"{self._element(store.access)} = {value.text};")
 
     def _bounds(self, bounds: ks.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
@@ -279,20 +285,22 @@ class CKernelWriter:
 
     def _masked_load(self, masked: ks.MaskedLoad) -> None:
         register = masked.load.register
-        zero, element = self.maths.constant(0, register.dtype).text, self._element(masked.load.place)
+        zero, element = self.maths.constant(0, register.dtype).text, self._element(masked.load.access)
         name, inside = self._name(register), self._name(masked.inside)
         self.lines.add(f"const {c_type(register.dtype)} {name} = {inside} ? {element} : {zero};")
 
     def _transposed_tile(self, tile: ks.TransposedTile) -> None:
         """Write the copy of a tile, element by element, in the order of the tile's memory."""
         (across, end), (down, last) = tile.across, tile.down
-        target = Place(tile.tile, ((down.loop, tile.side), (across.loop, None)), begins=(down, across))
+        target = ElementAccess(
+            tile.tile, ((down.loop, tile.side), (across.loop, None)), block_starts=(down, across)
+        )
         heads = [
             f"for (int64_t {i} = {self._bound(edge)}; {i} < {self._bound(stop)}; {i}++)"
             for i, edge, stop in ((index_name(across.loop), across, end), (index_name(down.loop), down, last))
         ]
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
-            self.lines.add(f"{self._element(target)} = {self._element(tile.place)};")
+            self.lines.add(f"{self._element(target)} = {self._element(tile.access)};")
 
     def _scratch(self, scratch: ks.ScratchBuffer) -> None:
         """Record the dtype of a scratch buffer, which is a parameter of the C function."""
@@ -427,17 +435,17 @@ class CKernelWriter:
             return CValue(f"c{operand.number}", operand.dtype)
         return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
-    def _element(self, place: Place) -> str:
-        return f"x{place.buffer}[{self._index(place)}]"
+    def _element(self, access: ElementAccess) -> str:
+        return f"x{access.buffer}[{self._index(access)}]"
 
-    def _index(self, place: Place) -> str:
-        terms = [f"n{place.offset.number}"] if place.offset is not None else []
-        begins = {edge.loop: self._bound(edge) for edge in place.begins}
-        for loop, stride in place.terms:
+    def _index(self, access: ElementAccess) -> str:
+        terms = [f"n{access.offset.number}"] if access.offset is not None else []
+        begins = {edge.loop: self._bound(edge) for edge in access.block_starts}
+        for loop, stride in access.terms:
             index = f"({index_name(loop)} - {begins[loop]})" if loop in begins else index_name(loop)
             terms.append(index if stride is None else f"{index} * n{stride.number}")
-        if place.gathered is not None:
-            position, stride = place.gathered
+        if access.gather_index is not None:
+            position, stride = access.gather_index
             terms.append(f"{self._name(position)} * n{stride.number}")
         return " + ".join(terms) or "0"
 

@@ -28,7 +28,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
 from dualflow.graph.views import sizes
-from dualflow.schedule.access_bounds import Region, access_bounds
+from dualflow.schedule.access_bounds import IndexRange, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -265,7 +265,7 @@ class CProgram:
         launch: KernelLaunch,
         lanes: int,
         partials: Sequence[str],
-        region: Region,
+        region: IndexRange,
         nodes: tuple[Node, ...],
     ) -> None:
         """Write a call of a kernel."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dualflow.backends.llvm.text import EmittedValue
 from dualflow.schedule import kernel_statements as ks
-from dualflow.schedule.kernel_statements import LaunchParameter, Place
+from dualflow.schedule.kernel_statements import ElementAccess, LaunchParameter
 from dualflow.schedule.loop_ids import LoopId
 
 HOISTED_TERMS = 3
@@ -34,7 +34,7 @@ class Addresses:
         bound: Callable[[ks.Bound], EmittedValue],
     ) -> None:
         self._parameters, self._loops, self._bound = parameters, loops, bound
-        self._row_starts: dict[Place, EmittedValue] = {}
+        self._row_starts: dict[ElementAccess, EmittedValue] = {}
         self._vector_loop: LoopId | None = None
 
     def emit_row_starts(self, loop: ks.For) -> None:
@@ -42,37 +42,40 @@ class Addresses:
         inside = {s.loop for s in ks.walk_kernel(loop.body) if isinstance(s, ks.For | ks.Blocks | ks.Chunks)}
         outer_loops, self._vector_loop = self._loops.keys() - inside, loop.loop
         for statement in ks.walk_kernel(loop.body):
-            if not isinstance(statement, ks.Load | ks.Store) or statement.place.begins:
+            if not isinstance(statement, ks.Load | ks.Store) or statement.access.block_starts:
                 continue
-            place = statement.place
-            outer = [term for term in place.terms if term[0] != loop.loop]
+            access = statement.access
+            outer = [term for term in access.terms if term[0] != loop.loop]
             if (
-                place not in self._row_starts
+                access not in self._row_starts
                 and len(outer) >= HOISTED_TERMS
                 and outer_loops.issuperset([i for i, _ in outer])
             ):
-                start = self._sum(place, outer, self._offset(place))
+                start = self._sum(access, outer, self._offset(access))
                 assert start is not None, "there are terms"
-                self._row_starts[place] = start.frozen()
+                self._row_starts[access] = start.frozen()
 
     def discard_row_starts(self) -> None:
         """Discard the indices after the loop."""
         self._row_starts = {}
 
-    def index_of(self, place: Place) -> EmittedValue | None:
+    def index_of(self, access: ElementAccess) -> EmittedValue | None:
         """The index of an element; None for 0."""
-        row = self._row_starts.get(place)
+        row = self._row_starts.get(access)
         if row is None:
-            return self._sum(place, place.terms, self._offset(place))
-        return self._sum(place, [term for term in place.terms if term[0] == self._vector_loop], row)
+            return self._sum(access, access.terms, self._offset(access))
+        return self._sum(access, [term for term in access.terms if term[0] == self._vector_loop], row)
 
-    def _offset(self, place: Place) -> EmittedValue | None:
-        return None if place.offset is None else self._parameters[place.offset.number]
+    def _offset(self, access: ElementAccess) -> EmittedValue | None:
+        return None if access.offset is None else self._parameters[access.offset.number]
 
     def _sum(
-        self, place: Place, terms: Sequence[tuple[LoopId, LaunchParameter | None]], start: EmittedValue | None
+        self,
+        access: ElementAccess,
+        terms: Sequence[tuple[LoopId, LaunchParameter | None]],
+        start: EmittedValue | None,
     ) -> EmittedValue | None:
-        begins = {edge.loop: self._bound(edge) for edge in place.begins}
+        begins = {edge.loop: self._bound(edge) for edge in access.block_starts}
         for loop, stride in terms:
             term = self._loops[loop] - begins[loop] if loop in begins else self._loops[loop]
             if stride is not None:

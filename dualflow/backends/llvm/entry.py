@@ -26,7 +26,7 @@ from dualflow.graph import ir
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node
 from dualflow.graph.views import sizes
-from dualflow.schedule.access_bounds import Region
+from dualflow.schedule.access_bounds import IndexRange
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.element_ranges import ElementRange, at_least
 from dualflow.schedule.kernel import KernelLaunch
@@ -366,7 +366,7 @@ class Entry:
         kernel: KernelText,
         lanes: int,
         memory: KernelMemory,
-        partials: Region,
+        partials: IndexRange,
     ) -> None:
         unit = self.unit
         undecided = unit.bounds.launched(statement, launch, kernel.accesses, partials)

@@ -15,7 +15,14 @@ from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import KernelLaunch
-from dualflow.schedule.kernel_statements import BoundsCheck, Compute, LaunchParameter, Place, Register, Repeat
+from dualflow.schedule.kernel_statements import (
+    BoundsCheck,
+    Compute,
+    ElementAccess,
+    LaunchParameter,
+    Register,
+    Repeat,
+)
 from dualflow.schedule.loop_ids import BlockId, LoopId
 
 TILE_ROWS = 16
@@ -112,25 +119,25 @@ class KernelValues:
     # Memory
 
     def _load(self, load: ks.Load) -> None:
-        type, place = Type.of_dtype(load.register.dtype.dtype), load.place
-        group, along = self.group, self._varies_by_lane(place)
+        type, access = Type.of_dtype(load.register.dtype.dtype), load.access
+        group, along = self.group, self._varies_by_lane(access)
         if group is None:
-            value = self._loaded(place, type, self.mask)
-        elif any(loop == group.loop for loop, _ in place.terms):
-            pieces = [self._loaded(place, type, self._row_mask) for _ in self._each_row(group)]
+            value = self._loaded(access, type, self.mask)
+        elif any(loop == group.loop for loop, _ in access.terms):
+            pieces = [self._loaded(access, type, self._row_mask) for _ in self._each_row(group)]
             value = concatenated(pieces) if along else joined_scalars(self.b, pieces)
         else:
-            value = self._loaded(place, type, self._row_mask)
+            value = self._loaded(access, type, self._row_mask)
             value = group.tiled(value) if along else value
         self._registers[load.register.number] = value
 
-    def _loaded(self, place: Place, type: Type, mask: EmittedValue | None) -> EmittedValue:
+    def _loaded(self, access: ElementAccess, type: Type, mask: EmittedValue | None) -> EmittedValue:
         """Load the elements of one row, or the element that all lanes share."""
-        pointer, index, steps = self._access(place)
-        if not self._varies_by_lane(place):
+        pointer, index, steps = self._access(access)
+        if not self._varies_by_lane(access):
             return self.b.load(pointer, index, type)
         if steps is None:
-            mask = None if place.buffer in self._arguments.scratch else mask
+            mask = None if access.buffer in self._arguments.scratch else mask
             return self.b.load(pointer, index, type.vector(self.lanes), mask)
         return self.b.gather(pointer, steps + index, type.vector(self.lanes), mask)
 
@@ -141,24 +148,24 @@ class KernelValues:
             yield number
 
     def _store(self, store: ks.Store) -> None:
-        group, value, along = self.group, self._operand(store.value), self._varies_by_lane(store.place)
+        group, value, along = self.group, self._operand(store.value), self._varies_by_lane(store.access)
         if group is None:
-            self._store_elements(store.place, value, self.mask)
+            self._store_elements(store.access, value, self.mask)
             return
         value = value.splat(group.width if along else group.count)
         for number in self._each_row(group):
             self._store_elements(
-                store.place, group.row(value, number) if along else value.lane(number), self._row_mask
+                store.access, group.row(value, number) if along else value.lane(number), self._row_mask
             )
 
-    def _store_elements(self, place: Place, value: EmittedValue, mask: EmittedValue | None) -> None:
+    def _store_elements(self, access: ElementAccess, value: EmittedValue, mask: EmittedValue | None) -> None:
         """Store the elements of one row, or a single element."""
-        pointer, index, steps = self._access(place)
-        if not self._varies_by_lane(place):
+        pointer, index, steps = self._access(access)
+        if not self._varies_by_lane(access):
             self.b.store(value, pointer, index)
         elif steps is None:
             # Scratch buffers are padded for lanes that are masked off.
-            mask = None if place.buffer in self._arguments.scratch else mask
+            mask = None if access.buffer in self._arguments.scratch else mask
             self.b.store(value.splat(self.lanes), pointer, index, mask)
         else:
             self.b.scatter(value.splat(self.lanes), pointer, steps + index, mask)
@@ -170,7 +177,7 @@ class KernelValues:
         """
         (across, end), (down, last) = ([self._bound(edge) for edge in e] for e in (tile.across, tile.down))
         loops = tile.across[0].loop, tile.down[0].loop
-        type, side = self._memory_type(tile.place), self._arguments.parameters[tile.side.number]
+        type, side = self._memory_type(tile.access), self._arguments.parameters[tile.side.number]
         width, pointer = 128 // type.bits, self._arguments.pointers[tile.tile]
 
         def square(column: EmittedValue, row: EmittedValue, mask: EmittedValue | None) -> None:
@@ -179,7 +186,7 @@ class KernelValues:
                 at = column + i
                 self._index[loops[0]] = (at < end).select(at, end - 1)
                 self._index[loops[1]] = row
-                source, index, _ = self._access(tile.place)
+                source, index, _ = self._access(tile.access)
                 pieces.append(self.b.load(source, index, type.vector(width), mask))
             for i, piece in enumerate(transposed(pieces)):
                 self.b.store(piece, pointer, (row - down + i) * side + (column - across))
@@ -191,9 +198,9 @@ class KernelValues:
             with self.b.at_most_once(full, last) as inner:
                 square(outer.index, inner.index, self.b.first_lanes(last - inner.index, width))
 
-    def _memory_type(self, place: Place) -> Type:
+    def _memory_type(self, access: ElementAccess) -> Type:
         """The type of the elements of an access in memory."""
-        return Type.of_dtype(self.kernel.buffers[place.buffer].dtype).memory
+        return Type.of_dtype(self.kernel.buffers[access.buffer].dtype).memory
 
     def _scratch_buffer(self, scratch: ks.ScratchBuffer) -> None:
         """Emit nothing: the buffer's address is loaded at the beginning of the function."""
@@ -206,10 +213,10 @@ class KernelValues:
         self._set((bounds.register, bounds.inside), (position, inside))
 
     def _masked_load(self, masked: ks.MaskedLoad) -> None:
-        register, place = masked.load.register, masked.load.place
+        register, access = masked.load.register, masked.load.access
         inside, type = self._registers[masked.inside.number], Type.of_dtype(register.dtype.dtype)
-        pointer, index, steps = self._access(place)
-        varies, lanes = self._varies_by_lane(place), self.lanes
+        pointer, index, steps = self._access(access)
+        varies, lanes = self._varies_by_lane(access), self.lanes
         if index.type.lanes == 1 and not varies:
             (value,) = self.b.if_else(
                 inside,
@@ -228,21 +235,21 @@ class KernelValues:
             value = self.b.gather(pointer, indices, type.vector(lanes), inside)
         self._registers[register.number] = value
 
-    def _varies_by_lane(self, place: Place) -> bool:
+    def _varies_by_lane(self, access: ElementAccess) -> bool:
         """Whether the access depends on the vector loop, so each lane has its own element."""
-        return any(loop == self.lane_loop for loop, _ in place.terms)
+        return any(loop == self.lane_loop for loop, _ in access.terms)
 
-    def _access(self, place: Place) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
+    def _access(self, access: ElementAccess) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
         """The address of the buffer, the index of the first lane, and offsets of lanes if not contiguous."""
-        index, steps = self._addresses.index_of(place), None
-        for loop, stride in place.terms:
+        index, steps = self._addresses.index_of(access), None
+        for loop, stride in access.terms:
             if stride is not None and loop == self.lane_loop:
                 steps = self.b.iota(I64.vector(self.lanes)) * self._arguments.parameters[stride.number]
-        if place.gathered is not None:
-            position, distance = place.gathered
+        if access.gather_index is not None:
+            position, distance = access.gather_index
             gathered = self._registers[position.number] * self._arguments.parameters[distance.number]
             index = gathered if index is None else index + gathered
-        return self._arguments.pointers[place.buffer], self.zero if index is None else index, steps
+        return self._arguments.pointers[access.buffer], self.zero if index is None else index, steps
 
     # Failures
 

@@ -17,7 +17,7 @@ from dualflow.core.records import dataclass, field
 from dualflow.graph.control_ops import memory_message
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.views import sizes
-from dualflow.schedule.access_bounds import Region, access_bounds
+from dualflow.schedule.access_bounds import IndexRange, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.executed_work import work_ratio
@@ -271,7 +271,7 @@ class CallWriter(ABC):
         statement: LaunchNest,
         launch: KernelLaunch,
         partials: Sequence[str],
-        partials_range: Region,
+        partials_range: IndexRange,
         nodes: tuple[Node, ...],
     ) -> None:
         """Write a call of a kernel, whose partial results are in a region of the arrays ``partials``."""

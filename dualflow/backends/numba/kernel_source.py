@@ -19,7 +19,13 @@ from dualflow.scalar.maths import is_guarded
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.kernel import Kernel
-from dualflow.schedule.kernel_statements import KernelStatement, LaunchParameter, LoopKind, Place, Register
+from dualflow.schedule.kernel_statements import (
+    ElementAccess,
+    KernelStatement,
+    LaunchParameter,
+    LoopKind,
+    Register,
+)
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
@@ -193,8 +199,8 @@ class _Writer:
         span = end if begin == "0" else f"{begin}, {end}"
         outer, self.index_names = self.index_names, dict(self.index_names)
         with self.lines.block(f"for {_index(loop.loop)} in range({span}):"):
-            places = (s.place for s in loop.body if isinstance(s, ks.Load | ks.Store))
-            for text, count in Counter(map(self._place, places)).items():
+            accesses = (s.access for s in loop.body if isinstance(s, ks.Load | ks.Store))
+            for text, count in Counter(map(self._index_text, accesses)).items():
                 if count > 1 and text not in self.index_names:
                     name = f"at{len(self.index_names)}"
                     self.lines.add(f"{name} = {text}")
@@ -266,11 +272,11 @@ class _Writer:
             self.lines.add(f"{name} = {value.text}")
 
     def _load(self, load: ks.Load) -> None:
-        self.lines.add(f"{self._name(load.register)} = {self._element(load.place)}")
+        self.lines.add(f"{self._name(load.register)} = {self._element(load.access)}")
 
     def _store(self, store: ks.Store) -> None:
-        value = self.maths.cast(self._operand(store.value), self.dtypes[store.place.buffer])
-        self.lines.add(f"{self._element(store.place)} = {value.text}")
+        value = self.maths.cast(self._operand(store.value), self.dtypes[store.access.buffer])
+        self.lines.add(f"{self._element(store.access)} = {value.text}")
 
     def _bounds(self, bounds: ks.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
@@ -282,19 +288,21 @@ class _Writer:
     def _masked_load(self, masked: ks.MaskedLoad) -> None:
         register = masked.load.register
         zero = self.maths.constant(0, register.dtype).text
-        element = self._element(masked.load.place)
+        element = self._element(masked.load.access)
         self.lines.add(f"{self._name(register)} = {element} if {self._name(masked.inside)} else {zero}")
 
     def _transposed_tile(self, tile: ks.TransposedTile) -> None:
         """Write the copy of a tile, element by element, in the order of the tile's memory."""
         (across, end), (down, last) = tile.across, tile.down
-        target = Place(tile.tile, ((down.loop, tile.side), (across.loop, None)), begins=(down, across))
+        target = ElementAccess(
+            tile.tile, ((down.loop, tile.side), (across.loop, None)), block_starts=(down, across)
+        )
         heads = [
             f"for {_index(edge.loop)} in range({self._bound(edge)}, {self._bound(stop)}):"
             for edge, stop in ((across, end), (down, last))
         ]
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
-            self.lines.add(f"{self._element(target)} = {self._element(tile.place)}")
+            self.lines.add(f"{self._element(target)} = {self._element(tile.access)}")
 
     def _scratch_buffer(self, row: ks.ScratchBuffer) -> None:
         length = " * ".join(f"n{n.number}" for n in row.length)
@@ -433,18 +441,18 @@ class _Writer:
             return SourceValue(f"c{operand.number}", operand.dtype)
         return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
-    def _element(self, place: Place) -> str:
-        text = self._place(place)
-        return f"x{place.buffer}[{self.index_names.get(text, text)}]"
+    def _element(self, access: ElementAccess) -> str:
+        text = self._index_text(access)
+        return f"x{access.buffer}[{self.index_names.get(text, text)}]"
 
-    def _place(self, place: Place) -> str:
-        terms = [f"n{place.offset.number}"] if place.offset is not None else []
-        begins = {edge.loop: self._bound(edge) for edge in place.begins}
-        for loop, stride in place.terms:
+    def _index_text(self, access: ElementAccess) -> str:
+        terms = [f"n{access.offset.number}"] if access.offset is not None else []
+        begins = {edge.loop: self._bound(edge) for edge in access.block_starts}
+        for loop, stride in access.terms:
             index = f"({_index(loop)} - {begins[loop]})" if loop in begins else _index(loop)
             terms.append(index if stride is None else f"{index} * n{stride.number}")
-        if place.gathered is not None:
-            position, stride = place.gathered
+        if access.gather_index is not None:
+            position, stride = access.gather_index
             terms.append(f"{self._name(position)} * n{stride.number}")
         return f"u({' + '.join(terms) or '0'})"
 

@@ -32,7 +32,7 @@ from dualflow.core.errors import InternalError
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
-from dualflow.schedule.access_bounds import Region, access_bounds
+from dualflow.schedule.access_bounds import IndexRange, access_bounds
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -215,7 +215,7 @@ class DeviceProgram:
         lanes: int,
         num_parallel: int,
         partials: Sequence[PartialResults],
-        region: Region,
+        region: IndexRange,
         nodes: tuple[Node, ...],
     ) -> Launch | None:
         """The launch of one kernel; None if it has no iterations."""
