@@ -151,7 +151,7 @@ def _pairs(shallow: Any, tree: Any, check_types: bool, path: Path = ()) -> Itera
 
 
 def _children(structure: Any) -> list[tuple[Any, Any]]:
-    """The keys, names or indices of a container with its parts, a dict's by sorted key."""
+    """The pairs of key, name or index and part of a container; those of a dict are sorted by key."""
     opened = open_branch(list(structure) if isinstance(structure, range) else structure)
     assert opened is not None, "it is nested"
     _, keys, parts = opened

@@ -42,5 +42,5 @@ def array_ufunc(tensor: Any, ufunc: Any, method: str, *inputs: Any, **options: A
 
 
 def array_function(tensor: Any, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-    """Run another function of NumPy on tensors."""
+    """Run a function of NumPy that is no ufunc on tensors: the method ``__array_function__``."""
     return imported(OVERRIDES.value).function(function, inputs, options, sys._getframe(1))

@@ -45,7 +45,7 @@ def is_tracing_layout() -> bool:
 
 
 class ElementFunction:
-    """A function of a stage's elements whose results are elements as well.
+    """A user's function of a transformation such as ``map``: traced once, called for each element.
 
     It is traced now, and compiled by its first call. It runs in Python instead, on eager tensors, if datasets
     are among the elements or results, in debug mode, and if it was created by a function that itself runs for

@@ -285,7 +285,7 @@ def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTenso
 
 
 def retry_in_own_context(error: Exception, op: Op, inputs: tuple[EagerTensor, ...]) -> Any:
-    """The op's result in a context of its own, if the shared one was in use; otherwise raises ``error``."""
+    """The op's result, run again in a new context if the shared one was in use; else raises ``error``."""
     if type(error) is RuntimeError:
         try:
             return quiet().run(op.kernel, *[x._array for x in inputs])

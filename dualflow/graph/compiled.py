@@ -238,7 +238,7 @@ class Backend(Protocol):
         ...
 
     def step_timer(self, compiled: Any) -> StepTimer:
-        """A function that runs one call for the arrays of :meth:`Compiled.run`, and returns its steps."""
+        """A function that runs a call for the arrays of :meth:`Compiled.run` and returns each step's time."""
         ...
 
 

@@ -84,9 +84,15 @@ def extreme(
     """The largest element over ``axes``, or the smallest; nan if there is one.
 
     Raises:
-        InvalidArgumentError: without ``initial``, there are no elements, or ``where`` selects some.
+        InvalidArgumentError: without ``initial``, there are no elements, or ``where`` is given; or one of the
+            two is given for complex numbers.
     """
     if x.dtype.is_complex:
+        if initial is not None or where is not True:
+            raise InvalidArgumentError(
+                "The largest and the smallest complex number take neither initial= nor where=; select the "
+                "elements first, for example with x[mask]."
+            )
         return _complex_extreme(x, axes, keepdims, largest)
     if initial is None:
         _check_elements(x, axes, largest, where)

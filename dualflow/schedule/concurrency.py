@@ -403,7 +403,7 @@ def _joined(
     exits: dict[int, set[int]],
     short: float,
 ) -> list[int]:
-    """The groups that ``step`` joins."""
+    """The groups to merge with ``step``; none if it starts a group."""
     if len(sources) == 1:
         (only,) = sources
         return [only] if exits[only] == {step} or total[only] + cost <= short else []

@@ -88,7 +88,7 @@ Operand = Register | Scalar | LiteralScalar
 
 
 class End(Enum):
-    """An end of the kernel's range, or 0."""
+    """A bound of a loop: 0, or the begin or end of the kernel's range of iterations."""
 
     ZERO = "0"
     LOW = "lo"

@@ -298,7 +298,7 @@ class _CandidateFinder:
         return _Idle(drop, before, block.reads[earlier], block.nbytes, cost)
 
     def _candidate(self, values: list[_Idle], *, recompute_inputs: bool) -> _Candidate | None:
-        """Idle values of one node, with the inputs to recompute before them; None if that frees nothing.
+        """A candidate: idle outputs of one node, and inputs to recompute first; None if it frees nothing.
 
         Args:
             values: the values.

@@ -294,6 +294,12 @@ CASES = {
         "fit neither",
     ),
     "chosen elements": (lambda: dnp.max(X, where=X > 1), InvalidArgumentError, "needs initial="),
+    "a start of complex numbers": (
+        lambda: dnp.max(df.constant([1j]), initial=0.0),
+        InvalidArgumentError,
+        "take neither initial= nor where=",
+        "select the elements",
+    ),
     "no elements": (lambda: dnp.max([]), InvalidArgumentError, "give initial="),
     "no complex elements": (
         lambda: dnp.max(dnp.zeros(0, complex)),

@@ -215,7 +215,7 @@ class Unit:
 
 
 class EntryFunction(NamedTuple):
-    """The function of an entry.
+    """The LLVM function of an entry: its builder and its arguments.
 
     Attributes:
         b: its builder.

@@ -54,7 +54,7 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
 
 
 def costs(compiled: NumbaExecutable) -> CompileCosts:
-    """The costs of compiling: planning and emission are measured now, Numba's was when it compiled."""
+    """The costs of compiling: planning and emission are timed now, Numba's time was recorded before."""
     started = time.perf_counter()
     program(compiled.graph, compiled.options)
     emission = time.perf_counter() - started

@@ -109,6 +109,7 @@ class ProgramSource(CallWriter):
         self.fallbacks: list[str] = []
         self._in_marked_loop = False
         self._arena: dict[DType, str] = {}
+        self._of_any_shape: set[str] = set()  # inputs that only host calls read, as they are
         self.statements(program)
         self._size_checks = self._checked_sizes(size_checks)
 
@@ -131,8 +132,9 @@ class ProgramSource(CallWriter):
         )
         results = names[plan.first_output : plan.first_temporary]
         lines = [f"def {name}({', '.join(inputs)}):", *head, *self._argument_sizes()]
-        if inputs:
-            lines.append(f"    {', '.join(inputs)} = {', '.join(f'{n}.reshape(-1)' for n in inputs)}")
+        flat = [name for name in inputs if name not in self._of_any_shape]
+        if flat:
+            lines.append(f"    {', '.join(flat)} = {', '.join(f'{n}.reshape(-1)' for n in flat)}")
         lines += [f"    {n} = np.empty({self._count(s)}, {dtype_name(s.dtype)})" for n, s in allocated]
         if self._arena:
             arena = self.size(plan.arena_bytes + -plan.arena_bytes % 8)
@@ -281,6 +283,11 @@ class ProgramSource(CallWriter):
         """Write a call of the op's NumPy kernel; with ``becomes_buffer`` its results replace buffers."""
         number, names = len(self.host_calls), self.context.names
         self.host_calls.append(call)
+        self._of_any_shape |= {
+            names[layout.buffer]
+            for layout, v in zip(call.inputs, call.node.inputs, strict=True)
+            if None in v.spec.shape
+        }
         arguments = [
             names[layout.buffer] if None in v.spec.shape else self._array(layout, v)
             for layout, v in zip(call.inputs, call.node.inputs, strict=True)

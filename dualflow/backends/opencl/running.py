@@ -392,7 +392,7 @@ class DeviceCall:
         return None if trip.limit is None else self._size(trip.limit)
 
     def _point(self, row: StackRow, number: int) -> None:
-        """Let a row be row ``number`` of its stack."""
+        """Point the buffer of a row at row ``number`` of its stack."""
         elements = self._size(row.nbytes) // row.dtype.size
         self._rows[row.buffer] = row.stack.buffer, self._size(row.stack.offset) + number * elements
 

@@ -19,7 +19,7 @@ _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name
 
 
 class AutographOperators:
-    """The operators, as attributes."""
+    """The namespace ``ag__`` of converted code: AutoGraph's operators, imported at their first use."""
 
     AssertionError = AssertionError
     BaseException = BaseException

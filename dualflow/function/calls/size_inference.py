@@ -239,7 +239,7 @@ class SizeInference:
         ]
 
     def _cond(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        """Infer a conditional: result sizes that differ between branches become variables that each binds."""
+        """Infer a conditional: a result size that differs between branches becomes a size variable."""
         operands = inputs[1:]
         specs = [v.spec for v in operands]
         bodies = self._branches(branches_of(node), specs, operands)

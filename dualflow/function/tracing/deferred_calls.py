@@ -221,7 +221,7 @@ def _with_dynamic_sizes(
     constants: set[int],
     pinned: Mapping[tuple[int, int], int],
 ) -> _Results:
-    """``results``, with those sizes dynamic that differ for further probes.
+    """``results``, where a size that changes with the sizes of the call is dynamic.
 
     Two numbers don't distinguish ``minimum(n, 3)`` from 3.
     """

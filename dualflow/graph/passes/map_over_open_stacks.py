@@ -14,7 +14,7 @@ from dualflow.ops.op_kinds import Elementwise, Loop
 
 
 def loop_over_stacks(graph: Graph) -> Graph:
-    """f(stack) = a loop that applies f to each row, for elementwise f.
+    """``graph`` with loops over rows in place of elementwise ops on stacks of dynamic length.
 
     Gradients of the third order and beyond have such sums of cotangents.
     """

@@ -26,7 +26,7 @@ MAX_PREALLOCATED_STACKS: Final = 1 << 28
 
 
 def with_static_trip_counts(graph: Graph) -> Graph:
-    """``graph`` with the trip counts of loops that are static, and loops of no or one iteration inlined."""
+    """``graph`` with static trip counts in place of conditions, and loops of one iteration inlined."""
     return expand(graph, _simplified_loop, (Loop,))
 
 

@@ -21,7 +21,7 @@ _POLE_WIDTH: Final = 1e-20
 
 
 def _relative(values: Any) -> tuple[Any, Any]:
-    """The values divided by the largest absolute value, and the reciprocal of that; 0 where it is 0."""
+    """The values divided by their largest absolute value ``m``, and ``1 / m``; both are 0 if ``m`` is 0."""
     scale = stop_gradient(divide_no_nan(1.0, reduce_max(abs(values), -1, keepdims=True)))
     return values * cast(scale, values.dtype), scale
 

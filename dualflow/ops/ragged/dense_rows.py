@@ -95,7 +95,7 @@ def coordinates(x: RaggedRows) -> list[Any]:
 
 
 def lengths_without_padding(x: Any, padding: Any) -> Any:
-    """The number of columns of each row of a tensor up to the last that is not ``padding``: int64."""
+    """The length of each row without the ``padding`` at its end: int64."""
     fill = cast(convert_to_tensor(padding, dtype_hint=x.dtype), x.dtype)
     inner = len(x.shape) - 2
     if len(fill.shape) > inner:

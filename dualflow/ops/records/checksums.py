@@ -140,7 +140,7 @@ def _place_tables() -> Any:
 
 @cache
 def _shift_tables(level: int) -> Array:
-    """For each of the four bytes of a checksum and each value of it: ``64 * 2**level`` zero bytes later."""
+    """Tables that append ``64 * 2**level`` zero bytes to a checksum: one for each of its bytes, (4, 256)."""
     if level:
         before = _shift_tables(level - 1)
         return _shifted(before.ravel(), level - 1).reshape(4, 256)

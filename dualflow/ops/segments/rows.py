@@ -26,7 +26,7 @@ Count = Any
 
 
 def as_count(x: Any, what: str) -> Count:
-    """A number of rows or columns; ``what`` names it in errors.
+    """``x`` as a number of rows or columns, checked not to be negative; ``what`` names it in errors.
 
     Raises:
         DTypeError: the value is not an integer.

@@ -126,7 +126,7 @@ class IndexedSlices(AbstractComposite):
         return self.with_values(-self._values)
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
-        """The slices as a structure: a shape that is known belongs to the structure itself."""
+        """The structure, names and leaves of the slices; a static dense shape is part of the structure."""
         parts: list[Any] = [self._values, self._indices]
         if self._dense_shape is None or self.shape.is_static:
             return SlicesStructure(self._shape), ("values", "indices"), parts

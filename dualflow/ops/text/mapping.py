@@ -1,4 +1,4 @@
-"""The constructors of ops on strings: a Python function of bytes, called for each element."""
+"""Constructors of string ops, which call a Python function of bytes for each element."""
 
 from __future__ import annotations
 

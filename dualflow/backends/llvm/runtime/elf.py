@@ -108,7 +108,7 @@ class _MemoryLayout(NamedTuple):
     stubs: int
     table: int
     code_end: int
-    writable_end: int
+    read_only_end: int
     size: int
 
 
@@ -136,9 +136,9 @@ def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _MemoryLayo
     code_end = end = _align_up(stubs + _STUB_BYTES * symbols, _PAGE)
     place_sections(0)
     table = _align_up(end, 8)
-    writable_end = end = _align_up(table + 8 * symbols, _PAGE)
+    read_only_end = end = _align_up(table + 8 * symbols, _PAGE)
     place_sections(WRITE)
-    return _MemoryLayout(offsets, stubs, table, code_end, writable_end, max(_align_up(end, _PAGE), _PAGE))
+    return _MemoryLayout(offsets, stubs, table, code_end, read_only_end, max(_align_up(end, _PAGE), _PAGE))
 
 
 def _align_up(offset: int, alignment: int) -> int:
@@ -193,7 +193,7 @@ def _relocate(
 def _protect(plan: _MemoryLayout, start: int) -> None:
     parts = (
         (0, plan.code_end, mmap.PROT_READ | mmap.PROT_EXEC),
-        (plan.code_end, plan.writable_end, mmap.PROT_READ),
+        (plan.code_end, plan.read_only_end, mmap.PROT_READ),
     )
     for begin, end, access in parts:
         if end > begin and _mprotect(start + begin, end - begin, access) != 0:

@@ -61,7 +61,7 @@ class ArraySpec:
 
 @dataclass(frozen=True, slots=True)
 class VariableSlots:
-    """The offsets of a variable's slots: its tensor, and its tensor while a heavy kernel updates it.
+    """The byte offsets of a variable's slots: its tensor, and its tensor while a heavy kernel updates it.
 
     Then the slot ``tensor`` is empty, and ``borrower`` has the identifier of the thread that runs the kernel.
     """
@@ -339,7 +339,7 @@ def _output_operand(spec: ArraySpec) -> tuple[int, ArraySpec, int, int]:
 
 
 def _operands(rows: Sequence[tuple[int, ArraySpec, int, int]]) -> tuple[bytes, tuple[bytes, ...]]:
-    """A table of %operand, and the dims it points to; the descriptor keeps the dtypes alive."""
+    """The bytes of an array of ``%operand`` structs, and the shape arrays to which they point."""
     pack = struct.Struct("<QQQiiQ").pack
     dims = tuple(_int64_bytes(spec.shape) for _, spec, _, _ in rows)
     table = b"".join(

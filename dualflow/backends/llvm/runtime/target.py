@@ -37,7 +37,7 @@ def widest() -> int:
 
 
 def width(setting: str, most: int) -> int:
-    """The width that the text ``setting`` requests; ``most`` is the width of the processor.
+    """The vector width in bits that ``setting`` requests, at most ``most``, the processor's.
 
     >>> width("256", 512)
     256
