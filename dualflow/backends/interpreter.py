@@ -11,6 +11,7 @@ import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported
+from dualflow.core.memory_errors import graph_out_of_memory
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.compiled import (
     CodeSource,
@@ -78,9 +79,7 @@ class Interpreted:
         except ResourceExhaustedError:  # of an op, which it names
             raise
         except MemoryError as error:
-            raise ResourceExhaustedError(
-                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
-            ) from None
+            raise graph_out_of_memory(self.graph.name, error) from None
         count = len(self.graph.outputs)
         outputs = [_own(x, arrays) for x in results[:count]]
         updates = [np.array(x) for x in results[count:]]  # one may be the variable that another replaces

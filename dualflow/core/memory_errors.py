@@ -22,6 +22,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
+def graph_out_of_memory(name: str, error: BaseException) -> ResourceExhaustedError:
+    """The error of a call of the graph ``name`` for which there is not enough memory."""
+    return ResourceExhaustedError(f"{name} needs more memory than there is: {error}. Compute it in parts.")
+
+
 def out_of_memory(what: str, error: BaseException, place: str = "") -> ResourceExhaustedError:
     """The error that replaces NumPy's; ``what`` is an op with its inputs, or a function.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from dualflow.ops.checks import REQUIRED
 from dualflow.ops.op_kinds import Check, Elementwise, Gather, Loop, Opaque, RepeatIndices, Scatter
 from dualflow.ops.record import REGISTRY, Effect, Op
 from dualflow.schedule.refused_accesses import unsafe
+from dualflow.sizes.symbolic_sizes import SizeFactor, bind_sizes
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
     Gather: OutOfRangeError,
@@ -37,6 +38,11 @@ class OutOfBounds(str):
 
 
 OUT_OF_BOUNDS: Final = OutOfBounds("it would access elements outside of its buffers")
+
+
+def size_error(node: Node, sizes: Mapping[SizeFactor, int]) -> Exception:
+    """The error for sizes of arguments that differ: those of the failed node of the op ``require_size``."""
+    return check_error(node, node.attrs["message"].format(*bind_sizes(node.attrs["shapes"], sizes)))
 
 
 def check_error(node: Node, message: str) -> Exception:

@@ -20,7 +20,7 @@ from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.backends.numba.signatures import signature
 from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
-from dualflow.core.memory_errors import is_out_of_memory
+from dualflow.core.memory_errors import graph_out_of_memory, is_out_of_memory
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spans import span
@@ -32,7 +32,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_evaluation import with_numbers
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, first_axes
-from dualflow.schedule.call_reports import check_error, check_results, host_report
+from dualflow.schedule.call_reports import check_error, check_results, host_report, size_error
 from dualflow.schedule.planned import Plan
 from dualflow.sizes.symbolic_sizes import SizeVariable, bind_sizes
 
@@ -113,9 +113,7 @@ class NumbaExecutable:
         except (MemoryError, ValueError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise ResourceExhaustedError(
-                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
-            ) from None
+            raise graph_out_of_memory(self.graph.name, error) from None
         finally:
             _call.reset(token)
         return outputs
@@ -206,7 +204,7 @@ def _weak_method(method: Callable[[], Any]) -> Callable[..., Any]:
 def _error(check: ProgramCheck, arrays: list[Array], sizes: Mapping[SizeVariable, int]) -> Exception:
     node = check.node
     if node.op is REQUIRE_SIZE:
-        return check_error(node, node.attrs["message"].format(*bind_sizes(node.attrs["shapes"], sizes)))
+        return size_error(node, sizes)
     if check.message is not None:
         return check_error(node, check.message)
     error: Exception = node.attrs["error"](arrays)

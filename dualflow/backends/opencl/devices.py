@@ -60,8 +60,8 @@ class OpenCLDevice:
         """Whether it computes with float64."""
         return FLOAT64 in self.device.extensions.split()
 
-    def kernel(self, text: str, name: str) -> cl.Kernel:
-        """The kernel ``name`` of the program ``text``, compiled at its first use.
+    def kernel(self, text: str) -> cl.Kernel:
+        """The one kernel of the program ``text``, compiled at its first use.
 
         Raises:
             InternalError: the driver refuses the program.
@@ -69,7 +69,8 @@ class OpenCLDevice:
         with self._lock.lock:
             kernel = self._kernels.get(text)
             if kernel is None:
-                kernel = self._kernels[text] = cl.Kernel(self._build(text), name)
+                (kernel,) = self._build(text).all_kernels()
+                self._kernels[text] = kernel
             return kernel
 
     def has_kernel(self, text: str) -> bool:

@@ -13,23 +13,23 @@ import numpy as np
 import pyopencl as cl
 
 from dualflow.backends.opencl.devices import OpenCLDevice, current_device
-from dualflow.backends.opencl.kernel_source import KERNEL
 from dualflow.backends.opencl.memory import is_exhausted
 from dualflow.backends.opencl.program import DeviceProgram
 from dualflow.backends.opencl.running import DeviceCall, FailedCheck
 from dualflow.backends.opencl.steps import HostCall, Launch, Transfer, device_reads, walk_steps
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
-from dualflow.core.memory_errors import is_out_of_memory
+from dualflow.core.memory_errors import graph_out_of_memory, is_out_of_memory
 from dualflow.core.spans import span
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.schedule.call_reports import OUT_OF_BOUNDS, check_error, host_report
+from dualflow.graph.symbolic_size_ops import first_axes
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS, check_error, host_report, size_error
 from dualflow.schedule.element_ranges import ElementRange
 from dualflow.schedule.planned import Plan
-from dualflow.sizes.symbolic_sizes import SizeFactor, bind_sizes, evaluate_size
+from dualflow.sizes.symbolic_sizes import SizeFactor, evaluate_size
 
 Array = np.ndarray[Any, Any]
 
@@ -48,6 +48,7 @@ class OpenCLExecutable:
 
     __slots__ = (
         "__weakref__",
+        "_axes",
         "_constants",
         "compile_seconds",
         "device",
@@ -61,13 +62,14 @@ class OpenCLExecutable:
         self.graph, self.options = graph, options
         self.device: OpenCLDevice = current_device()
         self.program = DeviceProgram(graph, options)
+        self._axes = tuple(first_axes(self.program.plan.argument_sizes).items())
         self._constants = self._constants_on_device()
         weakref.finalize(self, _release, self.device, list(self._constants.values())).atexit = False
         launches = [s for s in walk_steps(self.program.steps) if isinstance(s, Launch)]
         texts = [s.kernel.text for s in launches if not self.device.has_kernel(s.kernel.text)]
         begun = time.perf_counter()
         for text in texts:
-            self.device.kernel(text, KERNEL)
+            self.device.kernel(text)
         self.compile_seconds = time.perf_counter() - begun if texts else 0.0
         self.origin = CodeSource.COMPILED if texts else CodeSource.PROCESS if launches else CodeSource.NONE
 
@@ -117,8 +119,7 @@ class OpenCLExecutable:
         If it raises, no variable has been written to.
         """
         self.device.require_own_process()
-        axes = {variable: equal[0] for variable, equal in self.program.plan.argument_sizes.items()}
-        sizes = {variable: arrays[place].shape[axis] for variable, (place, axis) in axes.items()}
+        sizes = {variable: arrays[place].shape[axis] for variable, (place, axis) in self._axes}
         try:
             self._check_sizes(sizes)
             with span("native", self.graph.name):
@@ -133,9 +134,7 @@ class OpenCLExecutable:
         except (MemoryError, ValueError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise ResourceExhaustedError(
-                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
-            ) from None
+            raise graph_out_of_memory(self.graph.name, error) from None
 
     def _device_error(self, error: cl.Error) -> Exception:
         if is_exhausted(error):
@@ -150,9 +149,7 @@ class OpenCLExecutable:
         for node in self.program.required if sizes else ():
             x, y = (evaluate_size(node.attrs[name], sizes) for name in ("x", "y"))
             if x != y and not (x == 1 and node.attrs["repeats"]):
-                shapes = bind_sizes(node.attrs["shapes"], sizes)
-                message = node.attrs["message"].format(*shapes)
-                raise FailedCheck(node, partial(check_error, node, message))
+                raise FailedCheck(node, partial(size_error, node, sizes))
         for elements, node in self.program.range_checks:
             if not self._is_within(elements, sizes):
                 raise FailedCheck(node, partial(check_error, node, OUT_OF_BOUNDS))

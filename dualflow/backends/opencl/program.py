@@ -97,6 +97,7 @@ class DeviceProgram:
         self.steps = self._transfer_insertion(program).with_transfers(
             self._steps(program), self._spaces(), [*self._results(), *self.updated]
         )
+        self.range_checks = list(dict.fromkeys(self.range_checks))
 
     @property
     def executed(self) -> float:
@@ -285,33 +286,31 @@ class DeviceProgram:
         steps = [] if scatter.onto is None else self._launch(scatter.onto)
         if not scatter.checked:
             steps.append(self._check_indices(node, indices))
-        repeats, count, length, distance, *axes = indices.table
         (out,) = scatter.outputs
         arguments: tuple[KernelArgument, ...] = (
             BufferArgument(out.buffer, out.offset),
             BufferArgument(indices.layout.buffer, indices.layout.offset),
             BufferArgument(scatter.rows.buffer, scatter.rows.offset),
-            *map(Number, (count, length, distance, *axes)),
+            Number(indices.num_indices),
+            Number(indices.row_length),
+            Number(indices.distance),
+            *map(Number, (*indices.axis_sizes, *indices.axis_strides)),
         )
         kernel = KernelProgram(routines.scatter(dtype, indices.dtype, indices.depth, scatter.join))
         reads = frozenset([out.buffer, indices.layout.buffer, scatter.rows.buffer])
-        steps.append(
-            Launch(
-                node, (node,), kernel, arguments, repeats * length, LOCAL_SIZE, reads, frozenset([out.buffer])
-            )
-        )
+        items, writes = indices.iterations * indices.row_length, frozenset([out.buffer])
+        steps.append(Launch(node, (node,), kernel, arguments, items, LOCAL_SIZE, reads, writes))
         return steps
 
     def _check_indices(self, node: Node, indices: ScatterIndices) -> Launch:
         """The bounds check of the indices of a scatter, before it writes."""
-        _, count, _, _, *axes = indices.table
         kernel = KernelProgram(routines.indices_inside(indices.dtype, indices.depth), ((OUT_OF_RANGE, node),))
         arguments: tuple[KernelArgument, ...] = (
             BufferArgument(indices.layout.buffer, indices.layout.offset),
-            *map(Number, axes[: indices.depth]),
+            *map(Number, indices.axis_sizes),
         )
         reads = frozenset([indices.layout.buffer])
-        return Launch(node, (node,), kernel, arguments, count, LOCAL_SIZE, reads, frozenset())
+        return Launch(node, (node,), kernel, arguments, indices.num_indices, LOCAL_SIZE, reads, frozenset())
 
     def _copy(self, copy: CopyMemory) -> list[Step]:
         size, nbytes = copy.node.output.spec.dtype.size, copy.node.output.spec.nbytes

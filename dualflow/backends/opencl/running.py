@@ -17,7 +17,6 @@ import numpy as np
 import pyopencl as cl
 
 from dualflow.backends.opencl.devices import NO_CHECK_FAILED, OpenCLDevice
-from dualflow.backends.opencl.kernel_source import KERNEL
 from dualflow.backends.opencl.program import DeviceProgram
 from dualflow.backends.opencl.steps import (
     BufferArgument,
@@ -102,7 +101,7 @@ class DeviceCall:
         self._status: cl.Buffer | None = None
         self._launched: list[tuple[int, Launch]] = []
         self._checks = 0
-        self._events: list[cl.Event] = []
+        self._events: list[cl.Event] = []  # deleting an event would wait for its transfer
 
     def run(self) -> list[Array]:
         """The outputs; variables are written after everything that may fail."""
@@ -124,10 +123,16 @@ class DeviceCall:
 
     def _release(self) -> None:
         memory = self._device.memory
-        for buffer in (*self._buffers.values(), *self._temporary, *self._partials.values()):
+        self._release_temporary()
+        for buffer in (*self._buffers.values(), *self._partials.values()):
             memory.release(buffer)
         if self._status is not None:
             memory.release(self._status)
+
+    def _release_temporary(self) -> None:
+        """Release the scratch memory of launches: commands run in order, so later ones may use it."""
+        while self._temporary:
+            self._device.memory.release(self._temporary.pop())
 
     # Steps
 
@@ -174,8 +179,9 @@ class DeviceCall:
             arguments += [self._status_word(), np.int32(self._checks)]
             self._launched.append((self._checks, launch))
             self._checks += len(launch.kernel.checks)
-        kernel = self._device.kernel(launch.kernel.text, KERNEL)
+        kernel = self._device.kernel(launch.kernel.text)
         self._device.enqueue(kernel, groups * group, group, arguments)
+        self._release_temporary()
 
     def _argument(self, argument: KernelArgument, work_items: int, node: Node) -> list[Any]:
         match argument:
@@ -382,6 +388,7 @@ class DeviceCall:
             iteration += 1
             if iteration % ITERATIONS_AHEAD == 0:
                 self._device.queue.finish()
+                self._events.clear()
                 self._read_status()
         self._iterations[trip.loop] = iteration
 

@@ -167,6 +167,23 @@ def test_calls_release_their_buffers() -> None:
     assert (memory.in_use, memory.kept) == (in_use, kept)
 
 
+def test_iterations_of_a_loop_share_the_memory_of_their_launches() -> None:
+    memory = current_device().memory
+
+    @df.function(backend="opencl")
+    def f(x, n):
+        for _ in df.range(n):
+            x = df.nn.softmax(x)
+        return x
+
+    kept = []
+    for n in (3, 60):
+        memory.trim()
+        f(df.ones([32, 300]), df.constant(n))
+        kept.append(memory.kept)
+    assert kept[0] == kept[1]
+
+
 def test_released_buffers_are_returned_to_the_driver_by_a_trim() -> None:
     memory = DeviceMemory(current_device().context, "device")
     first = memory.allocate(1000, "a tensor")
