@@ -7,6 +7,7 @@ and linked from the others.
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Mapping
 from types import ModuleType
 
@@ -25,16 +26,14 @@ def namespace_pages() -> dict[str, str]:
 def namespaces() -> dict[str, ModuleType]:
     """The public namespaces by name, each once, those of fewer dots first."""
     modules: dict[str, ModuleType] = {"dualflow": dualflow}
-    level = list(modules)
-    while level:
-        below = {
-            f"{name}.{member}": getattr(modules[name], member)
-            for name in level
-            for member in dir(modules[name])
-        }
-        new = {name: value for name, value in below.items() if is_namespace(name, value, modules)}
-        modules |= new
-        level = list(new)
+    pending = deque(modules)
+    while pending:
+        name = pending.popleft()
+        for member in dir(modules[name]):
+            path, value = f"{name}.{member}", getattr(modules[name], member)
+            if is_namespace(path, value, modules):
+                modules[path] = value
+                pending.append(path)
     return modules
 
 

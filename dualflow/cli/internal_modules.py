@@ -154,20 +154,12 @@ class Context:
 
     def executing_eagerly(self) -> bool:
         """Whether ops run as they are called."""
-        return dispatch.current().innermost.eager
+        return bool(dualflow.executing_eagerly())
 
     @property
     def device_spec(self) -> DeviceSpec:
         """The device that a block has chosen: none, as there is one device."""
         return DeviceSpec()
-
-
-def _context() -> Context:
-    return Context()
-
-
-def _executing_eagerly() -> bool:
-    return dispatch.current().innermost.eager
 
 
 def _should_record_backprop(tensors: Iterable[Any]) -> bool:
@@ -186,7 +178,7 @@ def _decorator(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
 
 
 _OWN: Final[dict[str, dict[str, Any]]] = {
-    "eager.context": {"context": _context, "executing_eagerly": _executing_eagerly},
+    "eager.context": {"context": Context, "executing_eagerly": dualflow.executing_eagerly},
     "eager.record": {"should_record_backprop": _should_record_backprop},
     "eager.tape": {"should_record_backprop": _should_record_backprop},
     "framework.ops": {"EagerTensor": EagerTensor},

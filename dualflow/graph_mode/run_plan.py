@@ -132,14 +132,16 @@ class _Replay:
         writes = [state for state, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
-        compiled = CompiledGraph(graph, history=AssignmentHistory(graph, self._holder_of, self._mark_started))
+        compiled = CompiledGraph(
+            graph, history=AssignmentHistory(graph, self._holder_of, self._mark_initialised)
+        )
         return RunPlan(compiled, tuple(reads), tuple(writes), calls_python, tail)
 
     def _holder_of(self, variable: Any, arguments: Sequence[Any]) -> Variable:
         """The eager variable that holds the value of a graph's variable in the session."""
         return self._variables(variable).holder
 
-    def _mark_started(self, variable: Any) -> None:
+    def _mark_initialised(self, variable: Any) -> None:
         """Record that a graph's variable has been initialised."""
         self._variables(variable).initialised = True
 

@@ -163,7 +163,7 @@ def _vjp(
         return cotangents
 
     def backward(*tensors: Any) -> Sequence[Any]:
-        arguments, output_cotangents = tensors[: len(inputs)], tensors[len(inputs) :]
+        arguments, reached_cotangents = tensors[: len(inputs)], tensors[len(inputs) :]
         sources = [arguments[i] for i in differentiated]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
@@ -171,7 +171,7 @@ def _vjp(
         slopes = tape.gradient(
             [results[i] for i in reached],
             sources,
-            output_gradients=[conj(c) for c in output_cotangents],
+            output_gradients=[conj(c) for c in reached_cotangents],
             unconnected_gradients="zero",
         )
         return [conj(slope) for slope in slopes]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dualflow as df
 from dualflow.compat import v1
 
 rnn_cell = v1.nn.rnn_cell
@@ -119,6 +120,14 @@ def test_dropout_of_outputs_keeps_the_expected_share() -> None:
     outputs, state = cell(steps(2, 4), cell.zero_state(2, v1.float32))
     assert 0.15 < np.mean(outputs.numpy() != 0) < 0.35
     assert (state.numpy() != 0).all()
+
+
+def test_dropout_of_outputs_and_state_is_independent() -> None:
+    cell = rnn_cell.DropoutWrapper(
+        rnn_cell.BasicRNNCell(100), output_keep_prob=0.5, state_keep_prob=0.5, seed=1
+    )
+    outputs, state = df.function(lambda x: cell(x, cell.zero_state(2, v1.float32)))(steps(2, 4))
+    assert (outputs.numpy() != 0).tolist() != (state.numpy() != 0).tolist()
 
 
 def test_a_loop_without_a_state_needs_a_dtype() -> None:

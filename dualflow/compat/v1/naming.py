@@ -47,7 +47,7 @@ class Namespace(ModuleType):
 
     Args:
         module: of dualflow.
-        others: named functions that replace its own.
+        overrides: what replaces its own members, or is added to them.
     """
 
     def __init__(self, module: ModuleType, **overrides: Any) -> None:
@@ -62,7 +62,7 @@ class Namespace(ModuleType):
         return function
 
     def __dir__(self) -> list[str]:
-        return dir(self._module)
+        return sorted({*dir(self._module), *self._overrides})
 
 
 def _with_named_operation(

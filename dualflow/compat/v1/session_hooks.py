@@ -48,7 +48,7 @@ class SessionRunValues:
         run_metadata: None.
     """
 
-    results: object
+    results: Any
     options: object = None
     run_metadata: object = None
 
@@ -60,12 +60,14 @@ class SessionRunContext:
         original_args: the fetches and feeds of the caller.
         session: the session.
         stop_requested: whether a hook has requested the end of training.
+        step: the global step after the run, once a hook has read it.
     """
 
     def __init__(self, original_args: SessionRunArgs, session: Session) -> None:
         self.original_args = original_args
         self.session = session
         self.stop_requested = False
+        self.step: int | None = None
 
     def request_stop(self) -> None:
         """End the training: ``should_stop()`` is true after this run."""
@@ -93,7 +95,7 @@ class SessionRunHook:
 
 
 class _StepHook(SessionRunHook):
-    """A hook that reads the global step after each run."""
+    """A hook that reads the global step."""
 
     def begin(self) -> None:
         self._global_step: Any = get_global_step()
@@ -101,6 +103,12 @@ class _StepHook(SessionRunHook):
             raise FailedPreconditionError(
                 f"{type(self).__name__} needs a global step: call get_or_create_global_step() in the graph."
             )
+
+    def _step_after(self, run_context: SessionRunContext) -> int:
+        """The global step after a run, which its hooks read once."""
+        if run_context.step is None:
+            run_context.step = int(run_context.session.run(self._global_step))
+        return run_context.step
 
 
 class StopAtStepHook(_StepHook):
@@ -126,7 +134,7 @@ class StopAtStepHook(_StepHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         assert self._last_step is not None, "after_create_session has set it"
-        if int(run_context.session.run(self._global_step)) >= self._last_step:
+        if self._step_after(run_context) >= self._last_step:
             run_context.request_stop()
 
 
@@ -169,7 +177,7 @@ class CheckpointSaverHook(_StepHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         seconds, steps = self._interval
         if steps is not None:
-            due = int(run_context.session.run(self._global_step)) >= self._saved_step + steps
+            due = self._step_after(run_context) >= self._saved_step + steps
         else:
             due = time.monotonic() >= self._saved_time + (seconds or 0)
         if due:
@@ -215,7 +223,7 @@ class SummarySaverHook(_StepHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if self._writer is not None and run_values.results is not None:
-            step = int(run_context.session.run(self._global_step))
+            step = self._step_after(run_context)
             self._writer.add_summary(run_values.results, step)
             self._next = step + self._steps
 
@@ -257,7 +265,7 @@ class LoggingTensorHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         self._runs += 1
         if run_values.results is not None:
-            logging.info(self._formatter(_values_of(run_values)))
+            logging.info(self._formatter(run_values.results))
 
     def end(self, session: Session) -> None:
         if self._at_end:
@@ -280,7 +288,7 @@ class NanTensorHook(SessionRunHook):
         return SessionRunArgs(self._loss)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if np.isnan(_values_of(run_values)).any():
+        if np.isnan(run_values.results).any():
             if self._fails:
                 raise NanLossDuringTrainingError(
                     "NaN loss during training: a smaller learning rate, or clipped gradients, may help."
@@ -290,10 +298,6 @@ class NanTensorHook(SessionRunHook):
 
 class NanLossDuringTrainingError(FailedPreconditionError):
     """A loss is nan."""
-
-
-def _values_of(run_values: SessionRunValues) -> Any:
-    return run_values.results
 
 
 def _message(values: dict[str, Any]) -> str:

@@ -394,7 +394,7 @@ class RMSPropOptimizer(Optimizer):
 
 _publish(
     globals(),
-    later={  # not imported for types either: these modules import this one
+    later={  # the modules of optimizers import this one
         "dualflow.compat.v1.adadelta": "AdadeltaOptimizer",
         "dualflow.compat.v1.coordinator": "Coordinator",
         "dualflow.compat.v1.learning_rates": (

@@ -356,6 +356,12 @@ def ints_per_axis(value: Any, axes: int, what: str) -> tuple[int, ...]:
     return tuple(map(int, integers))
 
 
+def data_format_of(axes: int, channels_first: bool) -> str:
+    """``data_format`` as functions of ``nn`` require it, such as "NHWC"."""
+    spatial = "DHW"[-axes:]
+    return f"NC{spatial}" if channels_first else f"N{spatial}C"
+
+
 def is_channels_first(data_format: str) -> bool:
     """Whether the axis of channels comes right after the batch.
 

@@ -12,6 +12,7 @@ from dualflow.compat.v1.layers.base import (
     WeightOptions,
     as_function,
     checked_padding,
+    data_format_of,
     ints_per_axis,
     is_channels_first,
     named_activation,
@@ -103,8 +104,7 @@ class ConvolutionLayer(Layer):
 
     def _format(self) -> str:
         """``data_format`` as functions of ``nn`` require it, such as "NHWC"."""
-        spatial = {1: "W", 2: "HW", 3: "DHW"}[self.axes]
-        return f"NC{spatial}" if self.channels_first else f"N{spatial}C"
+        return data_format_of(self.axes, self.channels_first)
 
     def _build_bias(self, input_shape: Any) -> None:
         if self.use_bias:

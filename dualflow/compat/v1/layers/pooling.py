@@ -9,6 +9,7 @@ from dualflow.compat.v1.layers.base import (
     Layer,
     as_function,
     checked_padding,
+    data_format_of,
     ints_per_axis,
     is_channels_first,
 )
@@ -55,8 +56,7 @@ class PoolingLayer(Layer):
         """
         if len(inputs.shape) != self.axes + 2:
             self._reject_rank(f"ndim={self.axes + 2}", inputs.shape)
-        spatial = "DHW"[3 - self.axes :] if self.axes > 1 else "W"
-        data_format = f"NC{spatial}" if self.channels_first else f"N{spatial}C"
+        data_format = data_format_of(self.axes, self.channels_first)
         pool = nn.max_pool if self.takes_largest else nn.avg_pool
         return pool(inputs, self.pool_size, self.strides, self.padding, data_format)
 

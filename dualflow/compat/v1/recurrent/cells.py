@@ -377,7 +377,7 @@ class DropoutWrapper(RNNCell):
     @entry
     def __call__(self, inputs: TensorLike, state: Any, scope: Any = None, **kwargs: Any) -> Any:
         """The outputs, and the new state."""
-        outputs, new_state = self._cell(self._dropped(inputs, 0), state, scope)
+        outputs, new_state = self._cell(self._dropped(inputs, 0), state, scope, **kwargs)
         if isinstance(new_state, LSTMStateTuple):
             new_state = LSTMStateTuple(new_state.c, self._dropped(new_state.h, 2))
         else:
@@ -386,8 +386,10 @@ class DropoutWrapper(RNNCell):
 
     def _dropped(self, x: Any, which: int) -> Any:
         keep = self._keep[which]
-        always = isinstance(keep, int | float) and keep >= 1
-        return x if always else dropout(x, 1 - keep, seed=self._seed)
+        if isinstance(keep, int | float) and keep >= 1:
+            return x
+        # ops of a graph with equal seeds would drop the same elements
+        return dropout(x, 1 - keep, seed=None if self._seed is None else self._seed + which)
 
 
 class ResidualWrapper(RNNCell):
