@@ -105,6 +105,8 @@ def _open_range(start: Any, limit: Any, delta: Any) -> Any:
         delta = required(delta, not_equal(delta, zeros_like(delta)), _NO_DELTA)
     elif not step:
         raise InvalidArgumentError(_NO_DELTA)
+    if not start.dtype.is_integer:  # a range has no gradient
+        start, delta = (x if known_value(x) is not None else stop_gradient(x) for x in (start, delta))
     first, last, each = (cast(x, int64) if x.dtype.is_integer else x for x in (start, limit, delta))
     distance = last if begins_at_zero else last - first
     if step == 1 and start.dtype.is_integer:
@@ -115,8 +117,7 @@ def _open_range(start: Any, limit: Any, delta: Any) -> Any:
         count = cast(ceil(distance / each), int64)
     numbers = iota((maximum(count, 0),), 0, start.dtype)
     numbers = numbers if step == 1 else numbers * delta
-    numbers = numbers if begins_at_zero else numbers + start
-    return numbers if start.dtype.is_integer else stop_gradient(numbers)
+    return numbers if begins_at_zero else numbers + start
 
 
 def _is_number(x: Any, number: int) -> bool:

@@ -16,7 +16,7 @@ from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Value
 from dualflow.ops.arithmetic import add, minimum, multiply
-from dualflow.ops.conversion import cast, stop_gradient
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.operand_attributes import OperandInteger, operand_form
 from dualflow.ops.positions import IOTA
@@ -134,8 +134,6 @@ def _range_iterations(tensor: SymbolicTensor) -> Progression | None:
 def _affine_part(value: Value, op: Op, neutral: int, tracer: Any) -> tuple[Any, Value]:
     """The scalar that ``op`` combines a vector with, and the vector; the ``neutral`` number without it."""
     node = value.node
-    if node is not None and node.op is stop_gradient.op:
-        return _affine_part(node.inputs[0], op, neutral, tracer)
     if node is None or node.op is not op or node.inputs[1].spec.rank:
         return neutral, value
     return _plain(SymbolicTensor(node.inputs[1], tracer)), node.inputs[0]

@@ -382,3 +382,16 @@ def test_rows_of_several_sizes_make_no_stack() -> None:
 
     with pytest.raises(df.errors.InvalidArgumentError, match=r"differ in size: \(0,\) and \(1,\).*Pad"):
         stacked(df.constant(3))
+
+
+def test_no_gradient_flows_through_stop_gradient_of_a_range() -> None:
+    @df.function
+    def gradient(w: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(w)
+            total = w * 0.0
+            for x in df.stop_gradient(df.range(5.0) * w):
+                total += x * x
+        return total, tape.gradient(total, w)
+
+    assert [float(x) for x in gradient(df.constant(2.0))] == [120.0, 0.0]
