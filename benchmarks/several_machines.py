@@ -193,8 +193,13 @@ def with_gloo(options: argparse.Namespace) -> dict[str, dict[str, float]]:
         command = [options.torch_python, "-m", "benchmarks.several_machines", "--part", "gloo"]
         command += ["--store", str(store), *_same(options)]
         other = subprocess.Popen([*command, "--rank", "1"], stderr=subprocess.DEVNULL)
-        _run([*command, "--rank", "0", "--json", str(path)], dict(os.environ))
-        other.wait()
+        try:
+            _run([*command, "--rank", "0", "--json", str(path)], dict(os.environ))
+        except BaseException:
+            other.kill()
+            raise
+        finally:
+            other.wait()
         figures: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
         return figures
 

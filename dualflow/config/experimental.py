@@ -28,12 +28,16 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
     Raises:
         InvalidArgumentError: the device is the CPU, which has no such setting.
     """
-    if device.device_type == "GPU":
-        return True
-    raise InvalidArgumentError(
-        f"Memory growth is a setting of GPUs, and {device.name} is the CPU; set it for "
-        "list_physical_devices('GPU') only."
-    )
+    _require_gpu(device)
+    return True
+
+
+def _require_gpu(device: PhysicalDevice) -> None:
+    if device.device_type != "GPU":
+        raise InvalidArgumentError(
+            f"Memory growth is a setting of GPUs, and {device.name} is the CPU; set it for "
+            "list_physical_devices('GPU') only."
+        )
 
 
 @entry
@@ -47,17 +51,12 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
     >>> for gpu in df.config.list_physical_devices("GPU"):
     ...     df.config.experimental.set_memory_growth(gpu, True)
     """
-    if device.device_type == "GPU" and enable:
-        return
-    if device.device_type == "GPU":
+    _require_gpu(device)
+    if not enable:
         raise InvalidArgumentError(
             f"The memory of {device.name} can't be allocated at once: buffers are allocated when a call "
             "needs them. Leave set_memory_growth out, or pass True."
         )
-    raise InvalidArgumentError(
-        f"Memory growth is a setting of GPUs, and {device.name} is the CPU; set it for "
-        "list_physical_devices('GPU') only."
-    )
 
 
 def get_synchronous_execution() -> bool:

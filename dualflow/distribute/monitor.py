@@ -97,14 +97,14 @@ class Monitor:
                 self._error,
             )
             reported, described = begun, len(texts)
-            messages = self._exchange(inbox, report)
+            messages = self._send_and_receive(inbox, report)
             if DONE in messages:
                 self._done.set()
                 return
             if messages:
                 end_process(messages[0])
 
-    def _exchange(self, inbox: _Inbox, report: WorkerReport) -> list[str]:
+    def _send_and_receive(self, inbox: _Inbox, report: WorkerReport) -> list[str]:
         """Send a report; returns the messages that have arrived meanwhile."""
         with contextlib.suppress(OSError):  # messages that have arrived are still read
             self._socket.settimeout(None)  # a part of a message would spoil the next one

@@ -126,10 +126,13 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     return [LOGICAL_CPU] if device_type in (None, "CPU") else []
 
 
+@entry
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The devices of a type that a program may use: those of :func:`list_physical_devices` by default."""
-    hidden = {gpu for i, gpu in enumerate(_gpus()) if not VISIBLE_GPUS.has(i)}
-    return [device for device in list_physical_devices(device_type) if device not in hidden]
+    devices = list_physical_devices(device_type)
+    gpus = [device for device in devices if device.device_type == "GPU"]
+    hidden = {gpu for i, gpu in enumerate(gpus) if not VISIBLE_GPUS.has(i)}
+    return [device for device in devices if device not in hidden]
 
 
 @entry
@@ -156,12 +159,12 @@ def set_visible_devices(
     """
     requested = [devices] if isinstance(devices, PhysicalDevice) else list(devices)
     available = list_physical_devices(device_type)
-    has_cpu = device_type == "GPU" or CPU in requested
-    if not has_cpu or not set(requested) <= set(available):
+    lacks_cpu = device_type in (None, "CPU") and CPU not in requested
+    if lacks_cpu or not set(requested) <= set(available):
         raise InvalidArgumentError(
             f"The visible devices can't be {requested}: choose from {available}, with the CPU."
         )
-    if device_type != "CPU":
-        gpus = _gpus()
+    if device_type in (None, "GPU"):
+        gpus = [device for device in available if device.device_type == "GPU"]
         numbers = frozenset(i for i, gpu in enumerate(gpus) if gpu in requested)
         VISIBLE_GPUS.numbers = numbers if len(numbers) < len(gpus) else None

@@ -82,6 +82,7 @@ def test_the_devices_that_there_are_may_be_chosen(monkeypatch):
     df.config.set_visible_devices(cpus)
     df.config.set_visible_devices(cpus[0], "CPU")
     df.config.set_visible_devices([], "GPU")
+    df.config.set_visible_devices([], "TPU")
     assert df.config.get_visible_devices() == cpus
     with pytest.raises(ValueError, match="The visible devices can't be"):
         df.config.set_visible_devices([], "CPU")
