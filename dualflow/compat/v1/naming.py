@@ -62,7 +62,7 @@ class Namespace(ModuleType):
         return function
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self._module), *self._overrides})
+        return dir(self._module)
 
 
 def _with_named_operation(
