@@ -48,7 +48,7 @@ class SessionRunValues:
         run_metadata: None.
     """
 
-    results: Any
+    results: object
     options: object = None
     run_metadata: object = None
 
@@ -265,7 +265,7 @@ class LoggingTensorHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         self._runs += 1
         if run_values.results is not None:
-            logging.info(self._formatter(run_values.results))
+            logging.info(self._formatter(_values_of(run_values)))
 
     def end(self, session: Session) -> None:
         if self._at_end:
@@ -288,7 +288,7 @@ class NanTensorHook(SessionRunHook):
         return SessionRunArgs(self._loss)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if np.isnan(run_values.results).any():
+        if np.isnan(_values_of(run_values)).any():
             if self._fails:
                 raise NanLossDuringTrainingError(
                     "NaN loss during training: a smaller learning rate, or clipped gradients, may help."
@@ -298,6 +298,10 @@ class NanTensorHook(SessionRunHook):
 
 class NanLossDuringTrainingError(FailedPreconditionError):
     """A loss is nan."""
+
+
+def _values_of(run_values: SessionRunValues) -> Any:
+    return run_values.results
 
 
 def _message(values: dict[str, Any]) -> str:
