@@ -164,7 +164,7 @@ def write_size_function(
         _require(entry, check)
     for accessed, node in unit.range_checks:
         entry.fail_if(_is_outside(unit, accessed, value), OUT_OF_BOUNDS, node)
-    entry.fail_if(value(arena_bytes) > unit.memory_bytes, ALLOCATION_FAILED, first)
+    entry.fail_if(value(arena_bytes) > entry.memory_limit, ALLOCATION_FAILED, first)
     for i, number in enumerate(unit.params):
         if isinstance(number, SymInt):
             b.store(value(number), params, i)

@@ -423,9 +423,9 @@ class Entry:
             product = b.constant(F64, 1.0)
             for size in sizes:
                 product = product * self.param(size).cast(F64)
-            too_much = product > float(self.unit.memory_bytes)
+            too_much = product > self.memory_limit.cast(F64)
         else:
-            too_much = nbytes > self.unit.memory_bytes
+            too_much = nbytes > self.memory_limit
         self.fail_if(too_much, ALLOCATION_FAILED, node)
         with b.if_then(too_small & ~too_much):
             b.call(b.symbols.declare("free", VOID, [PTR]), [old])
@@ -449,6 +449,11 @@ class Entry:
 
     def param(self, value: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(value), I64)
+
+    @property
+    def memory_limit(self) -> EmittedValue:
+        """The bytes that a call may allocate: a parameter, since the code is shared by processes."""
+        return self.param(self.unit.memory_bytes)
 
 
 def _aligned(nbytes: int) -> int:

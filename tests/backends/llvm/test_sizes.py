@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.llvm.executable import Executable, planned
+from dualflow.backends.llvm.program import write
+from dualflow.core.records import replace
 
 Function = Callable[..., Any]
 
@@ -116,3 +118,31 @@ def test_any_sizes_through_one_function(sizes: list[tuple[int, int]]) -> None:
         inputs = [df.constant(a) for a in arrays([(n, m), (m,)])]
         for result, expected in zip(compiled(*inputs), python(*inputs), strict=True):
             np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4, strict=True)
+
+
+def positive_rows(x: Any) -> Any:
+    return df.boolean_mask(x, df.reduce_sum(x, 1) > 0.0) * 2.0
+
+
+def doubled_until_large(x: Any) -> Any:
+    while df.shape(x)[0] < 100:
+        x = df.concat([x, x + 1.0], 0)
+    return x
+
+
+def pairs(x: Any) -> Any:
+    return x[:, None, :] * x[None, :, :]
+
+
+@pytest.mark.parametrize("python", [df.nn.softmax, pairs, positive_rows, doubled_until_large])
+def test_code_is_the_same_whatever_memory_the_process_has(python: Function) -> None:
+    """So the next process loads it from disk, although less memory is available there."""
+    inputs = [df.constant(a) for a in arrays([(5, 3)])]
+    compiled = df.function(python, input_signature=[df.TensorSpec([None, 3])])
+    executable = compiled.get_concrete_function().compiled_for(inputs).executable
+    few, many = (
+        write(planned(executable.graph, options), options)
+        for options in (replace(executable.options, memory=gigabytes << 30) for gigabytes in (1, 2))
+    )
+    assert few.sources == many.sources
+    assert few.params != many.params
