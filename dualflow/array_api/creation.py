@@ -22,7 +22,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import range as positions
 from dualflow.ops.record import holds_tensors
-from dualflow.ops.static import known_value, static_shape
+from dualflow.ops.static import static_shape, static_value
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ def arange(
     """
     check_device(device)
     first, last = (0, start) if stop is None else (start, stop)
-    if any(isinstance(x, _ARRAYS) and known_value(x) is None for x in (first, last, step)):
+    if any(isinstance(x, _ARRAYS) and static_value(x) is None for x in (first, last, step)):
         begin, end, increment = (x if isinstance(x, _ARRAYS) else asarray(x) for x in (first, last, step))
         return Array(_converted(positions(begin, end, increment), None if dtype is None else as_dtype(dtype)))
     numbers = [_number(x) for x in (first, last, step)]

@@ -18,10 +18,10 @@ from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, stack
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.positions import range as positions
 from dualflow.ops.products import einsum
 from dualflow.ops.repetition import tile
-from dualflow.ops.shapes import shape
 
 _REDUCTIONS: Final = {
     "all": reduction.reduce_all,
@@ -58,10 +58,7 @@ class EinopsBackend(AbstractBackend):
 
     def shape(self, x: Any) -> Any:
         """The sizes: ints, and scalar tensors for those that are dynamic."""
-        if None not in x.shape:
-            return tuple(x.shape)
-        sizes = shape(x)
-        return HashableTuple(tuple(sizes[i] if size is None else size for i, size in enumerate(x.shape)))
+        return tuple(x.shape) if None not in x.shape else HashableTuple(tuple(axis_sizes(x)))
 
     def reshape(self, x: Any, shape: Sequence[Any]) -> Any:
         return _like(x, reshape(x, shape))

@@ -19,7 +19,7 @@ from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.positions import iota
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.selection import where
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 from dualflow.ops.tensor import Tensor
 
 _PLAIN: Final = (int, slice, type(None), type(Ellipsis))
@@ -119,7 +119,7 @@ def _is_mask(key: Any) -> bool:
 def _is_plain(item: Any) -> bool:
     """Whether an index is a static integer, a slice, ``...`` or None."""
     if isinstance(item, AbstractTensor):
-        return not item.shape and item.dtype.is_integer and known_value(item) is not None
+        return not item.shape and item.dtype.is_integer and static_value(item) is not None
     return isinstance(item, (*_PLAIN, np.integer))
 
 

@@ -16,7 +16,7 @@ from dualflow.data.element import DatasetSpec
 from dualflow.data.functions import is_tracing_layout
 from dualflow.data.stage import UNKNOWN
 from dualflow.function.errors import here
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 
 
 def whole_number(value: Any, what: str) -> int:
@@ -27,10 +27,10 @@ def whole_number(value: Any, what: str) -> int:
         InvalidArgumentError: it is a symbolic tensor.
     """
     if isinstance(value, AbstractTensor):
-        static_value = known_value(value)
-        if static_value is None:
+        array = static_value(value)
+        if array is None:
             return _symbolic(what)
-        value = static_value
+        value = array
     try:
         return int(value.__index__())
     except (AttributeError, TypeError):

@@ -24,7 +24,7 @@ from dualflow.data.sources import IteratedStage
 from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER
 from dualflow.function.errors import here
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -162,15 +162,15 @@ def _serial_stage(names: Any, open_file: Opener, read: FileReader) -> Stage:
 def _static_names(names: Any) -> Sequence[str]:
     """The names of files, from a name, several names, or a tensor of names."""
     if isinstance(names, AbstractTensor):
-        static_value = known_value(names)
-        if static_value is None and is_tracing_layout():
+        array = static_value(names)
+        if array is None and is_tracing_layout():
             return ()
-        if static_value is None:
+        if array is None:
             raise InvalidArgumentError(
                 "The names of a dataset's files must be known when it is created; create the dataset outside "
                 f"of the traced function.{here()}"
             )
-        names = static_value.reshape(-1).tolist()
+        names = array.reshape(-1).tolist()
     several = names if isinstance(names, list | tuple | np.ndarray) else [names]
     return tuple(map(file_name, several))
 

@@ -25,7 +25,7 @@ from dualflow.ops.random_numbers.distributions import floating, normals, placed,
 from dualflow.ops.random_numbers.rejection import binomials, truncated_normals
 from dualflow.ops.random_numbers.states import DrawState, check_algorithm
 from dualflow.ops.reduction import reduce_prod
-from dualflow.ops.static import sizes_or_none
+from dualflow.ops.static import partial_shape
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
@@ -269,7 +269,7 @@ class Generator:
 
     def _next(self, shape: Any) -> DrawState:
         """The state to draw numbers of ``shape`` from."""
-        static_shape = Shape(sizes_or_none(shape))
+        static_shape = Shape(partial_shape(shape))
         check_size(static_shape)
         size = static_shape.num_elements()
         count = reduce_prod(convert_to_tensor(shape)) if size is None else size

@@ -12,7 +12,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.joining import concat, stack, unstack
 from dualflow.ops.random_numbers.states import check_algorithm
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -44,8 +44,8 @@ def create_rng_state(seed: TensorLike, alg: AlgorithmLike = "philox") -> Tensor:
     if isinstance(seed, int):
         parts = [(seed >> 64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(SIZE)]
         return cast(constant(parts, uint64), int64)
-    static_value = known_value(seed)
-    if static_value is not None and static_value.dtype.kind not in "iu":
+    array = static_value(seed)
+    if array is not None and array.dtype.kind not in "iu":
         raise DTypeError(f"A seed must be one or more integers, not {seed!r}.")
     seed_values = reshape(cast(convert_to_tensor(seed), int64), [-1])[:SIZE]
     padded = concat([constant([0] * SIZE, int64), seed_values], 0)

@@ -20,7 +20,7 @@ from dualflow.ops.masking import boolean_mask
 from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.rounding import round
 from dualflow.ops.scans import cumsum
-from dualflow.ops.static import known_sizes, known_value
+from dualflow.ops.static import require_static_sizes, static_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
@@ -147,7 +147,7 @@ def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
 
 def static_positions(value: Any) -> Any:
     """``value`` as static indices: the result's shape depends on them."""
-    positions = known_value(value)
+    positions = static_value(value)
     if positions is None:
         raise DTypeError(
             "The indices must be static, because the result's shape depends on them, but "
@@ -235,7 +235,7 @@ def _source_indices(
     mode: str, size: Any, before: int, after: int, options: dict[str, Any]
 ) -> np.ndarray[Any, Any]:
     """The index of the source element for each element of the padded axis."""
-    known_sizes([size], f"pad's mode {mode!r}")
+    require_static_sizes([size], f"pad's mode {mode!r}")
     if options.get("reflect_type", "even") != "even":
         raise InvalidArgumentError(
             "pad's reflect_type is 'even'; compute an odd reflection as 2 * edge - even."

@@ -16,7 +16,7 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import zeros as tensor_zeros
 from dualflow.ops.joining import concat
 from dualflow.ops.powers import sqrt
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import static_int, static_value
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def roots(p: TensorLike) -> Tensor:
     x = inexact(p)
     if len(x.shape) != 1:
         raise InvalidArgumentError(f"roots takes coefficients as a vector, not shape {x.shape}.")
-    coefficients, trailing_zeros = known_value(x), 0
+    coefficients, trailing_zeros = static_value(x), 0
     if coefficients is not None:
         nonzero = np.flatnonzero(coefficients)
         first, last = (nonzero[0], nonzero[-1] + 1) if nonzero.size else (0, 0)

@@ -23,7 +23,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.scattering import scatter_nd
 from dualflow.ops.selection import where as where_op
-from dualflow.ops.static import ints, known_value
+from dualflow.ops.static import ints, static_value
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def histogram_bin_edges(
     """
     x = flat(tensor(a))
     if isinstance(bins, str):
-        static = known_value(x)
+        static = static_value(x)
         if static is None:
             raise DTypeError(
                 f"bins={bins!r} chooses the number of bins by the data; give a number while tracing."
@@ -94,7 +94,7 @@ def histogram_bin_edges(
         return tensor(edges)
     edges = tensor(bins)
     if len(edges.shape) == 1:
-        static = known_value(edges)
+        static = static_value(edges)
         if static is not None and (np.diff(static) < 0).any():
             raise InvalidArgumentError("The edges of bins rise all the way; sort them.")
         return edges
@@ -112,14 +112,14 @@ def _limits(x: Any, limits: Any, kind: Any) -> tuple[Any, Any]:
     """The lowest and the highest edge, widened by 0.5 each if they are equal."""
     if limits is not None:
         low, high = (tensor(v) for v in limits)
-        ends = [known_value(v) for v in (low, high)]
+        ends = [static_value(v) for v in (low, high)]
         if all(v is not None for v in ends) and not (np.isfinite(ends).all() and ends[0] <= ends[1]):  # type: ignore[arg-type,operator]  # none is None
             raise InvalidArgumentError(f"A range is two finite numbers that rise, not {limits!r}.")
     elif x.shape[0] == 0:
         low, high = tensor(0.0), tensor(1.0)
     else:
         low, high = reduce_min(_as_numbers(x)), reduce_max(_as_numbers(x))
-        ends = [known_value(low), known_value(high)]
+        ends = [static_value(low), static_value(high)]
         if not all(end is None or np.isfinite(end) for end in ends):
             raise InvalidArgumentError(f"Elements from {ends[0]} to {ends[1]} have no bins; give a range.")
     low, high = to(low, np.float64), to(high, np.float64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
-from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.dtypes import DType, as_dtype, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import broadcast, normalize_axes, normalize_axis
 from dualflow.ops.arrangement import reshape
@@ -24,10 +24,10 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.record import holds_tensors
-from dualflow.ops.shapes import shape
 from dualflow.ops.shapes import size as count
-from dualflow.ops.static import ints, known_sizes
+from dualflow.ops.static import ints, require_static_sizes
 from dualflow.ops.tensor import Tensor
 
 Value = TypeVar("Value")
@@ -175,7 +175,9 @@ def with_rank(ary: Any, rank: int, name: str) -> Tensor:
 
 def default_rtol(x: Any) -> float:
     """The larger size of the matrices ``x``, whose sizes are known, times the ``eps`` of their dtype."""
-    return max(known_sizes(x.shape, "the default rtol", (-2, -1))) * float(np.finfo(x.dtype.dtype).eps)
+    return max(require_static_sizes(x.shape, "the default rtol", (-2, -1))) * float(
+        np.finfo(x.dtype.dtype).eps
+    )
 
 
 def axes_in_order(axis: Any, rank: int, what: str = "axis") -> tuple[int, ...]:
@@ -191,10 +193,7 @@ def axes_in_order(axis: Any, rank: int, what: str = "axis") -> tuple[int, ...]:
 
 def sizes(x: Any) -> tuple[Any, ...]:
     """The sizes of a tensor: Python ints, and scalar tensors where they are known at run time only."""
-    if x.shape.is_static:
-        return tuple(x.shape)
-    dynamic = shape(x, np.int64)
-    return tuple(dynamic[axis] if size is None else size for axis, size in enumerate(x.shape))
+    return tuple(axis_sizes(x, int64))
 
 
 def has_axes(x: Any) -> bool:

@@ -21,7 +21,7 @@ from dualflow.ops.rounding import ceil, floor, round
 from dualflow.ops.scans import cumsum
 from dualflow.ops.selection import where as where_op
 from dualflow.ops.sorting import take_along_axis
-from dualflow.ops.static import ints, known_value
+from dualflow.ops.static import ints, static_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
@@ -95,7 +95,7 @@ def _quantile(
         raise DTypeError("Quantiles are of real numbers, not complex ones.")
     probabilities = _probabilities(q, x)
     rows, axes = _axes_to_last(tensor(a) if discrete else x, axis)
-    static_probabilities = known_value(q)
+    static_probabilities = static_value(q)
     if (
         static_probabilities is not None
         and static_probabilities.size

@@ -16,7 +16,7 @@ from dualflow.numpy.manipulation import swapaxes
 from dualflow.numpy.operands import flat, tensor, with_rank
 from dualflow.ops import arrangement, repetition
 from dualflow.ops.creation import zeros as tensor_zeros
-from dualflow.ops.static import ints, known_value, static_int
+from dualflow.ops.static import ints, static_int, static_value
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def repeat(a: TensorLike, repeats: IntsLike, axis: AxisLike | None = None) -> Te
     array([1, 1, 2, 2])
     """
     x = flat(tensor(a)) if axis is None else tensor(a)
-    counts = repeats if isinstance(repeats, int) else known_value(repeats)
+    counts = repeats if isinstance(repeats, int) else static_value(repeats)
     if isinstance(counts, np.ndarray) and counts.size == 1:
         counts = int(counts.reshape(-1)[0])
     return repetition.repeat(x, repeats if counts is None else counts, 0 if axis is None else axis)

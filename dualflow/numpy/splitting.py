@@ -11,7 +11,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import has_axes, tensor, with_rank
-from dualflow.ops.static import ints, known_sizes, static_int
+from dualflow.ops.static import ints, require_static_sizes, static_int
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def array_split(ary: TensorLike, indices_or_sections: TensorLike, axis: int = 0)
     """
     x = tensor(ary)
     positive_axis = normalize_axis(axis, len(x.shape))
-    (size,) = known_sizes(x.shape, "array_split", [positive_axis])
+    (size,) = require_static_sizes(x.shape, "array_split", [positive_axis])
     if isinstance(indices_or_sections, list | tuple) or has_axes(indices_or_sections):
         indices = list(ints(indices_or_sections, "indices"))
     else:

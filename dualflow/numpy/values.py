@@ -19,7 +19,7 @@ from dualflow.ops.conversion import identity
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.selection import where as where_op
 from dualflow.ops.special_functions.bessel import bessel_i0
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import static_int, static_value
 from dualflow.ops.tensor import Tensor
 from dualflow.ops.trigonometric import atan2, sin
 
@@ -246,7 +246,7 @@ def real_if_close(a: TensorLike, tol: float = 100) -> Tensor:
     x = tensor(a)
     if not x.dtype.is_complex:
         return x
-    static = known_value(x)
+    static = static_value(x)
     if static is None:
         raise DTypeError(
             "real_if_close's dtype depends on the elements, which have no values in a trace; use real."

@@ -18,10 +18,10 @@ from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.record import REGISTRY, holds_tensors
 from dualflow.ops.selection import where
-from dualflow.ops.shapes import shape
-from dualflow.ops.static import dtype_of, known_value, shape_of
+from dualflow.ops.static import dtype_of, shape_of, static_value
 from dualflow.ops.taking import gather
 
 _TENSORS: Final = (AbstractTensor, AbstractVariable)
@@ -70,7 +70,7 @@ def mask_indices(mask: Any, sizes: Sequence[Dim]) -> list[Any]:
         DTypeError: the mask is symbolic.
         InvalidArgumentError: the mask does not have the sizes of the axes that it indexes.
     """
-    array = known_value(mask)
+    array = static_value(mask)
     if array is None:
         raise DTypeError(
             "A mask among other indices must be known while tracing; use df.boolean_mask first, then "
@@ -130,10 +130,10 @@ def _pick_points(x: Any, axes: list[int], positions: list[Any]) -> Any:
 def _inside(index: Any, x: Any, axis: int) -> Any:
     """Indices of ``axis`` without negative ones; a checked array if they are known while tracing."""
     size = x.shape[axis]
-    values = known_value(index)
+    values = static_value(index)
     if values is None or size is None:
         index = cast(index, int64)
-        return where(index < 0, add(index, shape(x, int64)[axis] if size is None else size), index)
+        return where(index < 0, add(index, axis_size(x, axis, int64)), index)
     values = values.astype(np.int64)
     outside = values[(values < -size) | (values >= size)]
     if outside.size:

@@ -26,7 +26,7 @@ from dualflow.ops.elementwise import (
 from dualflow.ops.record import promote_together
 from dualflow.ops.samples import Domain, numbers, reals
 from dualflow.ops.selection import masked, unmasked, where
-from dualflow.ops.static import several
+from dualflow.ops.static import tensor_list
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -307,7 +307,7 @@ def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
     >>> df.add_n([[1, 2], [10, 20]]).numpy().tolist()
     [11, 22]
     """
-    terms = list(several(inputs, "inputs"))
+    terms = list(tensor_list(inputs, "inputs"))
     if not terms:
         raise InvalidArgumentError("add_n takes one tensor or more, but the list is empty.")
     return functools.reduce(add, terms)

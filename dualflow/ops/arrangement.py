@@ -13,19 +13,19 @@ from dualflow.core.shape import Dim, Shape, check_size, normalize_axes, normaliz
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG, OF_SHAPE, BatchingRule
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.op_kinds import OperandAttributes, SizeReader, View
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import (
     ints,
-    ints_or_symbols,
-    known_elements,
-    known_value,
+    ints_or_symbolic,
+    partial_shape,
+    shape_argument,
     shape_of,
-    sizes,
-    sizes_or_none,
+    static_elements,
+    static_value,
 )
 from dualflow.sizes.size_functions import inferred_size
 
@@ -109,9 +109,7 @@ RESHAPE = register(
 def _reshape_like(g: Any, x: Any) -> Any:
     shape = x.shape
     if shape.count(None) > 1 or (None in shape and 0 in shape):  # with a size of 0, -1 may be any size
-        sizes = sizes_of(x)
-        new_shape = [sizes[axis] if d is None else d for axis, d in enumerate(shape)]
-        return apply_sized(RESHAPE, (g,), {"shape": new_shape})
+        return apply_sized(RESHAPE, (g,), {"shape": axis_sizes(x)})
     return dispatch.current().apply(
         RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)}
     )
@@ -150,7 +148,7 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     """
     target, old = _target(shape), shape_of(tensor)
     if None in target:
-        return apply_sized(RESHAPE, (tensor,), {"shape": ints_or_symbols(shape, "shape")})
+        return apply_sized(RESHAPE, (tensor,), {"shape": ints_or_symbolic(shape, "shape")})
     if -1 in target and old.is_static:
         target = _resolved(old, target)  # type: ignore[arg-type]  # no None left
     return dispatch.current().apply(RESHAPE, (tensor,), {"shape": target})
@@ -158,10 +156,10 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
 
 def _target(shape: Any) -> Shape:
     """The target shape of reshape: None for sizes unknown while tracing, -1 for a single one of them."""
-    if isinstance(shape, AbstractTensor) and known_value(shape) is None:
-        elements = known_elements(shape) if len(shape.shape) else None
-        return Shape(sizes_or_none(shape) if elements is None else [None if n == -1 else n for n in elements])
-    target = Shape(sizes(shape))
+    if isinstance(shape, AbstractTensor) and static_value(shape) is None:
+        elements = static_elements(shape) if len(shape.shape) else None
+        return Shape(partial_shape(shape) if elements is None else [None if n == -1 else n for n in elements])
+    target = Shape(shape_argument(shape))
     _check_sizes(target)
     has_symbolic_size = None in target and any(isinstance(d, AbstractTensor) for d in shape)
     return target if has_symbolic_size else _with_one_free(target)

@@ -19,7 +19,7 @@ from dualflow.ops.op_kinds import OperandAttributes, Reduce, View
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample, numbers
-from dualflow.ops.static import ints, ints_or_symbols, shape_of, sizes_or_none
+from dualflow.ops.static import ints, ints_or_symbolic, partial_shape, shape_of
 from dualflow.ops.summation import total
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
     >>> df.broadcast_to([1, 2], [2, 2]).numpy().tolist()
     [[1, 2], [1, 2]]
     """
-    sizes = Shape(sizes_or_none(shape))
+    sizes = Shape(partial_shape(shape))
     if sizes.is_static:
         return dispatch.current().apply(BROADCAST_TO, (input,), {"shape": sizes})
-    return apply_sized(BROADCAST_TO, (input,), {"shape": ints_or_symbols(shape, "shape")})
+    return apply_sized(BROADCAST_TO, (input,), {"shape": ints_or_symbolic(shape, "shape")})
 
 
 def sum_like(x: Any, like: Any) -> Tensor:

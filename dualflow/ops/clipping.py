@@ -14,7 +14,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.powers import sqrt
 from dualflow.ops.selection import where
-from dualflow.ops.static import several
+from dualflow.ops.static import tensor_list
 from dualflow.ops.statistics import as_float, squared_magnitude
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     >>> df.global_norm([[3.0], [[4.0, 0.0]]]).numpy()
     np.float32(5.0)
     """
-    halves = [l2_loss(as_float(t)) for t in several(t_list, "t_list") if t is not None]
+    halves = [l2_loss(as_float(t)) for t in tensor_list(t_list, "t_list") if t is not None]
     if not halves:
         raise InvalidArgumentError("global_norm takes one tensor or more, but every entry is None.")
     return sqrt(reduce_sum(stack(halves)) * 2)
@@ -136,7 +136,7 @@ def clip_by_global_norm(
     >>> [float(x[0]) for x in scaled], float(norm)
     ([0.6000000238418579, 0.800000011920929], 5.0)
     """
-    t_list = list(several(t_list, "t_list"))
+    t_list = list(tensor_list(t_list, "t_list"))
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     scale = where(isfinite(norm), clip_norm / maximum(norm, clip_norm), float("nan"))
     return [None if t is None else multiply(t, scale) for t in t_list], norm

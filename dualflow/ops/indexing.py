@@ -21,13 +21,13 @@ from dualflow.ops.assembly import assembling
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.op_kinds import CopyPieces, OperandAttributes, SizeReader, View
 from dualflow.ops.operand_attributes import OperandInteger, apply_sized, has_operands
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
-from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
+from dualflow.ops.static import dtype_of, shape_of, static_int, static_value
 from dualflow.ops.taking import gather
 from dualflow.sizes.size_functions import (
     compared_slice_bounds,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 Entry = int | None | tuple[int | None, int | None, int | None]
+"""An index of one axis (an int), a slice (start, stop, step), or a new axis (None)."""
 Key = tuple[Entry, ...]
 _ALL: Final[Entry] = (None, None, None)
 
@@ -60,7 +61,7 @@ def _slice_size(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> D
 
 
 def _shape_with(shape: Sequence[int], key: Key) -> list[int]:
-    """``shape`` with each dynamic size replaced by the smallest that the integers in ``key`` allow."""
+    """``shape`` with each symbolic size raised to the least size for which ``key`` is in range."""
     sizes, dims = [], iter(shape)
     for entry in key:
         if entry is not None:
@@ -175,9 +176,7 @@ PLACE = register(
 
 def _place(g: Any, x: Any, key: Key) -> Any:
     if any(isinstance(end, AbstractTensor) for entry in key if type(entry) is tuple for end in entry):
-        sizes = sizes_of(x)
-        shape = [sizes[axis] if d is None else d for axis, d in enumerate(x.shape)]
-        return apply_sized(PLACE, (g,), {"key": key, "shape": shape})
+        return apply_sized(PLACE, (g,), {"key": key, "shape": axis_sizes(x)})
     if not x.shape.is_static:
         return _replace(zeros_like(x), g, key)
     return dispatch.current().apply(PLACE, (g,), {"key": key, "shape": x.shape})
@@ -297,10 +296,13 @@ def _item(x: Any, key: Any) -> Any:
     if _is_mask(key):
         return _masked(x, key)
     items = _expanded(key, shape)
-    if not dispatch.current().eager and any(isinstance(i, slice) and _is_open(i) for i in items):
-        x, items = _open_slices(x, items)
+    if not dispatch.current().eager and any(isinstance(i, slice) and _has_dynamic_bound(i) for i in items):
+        x, items = _slice_dynamically(x, items)
         shape = shape_of(x)
-        if all(isinstance(item, slice) and not any(p is not None for p in _parts(item)) for item in items):
+        if all(
+            isinstance(item, slice) and not any(p is not None for p in _start_stop_step(item))
+            for item in items
+        ):
             return x
     entries, dynamic = _canonical(items, shape)
     is_whole = dynamic and entries == tuple((0, size, 1) for size in shape)
@@ -310,7 +312,7 @@ def _item(x: Any, key: Any) -> Any:
         size = shape_of(part)[axis]
         if size is not None:
             return gather(part, where(index < 0, add(index, size), index), axis=axis)
-    return pick(convert_to_tensor(part), dynamic, _front(items, key)) if dynamic else part
+    return pick(convert_to_tensor(part), dynamic, _gathered_axis(items, key)) if dynamic else part
 
 
 def _is_mask(key: Any) -> bool:
@@ -326,34 +328,35 @@ def _masked(x: Any, mask: Any) -> Any:
     if not len(shape_of(mask)):
         x, mask = expand_dims(x, 0), reshape(mask, [1])
     sizes = shape_of(x)[: len(shape_of(mask))]
-    if dispatch.current().eager or known_value(mask) is None or None in sizes:
+    if dispatch.current().eager or static_value(mask) is None or None in sizes:
         return boolean_mask(x, mask)
     return pick(convert_to_tensor(x), list(enumerate(mask_indices(mask, shape_of(x)))), 0)
 
 
-def _is_open(item: slice) -> bool:
+def _has_dynamic_bound(item: slice) -> bool:
     """Whether a bound of a slice is known at run time only."""
     ends = (item.start, item.stop)
-    return any(isinstance(p, AbstractTensor | AbstractVariable) and known_value(p) is None for p in ends)
+    return any(isinstance(p, AbstractTensor | AbstractVariable) and static_value(p) is None for p in ends)
 
 
-def _open_slices(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _slice_dynamically(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """``x`` after its slices with symbolic bounds, and the items with full slices instead of these."""
     left = list(items)
     key: list[Any] = []
     for i, item in enumerate(items):
-        if isinstance(item, slice) and _is_open(item):
+        if isinstance(item, slice) and _has_dynamic_bound(item):
             step = 1 if item.step is None else static_int(item.step, "a slice's step")
             if not step:
                 raise InvalidArgumentError("a slice's step can't be 0; leave it out for every element.")
-            key.append((_bound(item.start), _bound(item.stop), step))
+            key.append((_checked_bound(item.start), _checked_bound(item.stop), step))
             left[i] = slice(None)
         elif item is not None:
             key.append(_ALL)
     return apply_sized(GETITEM, (x,), {"key": key}), tuple(left)
 
 
-def _bound(end: Any) -> Any:
+def _checked_bound(end: Any) -> Any:
+    """A bound of a slice, checked to be an integer or None."""
     if end is not None and (len(shape_of(end)) or not dtype_of(end).is_integer):
         raise DTypeError(f"a slice's bound is an integer, not {end!r}; cast it with df.cast.")
     return end
@@ -399,8 +402,8 @@ def _indices_of(items: tuple[Any, ...], shape: Shape) -> Iterator[Any]:
         axis += len(shape) - used if item is Ellipsis else 0 if item is None else rank
 
 
-def _front(items: tuple[Any, ...], key: Any) -> int:
-    """The position of the axes of gathered elements: that of the indices if they are adjacent, else 0."""
+def _gathered_axis(items: tuple[Any, ...], key: Any) -> int:
+    """The first axis of gathered elements in the result: that of the indices if they are adjacent, else 0."""
     picked = [i for i, item in enumerate(items) if not isinstance(item, slice | None)]
     is_view = [
         isinstance(i, slice | None) or i is Ellipsis for i in (key if isinstance(key, tuple) else (key,))
@@ -435,7 +438,7 @@ def _entry(item: Any, axis: int, shape: Shape) -> Entry:
         return _slice(item, shape[axis])
     if type(item) is not int:
         if isinstance(item, AbstractTensor | AbstractVariable | np.ndarray):
-            value = None if len(shape_of(item)) else known_value(item)
+            value = None if len(shape_of(item)) else static_value(item)
             if value is None:
                 return None
             item = value.item()
@@ -456,7 +459,9 @@ def _entry(item: Any, axis: int, shape: Shape) -> Entry:
 
 
 def _slice(item: slice, size: Dim) -> tuple[int | None, int | None, int | None]:
-    start, stop, step = (None if p is None else static_int(p, "a slice's bound") for p in _parts(item))
+    start, stop, step = (
+        None if p is None else static_int(p, "a slice's bound") for p in _start_stop_step(item)
+    )
     if step == 0:
         raise InvalidArgumentError("a slice's step can't be 0; leave it out for every element.")
     if size is None:
@@ -478,5 +483,5 @@ def _symbolic_slice(start: int | None, stop: int | None, step: int, size: int) -
     return begin, begin + count * step, step
 
 
-def _parts(item: slice) -> tuple[Any, Any, Any]:
+def _start_stop_step(item: slice) -> tuple[Any, Any, Any]:
     return item.start, item.stop, item.step

@@ -20,7 +20,7 @@ from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import known_sizes
+from dualflow.ops.static import require_static_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -131,6 +131,6 @@ def group_weights(w: TensorLike, name: str | None = None) -> Tensor:
     matrix = convert_to_tensor(w)
     if len(matrix.shape) != 2:
         raise InvalidArgumentError(f"group_weights takes a matrix, not shape {matrix.shape}; df.reshape it.")
-    rows, columns = known_sizes(matrix.shape, "group_weights")
+    rows, columns = require_static_sizes(matrix.shape, "group_weights")
     padded = pad(matrix, [[0, -rows % GROUP], [0, 0]])
     return transpose(reshape(padded, [-(-rows // GROUP), GROUP, columns]), [0, 2, 1])

@@ -21,7 +21,7 @@ from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import ensure_shape
-from dualflow.ops.static import ints, known_sizes, shape_of, static_int
+from dualflow.ops.static import ints, require_static_sizes, shape_of, static_int
 from dualflow.sizes.size_functions import common_size
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def unstack(
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
     if value.shape[where] is None and num is not None:
         value = ensure_shape(value, [num if i == where else n for i, n in enumerate(value.shape)])
-    (count,) = known_sizes(value.shape, "unstack", [where])
+    (count,) = require_static_sizes(value.shape, "unstack", [where])
     if num not in (None, count):
         raise InvalidArgumentError(
             f"axis {axis} of shape {value.shape} does not unstack into {num} tensors; leave num out."
@@ -306,7 +306,7 @@ def split(
     """
     value = as_tensor(value)
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
-    (size,) = known_sizes(value.shape, "split", [where])
+    (size,) = require_static_sizes(value.shape, "split", [where])
     parts = _parts(num_or_size_splits, size)
     if sum(parts) != size or min(parts, default=0) < 0:
         raise InvalidArgumentError(

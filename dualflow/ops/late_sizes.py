@@ -11,7 +11,7 @@ from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.attribute_values import written_as
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 
 Compute = Callable[..., Any]
 Result = Callable[..., Any]
@@ -33,7 +33,7 @@ def once_sized(
     engine = dispatch.current()
     tensors = tuple([convert_to_tensor(x) for x in inputs])
     numbers = tuple([convert_to_tensor(x) for x in integers])
-    values = [known_value(x) for x in numbers]
+    values = [static_value(x) for x in numbers]
     is_known = all(x.shape.is_static for x in tensors) and not any(x is None for x in values)
     if engine.deferring_op is None or is_known:
         return drawing_from(generator, compute)(

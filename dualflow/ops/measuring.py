@@ -1,4 +1,4 @@
-"""The shape of a tensor as an integer tensor."""
+"""The sizes of a tensor, as one integer tensor or one by one."""
 
 from __future__ import annotations
 
@@ -55,6 +55,20 @@ def sizes_of(x: Any, dtype: DType = int32) -> Any:
     if x.shape.is_static:
         return engine.constant(np.array(x.shape, dtype.dtype))
     return engine.apply(SHAPE, (x,), {"dtype": dtype})
+
+
+def axis_size(x: Any, axis: int, dtype: DType = int32) -> Any:
+    """The size of an axis of the tensor ``x``: an int if it is static, else a scalar tensor of ``dtype``."""
+    size = x.shape[axis]
+    return sizes_of(x, dtype)[axis] if size is None else size
+
+
+def axis_sizes(x: Any, dtype: DType = int32) -> list[Any]:
+    """The size of each axis of the tensor ``x``, as :func:`axis_size` returns it."""
+    if None not in x.shape:
+        return list(x.shape)
+    sizes = sizes_of(x, dtype)
+    return [sizes[axis] if size is None else size for axis, size in enumerate(x.shape)]
 
 
 def size_as_tensor(size: int) -> Any:

@@ -148,7 +148,7 @@ class SizeReader(Protocol):
         ...
 
     def deciding(self) -> AbstractContextManager[None]:
-        """A block whose code may compare sizes; the sizes of a call decide, as guards of the program."""
+        """A context in which the sizes of a call decide comparisons, which become guards of the program."""
         ...
 
 
@@ -170,7 +170,7 @@ class OperandAttributes(NamedTuple):
         bounds: attributes that hold other integers; its ``infer`` takes an
             :class:`~dualflow.ops.operand_attributes.OperandInteger` for an integer.
         resolve: ``resolve(read, *inputs, **attrs)`` applies the op for integers that are known at run time;
-            ``read`` is a :class:`SizeReader`. None if they only take the place of the operands.
+            ``read`` is a :class:`SizeReader`. None if it is enough to replace the operands by attributes.
         least: the lower bound of ``sizes``, which the program checks; None if ``resolve`` does.
     """
 
@@ -183,8 +183,8 @@ class OperandAttributes(NamedTuple):
 class Scatter(NamedTuple):
     """Writes slices of the last input, in order, to the positions in the integer input before it.
 
-    A position is an index along ``attrs["axis"]``. Without this attribute it is a row of the integers along
-    their last axis: an index for each of the first axes.
+    A position is an index along ``attrs["axis"]``. Without this attribute, positions are index vectors along
+    the last axis of the integer input, as in ``scatter_nd``.
 
     Attributes:
         onto: whether slices are written to a copy of the first input; otherwise to zeros.
@@ -215,7 +215,7 @@ class Exchange(NamedTuple):
         function: the address of ``int f(const void *in, void *out, int count, datatype, operation,
             communicator)``.
         datatype, operation, communicator: handles of the library.
-        progress: the address of the words in which exchanges are counted.
+        progress: the address of the counters of exchanges.
         signature: the number of the op, dtype and shape, which the monitor compares between workers.
         error: called after the function has returned another number than 0; returns the error.
     """
@@ -238,12 +238,13 @@ class Opaque(NamedTuple):
 
     Attributes:
         reason: the reason, for reports.
-        fourier: ``fourier(x, **attrs)``, of the spec of the input: whether the op is the Fourier transform of
-            long rows (the inverse one if ``attrs["kind"]`` is "ifft"), for which some backends have code.
-        exchange: ``exchange(x, **attrs)``, of the spec of the input, returns the :class:`Exchange` by which
+        fourier: ``fourier(x, **attrs)`` returns, for the spec of the input, whether the op is the Fourier
+            transform of long rows (the inverse one if ``attrs["kind"]`` is "ifft"). Some backends have code
+            for it.
+        exchange: ``exchange(x, **attrs)`` returns, for the spec of the input, the :class:`Exchange` by which
             machine code runs the op, or None.
-        lowering: ``lowering(add, *inputs, **attrs)``, of values of a graph, adds nodes with kernels and
-            returns the value of the last, or returns None where the host call is to remain.
+        lowering: ``lowering(add, *inputs, **attrs)`` adds nodes with kernels for values of a graph, and
+            returns the value of the last; None if the op stays a host call.
         drawn_singly: whether a draw of shape ``attrs["shape"]`` has the same numbers as that many draws of
             one number.
     """

@@ -25,7 +25,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.attribute_values import written_as
 from dualflow.ops.op_kinds import Decompose, Elementwise, OperandAttributes, SizeReader
 from dualflow.ops.record import REGISTRY, Op, Specs
-from dualflow.ops.static import known_value, shape_of
+from dualflow.ops.static import shape_of, static_value
 from dualflow.sizes.symbolic_sizes import SymInt
 
 Attrs = Mapping[str, Any]
@@ -49,7 +49,7 @@ def apply_sized(op: Op, inputs: Sequence[Any], attrs: Attrs) -> Any:
     def number(item: Any) -> Any:
         if item is None or type(item) is int or isinstance(item, SymInt):
             return item
-        value = known_value(item)
+        value = static_value(item)
         if value is not None:
             return int(value.item())
         operands.append(_as_scalar(item))

@@ -30,12 +30,12 @@ from dualflow.ops.samples import Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import (
     dtype_of,
-    int_or_symbol,
-    ints_or_symbols,
-    known_value,
+    int_or_symbolic,
+    ints_or_symbolic,
+    partial_shape,
     shape_of,
-    sizes_or_none,
     static_int,
+    static_value,
 )
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def iota(shape: Any, axis: int, dtype: Any = int32) -> Any:
     >>> iota([2, 3], axis=1).numpy().tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    sizes: Any = sizes_or_none(shape)
+    sizes: Any = partial_shape(shape)
     attrs = {"shape": sizes, "axis": normalize_axis(axis, len(sizes)), "dtype": as_dtype(dtype)}
     if None in sizes:
-        return apply_sized(IOTA, (), {**attrs, "shape": ints_or_symbols(shape, "shape")})
+        return apply_sized(IOTA, (), {**attrs, "shape": ints_or_symbolic(shape, "shape")})
     return dispatch.current().apply(IOTA, (), attrs)
 
 
@@ -96,17 +96,17 @@ def _check_range(numbers: Sequence[TensorSpec]) -> None:
         raise InvalidArgumentError(f"range({shown}): takes scalars; index or reduce the others.")
 
 
-def _open_range(start: Any, limit: Any, delta: Any) -> Any:
+def _dynamic_range(start: Any, limit: Any, delta: Any) -> Any:
     """:func:`range` of numbers that are known at run time only: ``start + iota * delta``."""
     start, limit, delta = promote_together(start, limit, delta)
     _check_range([x.spec for x in (start, limit, delta)])
-    begins_at_zero, step = _is_number(start, 0), known_value(delta)
+    begins_at_zero, step = _is_number(start, 0), static_value(delta)
     if step is None:
         delta = required(delta, not_equal(delta, zeros_like(delta)), _NO_DELTA)
     elif not step:
         raise InvalidArgumentError(_NO_DELTA)
     if not start.dtype.is_integer:  # a range has no gradient
-        start, delta = (x if known_value(x) is not None else stop_gradient(x) for x in (start, delta))
+        start, delta = (x if static_value(x) is not None else stop_gradient(x) for x in (start, delta))
     first, last, each = (cast(x, int64) if x.dtype.is_integer else x for x in (start, limit, delta))
     distance = last if begins_at_zero else last - first
     if step == 1 and start.dtype.is_integer:
@@ -121,7 +121,7 @@ def _open_range(start: Any, limit: Any, delta: Any) -> Any:
 
 
 def _is_number(x: Any, number: int) -> bool:
-    value = known_value(x)
+    value = static_value(x)
     return value is not None and bool(value == number)
 
 
@@ -166,9 +166,9 @@ def range(
     if limit is None:
         start, limit = 0, start
     dtypes = [as_dtype(float32 if type(x) is float else dtype_of(x)) for x in (start, limit, delta)]
-    values = [np.asarray(x) if type(x) is float else known_value(x) for x in (start, limit, delta)]
+    values = [np.asarray(x) if type(x) is float else static_value(x) for x in (start, limit, delta)]
     if any(x is None for x in values):
-        numbers = _open_range(start, limit, delta)
+        numbers = _dynamic_range(start, limit, delta)
         return numbers if dtype is None else cast(numbers, dtype)
     arrays = [x for x in values if x is not None]
     _check_range([TensorSpec(x.shape, t) for x, t in zip(arrays, dtypes, strict=True)])
@@ -207,9 +207,9 @@ def linspace(
     >>> df.linspace(0.0, 1.0, 5).numpy().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    count = int_or_symbol(num, "num")
+    count = int_or_symbolic(num, "num")
     if type(count) is not int:
-        return _open_linspace(start, stop, count, axis)
+        return _dynamic_linspace(start, stop, count, axis)
     if count < 1:
         raise InvalidArgumentError(f"linspace makes 1 number or more, not {count}.")
     ends: tuple[Tensor, Tensor] = divide.op.prepare((start, stop), dispatch.current())
@@ -224,7 +224,7 @@ def linspace(
     return where(equal(position, count - 1), last, inner) if count > 1 else inner
 
 
-def _open_linspace(start: Any, stop: Any, count: Any, axis: int) -> Any:
+def _dynamic_linspace(start: Any, stop: Any, count: Any, axis: int) -> Any:
     """:func:`linspace` of a number of points that is known at run time only."""
     ends: tuple[Tensor, Tensor] = divide.op.prepare((start, stop), dispatch.current())
     start, stop = ends
@@ -266,13 +266,13 @@ def eye(
     >>> df.eye(2).numpy().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    rows = int_or_symbol(num_rows, "num_rows")
-    columns = rows if num_columns is None else int_or_symbol(num_columns, "num_columns")
+    rows = int_or_symbolic(num_rows, "num_rows")
+    columns = rows if num_columns is None else int_or_symbolic(num_columns, "num_columns")
     matrix = cast(equal(iota((rows, 1), 0), iota((1, columns), 1)), dtype)
     return (
         matrix
         if batch_shape is None
-        else broadcast_to(matrix, [*ints_or_symbols(batch_shape, "batch_shape"), rows, columns])
+        else broadcast_to(matrix, [*ints_or_symbolic(batch_shape, "batch_shape"), rows, columns])
     )
 
 
@@ -306,7 +306,7 @@ def one_hot(
     >>> df.one_hot([0, 2], 3).numpy().tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    count, rank = int_or_symbol(depth, "depth"), len(shape_of(indices))
+    count, rank = int_or_symbolic(depth, "depth"), len(shape_of(indices))
     where_axis = normalize_axis(-1 if axis is None else static_int(axis, "axis"), rank + 1)
     indices = convert_to_tensor(indices)
     if not indices.dtype.is_integer:
@@ -384,14 +384,14 @@ def sequence_mask(
     x = convert_to_tensor(lengths)
     if not (x.dtype.is_integer or x.dtype.is_floating):
         raise DTypeError(f"lengths are integers, not {x.dtype.name}.")
-    count = _longest(x) if maxlen is None else int_or_symbol(maxlen, "maxlen")
+    count = _longest(x) if maxlen is None else int_or_symbolic(maxlen, "maxlen")
     mask = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
     return mask if as_dtype(dtype) is bool_ else cast(mask, dtype)
 
 
 def _longest(lengths: Any) -> Any:
     """The greatest length; 0 if there are none."""
-    values = known_value(lengths)
+    values = static_value(lengths)
     if values is not None:
         return int(values.max(initial=0))
     with_zero = concat([reshape(lengths, [-1]), np.zeros(1, lengths.dtype.dtype)], 0)

@@ -12,7 +12,7 @@ from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import matmul
 from dualflow.ops.record import promote_together
-from dualflow.ops.static import ints, known_sizes, static_int
+from dualflow.ops.static import ints, require_static_sizes, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -229,7 +229,7 @@ def _diagonal(x: Any, labels: str, first: int, second: int) -> tuple[Any, str]:
     others = [i for i in range(len(labels)) if i not in (first, second)]
     x = transpose(x, [*others, first, second])
     n = x.shape[-1]
-    known_sizes(x.shape, "a diagonal")
+    require_static_sizes(x.shape, "a diagonal")
     flat = reshape(x, [*x.shape[:-2], n * n])
     return flat[..., :: n + 1], "".join(labels[i] for i in others) + labels[first]
 
@@ -248,7 +248,7 @@ def _pair(a: Any, left: str, b: Any, right: str, kept: set[str]) -> tuple[Any, s
     inner = [c for c in left if c in right and c not in kept]
     rows = [c for c in left if c not in right]
     columns = [c for c in right if c not in left]
-    shapes = (*known_sizes(a.shape, "einsum"), *known_sizes(b.shape, "einsum"))
+    shapes = (*require_static_sizes(a.shape, "einsum"), *require_static_sizes(b.shape, "einsum"))
     size = dict(zip(left + right, shapes, strict=True))
     first = _matrices(a, left, batch, rows, inner, size)
     second = _matrices(b, right, batch, inner, columns, size)

@@ -30,7 +30,7 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import masked, where
 from dualflow.ops.size_values import operand
-from dualflow.ops.static import known_sizes, shape_of, static_int
+from dualflow.ops.static import require_static_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
@@ -129,7 +129,7 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     kept = tuple(a for a in range(len(x.shape)) if a not in axis)
     flat = transpose(x, (*kept, *axis))
     moved = flat.shape
-    count = math.prod(known_sizes(moved[len(kept) :], "the gradient of reduce_prod"))
+    count = math.prod(require_static_sizes(moved[len(kept) :], "the gradient of reduce_prod"))
     rows = reshape(flat, (*moved[: len(kept)], count))
     other_products = _before(rows, count, 1) * _before(rows, count, -1)
     order = (*kept, *axis)

@@ -22,14 +22,21 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.masking import REPEATED, TOO_OFTEN
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.measuring import axis_size, axis_sizes, sizes_of
 from dualflow.ops.op_kinds import CopyPieces, OperandAttributes
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
-from dualflow.ops.static import ints, ints_or_symbols, known_sizes, known_value, shape_of, static_int
+from dualflow.ops.static import (
+    ints,
+    ints_or_symbolic,
+    require_static_sizes,
+    shape_of,
+    static_int,
+    static_value,
+)
 from dualflow.ops.taking import gather
 from dualflow.sizes.symbolic_sizes import SymInt
 
@@ -154,7 +161,7 @@ def _known_paddings(paddings: Any) -> Any:
             paddings = convert_to_tensor(paddings)
         elif any(isinstance(n, SymInt) for pair in paddings if isinstance(pair, list | tuple) for n in pair):
             return np.array(paddings, object)
-    return known_value(paddings)
+    return static_value(paddings)
 
 
 def _padded_openly(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
@@ -165,7 +172,7 @@ def _padded_openly(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
             f"paddings known at run time only have shape ({len(tensor.shape)}, 2) and mode CONSTANT, not "
             f"{paddings!r} for {mode!r}; give them as Python ints."
         )
-    ends = ints_or_symbols(reshape(paddings, [-1]), "paddings")
+    ends = ints_or_symbolic(reshape(paddings, [-1]), "paddings")
     return _surrounded(tensor, tuple(zip(ends[::2], ends[1::2], strict=True)), value)
 
 
@@ -176,7 +183,7 @@ def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
     if not isinstance(value, TENSORS):
         absent = tensor.dtype.is_string and type(value) is int and value == 0
         value = convert_to_tensor("" if absent else value, tensor.dtype)
-    static = known_value(value)
+    static = static_value(value)
     if static is not None:
         number = static.astype(tensor.dtype.dtype).item()
         return apply_sized(PAD, (tensor,), {"paddings": pairs, "value": number})
@@ -185,7 +192,7 @@ def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
 
 
 def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Tensor:
-    (size,) = known_sizes(x.shape, "pad", [axis])
+    (size,) = require_static_sizes(x.shape, "pad", [axis])
     if max(before, after) > size - skip:
         raise InvalidArgumentError(
             f"axis {axis} of size {size} is too short to mirror {max(before, after)} elements."
@@ -218,12 +225,12 @@ def tile(input: TensorLike, multiples: IntsLike, name: str | None = None) -> Ten
     array([1, 2, 1, 2], dtype=int32)
     """
     input = as_tensor(input)
-    times = ints_or_symbols(multiples, "multiples")
+    times = ints_or_symbolic(multiples, "multiples")
     if len(times) != len(input.shape) or any(type(t) is int and t < 0 for t in times):
         raise InvalidArgumentError(
             f"multiples {times} are not one number of 0 or more for each axis of {input.shape}."
         )
-    sizes = [sizes_of(input)[i] if d is None else d for i, d in enumerate(input.shape)]
+    sizes = axis_sizes(input)
     repeated = [n for t, d in zip(times, sizes, strict=True) for n in (t, d)]
     split_up = expand_dims(input, tuple(range(0, 2 * len(times), 2))) if times else input
     return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, sizes, strict=True)])
@@ -275,7 +282,7 @@ def roll(input: TensorLike, shift: IntsLike, axis: AxisLike, name: str | None = 
     """
     input = as_tensor(input)
     axes = [normalize_axis(a, len(input.shape)) for a in ints(axis, "axis")]
-    shifts = ints_or_symbols(shift, "shift")
+    shifts = ints_or_symbolic(shift, "shift")
     if len(shifts) != len(axes):
         raise InvalidArgumentError(f"roll takes a shift for each axis, not {len(shifts)} for {len(axes)}.")
     for indices, at in zip(shifts, axes, strict=True):
@@ -320,8 +327,8 @@ def repeat(
         x, axis = reshape(x, [-1]), 0
     where = normalize_axis(static_int(axis, "axis"), len(x.shape))
     size = x.shape[where]
-    if size is None or (isinstance(repeats, TENSORS) and known_value(repeats) is None):
-        each = broadcast_to(repeats, [sizes_of(x)[where] if size is None else size])
+    if size is None or (isinstance(repeats, TENSORS) and static_value(repeats) is None):
+        each = broadcast_to(repeats, [axis_size(x, where)])
         return gather(x, dispatch.current().apply(REPEATED, (each,), {}), axis=where)
     counts = ints(repeats, "repeats")
     if len(counts) not in (1, size) or min(counts, default=0) < 0:

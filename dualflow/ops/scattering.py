@@ -22,7 +22,7 @@ from dualflow.ops.op_kinds import Opaque, Scatter
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import dtype_of, known_value, shape_of, static_int, static_shape
+from dualflow.ops.static import dtype_of, shape_of, static_int, static_shape, static_value
 from dualflow.ops.taking import check_indices, gather
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: ShapeLike, name:
 
 def _is_known(shape: Any) -> bool:
     entries = shape if isinstance(shape, list | tuple) else [shape]
-    return all(not isinstance(x, AbstractTensor) or known_value(x) is not None for x in entries)
+    return all(not isinstance(x, AbstractTensor) or static_value(x) is not None for x in entries)
 
 
 def tensor_scatter_nd_update(

@@ -16,7 +16,7 @@ from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.stable_order import order
-from dualflow.ops.static import known_sizes, shape_of, static_int
+from dualflow.ops.static import require_static_sizes, shape_of, static_int
 from dualflow.ops.taking import check_indices
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _add_along(indices: Any, updates: Any, axis: int, shape: Shape) -> Any:
 
 
 def _take_along_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
-    known_sizes(x.shape, "the gradient of take_along_axis", [axis])
+    require_static_sizes(x.shape, "the gradient of take_along_axis", [axis])
     return _add_rows(indices, g, axis, x.shape)
 
 

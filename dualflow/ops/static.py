@@ -25,8 +25,8 @@ _TENSORS = (AbstractTensor, AbstractVariable, AbstractComposite)
 _LISTS = (list, tuple)
 
 
-def known_value(x: Any) -> Array | None:
-    """``x`` as an array; None if it is symbolic."""
+def static_value(x: Any) -> Array | None:
+    """``x`` as an array; None if it is a symbolic tensor or a variable that a trace reads."""
     if CONVERSIONS:
         x = registered(x)
     if isinstance(x, AbstractVariable):
@@ -37,12 +37,12 @@ def known_value(x: Any) -> Array | None:
     return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 
 
-def known_elements(x: Any) -> tuple[Dim, ...] | None:
-    """The integers of a symbolic tensor of known size in one axis, None for symbolic ones.
+def static_elements(x: Any) -> tuple[Dim, ...] | None:
+    """The elements of a symbolic integer tensor, with None for those that aren't static.
 
-    None for other values.
+    The tensor has one axis of static size, or none. For any other argument the result is None.
     """
-    if not isinstance(x, AbstractTensor) or not x.dtype.is_integer or known_value(x) is not None:
+    if not isinstance(x, AbstractTensor) or not x.dtype.is_integer or static_value(x) is not None:
         return None
     if len(x.shape) > 1 or not x.shape.is_static:
         return None
@@ -60,7 +60,7 @@ def static_int(x: Any, what: str) -> int:
     """
     if type(x) is int or isinstance(x, SymInt):
         return x
-    value = known_value(x)
+    value = static_value(x)
     if value is None:
         raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass a Python int.")
     try:
@@ -69,7 +69,7 @@ def static_int(x: Any, what: str) -> int:
         raise DTypeError(f"{what} is an integer, not {x!r}.") from None
 
 
-def several(x: Any, what: str) -> Iterable[Any]:
+def tensor_list(x: Any, what: str) -> Iterable[Any]:
     """``x``, checked to be a list of tensors; ``what`` names it in errors.
 
     Raises:
@@ -77,7 +77,7 @@ def several(x: Any, what: str) -> Iterable[Any]:
     """
     if not isinstance(x, Iterable | AbstractVariable):
         raise DTypeError(f"{what} is a list of tensors, not {x!r}.")
-    values: Any = x  # variables have rows
+    values: Any = x  # variables are iterable
     return values
 
 
@@ -85,11 +85,11 @@ def static_float(x: Any, what: str) -> float:
     """``x`` as a Python float; ``what`` names it in errors.
 
     Raises:
-        DTypeError: not one real number, or a symbol.
+        DTypeError: not one real number, or a symbolic tensor.
     """
     if type(x) is float:
         return x
-    value = known_value(x)
+    value = static_value(x)
     if value is None:
         raise DTypeError(
             f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass a Python float."
@@ -99,8 +99,8 @@ def static_float(x: Any, what: str) -> float:
     return float(value.item())
 
 
-def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
-    """A shape argument as a tuple of ints (-1 kept), None for an entry that is symbolic.
+def shape_argument(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
+    """A shape argument as a tuple of ints, of which -1 is kept, and None for each symbolic entry.
 
     Takes an int, a sequence of ints and scalar tensors, an integer array or an integer tensor.
 
@@ -115,7 +115,7 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
         return tuple([d if type(d) is int else _size(d, what) for d in shape])
     if isinstance(shape, SymInt):
         return (shape,)
-    value = known_value(shape)
+    value = static_value(shape)
     if value is None:
         _check_axes(shape.shape, what)
         raise DTypeError(
@@ -130,8 +130,8 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
 def _size(entry: Any, what: str) -> Dim:
     if entry is None or isinstance(entry, SymInt):
         return entry
-    if isinstance(entry, AbstractTensor) and known_value(entry) is None:
-        elements = known_elements(entry)
+    if isinstance(entry, AbstractTensor) and static_value(entry) is None:
+        elements = static_elements(entry)
         return elements[0] if elements else None
     return static_int(entry, f"an entry of {what}")
 
@@ -152,17 +152,19 @@ def static_shape(shape: Any) -> tuple[int, ...]:
         DTypeError: an entry is symbolic or not an integer.
         InvalidArgumentError: an entry is negative.
     """
-    entries = sizes(shape)
+    entries = shape_argument(shape)
     if None in entries:
         raise DTypeError(f"every size of a new tensor must be known while tracing, but got {tuple(entries)}.")
     check_size(entries)
     return tuple(d for d in entries if d is not None)
 
 
-def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = None) -> tuple[int, ...]:
-    """The static sizes of ``axes``, of all axes by default; errors name ``what``, which requires them.
+def require_static_sizes(
+    shape: Iterable[Dim], what: str, axes: Iterable[int] | None = None
+) -> tuple[int, ...]:
+    """The sizes of ``axes``, of all axes by default, checked to be static; ``what`` names the op in errors.
 
-    A trace holds a call of an op that fails so, until the sizes are known.
+    While tracing, a call that raises this error is deferred until the sizes are known.
 
     Raises:
         InvalidArgumentError: a size is dynamic.
@@ -179,20 +181,22 @@ def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = No
     return tuple(size for axis in needed if (size := dims[axis]) is not None)
 
 
-def sizes_or_none(shape: Any) -> tuple[Dim, ...]:
-    """A shape argument as a tuple of sizes, checked not to be negative; None for symbolic sizes.
+def partial_shape(shape: Any) -> tuple[Dim, ...]:
+    """A shape argument as a tuple of ints that aren't negative, and None for each symbolic entry.
+
+    Unlike :func:`shape_argument` it takes a symbolic tensor whose number of entries is static.
 
     Raises:
         DTypeError: entries that are not integers, or a symbolic shape of an unknown number of entries.
         InvalidArgumentError: an entry is negative.
     """
-    elements = known_elements(shape) if isinstance(shape, AbstractTensor) and len(shape.shape) else None
-    entries = sizes(shape) if elements is None else elements
+    elements = static_elements(shape) if isinstance(shape, AbstractTensor) and len(shape.shape) else None
+    entries = shape_argument(shape) if elements is None else elements
     check_size(entries)
     return entries
 
 
-def int_or_symbol(x: Any, what: str) -> Any:
+def int_or_symbolic(x: Any, what: str) -> Any:
     """``x`` as a Python int, or as it is where it is a symbolic size or a symbolic integer of one element.
 
     Raises:
@@ -200,25 +204,25 @@ def int_or_symbol(x: Any, what: str) -> Any:
     """
     if isinstance(x, SymInt):
         return x
-    if isinstance(x, AbstractTensor) and x.dtype.is_integer and known_value(x) is None:
-        elements = known_elements(x)
+    if isinstance(x, AbstractTensor) and x.dtype.is_integer and static_value(x) is None:
+        elements = static_elements(x)
         return x if elements is None or len(elements) != 1 or elements[0] is None else elements[0]
     return static_int(x, what)
 
 
-def ints_or_symbols(x: Any, what: str) -> tuple[Any, ...]:
+def ints_or_symbolic(x: Any, what: str) -> tuple[Any, ...]:
     """Integers as Python ints, symbolic ones as scalars: of a sequence, an array or a tensor of one axis.
 
     Raises:
         DTypeError: an element is no integer, or a symbolic tensor has an unknown size.
     """
     if isinstance(x, list | tuple):
-        return tuple([int_or_symbol(i, what) for i in x])
-    if isinstance(x, AbstractTensor) and known_value(x) is None and x.dtype.is_integer:
+        return tuple([int_or_symbolic(i, what) for i in x])
+    if isinstance(x, AbstractTensor) and static_value(x) is None and x.dtype.is_integer:
         _check_axes(x.shape, what)
         if not len(x.shape):
             return (x,)
-        elements = known_elements(x)
+        elements = static_elements(x)
         if elements is not None:
             items: Any = x  # tensors have them
             return tuple([items[i] if n is None else n for i, n in enumerate(elements)])
@@ -231,7 +235,7 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
         return (x,)
     if isinstance(x, Iterable) and not isinstance(x, AbstractTensor | np.ndarray):
         return tuple(static_int(i, what) for i in x)
-    value = known_value(x)
+    value = static_value(x)
     if value is None:
         raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass Python ints.")
     _check_axes(value.shape, what)

@@ -20,7 +20,7 @@ from dualflow.ops.op_kinds import Gather, Scatter
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import known_sizes, shape_of, static_int
+from dualflow.ops.static import require_static_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -74,8 +74,8 @@ def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_di
     if not batch_dims:
         return _scatter_like(indices, g, params, axis)
     axes, what = range(len(g.shape)), "the gradient of gather with batch_dims"
-    batch = known_sizes(indices.shape[:batch_dims], what)
-    (size,), members = known_sizes(params.shape, what, [axis]), math.prod(batch)
+    batch = require_static_sizes(indices.shape[:batch_dims], what)
+    (size,), members = require_static_sizes(params.shape, what, [axis]), math.prod(batch)
     rank = len(indices.shape) - batch_dims
     attrs = {"shape": (members,), "axis": 0, "dtype": int64}
     element = reshape(dispatch.current().apply(REGISTRY["iota"], (), attrs), [*batch, *(1,) * rank])

@@ -2,8 +2,8 @@
 
 A narrow float is one of the package ml_dtypes: bfloat16, and those of 8 bits, which are for storage. What
 is recorded, differentiated and compiled is the cast, the op in float32 and the cast back; so eager and
-compiled code round at the same places, and no op handles narrow floats itself. Ops that move elements
-take strings; of the others, those whose records include strings.
+compiled code round at the same places, and no op handles narrow floats itself. Strings are accepted by ops
+that only move elements, and by ops whose record has ``strings=True``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 _MOVES: Final = (CopyPieces, Literal, Gather, View)
 
 
-def carries(op: Op) -> bool:
+def is_dtype_agnostic(op: Op) -> bool:
     """Whether an op only moves elements, or passes them to Python, so that it supports every dtype."""
     return isinstance(op.kind, _MOVES) or op.effect is not None or op.outputs is None
 
 
 def widens(op: Op) -> bool:
     """Whether an op computes narrow floats in float32."""
-    return not carries(op) and op.name != "cast"
+    return not is_dtype_agnostic(op) and op.name != "cast"
 
 
 def reject_strings(op: Op, inputs: tuple[Any, ...]) -> None:
@@ -38,11 +38,11 @@ def reject_strings(op: Op, inputs: tuple[Any, ...]) -> None:
     Raises:
         DTypeError: the op computes with numbers only.
     """
-    if op.strings or carries(op):
+    if op.strings or is_dtype_agnostic(op):
         return
     raise DTypeError(
-        f"{op.name}({', '.join(str(x.spec) for x in inputs)}): {op.name} takes no strings; df.strings has "
-        "what computes with them, and what makes numbers of them."
+        f"{op.name}({', '.join(str(x.spec) for x in inputs)}): {op.name} doesn't support strings; "
+        "see df.strings, or convert them with df.strings.to_number."
     )
 
 

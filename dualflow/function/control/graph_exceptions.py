@@ -38,7 +38,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Check, Opaque
 from dualflow.ops.record import Effect, Op
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 
 Array = np.ndarray[Any, Any]
 SMALL_BYTES: Final = 1024
@@ -203,7 +203,7 @@ def require(
     Returns:
         In an explicit graph the operation that checks; else None.
     """
-    constant = known_value(holds)
+    constant = static_value(holds)
     if constant is not None and constant:
         return None
     if dispatch.current().eager:
@@ -211,7 +211,7 @@ def require(
     ended = end_of_branch(make, reads, summary)
     assert ended.raising is not None
     if constant is not None:
-        arrays = [value for x in ended.tensors if (value := known_value(x)) is not None]
+        arrays = [value for x in ended.tensors if (value := static_value(x)) is not None]
         if len(arrays) == len(ended.tensors):
             raise ended.raising(arrays)
     operation = _stop_unless(holds, ended.raising, ended.tensors)

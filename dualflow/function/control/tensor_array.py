@@ -21,7 +21,7 @@ from dualflow.ops.creation import constant, convert_to_tensor, zeros
 from dualflow.ops.joining import concat, split, stack, unstack
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.shapes import ensure_shape
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -368,5 +368,5 @@ def _static(index: Any) -> int | None:
     """An index as an int; None for one that is known at run time."""
     if type(index) is int:
         return index
-    value = known_value(index)
+    value = static_value(index)
     return None if value is None else int(value)

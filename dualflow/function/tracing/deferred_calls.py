@@ -42,7 +42,7 @@ from dualflow.function.tracing.size_probes import (
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Literal
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 from dualflow.sizes.symbolic_sizes import is_static, size_variables
 
 _SIZE_ERRORS: Final = (InvalidArgumentError, DTypeError, TypeError, AssertionError)
@@ -120,7 +120,7 @@ def defer(
         if not isinstance(leaf, TENSORS):
             return leaf
         tensor = convert_to_tensor(leaf)
-        static = known_value(tensor)
+        static = static_value(tensor)
         if static is not None and (not tensor.dtype.is_inexact or _is_literal(tensor)):
             return _Constant(static)
         tensors.append(tensor)

@@ -36,8 +36,8 @@ def confusion_matrix(
     Args:
         labels: the true classes, numbers of 0 or more, of one axis; fractions are cut off.
         predictions: the predicted classes, of the same shape; either may have a last axis of size 1.
-        num_classes: the number of classes; None for one more than the largest class, which is unknown in a
-            trace unless both are known.
+        num_classes: the number of classes; None for one more than the largest class, which is dynamic while
+            tracing unless both inputs are static.
         weights: the weight of each pair, cast to ``dtype``; None for 1.
         dtype: the dtype of the counts.
 

@@ -26,7 +26,7 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.scans import accumulated, running
 from dualflow.ops.selection import masked, where
-from dualflow.ops.static import known_sizes, shape_of, static_int
+from dualflow.ops.static import require_static_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike
@@ -80,7 +80,7 @@ def _product_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: 
     ``others`` is the product of all before ``i``. The sums follow ``s[i] = g[i] + x[i + 1] s[i + 1]``, which
     doubling solves: after each round a sum covers twice as many terms.
     """
-    (size,) = known_sizes(x.shape, "the gradient of cumprod", [axis])
+    (size,) = require_static_sizes(x.shape, "the gradient of cumprod", [axis])
     direction = 1 if reverse else -1
     sums = _moved(g, axis, direction, 0) if exclusive else g
     factors = _moved(x, axis, direction, 0)

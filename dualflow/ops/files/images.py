@@ -18,7 +18,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.comparison import equal
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import static_int, static_value
 from dualflow.ops.text.mapping import of_strings, one_word, text_op
 from dualflow.ops.text.substrings import substr
 
@@ -423,7 +423,7 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _is_gif(contents: Any) -> bool:
-    value = known_value(contents)
+    value = static_value(contents)
     return value is not None and value.ndim == 0 and value.item()[:3] == b"GIF"
 
 

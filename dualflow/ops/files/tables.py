@@ -15,7 +15,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.string_arrays import string
 from dualflow.ops.samples import Sample
-from dualflow.ops.static import ints, known_value
+from dualflow.ops.static import ints, static_value
 from dualflow.ops.text.mapping import filled, of_strings, text_op, words
 from dualflow.ops.text.numbers import number_in
 
@@ -187,7 +187,7 @@ def decode_csv(
 
 def _default(value: Any, column_index: int) -> tuple[Any, DType]:
     """The default of a column, None where it has none, and the column's dtype."""
-    array = known_value(value) if isinstance(value, TENSORS) else as_array(value)
+    array = static_value(value) if isinstance(value, TENSORS) else as_array(value)
     if array is None or array.size > 1 or array.ndim > 1:
         raise InvalidArgumentError(
             f"The default of column {column_index} is one value, known while tracing, not {value!r}."

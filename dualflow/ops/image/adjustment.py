@@ -13,7 +13,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.image.dtypes import in_floats
 from dualflow.ops.image.placement import once_known
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 from dualflow.ops.statistics import reduce_mean, reduce_std
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
     >>> df.image.adjust_gamma([0.5, 1.0], gamma=2.0).numpy()
     array([0.25, 1.  ], dtype=float32)
     """
-    static = known_value(gamma)
+    static = static_value(gamma)
     if static is not None and static.dtype.kind not in "iufV":  # V: bfloat16 and its like
         raise DTypeError(f"gamma is a number, not {gamma!r}.")
     if static is not None and (static < 0).any():

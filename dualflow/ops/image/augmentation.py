@@ -16,13 +16,13 @@ from dualflow.ops.docstrings import documented
 from dualflow.ops.image.adjustment import adjust_brightness, adjust_contrast
 from dualflow.ops.image.colours import adjust_hue, adjust_saturation
 from dualflow.ops.image.placement import as_batch
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.positions import iota
 from dualflow.ops.random_numbers.functions import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.repetition import reverse
 from dualflow.ops.selection import where
-from dualflow.ops.static import ints, known_sizes, static_float
+from dualflow.ops.static import ints, require_static_sizes, static_float
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def _flipped(image: Any, axis: int, draw: Draw) -> Tensor:
     mirrored = reverse(images, [axis])
     if len(convert_to_tensor(image).shape) == 3:
         return single(where(draw([]) < 0.5, mirrored, images))
-    count = images.shape[0]
-    drawn = draw([sizes_of(images)[0] if count is None else count])
+    drawn = draw([axis_size(images, 0)])
     return where(reshape(drawn, [-1, 1, 1, 1]) > 0.5, mirrored, images)
 
 
@@ -259,7 +258,7 @@ def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) 
 
 def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
     value, sizes = convert_to_tensor(value), ints(size, "an entry of size")
-    have = known_sizes(value.shape, "a crop")
+    have = require_static_sizes(value.shape, "a crop")
     if len(sizes) != len(have) or any(not 0 <= n <= h for n, h in zip(sizes, have, strict=True)):
         raise InvalidArgumentError(
             f"a part of the sizes {sizes} can't be cut out of a tensor of shape {have}."

@@ -18,7 +18,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant
 from dualflow.ops.image.placement import as_batch, once_known, pad_to_bounding_box, size_of
 from dualflow.ops.image.resizing_weights import METHODS, Taps, taps
-from dualflow.ops.static import ints, known_value, static_int
+from dualflow.ops.static import ints, static_int, static_value
 from dualflow.ops.taking import gather
 from dualflow.sizes.symbolic_sizes import SymInt
 
@@ -82,7 +82,7 @@ def resize(
     if method not in METHODS:
         raise InvalidArgumentError(f"resize's method is one of {', '.join(METHODS)}, not {method!r}.")
     target = _checked(ints(size, "an entry of size"))
-    same_ratio, smooth = bool(known_value(preserve_aspect_ratio)), bool(known_value(antialias))
+    same_ratio, smooth = bool(static_value(preserve_aspect_ratio)), bool(static_value(antialias))
     height, width = (None, None) if same_ratio else target
     dtype = None if method == "nearest" else float32
     return once_known(lambda x: _resized(x, target, method, same_ratio, smooth), images, height, width, dtype)

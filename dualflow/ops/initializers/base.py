@@ -51,7 +51,7 @@ class Initializer:
             DTypeError: the initializer doesn't support the dtype.
         """
         target = getattr(self, "dtype", float32) if dtype is None else dtype
-        return self._value(known_sizes(shape), None if target is None else as_dtype(target))
+        return self._value(fully_static_shape(shape), None if target is None else as_dtype(target))
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         raise NotImplementedError("An initializer defines __call__(shape, dtype=None, **kwargs).")
@@ -90,7 +90,7 @@ def source(seed: int | None) -> Source:
     return Stream(STREAMS.seeds_with(seed))
 
 
-def known_sizes(shape: Any) -> tuple[int, ...]:
+def fully_static_shape(shape: Any) -> tuple[int, ...]:
     """``shape`` as a tuple of ints, checked to be static.
 
     Raises:

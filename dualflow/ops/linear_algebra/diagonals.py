@@ -15,21 +15,15 @@ from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.linear_algebra.bands import as_band, construct, extract
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.measuring import axis_size, axis_sizes
 from dualflow.ops.positions import iota
 from dualflow.ops.record import promote_together
 from dualflow.ops.selection import masked, where
-from dualflow.ops.static import int_or_symbol, known_sizes
+from dualflow.ops.static import int_or_symbolic, require_static_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
-
-
-def size_of(x: Any, axis: int) -> Any:
-    """The size of an axis: an int, or a tensor if it is known at run time only."""
-    static = x.shape[axis]
-    return sizes_of(x)[axis] if static is None else static
 
 
 def places(rows: Any, columns: Any) -> tuple[Any, Any]:
@@ -45,11 +39,11 @@ def _matrices(x: Any) -> Any:
 
 
 def _places_of(x: Any) -> tuple[Any, Any]:
-    return places(size_of(x, -2), size_of(x, -1))
+    return places(axis_size(x, -2), axis_size(x, -1))
 
 
 def _known_sizes(x: Any) -> tuple[int, int]:
-    rows, columns = known_sizes(x.shape, "a diagonal next to the main one", [-2, -1])
+    rows, columns = require_static_sizes(x.shape, "a diagonal next to the main one", [-2, -1])
     return rows, columns
 
 
@@ -95,7 +89,7 @@ def diag(
     band = as_band(k)
     if band != (0, 0) or not num_rows == num_cols == -1:
         return construct(x, band, num_rows, num_cols, padding_value, align)
-    size = size_of(x, -1)
+    size = axis_size(x, -1)
     return where(equal(*places(size, size)), expand_dims(x, -1), cast(padding_value, x.dtype))
 
 
@@ -131,7 +125,7 @@ def diag_part(
     x, band = _matrices(input), as_band(k)
     if band != (0, 0):
         return extract(x, *_known_sizes(x), band, padding_value, align)
-    rows, columns = size_of(x, -2), size_of(x, -1)
+    rows, columns = axis_size(x, -2), axis_size(x, -1)
     side = min(rows, columns) if None not in x.shape[-2:] else minimum(rows, columns)
     square = x[..., :side, :side]
     return reduce_sum(masked(equal(*places(side, side)), square), -1)
@@ -179,8 +173,8 @@ def band_part(input: TensorLike, num_lower: IntLike, num_upper: IntLike, name: s
     """
     x = _matrices(input)
     row, column = _places_of(x)
-    below = _within(row - column, int_or_symbol(num_lower, "num_lower"))
-    above = _within(column - row, int_or_symbol(num_upper, "num_upper"))
+    below = _within(row - column, int_or_symbolic(num_lower, "num_lower"))
+    above = _within(column - row, int_or_symbolic(num_upper, "num_upper"))
     if below is None or above is None:
         inside = above if below is None else below
     else:
@@ -268,7 +262,7 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     x = convert_to_tensor(diagonal)
     if not len(x.shape):
         raise InvalidArgumentError(f"tensor_diag takes one axis or more, but the shape is {x.shape}.")
-    sizes = [size_of(x, axis) for axis in range(len(x.shape))]
+    sizes = axis_sizes(x)
     return reshape(diag(reshape(x, [-1])), [*sizes, *sizes])
 
 
@@ -294,6 +288,6 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"tensor_diag_part takes twice the same sizes, but the shape is {x.shape}."
         )
-    sizes = [size_of(x, axis) for axis in range(count)]
+    sizes = axis_sizes(x)[:count]
     side = math.prod(sizes)
     return reshape(diag_part(reshape(x, [side, side])), sizes)

@@ -19,11 +19,12 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj, imag, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places, size_of
+from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places
 from dualflow.ops.linear_algebra.factors import lapack_eigh, lapack_eigvalsh
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
 from dualflow.ops.linear_algebra.matrices import only, require_square_shapes, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
@@ -195,7 +196,7 @@ def _without_scale(vectors: Any, g: Any) -> Any:
         return g
     along = expand_dims(reduce_sum(g * vectors, -2), -2)
     largest = argmax(masked(equal(imag(vectors), 0), abs(vectors)), -2)
-    row, _ = places(size_of(vectors, -2), 1)
+    row, _ = places(axis_size(vectors, -2), 1)
     pivot = cast(equal(row, expand_dims(cast(largest, row.dtype), -2)), vectors.dtype)
     size = expand_dims(reduce_sum(vectors * pivot, -2), -2)
     turn = cast(imag(along), vectors.dtype) * 1j

@@ -24,7 +24,6 @@ from dualflow.ops.linear_algebra.diagonals import (
     diag_part,
     places,
     set_diag,
-    size_of,
     strictly_lower,
 )
 from dualflow.ops.linear_algebra.eliminations import lapack_lu
@@ -35,6 +34,7 @@ from dualflow.ops.linear_algebra.matrices import (
     squares,
 )
 from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import eye
 from dualflow.ops.record import Op, promote_together, register
@@ -109,7 +109,7 @@ def _rows(x: Any, order: Any) -> Any:
     if x.shape.is_static:
         return gather(x, order, axis=-2, batch_dims=len(order.shape) - 1)
     _, column = places(
-        1, size_of(x, -2)
+        1, axis_size(x, -2)
     )  # a product that picks rows has a gradient for any number of matrices
     return matmul(cast(equal(expand_dims(order, -1), column), x.dtype), x)
 
@@ -221,7 +221,7 @@ def lu_matrix_inverse(
     [[0.0, 0.25], [0.5, 0.0]]
     """
     factors, order = _factors(lower_upper, perm)
-    return lu_solve(factors, order, eye(size_of(factors, -1), dtype=factors.dtype))
+    return lu_solve(factors, order, eye(axis_size(factors, -1), dtype=factors.dtype))
 
 
 def lu_reconstruct(

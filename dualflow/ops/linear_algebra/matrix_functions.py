@@ -15,8 +15,8 @@ from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.joining import concat
-from dualflow.ops.linear_algebra.diagonals import size_of
 from dualflow.ops.linear_algebra.matrices import require_square_shapes, require_squares, squares
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -65,7 +65,7 @@ def _vjp(g: Any, out: Any, x: Any, function: str) -> Any:
     For a matrix and a direction that block is the derivative; for the transposed matrix and a cotangent it is
     the cotangent of the matrix.
     """
-    size = size_of(x, -1)
+    size = axis_size(x, -1)
     largest = stop_gradient(reduce_max(abs(g), (-2, -1), keepdims=True))
     scale = cast(where(largest > 0, largest, maximum(largest, 1)), g.dtype)
     transposed = matrix_transpose(x)

@@ -15,10 +15,11 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.contraction import matmul
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.joining import concat
-from dualflow.ops.linear_algebra.diagonals import lower_half, size_of
+from dualflow.ops.linear_algebra.diagonals import lower_half
 from dualflow.ops.linear_algebra.factors import lapack_qr
 from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -53,7 +54,7 @@ def _joint_vjp(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tu
         )
     if inner is not None and inner == columns:
         return (conj(_of_tall(q, r, g_q, g_r)),)
-    side = size_of(q, -1)
+    side = axis_size(q, -1)
     beside, g_beside = x[..., side:], g_r[..., side:]
     inside = _of_tall(q, r[..., :side], g_q + matmul(beside, g_beside, adjoint_b=True), g_r[..., :side])
     return (conj(concat([inside, matmul(q, g_beside)], -1)),)

@@ -17,10 +17,11 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj, imag
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.linear_algebra.diagonals import diag, diag_part, size_of
+from dualflow.ops.linear_algebra.diagonals import diag, diag_part
 from dualflow.ops.linear_algebra.factors import lapack_svd, lapack_svdvals
 from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
 from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -77,7 +78,7 @@ def _joint_vjp(
     if not compute_uv:
         out, g = _svd(x), (g, None, None)
     (s, u, v), (g_s, g_u, g_v) = out, g
-    rank = size_of(s, -1)
+    rank = axis_size(s, -1)
     gaps, columns = cast(inverse_gaps_of_squares(s), x.dtype), cast(expand_dims(s, -2), x.dtype)
     inverse = cast(expand_dims(inverses(s), -2), x.dtype)
     inner: Any = 0.0 if g_s is None else diag(cast(g_s, x.dtype))

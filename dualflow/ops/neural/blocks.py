@@ -12,7 +12,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.window_options import check_data_format, has_channels_first
 from dualflow.ops.neural.windows import sizes_of
 from dualflow.ops.rearranging.blocks import batch_to_space, space_to_batch
-from dualflow.ops.static import ints, known_sizes, static_int
+from dualflow.ops.static import ints, require_static_sizes, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike, ShapeLike, TensorLike
@@ -27,7 +27,7 @@ def _images(input: Any, block_size: Any, data_format: str, what: str) -> tuple[A
         raise InvalidArgumentError(
             f"{what} takes images, of rank 4, and a block_size of 2 or more, not shape {x.shape} and {size}."
         )
-    known_sizes(x.shape, what, range(1, 4))
+    require_static_sizes(x.shape, what, range(1, 4))
     return x, size, channels_first
 
 
@@ -160,7 +160,7 @@ def with_space_to_batch(
     crops = [(0, 0)] * where[-1]
     window = None if filter_shape is None else ints(filter_shape, "filter_shape")
     for i, (axis, rate) in enumerate(zip(where, rates, strict=True)):
-        (size,) = known_sizes(x.shape, "with_space_to_batch", [axis])
+        (size,) = require_static_sizes(x.shape, "with_space_to_batch", [axis])
         extra = 0 if padding == "VALID" or window is None else (window[i] - 1) * rate
         before, after = extra // 2, extra - extra // 2
         fill = -(size + before + after) % rate

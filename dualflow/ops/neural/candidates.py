@@ -27,7 +27,7 @@ from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.shapes import shape as shape_tensor
-from dualflow.ops.static import known_value, static_float, static_int
+from dualflow.ops.static import static_float, static_int, static_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -348,7 +348,7 @@ def fixed_unigram_candidate_sampler(
 
 
 def _floats(numbers: Any, what: str) -> list[float]:
-    values = known_value(numbers)
+    values = static_value(numbers)
     if values is None or len(values.shape) != 1 or values.dtype.kind not in "iufV":
         raise DTypeError(f"{what} is a list of numbers, not {numbers!r}.")
     return [float(value) for value in values]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.random_numbers.draws import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.selection import where
-from dualflow.ops.static import known_value, shape_of
+from dualflow.ops.static import shape_of, static_value
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import ShapeLike, TensorLike
@@ -138,7 +138,7 @@ def _drop(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any]) 
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")
     check_is_number(rate)
-    static_rate = known_value(rate)
+    static_rate = static_value(rate)
     if static_rate is not None and not _is_rate(static_rate, is_number=isinstance(rate, Real)):
         raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")
     if static_rate is not None and static_rate == 0:
@@ -154,7 +154,7 @@ def _is_rate(value: Any, *, is_number: bool) -> bool:
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:
     """The shape of the draws, where None is the size of ``x``."""
-    sizes = [sizes_of(x)[a] if d is None else d for a, d in enumerate(x.shape)]
+    sizes = axis_sizes(x)
     if noise_shape is None:
         return sizes
     if isinstance(noise_shape, list | tuple) and len(noise_shape) == len(sizes):

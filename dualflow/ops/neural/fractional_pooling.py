@@ -31,7 +31,7 @@ from dualflow.ops.random_numbers.streams import Stream, stream
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.reduction import reduce_first_max
 from dualflow.ops.selection import where
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import static_int, static_value
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _fractional_pool(
 
 
 def _ratios(pooling_ratio: Any) -> tuple[float, float]:
-    values = known_value(pooling_ratio)
+    values = static_value(pooling_ratio)
     flat = [] if values is None else [float(ratio) for ratio in values.reshape(-1)]
     if len(flat) == 1:
         flat *= 2

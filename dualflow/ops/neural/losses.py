@@ -26,7 +26,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
 from dualflow.ops.selection import masked, where
 from dualflow.ops.shapes import shape as shape_tensor
-from dualflow.ops.static import known_sizes, known_value, static_int
+from dualflow.ops.static import require_static_sizes, static_int, static_value
 from dualflow.ops.statistics import reduce_logsumexp
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def _labels_kernel(labels: Any, classes: int) -> Any:
     if labels.dtype.kind not in "iu":
         raise TypeError("labels are class numbers")
     if labels.size and (labels.min() < 0 or labels.max() >= classes):
-        odd = labels[(labels < 0) | (labels >= classes)].flat[0]
-        raise OutOfRangeError(f"{_bad_label(classes)}: {odd}.")
+        bad_label = labels[(labels < 0) | (labels >= classes)].flat[0]
+        raise OutOfRangeError(f"{_bad_label(classes)}: {bad_label}.")
     return labels
 
 
@@ -97,10 +97,10 @@ def sparse_softmax_cross_entropy_with_logits(
             f"labels of shape {ids.shape} and logits of shape {x.shape} do not match: "
             "labels have the shape of the logits without its last axis."
         )
-    (classes,), last = known_sizes(x.shape, "the number of classes", [-1]), len(ids.shape)
+    (classes,), last = require_static_sizes(x.shape, "the number of classes", [-1]), len(ids.shape)
     ids = dispatch.current().apply(LABELS, (ids,), {"classes": classes})
-    hot = equal(expand_dims(ids, last), iota([1] * last + [classes], last, ids.dtype))
-    return reduce_logsumexp(x, last) - reduce_sum(masked(hot, x), last)
+    one_hot = equal(expand_dims(ids, last), iota([1] * last + [classes], last, ids.dtype))
+    return reduce_logsumexp(x, last) - reduce_sum(masked(one_hot, x), last)
 
 
 def _differ(x: Any, y: Any) -> bool:
@@ -129,8 +129,8 @@ def softmax_cross_entropy_with_logits(
     array([0.6931...], dtype=float32)
     """
     x = convert_to_tensor(logits)
-    where_axis = normalize_axis(static_int(axis, "axis"), len(x.shape))
-    return -reduce_sum(multiply(labels, log_softmax(x, where_axis)), where_axis)
+    axis_index = normalize_axis(static_int(axis, "axis"), len(x.shape))
+    return -reduce_sum(multiply(labels, log_softmax(x, axis_index)), axis_index)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -272,7 +272,7 @@ def compute_average_loss(
     size: Any = shape_tensor(loss)[0] if global_batch_size is None else convert_to_tensor(global_batch_size)
     if not size.dtype.is_integer or size.shape:
         raise DTypeError(f"global_batch_size is one integer, not {global_batch_size!r}.")
-    static_size = known_value(size)
+    static_size = static_value(size)
     if static_size is not None and static_size < 0:
         raise InvalidArgumentError(f"global_batch_size is 0 or more, not {static_size}.")
     return divide_no_nan(reduce_sum(loss), cast(size, loss.dtype))

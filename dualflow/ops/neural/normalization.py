@@ -19,7 +19,7 @@ from dualflow.ops.neural.window_reductions import sums
 from dualflow.ops.neural.windows import Geometry, sizes_of
 from dualflow.ops.powers import pow, rsqrt
 from dualflow.ops.record import promote_together
-from dualflow.ops.static import known_sizes, static_int
+from dualflow.ops.static import require_static_sizes, static_int
 from dualflow.ops.statistics import as_float, squared_magnitude
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def local_response_normalization(
     radius = static_int(depth_radius, "depth_radius")
     if radius < 0:
         raise InvalidArgumentError(f"depth_radius is 0 or more, not {radius}.")
-    (channels,) = known_sizes(x.shape, "local_response_normalization", [3])
+    (channels,) = require_static_sizes(x.shape, "local_response_normalization", [3])
     layout = Geometry((2 * radius + 1,), (1,), (1,), ((radius, radius),))
     count = Shape(x.shape[:-1]).num_elements()
     rows = reshape(square(x), [-1 if count is None else count, channels, 1])

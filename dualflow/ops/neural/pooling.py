@@ -29,7 +29,7 @@ from dualflow.ops.neural.window_options import (
 from dualflow.ops.neural.window_reductions import chosen, maxima, means
 from dualflow.ops.neural.windows import Geometry, sizes_of
 from dualflow.ops.size_values import numbers_below, operand
-from dualflow.ops.static import ints, known_sizes, shape_of, static_shape
+from dualflow.ops.static import ints, require_static_sizes, shape_of, static_shape
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntsLike, PaddingLike, ShapeLike, TensorLike
@@ -405,7 +405,7 @@ def max_pool_with_argmax(
     target = as_dtype(output_dtype)
     layout = geometry(x.shape, per_axis(ksize, 2, "ksize"), strides, padding, None)
     maximum = maxima(x, layout)
-    height, width, channels = known_sizes(x.shape, "max_pool_with_argmax", range(1, 4))
+    height, width, channels = require_static_sizes(x.shape, "max_pool_with_argmax", range(1, 4))
     choice = cast(chosen(stop_gradient(x), stop_gradient(maximum), layout), int64)
     rows, columns = [
         cast(numbers_below(count), int64) * step - operand(before, int64)

@@ -143,5 +143,5 @@ def _sampled_logits(
         sampled_logits = sampled_logits + where(hit, _EXCLUDED_LOGIT, 0.0)
     true = true - log(reshape(candidates.true_expected_count, [-1, labels.shape[1]]))
     sampled_logits = sampled_logits - log(candidates.sampled_expected_count)
-    shares = ones_like(true) / true.shape[1]
-    return concat([true, sampled_logits], axis=1), concat([shares, zeros_like(sampled_logits)], axis=1)
+    probabilities = ones_like(true) / true.shape[1]
+    return concat([true, sampled_logits], axis=1), concat([probabilities, zeros_like(sampled_logits)], axis=1)

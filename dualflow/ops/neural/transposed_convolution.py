@@ -18,7 +18,7 @@ from dualflow.ops.neural.window_options import (
     geometry,
     has_channels_first,
 )
-from dualflow.ops.static import sizes
+from dualflow.ops.static import shape_argument
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike, ShapeLike, TensorLike
@@ -100,7 +100,7 @@ def _conv_transpose(
 def _output_shape(output_shape: Any, x: Any, w: Any, channels_first: bool) -> Shape:
     """The result's shape, with its channels last."""
     axes = len(w.shape) - 2
-    shape = tuple(None if d == -1 else d for d in sizes(output_shape, "output_shape"))
+    shape = tuple(None if d == -1 else d for d in shape_argument(output_shape, "output_shape"))
     if len(shape) == axes:
         return Shape((x.shape[0], *shape, w.shape[-2]))
     if len(shape) != axes + 2:

@@ -7,7 +7,7 @@ from typing import Any
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.neural.windows import Geometry, Padding, Sizes, sizes_of
-from dualflow.ops.static import ints, known_sizes, known_value
+from dualflow.ops.static import ints, require_static_sizes, static_value
 
 
 def per_axis(value: Any, axes: int, what: str, channels_first: bool = False) -> Sizes:
@@ -45,7 +45,7 @@ def paddings(
 
 
 def _explicit(padding: Any, axes: int, channels_first: bool) -> Padding:
-    table = known_value(padding)
+    table = static_value(padding)
     rows = None if table is None or table.dtype.kind not in "iu" else table.shape
     if table is None or rows not in ((axes, 2), (axes + 2, 2)) or table.min(initial=0) < 0:
         raise InvalidArgumentError(
@@ -69,7 +69,7 @@ def _same_padding(length: int | None, window: int, stride: int, dilation: int) -
     reach = (window - 1) * dilation + 1
     if length is None:
         if stride != 1:
-            known_sizes([length], "padding 'SAME' with strides")
+            require_static_sizes([length], "padding 'SAME' with strides")
         total = reach - 1
     else:
         total = max(0, (-(-length // stride) - 1) * stride + reach - length)
@@ -134,7 +134,7 @@ def geometry(
     Raises:
         InvalidArgumentError: options or a shape that do not fit.
     """
-    size = known_sizes(window, "the window of a convolution or a pool")
+    size = require_static_sizes(window, "the window of a convolution or a pool")
     if len(shape) != len(size) + 2:
         raise InvalidArgumentError(
             f"a window over {len(size)} axes takes a tensor of shape (batch, *{len(size)} axes, channels), "

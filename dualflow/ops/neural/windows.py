@@ -22,7 +22,7 @@ from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import known_sizes
+from dualflow.ops.static import require_static_sizes
 from dualflow.sizes.size_functions import always_equal, largest
 
 Sizes = tuple[int, ...]
@@ -144,7 +144,7 @@ def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: 
 
     The elements of a window fall into runs of one stride, each of which is a tensor of the whole size, moved.
     """
-    axes, spatial = len(size), known_sizes(spatial, "the gradient of windows")
+    axes, spatial = len(size), require_static_sizes(spatial, "the gradient of windows")
     if any(s > 1 and d > 1 for s, d in zip(strides, dilations, strict=True)):
         g = _dilated(g, axes + 1, size, dilations)
         size = tuple((k - 1) * d + 1 for k, d in zip(size, dilations, strict=True))
@@ -223,7 +223,7 @@ def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:
         elif s == 1:
             pairs.append(((k - 1) * d - a, (k - 1) * d - b))
         else:
-            known_sizes([n, count], "the gradient of windows with strides")
+            require_static_sizes([n, count], "the gradient of windows with strides")
     return Geometry(runs, (1,) * len(runs), geometry.dilations, tuple(pairs))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.ops.arrangement import expand_dims
@@ -15,9 +16,10 @@ from dualflow.ops.comparison import less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.row_partitions import axis_sizes, longest, positions_in_rows, row_ids, size_along
+from dualflow.ops.ragged.row_partitions import longest, positions_in_rows, row_ids, size_along
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
@@ -50,7 +52,7 @@ def _padded(x: RaggedRows, fill: Any, sizes: Sizes) -> Any:
     dense = _padded(values, fill, (None, *sizes[2:])) if isinstance(values, RaggedRows) else values
     if not isinstance(values, RaggedRows):
         dense = _resized(dense, fill, sizes[2:])
-    filler = broadcast_to(fill, [1, *axis_sizes(dense)[1:]])
+    filler = broadcast_to(fill, [1, *axis_sizes(dense, int64)[1:]])
     starts, lengths = x.row_starts(), x.row_lengths()
     count = size_along(dense, 0, lengths.dtype)
     width = _width(x, lengths, sizes[1])
@@ -76,7 +78,7 @@ def _resized(x: Any, fill: Any, sizes: Sizes) -> Any:
             continue
         columns = count_up(convert_to_tensor(size, np.int64))
         inside = columns < size_along(x, axis)
-        filler = broadcast_to(fill, [1 if i == axis else n for i, n in enumerate(axis_sizes(x))])
+        filler = broadcast_to(fill, [1 if i == axis else n for i, n in enumerate(axis_sizes(x, int64))])
         x = gather(concat([x, filler], axis), where(inside, columns, size_along(x, axis)), axis=axis)
     return x
 
@@ -102,7 +104,7 @@ def lengths_without_padding(x: Any, padding: Any) -> Any:
         raise InvalidArgumentError(
             f"padding has shape {fill.shape}, but columns have the shape {x.shape[2:]}; give one of these."
         )
-    differs = x != broadcast_to(fill, axis_sizes(x))
+    differs = x != broadcast_to(fill, axis_sizes(x, int64))
     is_used = cast(reduce_any(differs, tuple(range(2, len(x.shape)))) if inner else differs, np.int64)
     ends = is_used * expand_dims(count_up(1, size_along(x, 1) + 1), 0)
     return longest(ends, 1)

@@ -14,6 +14,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.joining import stack
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.ragged import rules as rules  # which are registered
 from dualflow.ops.ragged.dense_rows import (
     array_of_rows,
@@ -27,12 +28,11 @@ from dualflow.ops.ragged.ragged_spec import RAGGED_CLASS, from_parts
 from dualflow.ops.ragged.row_constructors import RowConstructors
 from dualflow.ops.ragged.row_gathering import getitem
 from dualflow.ops.ragged.row_partitions import (
-    axis_sizes,
     longest,
     size_along,
 )
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Operators
 
@@ -138,7 +138,7 @@ class RaggedTensor(RowConstructors, Operators):  # type: ignore[override]  # sha
             )
         indices = stack([cast(column, int64) for column in coordinates(self)], 1)
         bounds = cast(self.bounding_shape(), int64)
-        sizes = known_value(bounds)
+        sizes = static_value(bounds)
         return SparseTensor(indices, self.flat_values, bounds if sizes is None else sizes)
 
     def bounding_shape(
@@ -189,7 +189,7 @@ class RaggedTensor(RowConstructors, Operators):  # type: ignore[override]  # sha
 
     @entry
     def __iter__(self) -> Iterator[Any]:
-        count = known_value(self.nrows())
+        count = static_value(self.nrows())
         if count is None:
             raise DTypeError(
                 "Iterating over a symbolic RaggedTensor is not allowed while a function is traced; loop over "
@@ -236,8 +236,8 @@ def _merged(x: Any, first: int, last: int) -> Any:
     if first == last:
         return x
     if not isinstance(x, RaggedRows):
-        count = prod(axis_sizes(x)[first : last + 1])
-        return reshape(x, [*axis_sizes(x)[:first], count, *axis_sizes(x)[last + 1 :]])
+        sizes = axis_sizes(x, int64)
+        return reshape(x, [*sizes[:first], prod(sizes[first : last + 1]), *sizes[last + 1 :]])
     if first == 0:
         return _merged(x.values, 0, last - 1)
     if first > 1:

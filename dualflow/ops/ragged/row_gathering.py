@@ -14,10 +14,10 @@ from dualflow.ops.comparison import less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.masking import boolean_mask
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_partitions import (
-    axis_sizes,
     number_of_rows,
     positions_in_rows,
     require_same_rows,
@@ -30,7 +30,7 @@ from dualflow.ops.record import holds_tensors
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.segments.segments import unsorted_segment_sum
 from dualflow.ops.selection import where
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import static_int, static_value
 from dualflow.ops.taking import gather
 
 
@@ -99,7 +99,7 @@ def as_ragged(x: Any, template: RaggedRows, ragged_rank: int) -> Any:
         inner = as_ragged(x.values, template, ragged_rank - 1)
         return x.with_parts(inner, cast(x.row_splits, dtype), x._uniform_row_length)
     rows, columns = size_along(x, 0, dtype), size_along(x, 1, dtype)
-    flat = reshape(x, [rows * columns, *axis_sizes(x)[2:]])
+    flat = reshape(x, [rows * columns, *axis_sizes(x, int64)[2:]])
     splits = count_up(rows + 1) * columns
     return template.with_parts(as_ragged(flat, template, ragged_rank - 1), splits, x.shape[1])
 
@@ -109,7 +109,7 @@ def take_row(x: RaggedRows, index: Any) -> Any:
     at = cast(convert_to_tensor(index), x.row_splits.dtype)
     at = where(at < 0, add(at, number_of_rows(x.row_splits)), at)
     static = x.row_splits.static_value()
-    position = known_value(at)
+    position = static_value(at)
     if static is not None and position is not None and not 0 <= int(position) < len(static) - 1:
         raise InvalidArgumentError(
             f"index {index} is out of range for a ragged tensor of shape {x.shape}; check x.nrows()."

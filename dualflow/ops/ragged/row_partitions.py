@@ -52,11 +52,6 @@ def size_along(x: Any, axis: int, dtype: DType = int64) -> Any:
     return sizes_of(x, dtype)[axis]
 
 
-def axis_sizes(x: Any) -> list[Any]:
-    """Each size of a tensor: an int where it is static, else a scalar tensor."""
-    return [size_along(x, axis) if size is None else size for axis, size in enumerate(x.shape)]
-
-
 def splits_of_lengths(lengths: Any) -> Any:
     """The row splits of rows of these lengths."""
     return concat([convert_to_tensor([0], lengths.dtype), cumsum(lengths)], 0)

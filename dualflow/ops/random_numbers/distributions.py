@@ -26,7 +26,7 @@ from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.random_numbers.states import DrawState, long_words_from, words_from
-from dualflow.ops.static import ints_or_symbols, known_value, sizes_or_none, static_shape
+from dualflow.ops.static import ints_or_symbolic, partial_shape, static_shape, static_value
 from dualflow.ops.trigonometric import cos, sin
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def _fractions(words: Any, dtype: DType) -> Any:
 
 def _counted(shape: Any) -> tuple[Any, Any]:
     """A shape, and the number of its elements: ints, or symbolic sizes."""
-    if None not in sizes_or_none(shape):
+    if None not in partial_shape(shape):
         sizes = static_shape(shape)
         return sizes, math.prod(sizes)
-    entries = ints_or_symbols(shape, "shape")
+    entries = ints_or_symbolic(shape, "shape")
     check_size(entries)
     checked = [d if type(d) is int else required_size(d) for d in entries]
     return checked, functools.reduce(multiply, checked)
@@ -151,7 +151,7 @@ def _integers(state: DrawState, shape: Any, dtype: DType) -> Any:
 def integers_between(state: DrawState, shape: Any, low: Tensor, high: Tensor) -> Tensor:
     """Nearly uniformly distributed integers in [low, high): remainders of random bits."""
     wide = uint64 if low.dtype.size == 8 else uint32
-    if known_value(low) is None or known_value(high) is None:
+    if static_value(low) is None or static_value(high) is None:
         high = required(high, less(low, high), "uniform takes minval < maxval, and the run has others.")
     count = cast(high, wide) - cast(low, wide)
     drawn = mod(_integers(state, shape, low.dtype), count)
@@ -164,7 +164,7 @@ def check_ends(low: Tensor, high: Tensor) -> None:
         raise InvalidArgumentError(
             f"the ends of random integers are one number each, not of shapes {low.shape} and {high.shape}."
         )
-    ends = known_value(low), known_value(high)
+    ends = static_value(low), static_value(high)
     if ends[0] is not None and ends[1] is not None and ends[0] >= ends[1]:
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {ends[0]} and {ends[1]}.")
 

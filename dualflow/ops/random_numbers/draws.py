@@ -28,7 +28,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
 from dualflow.ops.late_sizes import FixedSpec, once_sized
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.distributions import (
     check_ends,
@@ -39,12 +39,12 @@ from dualflow.ops.random_numbers.distributions import (
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.static import (
-    ints_or_symbols,
-    known_value,
+    ints_or_symbolic,
+    partial_shape,
     shape_of,
-    sizes_or_none,
     static_int,
     static_shape,
+    static_value,
 )
 
 if TYPE_CHECKING:
@@ -224,11 +224,11 @@ def _state(generator: Source) -> DrawState:
 
 def _once_sized(draw: Draw, generator: Source, shape: Any, dtype: DType) -> Any:
     """``draw(generator, shape, dtype)``, where ``shape`` may be known only when the function runs."""
-    sizes_now = sizes_or_none(shape)
+    sizes_now = partial_shape(shape)
     if None not in sizes_now:
         return draw(generator, static_shape(sizes_now), dtype)
 
-    sizes_given = [convert_to_tensor(size) for size in ints_or_symbols(shape, "shape")]
+    sizes_given = [convert_to_tensor(size) for size in ints_or_symbolic(shape, "shape")]
     result = FixedSpec(TensorSpec.of(Shape(sizes_now), dtype))
     return once_sized(OpenDraw(draw, dtype), result, integers=sizes_given, generator=generator)
 
@@ -318,7 +318,7 @@ def uniform(
     x = _once_sized(_fraction, generator, shape, _floating(target, "uniform"))
     if maxval is None:
         maxval = 1
-    low, high = known_value(minval), known_value(maxval)
+    low, high = static_value(minval), static_value(maxval)
     if low is not None and high is not None and not low.any() and (high == 1).all():
         return x
     numbers = add(multiply(x, maxval - minval), minval)
@@ -331,12 +331,12 @@ def uniform(
 def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, dtype: DType) -> Any:
     if maxval is None:
         raise InvalidArgumentError("uniform of integers needs maxval, which is never drawn.")
-    if known_value(minval) is None or known_value(maxval) is None:
+    if static_value(minval) is None or static_value(maxval) is None:
         ends = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
         check_ends(*ends)
         return integers_between(_state(generator), shape, *ends)
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
-    if low >= high and 0 not in sizes_or_none(shape):
+    if low >= high and 0 not in partial_shape(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
     return _once_sized(_IntegersDraw(low, high), generator, shape, dtype)
 
@@ -385,5 +385,4 @@ def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Te
 
 def _for_each(parameter: Any, shape: Any) -> Any:
     """``parameter`` repeated over the new leading axes ``shape``."""
-    sizes = [sizes_of(parameter)[a] if d is None else d for a, d in enumerate(parameter.shape)]
-    return broadcast_to(parameter, [*ints_or_symbols(shape, "shape"), *sizes])
+    return broadcast_to(parameter, [*ints_or_symbolic(shape, "shape"), *axis_sizes(parameter)])

@@ -28,7 +28,7 @@ from dualflow.ops.random_numbers.philox import check_state, state_sample, words_
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints_or_symbols
+from dualflow.ops.static import ints_or_symbolic
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -95,7 +95,7 @@ TRUNCATED: Final = register(
 
 def truncated_normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Normal numbers of mean 0 and variance 1, of which those beyond 2 are drawn again."""
-    sizes = ints_or_symbols(shape, "shape")
+    sizes = ints_or_symbolic(shape, "shape")
     numbers = apply_sized(TRUNCATED, state, {"count": math.prod(sizes), "dtype": dtype})
     return reshape(numbers, sizes)
 

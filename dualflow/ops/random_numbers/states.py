@@ -15,7 +15,7 @@ from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.random_numbers.philox import LONG_PHILOX, PHILOX, few_words
 from dualflow.ops.shapes import ensure_shape
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -75,7 +75,7 @@ def state_of(seed: Any, alg: AlgorithmLike = "auto_select") -> DrawState:
         DTypeError: an input does not hold integers.
     """
     check_algorithm(alg)
-    static = known_value(seed)
+    static = static_value(seed)
     if static is None:
         return _scrambled(convert_to_tensor(seed))
     _check_seed(static.shape, static.dtype.kind in "iu", seed)

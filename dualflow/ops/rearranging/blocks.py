@@ -12,7 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.repetition import pad
-from dualflow.ops.static import known_sizes, known_value
+from dualflow.ops.static import require_static_sizes, static_value
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike, ShapeLike, TensorLike
@@ -143,7 +143,7 @@ def required_space_to_batch_paddings(
 
 
 def _integers(x: Any, what: str) -> np.ndarray[Any, Any]:
-    value = known_value(x)
+    value = static_value(x)
     if value is None or value.dtype.kind not in "iu":
         raise DTypeError(f"{what} is made of integers that are known while tracing, not {x!r}.")
     return value.astype(np.int64)
@@ -171,5 +171,5 @@ def _pairs(x: Any, blocks: Sequence[int], what: str) -> list[list[int]]:
 
 def _parts(x: Any, blocks: Sequence[int]) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """The sizes of the batch, of the axes that have blocks, and of the others."""
-    batch, *others = known_sizes(x.shape, "moving blocks")
+    batch, *others = require_static_sizes(x.shape, "moving blocks")
     return batch, tuple(others[: len(blocks)]), tuple(others[len(blocks) :])

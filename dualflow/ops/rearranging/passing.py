@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow.ops.conversion import identity
-from dualflow.ops.static import several
+from dualflow.ops.static import tensor_list
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -32,7 +32,7 @@ def tuple(
     >>> df.tuple([df.constant(1), None])[0].numpy()
     np.int32(1)
     """
-    return [None if x is None else identity(x) for x in several(tensors, "tensors")]
+    return [None if x is None else identity(x) for x in tensor_list(tensors, "tensors")]
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:

@@ -23,7 +23,7 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.segments.rows import as_row_indices
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
-from dualflow.ops.static import known_value, several
+from dualflow.ops.static import static_value, tensor_list
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
@@ -77,7 +77,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
         raise InvalidArgumentError(
             f"a shape is a vector of known size, not of shape {x.shape} and {y.shape}."
         )
-    first, second = known_value(x), known_value(y)
+    first, second = static_value(x), static_value(y)
     if first is not None and second is not None:
         result_shape = broadcast([Shape(first.tolist()), Shape(second.tolist())])
         return convert_to_tensor(np.array(result_shape, first.dtype))
@@ -105,7 +105,7 @@ def shape_n(input: Sequence[Any], out_type: DTypeLike = int32, name: str | None 
     >>> [s.numpy().tolist() for s in df.shape_n([[1, 2], [[3]]])]
     [[2], [1, 1]]
     """
-    return [shape(x, out_type) for x in several(input, "input")]
+    return [shape(x, out_type) for x in tensor_list(input, "input")]
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
@@ -124,7 +124,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     >>> [x.numpy().tolist() for x in df.identity_n([1, [2.0, 3.0]])]
     [1, [2.0, 3.0]]
     """
-    return [identity(x) for x in several(input, "input")]
+    return [identity(x) for x in tensor_list(input, "input")]
 
 
 def unravel_index(indices: TensorLike, dims: AxisLike, name: str | None = None) -> Tensor:

@@ -17,7 +17,7 @@ from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.segments.rows import as_row_indices, check_leading, count_up_to, filled_rows
 from dualflow.ops.shapes import shape, size
-from dualflow.ops.static import several, static_int
+from dualflow.ops.static import static_int, tensor_list
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -83,7 +83,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     >>> df.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
     array([10, 20, 30], dtype=int32)
     """
-    indices, data = list(several(indices, "indices")), list(several(data, "data"))
+    indices, data = list(tensor_list(indices, "indices")), list(tensor_list(data, "data"))
     if not indices or len(indices) != len(data):
         raise InvalidArgumentError(
             f"dynamic_stitch takes indices for each of its data, not {len(indices)} for {len(data)}."

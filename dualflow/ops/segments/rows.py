@@ -19,7 +19,7 @@ from dualflow.ops.joining import unstack
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 
 Count = Any
 """A number: a Python int, or a scalar tensor whose value is known at run time only."""
@@ -38,7 +38,7 @@ def as_count(x: Any, what: str) -> Count:
             raise DTypeError(f"{what} is an integer, not {tensor.dtype.name}; cast it with df.cast.")
         if len(tensor.shape):
             raise InvalidArgumentError(f"{what} is one number, not a tensor of shape {tensor.shape}.")
-        value = known_value(tensor)
+        value = static_value(tensor)
         if value is None:
             return required_size(tensor, f"{what} is 0 or more.")
         x = int(value)
@@ -49,7 +49,7 @@ def as_count(x: Any, what: str) -> Count:
 
 def count_up_to(indices: Any) -> Count:
     """The number of rows that indices refer to: one more than the largest, 0 for none."""
-    static = known_value(indices)
+    static = static_value(indices)
     if static is not None:
         return int(static.max(initial=-1)) + 1
     return maximum(reduce_max(indices) + 1, 0)

@@ -28,7 +28,7 @@ from dualflow.ops.repetition import pad, roll
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.fourier_sections import ANY_AXES, COMPLEX, FFT, FULL, ONE, REAL, RFFT, THREE, TWO
 from dualflow.ops.size_values import numbers_below, operand, selected
-from dualflow.ops.static import ints, known_sizes, static_int
+from dualflow.ops.static import ints, require_static_sizes, static_int
 from dualflow.sizes.size_functions import largest, smallest
 from dualflow.sizes.symbolic_sizes import SymInt
 
@@ -91,7 +91,7 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
     The matrix of a complex transform is symmetric. A real one omits mirrored coefficients: coefficients
     with a mirror image count twice.
     """
-    full = known_sizes(_full(kind, x.shape, axes, lengths), "the gradient of a Fourier transform")
+    full = require_static_sizes(_full(kind, x.shape, axes, lengths), "the gradient of a Fourier transform")
     count = math.prod(full)
     if kind == "rfft":
         weights = _mirrored(full[-1], 0.5, g.shape[axes[-1]]) * operand(count, float64)
@@ -362,7 +362,7 @@ def transform(kind: str, x: Any, axes: Axes, lengths: Lengths, norm: str | None)
     transformed = _transform(kind, x, axes, lengths)
     if not _NORMS[norm]:
         return transformed
-    count = math.prod(known_sizes(_full(kind, x.shape, axes, lengths), "norm"))
+    count = math.prod(require_static_sizes(_full(kind, x.shape, axes, lengths), "norm"))
     scale: Any = operand(count, float64) ** _NORMS[norm]
     if isinstance(count, SymInt):
         scale = cast(scale, transformed.dtype)
@@ -442,7 +442,7 @@ def irfftnd(
 def _shifted(x: Any, axes: Any, forth: bool) -> Tensor:
     x = convert_to_tensor(x)
     over = normalize_axes(None if axes is None else ints(axes, "axes"), len(x.shape))
-    dims = known_sizes(x.shape, "a shift by halves", over)
+    dims = require_static_sizes(x.shape, "a shift by halves", over)
     return roll(x, [n // 2 if forth else -(n // 2) for n in dims], over)
 
 

@@ -12,7 +12,7 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.windows import Geometry, windows
 from dualflow.ops.repetition import pad
-from dualflow.ops.static import known_sizes, static_int
+from dualflow.ops.static import require_static_sizes, static_int
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, IntLike, TensorLike
@@ -84,7 +84,7 @@ def _split_axes(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
 def _sizes(dims: list[Dim]) -> list[int]:
     """Sizes for ``reshape``, with -1 for an unknown one."""
     if dims.count(None) > 1:
-        known_sizes(dims, "a signal of frames")
+        require_static_sizes(dims, "a signal of frames")
     return [-1 if n is None else n for n in dims]
 
 

@@ -19,7 +19,7 @@ from dualflow.ops.signal.fourier import irfft, rfft
 from dualflow.ops.signal.framing import frame, overlap_and_add
 from dualflow.ops.signal.windows import hann_window
 from dualflow.ops.size_values import operand
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import static_int, static_value
 from dualflow.sizes.symbolic_sizes import SymInt
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def inverse_stft_window_fn(
 
     def window_fn(frame_length: Any, dtype: Any) -> Any:
         length, step = static_int(frame_length, "frame_length"), static_int(frame_step, "frame_step")
-        forward = np.asarray(known_value(forward_window_fn(length, dtype=dtype)))
+        forward = np.asarray(static_value(forward_window_fn(length, dtype=dtype)))
         overlaps = -(-length // step)
         squares = np.zeros(overlaps * step)
         squares[:length] = forward.astype(np.float64) ** 2
@@ -214,7 +214,7 @@ def linear_to_mel_weight_matrix(
 
 
 def _number(x: Any) -> float:
-    value = known_value(x)
+    value = static_value(x)
     if value is None:
         raise DTypeError(f"a mel matrix is made while tracing, but {x!r} is symbolic; pass a Python number.")
     return float(value)

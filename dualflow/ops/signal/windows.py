@@ -10,7 +10,7 @@ from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.creation import constant
 from dualflow.ops.docstrings import documented
-from dualflow.ops.static import known_value, static_float, static_int
+from dualflow.ops.static import static_float, static_int, static_value
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
@@ -52,7 +52,7 @@ def _window(values: Array, dtype: Any) -> Tensor:
 
 
 def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, base: float) -> Tensor:
-    samples, is_periodic = _sample_indices(window_length), known_value(periodic)
+    samples, is_periodic = _sample_indices(window_length), static_value(periodic)
     if is_periodic is None:
         raise DTypeError("periodic must be known while tracing, but it is symbolic; pass a Python bool.")
     if is_periodic.size != 1:

@@ -14,7 +14,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import scatter_nd
-from dualflow.ops.static import known_value, sizes
+from dualflow.ops.static import shape_argument, static_value
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
@@ -234,7 +234,7 @@ def _split_shape(dense_shape: Any) -> tuple[Shape | None, Tensor | None]:
     if dense_shape is None:
         return None, None
     tensor = convert_to_tensor(dense_shape)
-    value = known_value(tensor)
+    value = static_value(tensor)
     if value is not None:
-        return Shape(sizes(value, "dense_shape")), tensor
+        return Shape(shape_argument(value, "dense_shape")), tensor
     return Shape([None] * dense_shape.shape[0]), tensor

@@ -18,7 +18,7 @@ from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
 from dualflow.ops.sparse.row_major import joined, row_major_positions, sparse
 from dualflow.ops.sparse.selection import retain
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import known_value
+from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def add(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Any:
     """
     if isinstance(a, SparseTensor) and isinstance(b, SparseTensor):
         total = _combined(a, b, arithmetic.add)
-        limit = known_value(threshold)
+        limit = static_value(threshold)
         if limit is not None and not limit:
             return total
         return retain(total, arithmetic.abs(total.values) >= threshold)

@@ -152,25 +152,29 @@ def _reduced(
     """The reduction of a SparseTensor: elements that differ only along ``axis`` are combined."""
     x = sparse(sp_input)
     rank = len(x.shape)
-    gone = normalize_axes(None if axis is None else ints(axis, "axis"), rank)
-    remaining = [a for a in range(rank) if a not in gone]
+    reduced = normalize_axes(None if axis is None else ints(axis, "axis"), rank)
+    remaining = [a for a in range(rank) if a not in reduced]
     shape = x.sizes()
-    whole = [1 if a in gone else shape[a] for a in range(rank)] if keepdims else [shape[a] for a in remaining]
+    dense_shape = (
+        [1 if a in reduced else shape[a] for a in range(rank)] if keepdims else [shape[a] for a in remaining]
+    )
     indices = gather(x.indices, remaining, axis=1) if remaining else x.indices[:, :0]
-    numbers = row_major_positions(indices, [shape[a] for a in remaining])
+    segment_ids = row_major_positions(indices, [shape[a] for a in remaining])
     if not output_is_sparse:
         count = math.prod(shape[a] for a in remaining)
-        total = segments(x.values, numbers, count)
-        stored = unsorted_segment_sum(ones_like(x.values, int32), numbers, count) > 0
-        return reshape(where(stored, total, zeros_like(total)), whole)
-    index_list = joined(numbers)
+        total = segments(x.values, segment_ids, count)
+        stored = unsorted_segment_sum(ones_like(x.values, int32), segment_ids, count) > 0
+        return reshape(where(stored, total, zeros_like(total)), dense_shape)
+    index_list = joined(segment_ids)
     positions = index_list.at_first(indices)
     if keepdims:
-        none = (
+        zero_column = (
             zeros_like(positions[:, :1]) if remaining else zeros_like(index_list.at_first(x.indices[:, :1]))
         )
         positions = concat(
-            [none if a in gone else positions[:, remaining.index(a), None] for a in range(rank)], 1
+            [zero_column if a in reduced else positions[:, remaining.index(a), None] for a in range(rank)], 1
         )
     ordered = segments(gather(x.values, index_list.order), index_list.segment, size(index_list.segment))
-    return SparseTensor(positions, boolean_mask(gather(ordered, index_list.segment), index_list.first), whole)
+    return SparseTensor(
+        positions, boolean_mask(gather(ordered, index_list.segment), index_list.first), dense_shape
+    )

@@ -24,7 +24,7 @@ from dualflow.ops.scans import cumsum
 from dualflow.ops.scattering import tensor_scatter_nd_add
 from dualflow.ops.sorting import argsort
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
-from dualflow.ops.static import ints, sizes, static_int
+from dualflow.ops.static import ints, shape_argument, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -72,7 +72,13 @@ def indices_at(numbers: Any, shape: Sequence[Any]) -> Any:
 
 
 class Joined(NamedTuple):
-    """Elements sorted by their positions, several of which may be equal."""
+    """Elements sorted by their positions, several of which may be equal.
+
+    Attributes:
+        order: the indices that sort the elements.
+        first: for each sorted element, whether it is the first at its position.
+        segment: for each sorted element, the number of its position among the distinct ones.
+    """
 
     order: Any
     first: Any
@@ -144,7 +150,7 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
     if new_shape is None:
         padded = concat([x.indices, np.full((1, len(x.shape)), -1)], 0)
         return SparseTensor(x.indices, x.values, reduce_max(padded, 0) + 1)
-    target = Shape(sizes(new_shape))
+    target = Shape(shape_argument(new_shape))
     smaller = any(b is not None and a is not None and b < a for a, b in zip(x.shape, target, strict=False))
     if len(target) != len(x.shape) or smaller:
         raise InvalidArgumentError(

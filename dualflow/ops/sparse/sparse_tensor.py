@@ -16,7 +16,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import gather_nd
-from dualflow.ops.static import known_value, sizes
+from dualflow.ops.static import shape_argument, static_value
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
@@ -275,11 +275,11 @@ def _as_int64(indices: Any) -> Tensor:
 def _split_shape(dense_shape: Any) -> tuple[Shape, Tensor | None]:
     """The static shape, and the tensor of the shape if a size is unknown."""
     if isinstance(dense_shape, list | tuple):
-        shape = Shape(sizes(dense_shape, "dense_shape"))
+        shape = Shape(shape_argument(dense_shape, "dense_shape"))
         return shape, None if shape.is_static else cast(convert_to_tensor(dense_shape), int64)
-    value = known_value(dense_shape)
+    value = static_value(dense_shape)
     if value is not None:
-        return Shape(sizes(value.reshape(-1), "dense_shape")), None
+        return Shape(shape_argument(value.reshape(-1), "dense_shape")), None
     return Shape([None] * dense_shape.shape[0]), cast(dense_shape, int64)
 
 
