@@ -84,18 +84,24 @@ def extreme(
     """The largest element over ``axes``, or the smallest; nan if there is one.
 
     Raises:
-        InvalidArgumentError: without ``initial``, there are no elements, or ``where`` is given; or one of the
-            two is given for complex numbers.
+        InvalidArgumentError: ``initial`` is None, and a reduced axis has size 0 or ``where`` is passed; or
+            one of the two is passed for complex numbers.
     """
+    name = "maximum" if largest else "minimum"
     if x.dtype.is_complex:
         if initial is not None or where is not True:
             raise InvalidArgumentError(
-                "The largest and the smallest complex number take neither initial= nor where=; select the "
-                "elements first, for example with x[mask]."
+                f"The {name} of complex numbers takes neither initial= nor where=; select the elements "
+                "first, for example with x[mask]."
             )
         return _complex_extreme(x, axes, keepdims, largest)
     if initial is None:
-        _check_elements(x, axes, largest, where)
+        if where is not True:
+            raise InvalidArgumentError(
+                f"The {name} with where= is undefined if no element is selected: pass initial=, the result "
+                "in that case."
+            )
+        _reject_empty(x, axes, name)
     if where is not True:
         x = apply_where(x, where, _lowest(x.dtype) if largest else _highest(x.dtype))
     if x.dtype.is_bool:
@@ -110,16 +116,12 @@ def extreme(
     return maximum(reduced, start) if largest else minimum(reduced, start)
 
 
-def _check_elements(x: Any, axes: Axes, largest: bool, where: Any) -> None:
-    if where is not True:
+def _reject_empty(x: Any, axes: Axes, name: str) -> None:
+    empty = [axis for axis in axes if x.shape[axis] == 0]
+    if empty:
         raise InvalidArgumentError(
-            f"The {'largest' if largest else 'smallest'} of selected elements needs initial=, for where none "
-            "is selected."
-        )
-    if any(x.shape[i] == 0 for i in axes):
-        raise InvalidArgumentError(
-            f"There is no {'largest' if largest else 'smallest'} of no elements: the shape is {x.shape}; "
-            "give initial=, or leave it out."
+            f"The {name} of no elements is undefined: axis {empty[0]} of shape {x.shape} has size 0. Handle "
+            "empty tensors separately, or pass initial= to the function of df.numpy."
         )
 
 
@@ -134,8 +136,7 @@ def _highest(dtype: Any) -> Any:
 def _complex_extreme(x: Any, axes: Axes, keepdims: bool, largest: bool) -> Tensor:
     """The extreme of the real parts, and among these of the imaginary parts; nan if there is one."""
     pick: Any = reduction.reduce_max if largest else reduction.reduce_min
-    if any(x.shape[i] == 0 for i in axes):
-        raise InvalidArgumentError(f"No elements have no extreme; the shape is {x.shape}.")
+    _reject_empty(x, axes, "maximum" if largest else "minimum")
     first = pick(real(x), axes, True)
     worst = tensor(-np.inf if largest else np.inf, x.dtype.real)
     second = pick(where_op(comparison.equal(real(x), first), imag(x), worst), axes, True)

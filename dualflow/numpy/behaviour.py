@@ -48,17 +48,17 @@ _METHODS: Final = (
 
 
 def flatten(self: Any, order: str = "C") -> Any:
-    """The elements in one axis."""
+    """The tensor flattened to one axis."""
     return manipulation.ravel(self, order)
 
 
 def reshape(self: Any, *shape: Any, order: str = "C") -> Any:
-    """The elements under another shape, given as one argument or as several."""
+    """The tensor with another shape, which is one argument or several."""
     return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
-    """The axes in another order, given as one argument or as several; by default backwards."""
+    """The tensor with its axes permuted, by one argument or several; reversed by default."""
     return manipulation.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
 

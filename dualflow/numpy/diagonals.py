@@ -53,11 +53,11 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     rank = len(x.shape)
     if rank < 2:
         raise InvalidArgumentError(
-            f"The diagonals are those of matrices: of two axes or more, not of shape {x.shape}."
+            f"diagonal takes a tensor of two axes or more, not of shape {x.shape}; reshape it."
         )
     i, j = normalize_axis(axis1, rank), normalize_axis(axis2, rank)
     if i == j:
-        raise InvalidArgumentError(f"diagonal's two axes are not one: {axis1} and {axis2}.")
+        raise InvalidArgumentError(f"The axes of diagonal must differ, but both are axis {i}.")
     other_axes = [axis for axis in range(rank) if axis not in (i, j)]
     x = transpose(x, [*other_axes, i, j])
     rows, columns = (static_int(size, "a size of the matrices") for size in x.shape[-2:])
@@ -123,9 +123,10 @@ def diagflat(v: TensorLike, k: int = 0) -> Tensor:
 
 
 def _triangle(m: Any, keep: Callable[[Any, Any], Any]) -> Tensor:
+    """``m`` with 0 where ``keep`` is false of an element's row and column."""
     x = tensor(m)
     if not x.shape:
-        raise InvalidArgumentError("A triangle is of one axis or more, not of a number.")
+        raise InvalidArgumentError("tril and triu take a tensor of one axis or more, not a number.")
     if len(x.shape) == 1:
         x = broadcast_to(x, [x.shape[0], x.shape[0]])
     rows, columns = operands.sizes(x)[-2:]
@@ -133,8 +134,8 @@ def _triangle(m: Any, keep: Callable[[Any, Any], Any]) -> Tensor:
 
 
 def _indices(size: Any) -> Any:
-    from_zero = convert_to_tensor(np.arange(size)) if isinstance(size, int) else None
-    return from_zero if from_zero is not None else range_op(0, size, 1, size.dtype)
+    """The integers from 0 below ``size``, an int or a scalar tensor."""
+    return convert_to_tensor(np.arange(size)) if isinstance(size, int) else range_op(0, size, 1, size.dtype)
 
 
 def tril(m: TensorLike, k: int = 0) -> Tensor:

@@ -11,7 +11,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.manipulation import at_least, moveaxis
+from dualflow.numpy.manipulation import moveaxis
 from dualflow.numpy.operands import flat, numpy_result, tensor, to
 from dualflow.numpy.reordering import flip
 from dualflow.ops import broadcasting, joining, repetition, statistics
@@ -92,7 +92,8 @@ def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | Non
     count = indices.size
     if indices.ndim == 0:  # all values go before one index
         if new_values.shape:
-            new_values = moveaxis(at_least(new_values, len(x.shape)), 0, positive_axis)
+            new_axes = (None,) * (len(x.shape) - len(new_values.shape))
+            new_values = moveaxis(new_values[new_axes], 0, positive_axis)
         count = new_values.shape[positive_axis] if len(new_values.shape) == len(x.shape) else 1
         indices = np.repeat(indices, count)
     new = broadcasting.broadcast_to(

@@ -23,12 +23,13 @@ class Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
-            return _row(key)
-        rows = meshgrid(*promote_together(*map(_row, key)), sparse=self._sparse, indexing="ij")
-        return rows if self._sparse else stack(rows)
+            return _coordinates(key)
+        grid = meshgrid(*promote_together(*map(_coordinates, key)), sparse=self._sparse, indexing="ij")
+        return grid if self._sparse else stack(grid)
 
 
-def _row(part: slice) -> Any:
+def _coordinates(part: slice) -> Any:
+    """The coordinates along one axis: a range, or points at equal distances if the step is imaginary."""
     start, step = (0 if part.start is None else part.start), (1 if part.step is None else part.step)
     if isinstance(step, complex):
         return linspace(start, part.stop, int(abs(step)))
@@ -43,7 +44,7 @@ class Concatenation:
 
     def __getitem__(self, key: Any) -> Any:
         parts = [
-            _row(x) if isinstance(x, slice) else tensor(x)
+            _coordinates(x) if isinstance(x, slice) else tensor(x)
             for x in (key if isinstance(key, tuple) else (key,))
         ]
         if self._columns:

@@ -37,9 +37,10 @@ _MODES = ("raise", "wrap", "clip")
 
 
 def indices_by_mode(indices: Any, size: Any, mode: str) -> Any:
-    """Indices normalised by NumPy's ``mode``: modulo the size, clamped, or negative ones plus the size.
+    """Indices from 0 on, from those of a function of NumPy with the argument ``mode``.
 
-    "wrap" takes them modulo the size, "clip" clamps them, and "raise" adds the size to negative ones.
+    "wrap" takes them modulo the size, and "clip" clamps them. "raise" adds the size to negative ones; the op
+    that reads the indices checks their range.
 
     Raises:
         InvalidArgumentError: another ``mode``.

@@ -289,18 +289,21 @@ def squeeze(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
 
 
 def at_least(x: Any, rank: int) -> Tensor:
-    v = tensor(x)
-    if len(v.shape) >= rank:
-        return v
-    if rank < 3:
-        return v[(None,) * (rank - len(v.shape))]
-    return {0: v, 1: v[..., None], 2: v}[len(v.shape)][_FRONTS[len(v.shape)]]
+    """``x`` with new axes of size 1, so that it has ``rank`` axes or more; ``rank`` is at most 3.
 
-
-_FRONTS: dict[int, Any] = {0: (None, None, None), 1: (None,), 2: (..., None)}
+    As in NumPy's ``atleast_3d``, a vector becomes the middle axis of three, and a matrix the first two.
+    """
+    x = tensor(x)
+    missing = rank - len(x.shape)
+    if missing <= 0:
+        return x
+    if rank == 3 and len(x.shape) > 0:
+        return x[None, :, None] if missing == 2 else x[..., None]
+    return x[(None,) * missing]
 
 
 def _each(arrays: tuple[Any, ...], rank: int) -> Any:
+    """Each array by :func:`at_least`; one alone as a tensor, several as a tuple."""
     tensors = tuple(at_least(x, rank) for x in arrays)
     return tensors[0] if len(tensors) == 1 else tensors
 

@@ -194,7 +194,9 @@ def _position(find: Any, neutral: Any, a: Any, axis: Any, keepdims: bool) -> Ten
     if x.dtype.is_inexact:
         has_numbers = logical_not(reduce_all(isnan(x), axis))
         x = required(
-            _replace_nan(x, neutral), reduce_all(has_numbers), "No elements but nan have no extreme."
+            _replace_nan(x, neutral),
+            reduce_all(has_numbers),
+            "All elements of a slice are nan: it has no maximum or minimum.",
         )
     return find(x, axis, keepdims=keepdims)
 

@@ -169,7 +169,7 @@ CASES = {
         lambda: xp.linalg.diagonal(V),
         InvalidArgumentError,
         r"shape \(3,\)",
-        "of matrices",
+        "two axes or more",
     ),
     "nothing to join": (
         lambda: xp.concat([]),
@@ -202,7 +202,12 @@ CASES = {
         "one axis or more",
         "reshape",
     ),
-    "the largest of none": (lambda: xp.max(EMPTY, axis=0), InvalidArgumentError, "no largest", "no elements"),
+    "the largest of none": (
+        lambda: xp.max(EMPTY, axis=0),
+        InvalidArgumentError,
+        "maximum of no elements",
+        "axis 0",
+    ),
     "sums along which axis": (lambda: xp.cumulative_sum(X), InvalidArgumentError, "of 2 axes", "axis="),
     "another way to decompose": (
         lambda: xp.linalg.qr(X, mode="r"),
