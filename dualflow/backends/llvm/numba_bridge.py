@@ -241,7 +241,7 @@ class _Call:
                 failed = builder.icmp_signed("==", status, ir.Constant(_WORD, number))
                 with builder.if_then(failed):
                     self._raise_now(executable.failure(number))
-            self._raise_now(KeyboardInterrupt())
+            self._raise_now(KeyboardInterrupt())  # the only other status: a signal is pending
 
     def _raise_now(self, error: BaseException) -> None:
         self.context.call_conv.return_user_exc(self.builder, type(error), error.args)

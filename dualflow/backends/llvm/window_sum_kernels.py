@@ -1,13 +1,13 @@
 """Depthwise convolutions: a kernel for each type and row length of a filter.
 
-A vector has channels of one position. The sums of adjacent windows are in registers during a loop over a row
-of the filter, so a column that several windows contain is loaded once, and so is an element of the filter.
-Rows and columns outside of the tensor are read as zeros. Each sum is computed in order, so its bits are those
-of the loop nest.
+A vector holds adjacent channels of one position. The sums of adjacent windows are in registers during a loop
+over a row of the filter, so a column that several windows contain is loaded once, and so is an element of the
+filter. Rows and columns outside of the tensor are read as zeros. Each sum is computed in order, so its bits
+are those of the loop nest.
 
 The kernel is limited by memory bandwidth. So rows that only the next row of windows contains are prefetched,
-and a result that is larger than half of the last cache is stored with streaming stores, which don't load its
-cache lines: from this size on they are not slower even if the next kernel reads the result.
+and a result that is larger than half of the last-level cache is stored with streaming stores, which don't
+load its cache lines: from this size on they are not slower even if the next kernel reads the result.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SumField(IntEnum):
     WINDOWS = 5
     LENGTH = 7
     STRIDE = 9
-    """The stride along rows, as DILATION is the dilation; those along columns are constants of the code."""
+    """The stride along rows, one number like DILATION; those along columns are constants of the code."""
     DILATION = 10
     STREAMED = 11
     """Whether the result is stored with streaming stores."""
@@ -249,6 +249,7 @@ class _Rows:
                 b.prefetch(b.offset(start, self.channels * column, self.element))
 
     def _sums(self, block: _Block) -> list[EmittedValue]:
+        """Emit the loops over the filter; returns the sums of the block's windows."""
         b, row = self.b, self.row
         with b.loop(0, self.length[0], carried=[self._zeros()] * row.windows) as i:
             image_row = block.top + i.index * self.dilation

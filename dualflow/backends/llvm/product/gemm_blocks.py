@@ -11,25 +11,29 @@ def emit_entry(module: LlvmModule, name: str, body: str) -> None:
     """Emit the entry function: a parallel loop over blocks, or a serial one without a thread pool."""
     arguments = ("table", "a", "b", "c", "scratch", "pool", "pfor")
     function = module.function(name, VOID, [(argument, PTR) for argument in arguments])
-    ir = function.builder
+    builder = function.builder
     table, a, b, c, scratch, pool, pfor = function.args
-    swapped = field(ir, table, Field.SWAPPED).ne(0)
+    swapped = field(builder, table, Field.SWAPPED).ne(0)
     operands = (table, swapped.select(b, a), swapped.select(a, b), c, scratch)
-    context = ir.alloca(PTR, len(operands))
+    context = builder.alloca(PTR, len(operands))
     for i, operand in enumerate(operands):
-        ir.store(operand, context, i)
-    blocks, zero, one = field(ir, table, Field.BLOCKS), ir.constant(I64, 0), ir.constant(I64, 1)
+        builder.store(operand, context, i)
+    blocks, zero, one = (
+        field(builder, table, Field.BLOCKS),
+        builder.constant(I64, 0),
+        builder.constant(I64, 1),
+    )
 
     def serial() -> list[EmittedValue]:
-        ir.call(body, [context, zero, blocks, zero])
+        builder.call(body, [context, zero, blocks, zero])
         return []
 
     def parallel() -> list[EmittedValue]:
-        ir.call_pointer(pfor, VOID, [pool, ir.address(body), context, blocks, one])
+        builder.call_pointer(pfor, VOID, [pool, builder.address(body), context, blocks, one])
         return []
 
-    ir.if_else(pfor.cast(I64).eq(0) | (blocks < 2), serial, parallel)
-    ir.ret()
+    builder.if_else(pfor.cast(I64).eq(0) | (blocks < 2), serial, parallel)
+    builder.ret()
 
 
 def emit_blocks(
@@ -55,15 +59,15 @@ def emit_blocks(
     """
     arguments = [("context", PTR), ("low", I64), ("high", I64), ("thread", I64)]
     function = module.function(name, VOID, arguments, internal=True)
-    ir = function.builder
+    builder = function.builder
     context, low, high, thread = function.args
-    table, a, b, c, scratch = (ir.load(context, i, PTR) for i in range(5))
-    size = {which: field(ir, table, which) for which in Field}
+    table, a, b, c, scratch = (builder.load(context, i, PTR) for i in range(5))
+    size = {which: field(builder, table, which) for which in Field}
     nr = tiles[0].vectors * lanes
-    packed = ir.offset(scratch, thread * size[Field.THREAD_SCRATCH], element)
-    copy = ir.offset(packed, size[Field.KC] * nr, element)
-    lists = [ir.alloca(I64, length) for length in windows or ()]
-    with ir.loop(low, high) as iteration:
+    packed = builder.offset(scratch, thread * size[Field.THREAD_SCRATCH], element)
+    copy = builder.offset(packed, size[Field.KC] * nr, element)
+    lists = [builder.alloca(I64, length) for length in windows or ()]
+    with builder.loop(low, high) as iteration:
         block = frozen(iteration.index)
         column_block = block.quotient(size[Field.M_BLOCKS])
         i = (block - column_block * size[Field.M_BLOCKS]) * size[Field.MC]
@@ -72,24 +76,26 @@ def emit_blocks(
         rows = minimum(size[Field.MC], size[Field.M] - i)
         # An empty K has one K block too, which writes the zeros.
         k_end = (size[Field.K] < 1).select(1, size[Field.K])
-        with ir.loop(0, k_end, size[Field.KC]) as k_block:
+        with builder.loop(0, k_end, size[Field.KC]) as k_block:
             p = frozen(k_block.index)
             depth = minimum(size[Field.K] - p, size[Field.KC])
             accumulate = (p > 0).select(1, size[Field.ACCUMULATE])
             if windows:
-                ir.call("copy_windows", [table, a, copy, depth, rows, p, i, *lists])
-                a_block = _copied_windows(ir, table, size, copy)
+                builder.call("copy_windows", [table, a, copy, depth, rows, p, i, *lists])
+                a_block = _copied_windows(builder, table, size, copy)
             else:
-                start = ir.offset(a, i * size[Field.A_ROW_STRIDE] + p * size[Field.A_COLUMN_STRIDE], element)
-                a_block = _copied_if_required(ir, table, size, start, copy, (depth, rows))
-            with ir.while_loop([j]) as panel:
+                start = builder.offset(
+                    a, i * size[Field.A_ROW_STRIDE] + p * size[Field.A_COLUMN_STRIDE], element
+                )
+                a_block = _copied_if_required(builder, table, size, start, copy, (depth, rows))
+            with builder.while_loop([j]) as panel:
                 q = frozen(panel.carried[0])
                 panel.test(q < j_end)
                 b_start = p * size[Field.B_ROW_STRIDE] + q * size[Field.B_COLUMN_STRIDE]
-                b_panel = ir.offset(b, b_start, element)
-                c_panel = ir.offset(c, i * size[Field.C_ROW_STRIDE] + q, element)
+                b_panel = builder.offset(b, b_start, element)
+                c_panel = builder.offset(c, i * size[Field.C_ROW_STRIDE] + q, element)
                 product = _PanelProduct(
-                    ir=ir,
+                    builder=builder,
                     table=table,
                     size=size,
                     a_block=a_block,
@@ -103,11 +109,11 @@ def emit_blocks(
                     lists=lists,
                 )
                 panel.next(q + product.emit(*tiles, lanes))
-    ir.ret()
+    builder.ret()
 
 
 def _copied_if_required(
-    ir: Builder,
+    builder: Builder,
     table: EmittedValue,
     size: dict[Field, EmittedValue],
     a_block: EmittedValue,
@@ -118,19 +124,19 @@ def _copied_if_required(
 
     def copied() -> list[EmittedValue]:
         depth, rows = counts
-        ir.call("copy_a", [table, depth, a_block, copy, rows])
-        return [copy, ir.constant(I64, 1), size[Field.COPY_STRIDE]]
+        builder.call("copy_a", [table, depth, a_block, copy, rows])
+        return [copy, builder.constant(I64, 1), size[Field.COPY_STRIDE]]
 
     in_place = [a_block, size[Field.A_ROW_STRIDE], size[Field.A_COLUMN_STRIDE]]
-    return ir.if_else(size[Field.COPY_STRIDE].ne(0), copied, lambda: in_place)
+    return builder.if_else(size[Field.COPY_STRIDE].ne(0), copied, lambda: in_place)
 
 
 def _copied_windows(
-    ir: Builder, table: EmittedValue, size: dict[Field, EmittedValue], copy: EmittedValue
+    builder: Builder, table: EmittedValue, size: dict[Field, EmittedValue], copy: EmittedValue
 ) -> list[EmittedValue]:
     """The address and strides of the copy of windows (im2col); strides of 0 if whole lines were copied."""
-    by_window, one = field(ir, table, WindowField.BY_WINDOW).ne(0), ir.constant(I64, 1)
-    stride, lines = size[Field.COPY_STRIDE], field(ir, table, WindowField.LINES).ne(0)
+    by_window, one = field(builder, table, WindowField.BY_WINDOW).ne(0), builder.constant(I64, 1)
+    stride, lines = size[Field.COPY_STRIDE], field(builder, table, WindowField.LINES).ne(0)
     strides = by_window.select(stride, one), by_window.select(one, stride)
     return [copy, *[lines.select(0, n) for n in strides]]
 
@@ -151,7 +157,7 @@ class _PanelProduct:
         lists: the lists of offsets if A is windows of a tensor; else empty.
     """
 
-    ir: Builder
+    builder: Builder
     table: EmittedValue
     size: dict[Field, EmittedValue]
     a_block: list[EmittedValue]
@@ -166,28 +172,28 @@ class _PanelProduct:
 
     def emit(self, wide: Tile, medium: Tile | None, lanes: int) -> EmittedValue:
         """Call the micro-kernel whose tile is the widest that is more than half full; returns its width."""
-        ir = self.ir
-        width, kernel = ir.constant(I64, lanes), ir.address("narrow")
+        builder = self.builder
+        width, kernel = builder.constant(I64, lanes), builder.address("narrow")
         for tile, name in ((medium, "medium"), (wide, "wide")):
             if tile is not None:
                 nr = tile.vectors * lanes
                 fits = self.columns > nr // 2
-                width, kernel = fits.select(nr, width), fits.select(ir.address(name), kernel)
+                width, kernel = fits.select(nr, width), fits.select(builder.address(name), kernel)
         columns = minimum(self.columns, width)
         row_stride = self.size[Field.B_ROW_STRIDE]
 
         def pack() -> list[EmittedValue]:
-            ir.call("pack_b", [self.table, self.depth, self.b_panel, self.packed, width, columns])
+            builder.call("pack_b", [self.table, self.depth, self.b_panel, self.packed, width, columns])
             return [self.packed, width]
 
         single_column = self.size[Field.N].eq(1)
         has_contiguous_rows = self.size[Field.B_COLUMN_STRIDE].eq(1) | single_column
-        panel = ir.if_else(has_contiguous_rows, lambda: [self.b_panel, row_stride], pack)
+        panel = builder.if_else(has_contiguous_rows, lambda: [self.b_panel, row_stride], pack)
         _, _, a_column_stride = self.a_block
         is_dot = single_column & a_column_stride.eq(1) & row_stride.eq(1)
-        kernel = is_dot.select(ir.address("dot"), kernel)
+        kernel = is_dot.select(builder.address("dot"), kernel)
         operands = [*self.a_block, *panel, self.packed, self.c_panel]
-        ir.call_pointer(
+        builder.call_pointer(
             kernel,
             VOID,
             [self.table, self.depth, *operands, self.rows, columns, self.accumulate, *self.lists],

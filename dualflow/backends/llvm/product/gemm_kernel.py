@@ -105,14 +105,14 @@ LISTS = (("row_offsets", PTR), ("runs", PTR))
 """More arguments if A is windows: offsets of rows, and of columns as :class:`ColumnRun`."""
 
 
-def field(ir: Builder, table: EmittedValue, which: Field | WindowField, axis: int = 0) -> EmittedValue:
+def field(builder: Builder, table: EmittedValue, which: Field | WindowField, axis: int = 0) -> EmittedValue:
     """Load a parameter of the table; ``axis`` selects a number of a field that has one for each axis."""
-    return ir.load(table, int(which) + axis, I64)
+    return builder.load(table, int(which) + axis, I64)
 
 
-def scale(ir: Builder, table: EmittedValue, element: Type) -> EmittedValue:
+def scale(builder: Builder, table: EmittedValue, element: Type) -> EmittedValue:
     """Load the factor of the product."""
-    return ir.load(table, Field.SCALE * 64 // element.bits, element)
+    return builder.load(table, Field.SCALE * 64 // element.bits, element)
 
 
 def minimum(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
@@ -156,7 +156,7 @@ def emit_tiles(
     of a tensor, lists have the offsets of its rows and columns.
     """
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
-    ir = function.builder
+    builder = function.builder
     (
         table,
         depth,
@@ -173,29 +173,32 @@ def emit_tiles(
         *lists,
     ) = function.args
     runs = lists[1] if windows else None
-    a_step = a_column_stride if runs is None else ir.load(runs, ColumnRun.STEP, I64)
-    c_row_stride, factor = field(ir, table, Field.C_ROW_STRIDE), scale(ir, table, element).splat(lanes)
+    a_step = a_column_stride if runs is None else builder.load(runs, ColumnRun.STEP, I64)
+    c_row_stride, factor = (
+        field(builder, table, Field.C_ROW_STRIDE),
+        scale(builder, table, element).splat(lanes),
+    )
     vector = element.vector(lanes)
     vector_starts = [v * lanes for v in range(tile.vectors)]
-    masks = [ir.iota(I32.vector(lanes)) < columns.cast(I32) - start for start in vector_starts]
-    none = ir.constant(BOOL.vector(lanes), False)
+    masks = [builder.iota(I32.vector(lanes)) < columns.cast(I32) - start for start in vector_starts]
+    none = builder.constant(BOOL.vector(lanes), False)
     accumulate_masks = [accumulate.ne(0).select(mask, none) for mask in masks]
-    nr = ir.constant(I64, tile.vectors * lanes)
-    loop = _DepthLoop(ir, element, products, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
-    with ir.loop(0, rows, tile.rows) as iteration:
+    nr = builder.constant(I64, tile.vectors * lanes)
+    loop = _DepthLoop(builder, element, products, tile, vector_starts, masks, depth, a_step, packed, nr, runs)
+    with builder.loop(0, rows, tile.rows) as iteration:
         i = iteration.index
         rows_in_tile = [minimum(rows - i - 1, r) for r in range(tile.rows)]
         if windows:
-            a_offsets = [frozen(ir.load(lists[0], i + r, I64)) for r in rows_in_tile]
+            a_offsets = [frozen(builder.load(lists[0], i + r, I64)) for r in rows_in_tile]
         else:
             a_offsets = [frozen(r * a_row_stride) for r in rows_in_tile]
-        c_rows = [ir.offset(c, frozen((i + r) * c_row_stride), element) for r in rows_in_tile]
-        c_vectors = [ir.offset(c_row, start, element) for c_row in c_rows for start in vector_starts]
+        c_rows = [builder.offset(c, frozen((i + r) * c_row_stride), element) for r in rows_in_tile]
+        c_vectors = [builder.offset(c_row, start, element) for c_row in c_rows for start in vector_starts]
         for address in c_vectors:  # loaded by the time that the sums are computed
-            ir.prefetch(address)
-        a_rows = _ARows(a if windows else ir.offset(a, frozen(i * a_row_stride), element), a_offsets)
+            builder.prefetch(address)
+        a_rows = _ARows(a if windows else builder.offset(a, frozen(i * a_row_stride), element), a_offsets)
         if packing:
-            sums = ir.if_else(
+            sums = builder.if_else(
                 i.eq(0) & b.cast(I64).ne(packed.cast(I64)),
                 partial(loop.emit, a_rows, b, b_row_stride, copy=True),
                 partial(loop.emit, a_rows, packed, nr, copy=False),
@@ -203,26 +206,26 @@ def emit_tiles(
         else:
             sums = loop.emit(a_rows, b, b_row_stride, copy=False)
         # All of C is read before it is written, since a row may be repeated.
-        old = [ir.load(*at, vector, mask) for at, mask in _with_masks(c_vectors, accumulate_masks)]
+        old = [builder.load(*at, vector, mask) for at, mask in _with_masks(c_vectors, accumulate_masks)]
         new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
         stores = list(zip(new, c_vectors, masks * tile.rows, strict=True))
         if has_mask_registers(vector):
-            _store_all(ir, stores)
+            _store_all(builder, stores)
         else:
-            ir.if_else(
+            builder.if_else(
                 columns < tile.vectors * lanes,
-                partial(_store_all, ir, stores),
-                partial(_store_all, ir, [(value, address, None) for value, address, _ in stores]),
+                partial(_store_all, builder, stores),
+                partial(_store_all, builder, [(value, address, None) for value, address, _ in stores]),
             )
-    ir.ret()
+    builder.ret()
 
 
 def _store_all(
-    ir: Builder, stores: Sequence[tuple[EmittedValue, EmittedValue, EmittedValue | None]]
+    builder: Builder, stores: Sequence[tuple[EmittedValue, EmittedValue, EmittedValue | None]]
 ) -> list[EmittedValue]:
     """Emit stores of values to addresses, with masks; returns no values."""
     for value, address, mask in stores:
-        ir.store(value, address, 0, mask)
+        builder.store(value, address, 0, mask)
     return []
 
 
@@ -248,7 +251,7 @@ class _DepthLoop:
         runs: the list of A's columns as :class:`ColumnRun`, if A is windows; else None.
     """
 
-    ir: Builder
+    builder: Builder
     element: Type
     products: MultiplyAdd
     tile: Tile
@@ -264,43 +267,44 @@ class _DepthLoop:
         self, a_rows: _ARows, b: EmittedValue, b_row_stride: EmittedValue, *, copy: bool
     ) -> list[EmittedValue]:
         """Emit the loop; returns the sums of the tile, row by row. ``copy`` also packs the rows of B."""
-        ir, tile = self.ir, self.tile
+        builder, tile = self.builder, self.tile
         vector = self.element.vector(self.masks[0].type.lanes)
 
         def accumulate(
             a: EmittedValue, length: EmittedValue, carried: list[EmittedValue]
         ) -> list[EmittedValue]:
             """Emit the loop over ``length`` columns of A of equal stride, from the address ``a`` on."""
-            with ir.loop(0, length, carried=[a, *carried]) as step:
+            with builder.loop(0, length, carried=[a, *carried]) as step:
                 a_column, b_row, target, *sums = step.carried
                 row_vectors = [
-                    ir.load(b_row, start, vector, mask)
+                    builder.load(b_row, start, vector, mask)
                     for start, mask in zip(self.vector_starts, self.masks, strict=True)
                 ]
                 if copy:
                     for value, start in zip(row_vectors, self.vector_starts, strict=True):
-                        ir.store(value, target, start)
-                    target = ir.offset(target, self.nr, self.element)
+                        builder.store(value, target, start)
+                    target = builder.offset(target, self.nr, self.element)
                 broadcast = [
-                    ir.load(a_column, offset, self.element).splat(vector.lanes) for offset in a_rows.offsets
+                    builder.load(a_column, offset, self.element).splat(vector.lanes)
+                    for offset in a_rows.offsets
                 ]
                 products = self.products
                 lefts, rights = map(products.left, broadcast), list(map(products.right, row_vectors))
                 factors = [(x, y) for x in lefts for y in rights]
                 sums = [products.add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
-                next_column = ir.offset(a_column, self.a_step, self.element)
-                step.next(next_column, ir.offset(b_row, b_row_stride, self.element), target, *sums)
+                next_column = builder.offset(a_column, self.a_step, self.element)
+                step.next(next_column, builder.offset(b_row, b_row_stride, self.element), target, *sums)
             return step.results[1:]
 
-        zeros = [ir.constant(vector, 0.0)] * (tile.rows * tile.vectors)
+        zeros = [builder.constant(vector, 0.0)] * (tile.rows * tile.vectors)
         initial = [b, self.packed, *zeros]
         if self.runs is None:
             return accumulate(a_rows.start, self.depth, initial)[2:]
-        return _over_runs(ir, a_rows.start, self.depth, self.runs, self.element, initial, accumulate)[2:]
+        return _over_runs(builder, a_rows.start, self.depth, self.runs, self.element, initial, accumulate)[2:]
 
 
 def _over_runs(
-    ir: Builder,
+    builder: Builder,
     a: EmittedValue,
     depth: EmittedValue,
     runs: EmittedValue,
@@ -309,15 +313,15 @@ def _over_runs(
     accumulate: Callable[[EmittedValue, EmittedValue, list[EmittedValue]], list[EmittedValue]],
 ) -> list[EmittedValue]:
     """Emit a loop over the runs of A's columns: calls ``accumulate(address, length, carried)`` for each."""
-    other_length = ir.load(runs, ColumnRun.EACH, I64)
-    first_length = ir.load(runs, ColumnRun.FIRST, I64)
-    with ir.while_loop([ir.constant(I64, 0), first_length, runs, *initial]) as iteration:
+    other_length = builder.load(runs, ColumnRun.EACH, I64)
+    first_length = builder.load(runs, ColumnRun.FIRST, I64)
+    with builder.while_loop([builder.constant(I64, 0), first_length, runs, *initial]) as iteration:
         done, run_length, run, *carried = iteration.carried
         iteration.test(done < depth)
         length = minimum(depth - done, run_length)
-        start = ir.offset(a, ir.load(run, ColumnRun.OFFSETS, I64), element)
+        start = builder.offset(a, builder.load(run, ColumnRun.OFFSETS, I64), element)
         results = accumulate(start, length, carried)
-        iteration.next(done + length, other_length, ir.offset(run, 1, I64), *results)
+        iteration.next(done + length, other_length, builder.offset(run, 1, I64), *results)
     return iteration.results[3:]
 
 
@@ -336,27 +340,29 @@ def emit_dot(
     Each of ``rows_at_once`` dot products has a vector of sums, which are added in pairs at the end.
     """
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
-    ir = function.builder
+    builder = function.builder
     table, depth, a, a_row_stride, _, b, _, _, c, rows, _, accumulate, *_ = function.args
-    c_row_stride, factor = field(ir, table, Field.C_ROW_STRIDE), scale(ir, table, element)
+    c_row_stride, factor = field(builder, table, Field.C_ROW_STRIDE), scale(builder, table, element)
     vector = element.vector(lanes)
-    zeros = [ir.constant(vector, 0.0)] * rows_at_once
-    with ir.loop(0, rows, rows_at_once) as iteration:
+    zeros = [builder.constant(vector, 0.0)] * rows_at_once
+    with builder.loop(0, rows, rows_at_once) as iteration:
         i = iteration.index
         row_indices = [frozen(i + minimum(rows - i - 1, r)) for r in range(rows_at_once)]
-        a_rows = [ir.offset(a, row * a_row_stride, element) for row in row_indices]
-        with ir.loop(0, depth, lanes, carried=zeros) as step:
-            mask = ir.first_lanes(depth - step.index, lanes)
-            b_part = ir.load(b, step.index, vector, mask)
-            a_parts = [ir.load(a_row, step.index, vector, mask) for a_row in a_rows]
+        a_rows = [builder.offset(a, row * a_row_stride, element) for row in row_indices]
+        with builder.loop(0, depth, lanes, carried=zeros) as step:
+            mask = builder.first_lanes(depth - step.index, lanes)
+            b_part = builder.load(b, step.index, vector, mask)
+            a_parts = [builder.load(a_row, step.index, vector, mask) for a_row in a_rows]
             lefts, right = map(products.left, a_parts), products.right(b_part)
             step.next(*[products.add(x, right, total) for x, total in zip(lefts, step.carried, strict=True)])
-        old = [accumulate.ne(0).select(ir.load(c, row * c_row_stride, element), 0.0) for row in row_indices]
+        old = [
+            accumulate.ne(0).select(builder.load(c, row * c_row_stride, element), 0.0) for row in row_indices
+        ]
         sums = [total.reduce(operator.add) for total in step.results]
         new = [multiply_add(total, factor, before) for total, before in zip(sums, old, strict=True)]
         for value, row in zip(new, row_indices, strict=True):
-            ir.store(value, c, row * c_row_stride)
-    ir.ret()
+            builder.store(value, c, row * c_row_stride)
+    builder.ret()
 
 
 def _with_masks(

@@ -17,23 +17,26 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     registers; the remaining elements are copied one by one.
     """
     function = module.function(name, VOID, PANEL, internal=True)
-    ir = function.builder
+    builder = function.builder
     table, depth, b, packed, width, columns = function.args
-    row_stride, column_stride = field(ir, table, Field.B_ROW_STRIDE), field(ir, table, Field.B_COLUMN_STRIDE)
+    row_stride, column_stride = (
+        field(builder, table, Field.B_ROW_STRIDE),
+        field(builder, table, Field.B_COLUMN_STRIDE),
+    )
     side = 128 // element.bits
     transposed_depth = row_stride.eq(1).select(depth & -side, 0)
-    with ir.loop(0, columns, lanes) as group:
+    with builder.loop(0, columns, lanes) as group:
         offsets = [frozen(minimum(columns - 1, group.index + i) * column_stride) for i in range(lanes)]
-        b_columns = [ir.offset(b, offset, element) for offset in offsets]
-        with ir.loop(0, transposed_depth, side) as step:
+        b_columns = [builder.offset(b, offset, element) for offset in offsets]
+        with builder.loop(0, transposed_depth, side) as step:
             p = frozen(step.index)
-            parts = [ir.load(column, p, element.vector(side)) for column in b_columns]
+            parts = [builder.load(column, p, element.vector(side)) for column in b_columns]
             for i, row in enumerate(transposed(parts)):
-                ir.store(row, packed, (p + i) * width + group.index)
-    with ir.loop(transposed_depth, depth) as step, ir.loop(0, columns) as column:
+                builder.store(row, packed, (p + i) * width + group.index)
+    with builder.loop(transposed_depth, depth) as step, builder.loop(0, columns) as column:
         p, j = frozen(step.index), frozen(column.index)
-        ir.store(ir.load(b, p * row_stride + j * column_stride, element), packed, p * width + j)
-    ir.ret()
+        builder.store(builder.load(b, p * row_stride + j * column_stride, element), packed, p * width + j)
+    builder.ret()
 
 
 def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
@@ -42,11 +45,16 @@ def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     Columns whose stride is a large power of two conflict in a cache; those of the copy do not.
     """
     function = module.function(name, VOID, COPY, internal=True)
-    ir = function.builder
+    builder = function.builder
     table, depth, a, copy, rows = function.args
-    column_stride, copy_stride = field(ir, table, Field.A_COLUMN_STRIDE), field(ir, table, Field.COPY_STRIDE)
-    with ir.loop(0, depth) as step, ir.loop(0, rows, lanes) as group:
+    column_stride, copy_stride = (
+        field(builder, table, Field.A_COLUMN_STRIDE),
+        field(builder, table, Field.COPY_STRIDE),
+    )
+    with builder.loop(0, depth) as step, builder.loop(0, rows, lanes) as group:
         p, i = frozen(step.index), frozen(group.index)
-        value = ir.load(a, p * column_stride + i, element.vector(lanes), ir.first_lanes(rows - i, lanes))
-        ir.store(value, copy, p * copy_stride + i)
-    ir.ret()
+        value = builder.load(
+            a, p * column_stride + i, element.vector(lanes), builder.first_lanes(rows - i, lanes)
+        )
+        builder.store(value, copy, p * copy_stride + i)
+    builder.ret()

@@ -31,25 +31,25 @@ def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> Non
     the copy. Elements outside of the tensor are zero.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
-    ir = function.builder
+    builder = function.builder
     table, tensor, copy, first, count, low, length = function.args
     axes = range(MAX_AXES)
-    counts = [field(ir, table, WindowField.COUNT, i) for i in axes]
-    strides = [field(ir, table, WindowField.STRIDE, i) for i in axes]
-    before = [field(ir, table, WindowField.BEFORE, i) for i in axes]
-    image = field(ir, table, WindowField.IMAGE)
-    piece_copy = _PieceCopy(ir, table, element, lanes, low, low + length)
-    copy_stride = field(ir, table, Field.COPY_STRIDE)
-    with ir.loop(0, count, carried=unravel_index(first, counts)) as iteration:
+    counts = [field(builder, table, WindowField.COUNT, i) for i in axes]
+    strides = [field(builder, table, WindowField.STRIDE, i) for i in axes]
+    before = [field(builder, table, WindowField.BEFORE, i) for i in axes]
+    image = field(builder, table, WindowField.IMAGE)
+    piece_copy = _PieceCopy(builder, table, element, lanes, low, low + length)
+    copy_stride = field(builder, table, Field.COPY_STRIDE)
+    with builder.loop(0, count, carried=unravel_index(first, counts)) as iteration:
         batch, *window = iteration.carried
         begins = [i * s - pad for i, s, pad in zip(window, strides, before, strict=True)]
         piece_copy.emit(
-            ir.offset(tensor, batch * image, element),
+            builder.offset(tensor, batch * image, element),
             begins,
-            ir.offset(copy, iteration.index * copy_stride, element),
+            builder.offset(copy, iteration.index * copy_stride, element),
         )
         iteration.next(*next_index([batch, *window], counts))
-    ir.ret()
+    builder.ret()
 
 
 class _PieceCopy:
@@ -64,32 +64,34 @@ class _PieceCopy:
         low: EmittedValue,
         high: EmittedValue,
     ) -> None:
-        ir = self.ir = builder
+        self.builder = builder
         self.element, self.lanes, self.low, self.high = element, lanes, low, high
         axes = range(MAX_AXES)
-        self.channels, self.span = (field(ir, table, w) for w in (WindowField.CHANNELS, WindowField.SPAN))
-        self.sizes = [field(ir, table, WindowField.SIZE, i) for i in axes]
-        self.strides = [field(ir, table, WindowField.AXIS_STRIDE, i) for i in axes]
-        self.lengths = [field(ir, table, WindowField.LENGTH, i) for i in axes]
-        self.dilations = [field(ir, table, WindowField.DILATION, i) for i in axes]
+        self.channels, self.span = (
+            field(builder, table, w) for w in (WindowField.CHANNELS, WindowField.SPAN)
+        )
+        self.sizes = [field(builder, table, WindowField.SIZE, i) for i in axes]
+        self.strides = [field(builder, table, WindowField.AXIS_STRIDE, i) for i in axes]
+        self.lengths = [field(builder, table, WindowField.LENGTH, i) for i in axes]
+        self.dilations = [field(builder, table, WindowField.DILATION, i) for i in axes]
         self.run = larger(self.span * self.channels, 1)
         self.first, self.end = low.quotient(self.run), (high + self.run - 1).quotient(self.run)
         _, *self.first_element = unravel_index(self.first, self.lengths)
 
     def emit(self, image: EmittedValue, begins: Sequence[EmittedValue], target: EmittedValue) -> None:
         """Emit the copy for the piece whose first element has the indices ``begins`` in ``image``."""
-        ir = self.ir
-        zero, fully_inside = ir.constant(I64, 0), self._inside(begins)
-        with ir.loop(self.first, self.end, carried=self.first_element) as iteration:
+        builder = self.builder
+        zero, fully_inside = builder.constant(I64, 0), self._inside(begins)
+        with builder.loop(self.first, self.end, carried=self.first_element) as iteration:
             base = iteration.index * self.run
             begin, end = larger(base, self.low), minimum(base + self.run, self.high)
             skipped, length = begin - base, end - begin
             positions = [p + t * d for p, t, d in zip(begins, iteration.carried, self.dilations, strict=True)]
             valid_range = partial(self._valid_range, positions, skipped, length)
-            data_begin, data_end = ir.if_else(fully_inside, partial(list, (zero, length)), valid_range)
-            source = ir.offset(image, linear_offset(positions, self.strides) + skipped, self.element)
+            data_begin, data_end = builder.if_else(fully_inside, partial(list, (zero, length)), valid_range)
+            source = builder.offset(image, linear_offset(positions, self.strides) + skipped, self.element)
             self._copy_run(
-                ir.offset(target, begin - self.low, self.element), source, length, data_begin, data_end
+                builder.offset(target, begin - self.low, self.element), source, length, data_begin, data_end
             )
             _, *following = next_index([zero, *iteration.carried], self.lengths)
             iteration.next(*following)
@@ -97,7 +99,7 @@ class _PieceCopy:
     def _inside(self, begins: Sequence[EmittedValue]) -> EmittedValue:
         """Whether a piece is completely inside of the tensor, without padding."""
         *outer, last = [(n - 1) * d + 1 for n, d in zip(self.lengths, self.dilations, strict=True)]
-        inside = self.ir.constant(BOOL, True)
+        inside = self.builder.constant(BOOL, True)
         for begin, reach, size in zip(begins, (*outer, last + self.span - 1), self.sizes, strict=True):
             inside = inside & (begin >= 0) & (begin + reach <= size)
         return inside
@@ -107,7 +109,7 @@ class _PieceCopy:
     ) -> list[EmittedValue]:
         """The begin and end of the part of a run that is inside of the tensor, after its skipped elements."""
         *outer, last = positions
-        inside = self.ir.constant(BOOL, True)
+        inside = self.builder.constant(BOOL, True)
         for position, size in zip(outer, self.sizes, strict=False):
             inside = inside & (position >= 0) & (position < size)
         data_begin = larger(-last, 0) * self.channels - skipped
@@ -124,16 +126,16 @@ class _PieceCopy:
         data_end: EmittedValue,
     ) -> None:
         """Emit the copy of the elements ``data_begin`` to ``data_end`` of a run; the others become zero."""
-        ir = self.ir
+        builder = self.builder
 
         def clear(index: EmittedValue, part: Type, mask: EmittedValue | None) -> None:
-            ir.store(ir.constant(part, 0.0), target, index, mask)
+            builder.store(builder.constant(part, 0.0), target, index, mask)
 
         def copy(index: EmittedValue, part: Type, mask: EmittedValue | None) -> None:
-            ir.store(ir.load(source, index, part, mask), target, index, mask)
+            builder.store(builder.load(source, index, part, mask), target, index, mask)
 
-        with ir.if_then((data_begin > 0) | (data_end < length)):
-            self._write(ir.constant(I64, 0), data_begin, clear)
+        with builder.if_then((data_begin > 0) | (data_end < length)):
+            self._write(builder.constant(I64, 0), data_begin, clear)
             self._write(data_end, length, clear)
         self._write(data_begin, data_end, copy)
 
@@ -147,15 +149,15 @@ class _PieceCopy:
 
         The remainder is a masked vector, or single elements where masked stores are slow.
         """
-        ir, lanes, vector = self.ir, self.lanes, self.element.vector(self.lanes)
+        builder, lanes, vector = self.builder, self.lanes, self.element.vector(self.lanes)
         full = begin + ((end - begin) & -lanes)
-        with ir.loop(begin, full, lanes) as step:
+        with builder.loop(begin, full, lanes) as step:
             write(step.index, vector, None)
         if has_mask_registers(vector):
-            with ir.if_then(full < end):
-                write(full, vector, ir.first_lanes(end - full, lanes))
+            with builder.if_then(full < end):
+                write(full, vector, builder.first_lanes(end - full, lanes))
         else:
-            with ir.loop(full, end) as step:
+            with builder.loop(full, end) as step:
                 write(step.index, self.element, None)
 
 

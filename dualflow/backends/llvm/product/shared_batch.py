@@ -7,7 +7,8 @@ one parallel loop runs over the first axis of the batch, and each thread compute
         for j in 0 .. INNER_SIZE
             product(x[i, j], y[i, j], out[i, j])          on one thread, in scratch memory of its own
 
-If the size is symbolic and fewer than ``LEAST``, threads share the blocks of one product after another.
+If the size is symbolic and below ``LEAST``, the products run one after another, each parallel over its
+blocks.
 """
 
 from __future__ import annotations
@@ -52,52 +53,61 @@ def routine() -> IrSource:
 
 
 def _emit_entry(module: LlvmModule, body: str) -> None:
-    """Emit the entry function: a parallel loop over the batch."""
+    """Emit the entry function: a parallel loop over the batch.
+
+    Its last arguments are the thread pool and the pool's function, ``pfor(pool, body, context, count,
+    chunk)``. If they are null, a product runs on one thread.
+    """
     arguments = ("table", "x", "y", "out", "scratch", "pool", "pfor")
     function = module.function(NAME, VOID, [(name, PTR) for name in arguments])
-    ir = function.builder
+    builder = function.builder
     *operands, pool, pfor = function.args
     size, chunk, least = (
-        ir.load(operands[0], which, I64) for which in (BatchField.SIZE, BatchField.CHUNK, BatchField.LEAST)
+        builder.load(operands[0], which, I64)
+        for which in (BatchField.SIZE, BatchField.CHUNK, BatchField.LEAST)
     )
-    whole, zero = size >= least, ir.constant(I64, 0)
-    none = zero.cast(PTR)
-    context = ir.alloca(PTR, len(function.args))
-    for i, operand in enumerate([*operands, whole.select(none, pool), whole.select(none, pfor)]):
-        ir.store(operand, context, i)
+    one_thread_per_product, zero = size >= least, builder.constant(I64, 0)
+    null = zero.cast(PTR)
+    context = builder.alloca(PTR, len(function.args))
+    pool_of_products = [one_thread_per_product.select(null, x) for x in (pool, pfor)]
+    for i, operand in enumerate([*operands, *pool_of_products]):
+        builder.store(operand, context, i)
 
     def share_products() -> list[EmittedValue]:
-        ir.call_pointer(pfor, VOID, [pool, ir.address(body), context, size, chunk])
+        builder.call_pointer(pfor, VOID, [pool, builder.address(body), context, size, chunk])
         return []
 
     def share_blocks() -> list[EmittedValue]:
-        ir.call(body, [context, zero, size, zero])
+        builder.call(body, [context, zero, size, zero])
         return []
 
-    ir.if_else(whole, share_products, share_blocks)
-    ir.ret()
+    builder.if_else(one_thread_per_product, share_products, share_blocks)
+    builder.ret()
 
 
 def _emit_body(module: LlvmModule, name: str) -> None:
     """Emit the products for indices ``low`` to ``high`` of the first axis, with the pool of the context."""
     arguments = [("context", PTR), ("low", I64), ("high", I64), ("thread", I64)]
     function = module.function(name, VOID, arguments, internal=True)
-    ir = function.builder
+    builder = function.builder
     context, low, high, thread = function.args
-    table, *matrices, scratch, pool, pfor = (ir.load(context, i, PTR) for i in range(7))
-    field = {which: ir.load(table, which, I64) for which in tuple(BatchField)[:-1]}
-    product = ir.load(table, BatchField.PRODUCT, PTR)
-    own_scratch = ir.offset(scratch, thread * field[BatchField.THREAD_SCRATCH], I8)
+    table, *matrices, scratch, pool, pfor = (builder.load(context, i, PTR) for i in range(7))
+    field = {which: builder.load(table, which, I64) for which in tuple(BatchField)[:-1]}
+    product = builder.load(table, BatchField.PRODUCT, PTR)
+    own_scratch = builder.offset(scratch, thread * field[BatchField.THREAD_SCRATCH], I8)
 
-    def moved(index: EmittedValue, inner: EmittedValue) -> list[EmittedValue]:
+    def operand_addresses(index: EmittedValue, inner: EmittedValue) -> list[EmittedValue]:
         outer_strides = (BatchField.X, BatchField.Y, BatchField.OUT)
         inner_strides = (BatchField.INNER_X, BatchField.INNER_Y, BatchField.INNER_OUT)
         return [
-            ir.offset(matrix, index * field[stride] + inner * field[inner_stride], I8)
+            builder.offset(matrix, index * field[stride] + inner * field[inner_stride], I8)
             for matrix, stride, inner_stride in zip(matrices, outer_strides, inner_strides, strict=True)
         ]
 
-    with ir.loop(low, high) as outer, ir.loop(0, field[BatchField.INNER_SIZE]) as inner:
-        operands = [ir.offset(table, BatchField.TABLE, I64), *moved(outer.index, inner.index)]
-        ir.call_pointer(product, VOID, [*operands, own_scratch, pool, pfor])
-    ir.ret()
+    with builder.loop(low, high) as outer, builder.loop(0, field[BatchField.INNER_SIZE]) as inner:
+        operands = [
+            builder.offset(table, BatchField.TABLE, I64),
+            *operand_addresses(outer.index, inner.index),
+        ]
+        builder.call_pointer(product, VOID, [*operands, own_scratch, pool, pfor])
+    builder.ret()

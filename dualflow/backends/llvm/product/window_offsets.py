@@ -41,49 +41,52 @@ def emit_windows(module: LlvmModule, name: str) -> None:
     If windows are the rows of A and lines are copied, the first block of columns is copied with all columns.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
-    ir = function.builder
+    builder = function.builder
     table, tensor, copy, depth, rows, start, top, row_offsets, runs = function.args
-    by_window = field(ir, table, WindowField.BY_WINDOW).ne(0)
-    lines_per_window, copy_stride = field(ir, table, WindowField.LINES), field(ir, table, Field.COPY_STRIDE)
+    by_window = field(builder, table, WindowField.BY_WINDOW).ne(0)
+    lines_per_window, copy_stride = (
+        field(builder, table, WindowField.LINES),
+        field(builder, table, Field.COPY_STRIDE),
+    )
     copies_lines = lines_per_window.ne(0)
     block_rows, block_columns = _EmittedRange(top, rows), _EmittedRange(start, depth)
     windows = _select_range(by_window, block_rows, block_columns)
     elements = _select_range(by_window, block_columns, block_rows)
     windows_field, elements_field = (
-        ir.constant(I64, WindowField[f"{n}_OFFSETS"]) for n in ("WINDOW", "ELEMENT")
+        builder.constant(I64, WindowField[f"{n}_OFFSETS"]) for n in ("WINDOW", "ELEMENT")
     )
     first_line, last_line = (
-        _EmittedGrid(ir, table, windows_field).run(number)
+        _EmittedGrid(builder, table, windows_field).run(number)
         for number in (windows.first, windows.first + windows.size - 1)
     )
-    with ir.if_then(~(copies_lines & by_window & (start > 0)) & (windows.size > 0)):
-        line_length = field(ir, table, WindowField.SPAN) * field(ir, table, WindowField.CHANNELS)
+    with builder.if_then(~(copies_lines & by_window & (start > 0)) & (windows.size > 0)):
+        line_length = field(builder, table, WindowField.SPAN) * field(builder, table, WindowField.CHANNELS)
         pairs = (  # of lines and of windows: the first piece, the number, the first element, the length
             (first_line.quotient(copy_stride), windows.first),
             ((last_line - first_line).quotient(copy_stride) + lines_per_window, windows.size),
-            (ir.constant(I64, 0), elements.first),
+            (builder.constant(I64, 0), elements.first),
             (line_length, elements.size),
         )
-        ir.call("copy_pieces", [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
+        builder.call("copy_pieces", [table, tensor, copy, *[copies_lines.select(*pair) for pair in pairs]])
     base = copies_lines.select(first_line, windows.first * copy_stride + elements.first)
-    one, zero = ir.constant(I64, 1), ir.constant(I64, 0)
+    one, zero = builder.constant(I64, 1), builder.constant(I64, 0)
     rows_field, columns_field = (
         by_window.select(windows_field, elements_field),
         by_window.select(elements_field, windows_field),
     )
-    ir.call("list_offsets", [table, rows_field, top, rows, base, one, row_offsets])
-    columns = _EmittedGrid(ir, table, columns_field)
+    builder.call("list_offsets", [table, rows_field, top, rows, base, one, row_offsets])
+    columns = _EmittedGrid(builder, table, columns_field)
     for index, number in (
         (ColumnRun.FIRST, columns.run_length - unravel_index(start, columns.sizes)[-1]),
         (ColumnRun.EACH, columns.run_length),
         (ColumnRun.STEP, columns.step),
     ):
-        ir.store(number, runs, index)
-    ir.call(
+        builder.store(number, runs, index)
+    builder.call(
         "list_offsets",
-        [table, columns_field, start, depth, zero, zero, ir.offset(runs, ColumnRun.OFFSETS, I64)],
+        [table, columns_field, start, depth, zero, zero, builder.offset(runs, ColumnRun.OFFSETS, I64)],
     )
-    ir.ret()
+    builder.ret()
 
 
 def emit_offsets(module: LlvmModule, name: str) -> None:
@@ -92,23 +95,23 @@ def emit_offsets(module: LlvmModule, name: str) -> None:
     If ``list_all`` is 1, all are listed; else only the first of each run.
     """
     function = module.function(name, VOID, _OFFSETS_ARGUMENTS, internal=True)
-    ir = function.builder
+    builder = function.builder
     table, grid_field, first, count, base, list_all, target = function.args
-    grid = _EmittedGrid(ir, table, grid_field)
-    steps = ir.iota(I64.vector(STORE_LANES)) * grid.step.splat(STORE_LANES)
-    zero = ir.constant(I64, 0)
+    grid = _EmittedGrid(builder, table, grid_field)
+    steps = builder.iota(I64.vector(STORE_LANES)) * grid.step.splat(STORE_LANES)
+    zero = builder.constant(I64, 0)
     *outer, within = unravel_index(first, grid.sizes)
-    with ir.while_loop([zero, zero, within, *outer]) as run:
+    with builder.while_loop([zero, zero, within, *outer]) as run:
         index, done, skipped, *outer_index = run.carried
         run.test(done < count)
         length = minimum(grid.run_length - skipped, count - done)
         begin = linear_offset([*outer_index, skipped], grid.strides) - base
         listed = list_all.ne(0).select(length, 1)
-        with ir.loop(0, listed, STORE_LANES) as iteration:
+        with builder.loop(0, listed, STORE_LANES) as iteration:
             offset = begin + iteration.index * grid.step
-            ir.store(offset.splat(STORE_LANES) + steps, target, index + iteration.index)
+            builder.store(offset.splat(STORE_LANES) + steps, target, index + iteration.index)
         run.next(index + listed, done + length, zero, *next_index(outer_index, grid.sizes[:-1]))
-    ir.ret()
+    builder.ret()
 
 
 class _EmittedRange(NamedTuple):
@@ -127,8 +130,7 @@ class _EmittedGrid:
     """The sizes and strides of an :class:`OffsetGrid`, loaded from the table at index ``field_index``."""
 
     def __init__(self, builder: Builder, table: EmittedValue, field_index: EmittedValue) -> None:
-        ir = builder
-        parameters = [ir.load(table, field_index + i, I64) for i in range(7)]
+        parameters = [builder.load(table, field_index + i, I64) for i in range(7)]
         self.sizes, self.strides = parameters[:3], parameters[3:]
 
     @property

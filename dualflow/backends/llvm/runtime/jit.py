@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class CompileReport(NamedTuple):
-    """The milliseconds of one compilation; those of LLVM are 0 if the object came from the cache."""
+    """The times and sizes of one compilation; the times of LLVM are 0 if the object came from the cache."""
 
     key: str
     from_cache: bool
@@ -47,7 +47,7 @@ class CompileReport(NamedTuple):
 
     @property
     def total_ms(self) -> float:
-        """The milliseconds of all stages, without the cache."""
+        """The milliseconds of all stages, without reads and writes of the cache."""
         return self.parse_ms + self.optimise_ms + self.emit_ms + self.link_ms
 
 
@@ -329,13 +329,13 @@ def _load(
     elif stored and elf.SUPPORTED:
         for code in codes:
             read(code)  # LLVM's linker does not check offsets
-    imports = {name: _find(name, symbols) for name in _declared(sources)}
+    imports = {name: _symbol_address(name, symbols) for name in _declared(sources)}
     loaded: _Loaded = imported("dualflow.backends.llvm.runtime.llvm_linker").load(codes, exports, imports)
     return loaded, failure
 
 
 def _load_by_elf(code: bytes, exports: Sequence[str], symbols: Mapping[str, int]) -> _Loaded:
-    image = elf.load(code, lambda name: _find(name, symbols))
+    image = elf.load(code, lambda name: _symbol_address(name, symbols))
     missing = [name for name in exports if name not in image.addresses]
     if not missing:
         return image
@@ -353,10 +353,10 @@ def _declared(sources: Sequence[IrSource]) -> list[str]:
 
 def _require_symbols(sources: Sequence[IrSource], symbols: Mapping[str, int]) -> None:
     for name in _declared(sources):
-        _find(name, symbols)
+        _symbol_address(name, symbols)
 
 
-def _find(name: str, symbols: Mapping[str, int]) -> int:
+def _symbol_address(name: str, symbols: Mapping[str, int]) -> int:
     address = symbols.get(name) or (process_symbol(name) if name in _RUNTIME else 0)
     if not address:
         provided = ", ".join(sorted(symbols)) or "none"

@@ -27,8 +27,8 @@ PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, ZEROS, UNWIND = 1, 2, 3, 4, 8, 0x700000
 WRITE, ALLOCATE, EXECUTE = 1, 2, 4  # flags of a section
 UNDEFINED = 0  # the section of a symbol that is defined elsewhere
 LOCAL = 0  # binding of a symbol
-RELATIVE_32, CALL, ABSOLUTE_64, RELATIVE_64 = 2, 4, 1, 24  # kinds of relocation
-BY_TABLE = 9, 41, 42
+RELATIVE_32, CALL, ABSOLUTE_64, RELATIVE_64 = 2, 4, 1, 24  # R_X86_64_PC32, PLT32, 64, PC64
+BY_TABLE = 9, 41, 42  # R_X86_64_GOTPCREL, GOTPCRELX, REX_GOTPCRELX: by the address in a table
 WIDTHS = np.zeros(64, np.int64)  # the bytes that each kind of relocation writes; 0 for unsupported ones
 WIDTHS[[RELATIVE_32, CALL, *BY_TABLE]] = 4
 WIDTHS[[ABSOLUTE_64, RELATIVE_64]] = 8
@@ -46,7 +46,7 @@ RELOCATABLE, X86_64 = 1, 62
 _NULL, _NOTE = 0, 7  # kinds of section that are left out
 _SUPPORTED_SECTIONS = (_NULL, PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, _NOTE, ZEROS, UNWIND)
 _FIRST_RESERVED, _ABSOLUTE = 0xFF00, 0xFFF1  # indices of sections
-_FUNCTION, _FILE = 2, 4  # kinds of symbol; the thread-local and indirect ones are beyond
+_FUNCTION, _FILE = 2, 4  # kinds of symbol; larger ones (thread-local, indirect) aren't supported
 
 
 class SectionHeader(NamedTuple):
@@ -110,17 +110,16 @@ def read(code: bytes) -> ObjectFile:
     strings = headers[tables[0]].link
     _require(strings < len(contents), f"strings in section {strings}, which does not exist")
     names = _names(symbols, contents[strings])
-    rows, targets = [np.zeros(0, RELOCATION)], [0]
+    empty = np.zeros(0, RELOCATION)
+    tables_of_targets = [(0, empty)]
     for header, content in zip(headers, contents, strict=True):
         if header.type == RELOCATIONS:
             _require(header.link == tables[0], "relocations by another table of symbols")
-            rows.append(_table(content, RELOCATION, "relocations"))
-            targets.append(header.info)
-    loaded = [
-        rows_in if target in sections else rows[0] for rows_in, target in zip(rows, targets, strict=True)
-    ]
+            tables_of_targets.append((header.info, _table(content, RELOCATION, "relocations")))
+    loaded = [table if target in sections else empty for target, table in tables_of_targets]
     relocations = np.concatenate(loaded)
-    relocation_sections = np.repeat(np.array(targets), [len(table) for table in loaded])
+    targets = np.array([target for target, _ in tables_of_targets])
+    relocation_sections = np.repeat(targets, [len(table) for table in loaded])
     sizes = np.array([sections[i].size if i in sections else -1 for i in range(len(headers))])
     is_code = np.array([header.flags & EXECUTE != 0 for header in headers])
     resolvable = _check_symbols(symbols, sizes, is_code)
