@@ -1,9 +1,9 @@
 """The sparsity pattern of a function's jacobian, derived from its graph.
 
 Each value has a sparse matrix of bools: a row for each of its elements, a column for each of the argument's.
-The kind of an op determines how its result's matrix follows: elementwise ops and reductions add rows, views,
-concatenations and gathers move them, a matrix product combines rows and columns. Each element of the result
-of any other op depends on all elements of its inputs.
+The kind of an op determines the matrix of its result. An elementwise op or a reduction takes the union of
+rows; a view, a concatenation or a gather permutes them; a matrix product combines rows and columns. Each
+element of the result of any other op depends on all elements of its inputs.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class _Dependence:
     def _moved(self, node: Node, value: Value, copied: Any) -> Pattern:
         """The pattern of a result that copies elements of the inputs at ``copied``.
 
-        The op's kernel runs on numbers of rows instead of elements; row 0 depends on nothing.
+        The op's kernel runs on row indices in place of elements; row 0 depends on nothing.
         """
         parts, operands, first = [self.empty(1)], [], 1
         for index, source in enumerate(node.inputs):
@@ -136,7 +136,8 @@ class _Dependence:
                 pair = (identity, nonzero.T) if index == 0 else (nonzero, identity)
                 patterns.append(_as_ones(self.sparse.kron(*pair, format="csr") @ self.patterns[source]))
                 continue
-            contracted = source.spec.rank - (1 if index == (1 if _transposed(node)[index] else 0) else 2)
+            last = (index == 0) != _transposed(node)[index]  # the axis that is summed over
+            contracted = source.spec.rank - (1 if last else 2)
             reduced = self._reduced(source, (contracted,))
             shape = [1 if i == contracted else n for i, n in enumerate(sizes(source))]
             rows = np.arange(math.prod(shape)).reshape(shape)

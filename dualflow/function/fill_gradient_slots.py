@@ -1,7 +1,8 @@
-"""Fills the slots for the gradient rules of conditionals and loops, which trace graphs.
+"""Registers the gradient rules of conditionals and loops.
 
-A gradient that is computed inside a trace extends that trace. Where a traced function runs op by op, as under
-a ``ForwardAccumulator``, it is a separate trace, which is evaluated at once.
+The ops are defined in :mod:`dualflow.graph`, which can't import the tracer that the rules need. A gradient
+that is computed inside a trace extends that trace. Where a traced function runs op by op, as under a
+``ForwardAccumulator``, it is a separate trace, which is evaluated at once.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ def _vjp(
         traced_inputs = list(map(tracer.argument, input_specs))
         traced_outs = tuple(map(tracer.argument, specs))
         traced_gs = tuple([x if x is None else tracer.argument(s) for x, s in zip(gs, specs, strict=True)])
-        flows = rule(needed, traced_gs, traced_outs, *traced_inputs, **attrs)
-    flowing = [i for i, flow in enumerate(flows) if flow is not None]
-    graph = tracer.builder.finish([tracer.lift(flows[i])._value for i in flowing])
+        traced_cotangents = rule(needed, traced_gs, traced_outs, *traced_inputs, **attrs)
+    with_cotangent = [i for i, x in enumerate(traced_cotangents) if x is not None]
+    graph = tracer.builder.finish([tracer.lift(traced_cotangents[i])._value for i in with_cotangent])
     results = replay(graph, [*inputs, *outs, *(x for x in gs if x is not None)])
-    cotangents: list[Any] = [None] * len(flows)
-    for i, result in zip(flowing, results, strict=True):
+    cotangents: list[Any] = [None] * len(traced_cotangents)
+    for i, result in zip(with_cotangent, results, strict=True):
         cotangents[i] = result
     return cotangents
 

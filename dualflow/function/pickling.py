@@ -1,7 +1,7 @@
 """``pickle`` and ``copy`` of traced functions: they copy the Python function, never compiled code.
 
 A function that is an attribute of a module under its own name is pickled as that name, as Python functions
-are; another one as its Python function and its options.
+are. Any other function is pickled as its Python function and its options.
 """
 
 from __future__ import annotations

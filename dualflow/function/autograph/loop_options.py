@@ -23,12 +23,12 @@ class LoopOptions:
 
     Attributes:
         shapes: pairs of a tensor at the start of an iteration, and its shape in all iterations.
-        most: the largest number of iterations; None for no limit.
+        max_iterations: the largest number of iterations; None for no limit.
     """
 
     def __init__(self) -> None:
         self.shapes: list[tuple[Any, Shape]] = []
-        self.most: int | None = None
+        self.max_iterations: int | None = None
 
     def invariants(self, leaves: Sequence[Any]) -> list[Shape | None]:
         """The shape invariant of each carried leaf; None if there is none.
@@ -38,13 +38,15 @@ class LoopOptions:
         """
         shapes: list[Shape | None] = [None] * len(leaves)
         for x, shape in self.shapes:
-            at = [i for i, leaf in enumerate(leaves) if type(x) is SymbolicTensor and x._value is leaf._value]
-            if not at:
+            matches = [
+                i for i, leaf in enumerate(leaves) if type(x) is SymbolicTensor and x._value is leaf._value
+            ]
+            if not matches:
                 raise InvalidArgumentError(
                     f"set_loop_options has a shape for {x!r}, which is no variable of the loop at the start "
                     f"of an iteration; call it first in the body.{here()}"
                 )
-            shapes[at[0]] = shape
+            shapes[matches[0]] = shape
         return shapes
 
 
@@ -103,7 +105,7 @@ def set_loop_options(
     if options is None:
         return
     if maximum_iterations is not None:
-        options.most = static_int(maximum_iterations, "maximum_iterations")
+        options.max_iterations = static_int(maximum_iterations, "maximum_iterations")
     for x, shape in shape_invariants or ():
         invariant = as_shape(shape)
         options.shapes.append((x, Shape([None] * len(x.shape)) if invariant is UNKNOWN_RANK else invariant))

@@ -181,7 +181,7 @@ class _Loop:
     def __init__(self, state: SavedVariables) -> None:
         self._state = state
         self._names = state.names
-        self._most: int | None = None
+        self._max_iterations: int | None = None
 
     def add(
         self, flag: Any, counters: list[Any], iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]]
@@ -196,7 +196,7 @@ class _Loop:
         leading = [truth(flag, "a loop"), *counters]
 
         def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
-            final = loop_node(_first_argument(body), body, initial, self._most)
+            final = loop_node(_first_argument(body), body, initial, self._max_iterations)
             return leading[0], final[len(leading) :]
 
         self._add_node(leading, iteration, (), node)
@@ -216,10 +216,10 @@ class _Loop:
             return [convert_to_tensor(True)], continues()
 
         def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
-            if self._most is not None:
+            if self._max_iterations is not None:
                 raise InvalidArgumentError(
                     "set_loop_options bounds the iterations of loops over tensors, not over data; loop over "
-                    f"dataset.take({self._most}).{here()}"
+                    f"dataset.take({self._max_iterations}).{here()}"
                 )
             _, ran, *results = stream_node(reading, body, initial)
             return ran, results
@@ -288,7 +288,7 @@ class _Loop:
             if dynamic_plans == plans:
                 raise
             return Body(tracer, (), LEAF, ()), dynamic_plans, False
-        self._most = options.most
+        self._max_iterations = options.max_iterations
         after = start if flag is None else self._state.read()
         self._state.write(before)
         shapes = iter(options.invariants(leaves))

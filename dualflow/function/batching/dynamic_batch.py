@@ -39,7 +39,9 @@ from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
-_UNEQUAL: Final = "vmap: a batch of shape {0} differs in size from another, of shape {1}"
+_UNEQUAL: Final = (
+    "vmap: the first axes of the batched arguments must have one size; one has shape {0}, another {1}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ def _check_effects(body: Graph) -> None:
         where = f"\n  {effect.origin}" if effect.origin else ""
         raise InvalidArgumentError(
             f"vmap over dynamic sizes can't run {effect.op.name} again for the gradient; draw random numbers "
-            f"or call Python before it, and map over the results too.{where}"
+            f"or call Python outside of vmap, and pass the results as batched arguments.{where}"
         )
 
 

@@ -95,7 +95,7 @@ def _round(call: TimedCall, count: int) -> float:
 
 
 def peak_bytes(call: TimedCall) -> int:
-    """The peak memory of Python and NumPy during a call, in bytes, minus that before it.
+    """The peak memory of Python and NumPy during a call, in bytes, in excess of the memory in use before it.
 
     It is measured by tracemalloc, and includes the results.
     """
