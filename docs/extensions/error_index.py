@@ -64,7 +64,7 @@ def section(name: str, cls: type[BaseException], messages: set[Message]) -> str:
     for message in sorted(messages):
         files[message.file].append(message.text)
     for file, texts in files.items():
-        lines += [f"`{file}`", "", *(f"* {code(text)}" for text in texts), ""]
+        lines += [f"`{file}`", "", *(f"* {inline_code(text)}" for text in texts), ""]
     return "\n".join(lines)
 
 
@@ -73,8 +73,8 @@ def is_builtin_error(cls: type) -> bool:
     return getattr(builtins, cls.__name__, None) is cls and cls not in (object, BaseException, Exception)
 
 
-def code(text: str) -> str:
-    """A text as code of Markdown, on one line."""
+def inline_code(text: str) -> str:
+    """``text`` as inline code of Markdown."""
     fence = "``" if "`" in text else "`"
     return f"{fence} {text} {fence}" if fence == "``" else f"{fence}{text}{fence}"
 

@@ -90,15 +90,15 @@ def plan(
     bound_sizes = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
     has_dynamic_sizes = has_symbolic_sizes(graph) and not bound_sizes
     threads = 1 if separate or has_dynamic_sizes else capabilities.call_threads
-    table = _PlanState(capabilities, separate=separate, costs=costs, bound=bound_sizes, threads=threads)
-    scope = _Scope(graph, table, updates_variables=True)
+    state = _PlanState(capabilities, separate=separate, costs=costs, bound=bound_sizes, threads=threads)
+    scope = _Scope(graph, state, updates_variables=True)
     counts = {
         BufferKind.INPUT: len(graph.inputs),
-        BufferKind.CONSTANT: len(table.constants),
+        BufferKind.CONSTANT: len(state.constants),
         BufferKind.OUTPUT: len(graph.outputs),
-        BufferKind.TEMPORARY: len(table.temporaries),
+        BufferKind.TEMPORARY: len(state.temporaries),
         BufferKind.ARENA: 1,
-        BufferKind.STACK: table.row_buffers + table.loop_buffers,
+        BufferKind.STACK: state.row_buffers + state.loop_buffers,
         BufferKind.TASK: 1,
     }
     starts = dict(zip(counts, itertools.accumulate(counts.values(), initial=0), strict=False))
@@ -106,12 +106,12 @@ def plan(
     return Plan(
         calls,
         tuple(v.spec for v in graph.inputs),
-        tuple(table.constants),
+        tuple(state.constants),
         tuple(v.spec for v in graph.outputs),
-        tuple(table.temporaries),
+        tuple(state.temporaries),
         scope.arena_bytes,
-        table.row_buffers,
-        table.loops,
+        state.row_buffers,
+        state.loops,
         has_dynamic_sizes,
         costs,
         capabilities.cache_bytes or CPU_CACHES,
@@ -132,10 +132,10 @@ def footprint(
     """
     threads = 1 if in_order else capabilities.call_threads
     bound_sizes = NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
-    table = _PlanState(capabilities, costs=costs, bound=bound_sizes, threads=threads)
+    state = _PlanState(capabilities, costs=costs, bound=bound_sizes, threads=threads)
     replaced: dict[Value, Value] = {}
-    scope = _Scope(with_host_fallbacks(graph, replaced), table, updates_variables=True)
-    if not all(spec.shape.is_static for spec in table.temporaries):
+    scope = _Scope(with_host_fallbacks(graph, replaced), state, updates_variables=True)
+    if not all(spec.shape.is_static for spec in state.temporaries):
         raise UndecidedSize("the length of a stack that NumPy reads depends on data")
     origin: dict[Value, Value] = {}
     for value in (v for node in graph.nodes for v in node.outputs):
@@ -152,7 +152,7 @@ def footprint(
         blocks=tuple(blocks),
         non_contiguous=frozenset(origin[v] for v in non_contiguous if v in origin),
         arena=scope.arena_bytes + scope.task_bytes(),
-        held=sum(spec.nbytes for spec in (*(v.spec for v in graph.outputs), *table.temporaries)),
+        held=sum(spec.nbytes for spec in (*(v.spec for v in graph.outputs), *state.temporaries)),
     )
 
 
@@ -205,36 +205,36 @@ class _Scope:
     def __init__(
         self,
         graph: Graph,
-        table: _PlanState,
+        state: _PlanState,
         live_out: Sequence[Value] = (),
         *,
         updates_variables: bool = False,
     ) -> None:
         self.live_out = live_out
-        self.table = table
+        self.state = state
         self.replacements: dict[Value, Value] = {}
-        if table.capabilities.windows and not live_out:
-            graph = with_window_products(graph, self.replacements, table.costs)
+        if state.capabilities.windows and not live_out:
+            graph = with_window_products(graph, self.replacements, state.costs)
         nodes, self.targets = ordered(graph, updates_variables=updates_variables)
         self.strides = chosen_strides(nodes, self.targets)
         preassigned = {
             v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
         }
-        steps = with_copies(nodes, {**self.strides, **preassigned}, table.capabilities)
+        steps = with_copies(nodes, {**self.strides, **preassigned}, state.capabilities)
         self.steps = sorted(steps, key=lambda step: not is_argument_size(step.node))  # others read these
         self.allocations: dict[Value, Allocation] = {
             v: Allocation(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)
         }
-        self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
-        self.counters = {s.node: table.loop() for s in self.bodies}
-        table.loop_buffers += sum(map(loop_buffers, self.counters))
+        self.bodies = {s: _scopes(s.node, state) for s in self.steps if is_control(s.node)}
+        self.counters = {s.node: state.loop() for s in self.bodies}
+        state.loop_buffers += sum(map(loop_buffers, self.counters))
         self.block_offsets: dict[StridedNode, int] = {}
         self._place_constants()
         self._place_results()
         self.pieces = pieces_in_place(self.steps, live_out, self.allocations)
         self.regions: tuple[Region, ...] = ()
         # bodies compare symbolic sizes as they run
-        if table.threads > 1 and (updates_variables or not table.bound):
+        if state.threads > 1 and (updates_variables or not state.bound):
             self._form_regions()
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
@@ -243,8 +243,8 @@ class _Scope:
     def _form_regions(self) -> None:
         """Move calls that may run concurrently next to each other, where that pays."""
         accesses = [self._access(step) for step in self.steps]
-        table = self.table
-        order, self.regions = concurrent_order(self.steps, accesses, table.costs, table.threads, table.bound)
+        state = self.state
+        order, self.regions = concurrent_order(self.steps, accesses, state.costs, state.threads, state.bound)
         self.steps = [self.steps[i] for i in order]
 
     def _access(self, step: StridedNode) -> StepAccess:
@@ -263,7 +263,7 @@ class _Scope:
         return allocation.number if allocation.kind is BufferKind.INPUT else base
 
     def _place_constants(self) -> None:
-        constants, allocations = self.table.constants, self.allocations
+        constants, allocations = self.state.constants, self.allocations
         for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.live_out)):
             if base.node is not None and isinstance(base.node.op.kind, Literal) and base not in allocations:
                 allocations[base] = Allocation(BufferKind.CONSTANT, len(constants))
@@ -273,16 +273,16 @@ class _Scope:
         """Allocate the values that the steps compute."""
         hosts = [s for s in self.steps if kind_of(s.node) is CallKind.HOST]
         crossing = {base_of(v) for s in hosts for v in s.inputs} | {v for s in hosts for v in s.node.outputs}
-        temporaries = self.table.temporaries
+        temporaries = self.state.temporaries
         for value in (v for s in self.steps for v in s.node.outputs):
             if value in self.targets:
                 self.allocations[value] = self.targets[value]
             elif value in crossing:
                 self.allocations[value] = Allocation(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
-            elif not value.spec.shape.is_static or not size_variables(value.spec.shape) <= self.table.bound:
-                self.allocations[value] = Allocation(BufferKind.STACK, self.table.row_buffer())
-            elif self.table.separate:
+            elif not value.spec.shape.is_static or not size_variables(value.spec.shape) <= self.state.bound:
+                self.allocations[value] = Allocation(BufferKind.STACK, self.state.row_buffer())
+            elif self.state.separate:
                 self.allocations[value] = Allocation(
                     BufferKind.TEMPORARY, len(temporaries), strides=self.strides.get(value)
                 )
@@ -421,7 +421,7 @@ class _Scope:
             tuple(rows),
             changing_sizes(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, layout.buffer) for i, layout in zip(growing, following, strict=True)]),
-            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.table.bound).items()),
+            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.state.bound).items()),
         )
         trip_count = TripCount(self.counters[node], loop.length, same_as)
         iterations = PlannedLoop(_copies_of_initial_values(step, inputs, carry), trip_count, memory)
@@ -429,12 +429,12 @@ class _Scope:
 
     def _following(self, value: Value, layouts: ScopeLayouts) -> Layout:
         """The layout of the next value of a loop-carried value whose size an iteration changes."""
-        buffer = layouts.starts[BufferKind.STACK] + self.table.row_buffer()
+        buffer = layouts.starts[BufferKind.STACK] + self.state.row_buffer()
         return Layout(buffer, 0, contiguous_strides(value.spec.shape))
 
     def _row(self, value: Value, stack: Layout, grows: bool, layouts: ScopeLayouts) -> StackRow:
         row = TensorSpec.of(value.spec.shape[1:], value.spec.dtype)
-        buffer = layouts.starts[BufferKind.STACK] + self.table.row_buffer()
+        buffer = layouts.starts[BufferKind.STACK] + self.state.row_buffer()
         return StackRow(buffer, stack, row.nbytes, value.spec.dtype, grows)
 
 
@@ -450,17 +450,17 @@ def _copies_of_initial_values(
     return tuple(copies)
 
 
-def _scopes(node: Node, table: _PlanState) -> list[_Scope]:
+def _scopes(node: Node, state: _PlanState) -> list[_Scope]:
     """The scopes of the graphs inside a conditional or loop; loop-carried values are updated in place."""
     if isinstance(node.op.kind, Cond):
-        return [_Scope(branch, table) for branch in branches_of(node)]
+        return [_Scope(branch, state) for branch in branches_of(node)]
     loop = loop_of(node)
     body, test = loop.body, loop.condition
     growing = changing_positions(loop)
     pairs = enumerate(zip(body.inputs, body.outputs[: loop.carried], strict=False))
     updates = tuple([Update(x, y) for i, (x, y) in pairs if i not in growing])
     outputs = (*loop.stacked, *[body.outputs[i] for i in growing])
-    iteration = _Scope(replace(body, outputs=outputs, updates=updates), table)
+    iteration = _Scope(replace(body, outputs=outputs, updates=updates), state)
     return (
-        [iteration] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), iteration]
+        [iteration] if test is None else [_Scope(replace(test, outputs=()), state, test.outputs), iteration]
     )

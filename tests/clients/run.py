@@ -97,8 +97,8 @@ def environment(client: Client, folder: Path) -> Path:
         return python
     venv.create(folder, with_pip=True, clear=True)
     packages = [sysconfig.get_paths()["purelib"], str(ROOT)]
-    (library,) = folder.glob("lib/python*/site-packages")
-    (library / "of_the_tests.pth").write_text("\n".join(packages) + "\n")
+    (site_packages,) = folder.glob("lib/python*/site-packages")
+    (site_packages / "of_the_tests.pth").write_text("\n".join(packages) + "\n")
     install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
     subprocess.run([*install, *client.requirements.split()], check=True)
     installed.write_text(client.requirements)
@@ -133,9 +133,10 @@ def arguments_of(client: Client, python: Path) -> list[str]:
     """The program that ``dualflow run`` runs, and its arguments."""
     if client.program:
         return [str(PROGRAMS / client.program)]
-    (library,) = python.parents[1].glob("lib/python*/site-packages")
+    (site_packages,) = python.parents[1].glob("lib/python*/site-packages")
     quiet = ["-q", "--no-header", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    return ["-m", "pytest", *quiet, *client.options, "--rootdir", str(library), str(library / client.tests)]
+    options = [*quiet, *client.options, "--rootdir", str(site_packages)]
+    return ["-m", "pytest", *options, str(site_packages / client.tests)]
 
 
 def is_known(name: str, test: str) -> bool:

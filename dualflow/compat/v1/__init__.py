@@ -200,12 +200,17 @@ self_adjoint_eig        eigh
 self_adjoint_eigvals    eigvalsh
 svd                     svd
 """
-_ASSERTION_TABLE = """\
-assert_equal   assert_greater   assert_greater_equal   assert_less   assert_less_equal   assert_negative
-assert_non_negative   assert_non_positive   assert_none_equal   assert_positive
-"""
-_ASSERTIONS = _ASSERTION_TABLE.split()
-"""Functions of ``df.debugging`` that compare values, with ``data`` before ``summarize`` and ``message``."""
+_UNARY_ASSERTIONS = ("assert_negative", "assert_non_negative", "assert_non_positive", "assert_positive")
+"""Functions of ``df.debugging`` that check one tensor, with ``data`` before ``summarize`` and ``message``."""
+_BINARY_ASSERTIONS = (
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_less",
+    "assert_less_equal",
+    "assert_none_equal",
+)
+"""Functions of ``df.debugging`` that compare two tensors, with ``data`` before these arguments too."""
 _LINALG_NAMES = dict(line.split() for line in _LINALG_TABLE.splitlines())
 """Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
 _MESSAGES = ("Event", "Summary")
@@ -216,8 +221,10 @@ def _dualflow_object(name: str) -> Any:
     """dualflow's object for a TensorFlow 1 name, wrapped to take TensorFlow 1's arguments."""
     if name in _LINALG_NAMES:
         return with_name(getattr(dualflow.linalg, _LINALG_NAMES[name]))
-    if name in _ASSERTIONS:
-        return with_name(changed_functions.assertion(getattr(dualflow.debugging, name)))
+    if name in _UNARY_ASSERTIONS:
+        return with_name(changed_functions.unary_assertion(getattr(dualflow.debugging, name)))
+    if name in _BINARY_ASSERTIONS:
+        return with_name(changed_functions.binary_assertion(getattr(dualflow.debugging, name)))
     if name in _MESSAGES:
         return getattr(summary, name)
     value = getattr(dualflow, name, ABSENT)
@@ -254,7 +261,7 @@ _publish(
         "shuffle",
         "with_name",
     ),
-    others=[*dir(dualflow), *_LINALG_NAMES, *_ASSERTIONS, *_MESSAGES],
+    others=[*dir(dualflow), *_LINALG_NAMES, *_UNARY_ASSERTIONS, *_BINARY_ASSERTIONS, *_MESSAGES],
     fallback=_dualflow_object,
     requires={"tensorboardX": " ".join(_MESSAGES)},
 )

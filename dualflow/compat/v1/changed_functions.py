@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -124,25 +123,32 @@ def multinomial(
     return categorical(logits, num_samples, output_dtype, seed)
 
 
-def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An assertion of ``debugging`` with TensorFlow 1's arguments: ``data``, ``summarize``, ``message``."""
-    operands = [name for name in inspect.signature(function).parameters if name in ("x", "y")]
+def unary_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An assertion of ``debugging`` about one tensor, with the arguments that it has in TensorFlow 1."""
 
-    def check(*args: Any, **kwargs: Any) -> Any:
-        arguments = signature.bind(*args, **kwargs).arguments
-        arguments.pop("data", None)
-        arguments.pop("name", None)
-        return function(**arguments)
+    def check(
+        x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    ) -> Any:
+        return function(x, message=message, summarize=summarize)
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    required = [inspect.Parameter(name, kind) for name in operands]
-    optional = [
-        inspect.Parameter(name, kind, default=None) for name in ("data", "summarize", "message", "name")
-    ]
-    signature = inspect.Signature([*required, *optional])
+    return _described_as(function, check)
+
+
+def binary_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An assertion of ``debugging`` about two tensors, with the arguments that it has in TensorFlow 1."""
+
+    def check(
+        x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    ) -> Any:
+        return function(x, y, message=message, summarize=summarize)
+
+    return _described_as(function, check)
+
+
+def _described_as(function: Callable[..., Any], check: Callable[..., Any]) -> Callable[..., Any]:
+    """``check`` with the name and the docstring of ``function``, but with its own signature."""
     check.__name__ = check.__qualname__ = function.__name__
     check.__doc__ = function.__doc__
-    check.__signature__ = signature  # type: ignore[attr-defined]  # functions take any attribute
     return check
 
 
