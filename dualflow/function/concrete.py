@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core import dispatch
@@ -20,7 +20,6 @@ from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.arguments.match_structure import as_tensor, match_structure, match_tensors
-from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calls.array_ownership import array_of
@@ -29,12 +28,10 @@ from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.exported_graph import exported_graph
 from dualflow.function.calls.exports import write_c, write_onnx
 from dualflow.function.calls.lazy_backends import numba_function, numba_source
+from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.status_text import status
 from dualflow.function.calls.traced_graph import TracedGraph
-from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Graph
-from dualflow.graph.options import CompileOptions
-from dualflow.graph.size_guards import NO_GUARDS, SizeGuards
 from dualflow.graph.user_rewrites import REWRITES
 
 if TYPE_CHECKING:
@@ -61,26 +58,15 @@ class ConcreteFunction(TracedGraph):
 
     def __init__(
         self,
-        tracer: Tracer,
-        graph: Graph,
+        trace: RecordedTrace,
         *,
-        options: CompileOptions,
-        variable_arguments: Mapping[int, int],
         signature: Signature,
         names: Sequence[str],
         key: Key,
         structure: Structure,
         shared: Sequence[Any],
-        guards: SizeGuards = NO_GUARDS,
     ) -> None:
-        super().__init__(
-            tracer,
-            graph,
-            options=options,
-            variable_arguments=variable_arguments,
-            pack=Packer(structure),
-            guards=guards,
-        )
+        super().__init__(trace)
         self.key = key
         self.leaf_names = names
         self.last_call = 0
@@ -135,12 +121,12 @@ class ConcreteFunction(TracedGraph):
         Raises:
             FailedPreconditionError: sizes are dynamic, and the trace has not been called yet.
         """
-        traces = self._traces
-        if not traces:
+        specialisations = self._specialisations
+        if not specialisations:
             raise FailedPreconditionError(
                 f"{self.name!r} has dynamic sizes and is compiled for those of a call; call it."
             )
-        return traces[-1].compiled
+        return specialisations[-1].compiled
 
     @property
     def _latest_static(self) -> CompiledGraph:
@@ -161,14 +147,9 @@ class ConcreteFunction(TracedGraph):
         return [TensorSpec(s, x.dtype) for s, x in zip(self._variants.latest_shapes, specs, strict=True)]
 
     @property
-    def _traces(self) -> list[TracedGraph]:
-        """The specialisations for static shapes that have been called; ``[self]`` if no size is dynamic."""
-        return [self] if self._variants is None else self._variants.all()
-
-    @property
     def has_all_sizes(self) -> bool:
         """Whether all sizes are known, from the trace or a call, so that the trace can be compiled."""
-        return bool(self._traces)
+        return bool(self._specialisations)
 
     @property
     def name(self) -> str:
@@ -203,7 +184,7 @@ class ConcreteFunction(TracedGraph):
     def wait(self, timeout: float | None) -> bool:
         """Wait at most ``timeout`` seconds for threads that compile it; returns whether all have ended."""
         end = None if timeout is None else time.monotonic() + timeout
-        graphs = [graph for trace in self._traces for graph in trace.graphs]
+        graphs = [graph for trace in self._specialisations for graph in trace.graphs]
         return all(g.wait(None if end is None else max(0.0, end - time.monotonic())) for g in graphs)
 
     @property
@@ -332,7 +313,7 @@ class ConcreteFunction(TracedGraph):
         True
         """
         self.guards.require_none(repr(self))
-        path, options = os.fspath(folder), self.active_options
+        path, options = os.fspath(folder), self.trace.active_options
         if to == "onnx":
             return write_onnx(self.graph, options, self.structured_outputs, path, force=force)
         return write_c(self.graph, options, path, to, cpu=cpu, force=force)

@@ -20,9 +20,11 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
+from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf
 from dualflow.function.autograph.conversion import converted
+from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.trace_sizes import TraceSizes
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError
@@ -214,17 +216,16 @@ class FunctionTracer:
         structure, outputs = collect(result, tracer)
         graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
         same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
-        return ConcreteFunction(
+        trace = RecordedTrace(
             tracer,
             graph,
-            options=options,
+            options,
             variable_arguments=tracer.variable_arguments,
-            signature=signature,
-            names=names,
-            key=call.key,
-            structure=structure,
-            shared=same,
+            pack=Packer(structure),
             guards=NO_GUARDS if scope is None else scope.finish(),
+        )
+        return ConcreteFunction(
+            trace, signature=signature, names=names, key=call.key, structure=structure, shared=same
         )
 
 

@@ -25,8 +25,8 @@ from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
 from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
+from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.status_text import status
-from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.options import (
     AUTOMATIC,
@@ -257,7 +257,8 @@ class Function(PicklableFunction, Generic[P, R]):
         concrete = self._concrete(call, inputs)
         again = functools.partial(self._tracer.record, call)
         debugging = imported("dualflow.function.debugging.debug")
-        return debugging.debug(concrete.with_static_shapes(inputs), inputs, step, again, self.python_function)
+        trace = concrete.with_static_shapes(inputs).trace
+        return debugging.debug(trace, inputs, step, again, self.python_function)
 
     # traces
 
@@ -321,11 +322,11 @@ class Function(PicklableFunction, Generic[P, R]):
         """Whether sizes that differ between calls are dynamic, with guards for Python's comparisons."""
         return bool(self._options["sizes"] == AUTOMATIC)
 
-    def trace_for(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[TracedGraph, list[Any]]:
+    def trace_for(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[RecordedTrace, list[Any]]:
         """The trace for these arguments, and the tensors and variables among them."""
         call = self._signature.bind(args, kwargs)
         inputs = call.inputs
-        return self._concrete(call, inputs).with_static_shapes(inputs), inputs
+        return self._concrete(call, inputs).with_static_shapes(inputs).trace, inputs
 
     def traced(self, call: CallArguments) -> ConcreteFunction:
         """A new trace for ``call``, which is not cached."""
@@ -354,7 +355,7 @@ class Function(PicklableFunction, Generic[P, R]):
         """
         first_calls = [c.first_calls for c in self.concrete_functions if c.first_calls]
         notes = [c.recomputation_note for c in self.concrete_functions if c.recomputation_note]
-        rewritten = [f"{c!r}: {line}" for c in self.concrete_functions for line in c.rewritten]
+        rewritten = [f"{c!r}: {line}" for c in self.concrete_functions for line in c.rewrite_report]
         lines = [self._history.explain(), *first_calls, *notes, *rewritten, *self._captured.explain()]
         return ReportText("\n".join(lines))
 

@@ -61,7 +61,7 @@ class CompileStats(NamedTuple):
         host_calls: the number of nodes that run through NumPy or in Python.
         arena_bytes: the memory of its intermediates.
         keeps_arena: whether the arena is kept between calls.
-        executed: the work of its loop nests, recomputations included, divided by that of their ops.
+        recomputation_ratio: the work of its loop nests with recomputation, divided by that of their ops.
         tasks: the number of tasks that may run at the same time; 0 if all calls run in order.
     """
 
@@ -70,7 +70,7 @@ class CompileStats(NamedTuple):
     host_calls: int
     arena_bytes: int
     keeps_arena: bool
-    executed: float = 1.0
+    recomputation_ratio: float = 1.0
     tasks: int = 0
 
 

@@ -49,10 +49,10 @@ def with_traced_gradients(trace: ConcreteFunction) -> Graph:
 
 
 def _traced(
-    trace: ConcreteFunction, node: Node, captures: dict[Value, Capture]
+    concrete: ConcreteFunction, node: Node, captures: dict[Value, Capture]
 ) -> tuple[GraphGradient, Sequence[Value]]:
     """The gradient of ``node`` as a graph, and the graph's further inputs, which extend ``captures``."""
-    tracer, rule = trace.tracer, node.attrs["grad"]
+    tracer, rule = concrete.trace.tracer, node.attrs["grad"]
     inputs = node.inputs[node.attrs["outputs"] :]
     try:
         with tracing(tracer):

@@ -65,7 +65,9 @@ def compile_stats(compiled: Executable) -> CompileStats:
         arena_bytes=typical(compiled.program.arena_bytes),
         keeps_arena=typical(compiled.program.arena_bytes) <= MAX_REUSED_ARENA,
         tasks=compiled.program.tasks,
-        executed=work_ratio((kernel_launch(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
+        recomputation_ratio=work_ratio(
+            (kernel_launch(k.nest, k.lanes), k.nest) for k in compiled.program.kernels
+        ),
     )
 
 

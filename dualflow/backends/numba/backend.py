@@ -49,7 +49,7 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
         host_calls=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
         arena_bytes=typical(compiled.plan.arena_bytes),
         keeps_arena=False,
-        executed=compiled.source.context.recomputation_ratio,
+        recomputation_ratio=compiled.source.context.recomputation_ratio,
     )
 
 

@@ -43,7 +43,7 @@ def compile_stats(compiled: OpenCLExecutable) -> CompileStats:
         host_calls=sum(isinstance(step, HostCall) for step in steps),
         arena_bytes=typical(compiled.program.plan.arena_bytes),
         keeps_arena=False,
-        executed=compiled.program.executed,
+        recomputation_ratio=compiled.program.recomputation_ratio,
     )
 
 

@@ -77,7 +77,6 @@ class DeviceProgram:
         required: the nodes that compare sizes of arguments, which a call does first.
         range_checks: the accesses that a call compares with the sizes of buffers, each with its node.
         bounds: the sizes of buffers.
-        executed: the work of the kernels, divided by that of their ops without recomputation.
     """
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
@@ -100,7 +99,7 @@ class DeviceProgram:
         self.range_checks = list(dict.fromkeys(self.range_checks))
 
     @property
-    def executed(self) -> float:
+    def recomputation_ratio(self) -> float:
         """The work that the kernels execute, divided by that of their ops without recomputation."""
         return work_ratio(self._nests)
 

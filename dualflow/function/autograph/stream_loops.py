@@ -19,8 +19,8 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import LoopHistory
+from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.shape_variants import equal_axes
-from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.control.closures import close_over
 from dualflow.function.control.trace_bodies import Body
 from dualflow.function.errors import here
@@ -122,7 +122,7 @@ class StreamLoop(AssigningSpec):
         """The body with dynamic sizes replaced by those of an element."""
         if self._is_static:
             return self.body
-        trace = TracedGraph(self.tracer, self.body, options=self.options)
+        trace = RecordedTrace(self.tracer, self.body, self.options)
         specs = [v.spec for v in self.body.inputs]
         specs[self.carried : self.carried + len(element)] = [TensorSpec(x.shape, x.dtype) for x in element]
         return trace.with_shapes(specs).graph

@@ -66,13 +66,15 @@ def _with_size_checks(
     """``run`` for tensors whose sizes agree with ``specs`` and ``guards``; returns REFUSED for others."""
     ranks = [spec.rank for spec in specs]
     sizes = [(i, axis, size) for i, spec in enumerate(specs) for axis, size in enumerate(spec.shape)]
-    static = [row for row in sizes if type(row[2]) is int]
-    symbolic = [row for row in sizes if type(row[2]) is not int]
+    static = [(i, axis, size) for i, axis, size in sizes if type(size) is int]
+    symbolic = [(i, axis, size) for i, axis, size in sizes if type(size) is not int]
     pattern = _equality_pattern([size for _, _, size in symbolic])
 
     def call(*tensors: Any) -> Any:
         shapes = [x._array.shape for x in tensors]
-        if [len(shape) for shape in shapes] != ranks or any(shapes[i][k] != size for i, k, size in static):
+        if [len(shape) for shape in shapes] != ranks or any(
+            shapes[i][axis] != size for i, axis, size in static
+        ):
             return REFUSED
         if _equality_pattern([shapes[i][axis] for i, axis, _ in symbolic]) != pattern:
             return REFUSED
@@ -86,7 +88,7 @@ def _equality_pattern(sizes: Sequence[Any]) -> list[int]:
     return [sizes.index(size) for size in sizes]
 
 
-def reading_call(
+def read_only_call(
     compiled: Compiled, captured: Sequence[Any], pack: Callable[[Sequence[Any]], Any]
 ) -> Callable[..., Any]:
     """A function that runs an executable without assignments on tensors in row-major order."""

@@ -33,7 +33,7 @@ from dualflow.core.spans import WATCHED, logger, span
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
 from dualflow.function.calls.call_form import REFUSED, CallForm
-from dualflow.function.calls.checked_call import checked_call, reading_call
+from dualflow.function.calls.checked_call import checked_call, read_only_call
 from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
 from dualflow.function.calls.execute import Sources, execute
 from dualflow.function.calls.failed_calls import AssignmentHistory
@@ -362,11 +362,11 @@ class CompiledGraph:
             memory.info("%s: intermediates take %d bytes, %s", call, stats.arena_bytes, kept)
 
     @property
-    def executed(self) -> float:
+    def recomputation_ratio(self) -> float:
         """Executed work divided by the work of the ops: above 1 with recomputation, 1 before compiling."""
         if "executable" not in vars(self):
             return 1.0
-        return self.backend.compile_stats(self.executable).executed
+        return self.backend.compile_stats(self.executable).recomputation_ratio
 
     @computed_once(_compiling)
     def machine_code(self) -> Compiled:
@@ -431,7 +431,7 @@ class CompiledGraph:
         run: Callable[..., Any] = self.execute
         # with dynamic sizes an error goes through ``check_shapes``, which ``execute`` calls
         if self.only_reads and not self._sizes_vary:
-            run = reading_call(self.executable, self.sources.captured, self._pack)
+            run = read_only_call(self.executable, self.sources.captured, self._pack)
         return checked_call(self.optimised, form, run)
 
     def finish_failed_call(

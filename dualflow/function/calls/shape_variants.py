@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes
@@ -17,50 +17,57 @@ MAX_DECISIONS: Final = 8
 """The maximum number of programs for one pattern of equal sizes; they differ in comparisons of sizes."""
 
 
-class DynamicTrace(Protocol):
-    """A trace with dynamic sizes.
+class Specialisation(Protocol):
+    """The interface of a trace that is specialised for sizes.
 
     Attributes:
-        graph: its graph.
-        has_served: whether it is specialised for all sizes, and has served a call.
+        has_served: whether it is for all sizes, and has served a call.
     """
 
-    graph: Graph
     has_served: bool
 
     def satisfies_guards(self, inputs: Sequence[Any]) -> bool:
         """Whether the recorded comparisons of sizes have the same outcomes for the shapes of ``inputs``."""
 
-    def with_shapes(self, inputs: Sequence[Any]) -> Self:
+
+S = TypeVar("S", bound=Specialisation)
+S_co = TypeVar("S_co", bound=Specialisation, covariant=True)
+
+
+class DynamicTrace(Protocol[S_co]):
+    """The interface of a trace with dynamic sizes, which creates its specialisations."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the trace."""
+
+    def with_shapes(self, inputs: Sequence[Any]) -> S_co:
         """The trace for the shapes of ``inputs``."""
 
-    def with_equal_axes(self, equal_axes: EqualAxes, call_sizes: CallSizes) -> Self:
+    def with_equal_axes(self, equal_axes: EqualAxes, call_sizes: CallSizes) -> S_co:
         """The trace for all sizes, for calls in which these dynamic axes of arguments have equal sizes.
 
         The sizes of a call decide the comparisons that ops make of sizes.
         """
 
 
-T = TypeVar("T", bound=DynamicTrace)
-
-
-class ShapeVariants(Generic[T]):
+class ShapeVariants(Generic[S]):
     """The specialisations of a trace with dynamic sizes.
 
     The latest 64 programs and 256 traces are kept.
     """
 
     def __init__(self) -> None:
-        self._traces: dict[tuple[Any, ...], T] = {}
-        self._programs: dict[EqualAxes, list[T]] = {}
-        self._latest: tuple[tuple[Any, ...], T | None] = (), None
+        self._traces: dict[tuple[Any, ...], S] = {}
+        self._programs: dict[EqualAxes, list[S]] = {}
+        self._latest: tuple[tuple[Any, ...], S | None] = (), None
 
     @property
     def latest_shapes(self) -> tuple[Any, ...]:
         """The shapes of the latest inputs that a program for all sizes was requested for."""
         return self._latest[0]
 
-    def for_shapes(self, trace: T, inputs: Sequence[Any]) -> T:
+    def for_shapes(self, trace: DynamicTrace[S], inputs: Sequence[Any]) -> S:
         """``trace`` for the shapes of ``inputs``, tensors and variables."""
         shapes = tuple([x.shape for x in inputs])
         variant = self._traces.get(shapes)
@@ -72,7 +79,7 @@ class ShapeVariants(Generic[T]):
                     del self._traces[next(iter(self._traces))]
         return variant
 
-    def for_all_sizes(self, trace: T, inputs: Sequence[Any]) -> T | None:
+    def for_all_sizes(self, trace: DynamicTrace[S], inputs: Sequence[Any]) -> S | None:
         """The specialisation for all sizes, in which axes that are equal in ``inputs`` share a size variable.
 
         Its ops decide alike for these sizes. Whether native programs serve them is known when it is compiled.
@@ -85,7 +92,7 @@ class ShapeVariants(Generic[T]):
             self._latest = shapes, program
         return program
 
-    def _program_for(self, trace: T, inputs: Sequence[Any]) -> T | None:
+    def _program_for(self, trace: DynamicTrace[S], inputs: Sequence[Any]) -> S | None:
         equal = equal_axes(trace.graph, inputs)
         programs = self._programs.get(equal)
         if programs is None:
@@ -104,7 +111,7 @@ class ShapeVariants(Generic[T]):
         programs.append(program)
         return program
 
-    def all(self) -> list[T]:
+    def all(self) -> list[S]:
         """The specialisations that have been called."""
         programs = [program for several in list(self._programs.values()) for program in several]
         return [*self._traces.values(), *(program for program in programs if program.has_served)]

@@ -19,7 +19,7 @@ class CompiledTrace(Protocol):
     Attributes:
         has_all_sizes: whether all sizes are known, from the trace or from a call, so that it can be compiled.
         parts: how each part runs; read only if ``has_all_sizes`` is true.
-        rewritten: a line for each active rewrite of users.
+        rewrite_report: a line for each active rewrite of users.
         budgeted: whether it has a memory budget.
         memory: the memory of a call, which prints as text; read only if both are true.
     """
@@ -29,7 +29,7 @@ class CompiledTrace(Protocol):
     @property
     def parts(self) -> Sequence[PartReport]: ...
     @property
-    def rewritten(self) -> Sequence[str]: ...
+    def rewrite_report(self) -> Sequence[str]: ...
     @property
     def budgeted(self) -> bool: ...
     @property
@@ -51,7 +51,7 @@ def _trace(trace: CompiledTrace) -> Iterator[str]:
         yield f"    {part.kind}: {part.what}{_repeated(part, count)}" + (
             f" ({part.reason})" if part.reason else ""
         )
-    for line in trace.rewritten:
+    for line in trace.rewrite_report:
         yield f"    {line}"
     if trace.budgeted:
         yield f"    memory: {trace.memory}"

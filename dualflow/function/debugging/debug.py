@@ -16,7 +16,7 @@ from dualflow.core.locks import imported
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calls.array_ownership import array_of
-from dualflow.function.calls.traced_graph import TracedGraph
+from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.debugging.local_names import LocalNames, Names, NamingBuilder
 from dualflow.function.debugging.stepping import Observer, Outputs, Step, Walk, step_of
 from dualflow.function.tracing.tracer import tracing_lock
@@ -31,7 +31,7 @@ class HasGraph(Protocol):
 
 
 def debug(
-    trace: TracedGraph,
+    trace: RecordedTrace,
     inputs: Sequence[Any],
     step: Callable[[Step], object] | None,
     retrace: Callable[[GraphBuilder], HasGraph],

@@ -84,7 +84,7 @@ class _ComparisonRun:
             host_calls=compile_stats.host_calls,
             fused=tuple(_fused(k) for k in compile_stats.kernels if len(k.nodes) > 1),
             parts=tuple(PartReport(p.kind, p.what, p.reason) for p in executable.parts),
-            executed=compile_stats.executed,
+            recomputation_ratio=compile_stats.recomputation_ratio,
             tasks=compile_stats.tasks,
             workload=import_module("dualflow.graph.analysis").workload(self.compiled.optimised),
             costs=self._costs(),

@@ -110,7 +110,7 @@ class Comparison:
         kernels, blas_calls, host_calls: the numbers of each in one call of the compiled graph.
         fused: the kernels that compute several ops.
         parts: how each part of the graph runs.
-        executed: the work of the kernels, divided by that of their ops if each is computed once.
+        recomputation_ratio: the work of the kernels, divided by that of their ops if each is computed once.
         tasks: the number of tasks that may run at the same time; 0 if all calls run in order.
         workload: the work of a call, and its longest chain of dependent steps; the steps are those of the
             optimised graph.
@@ -135,7 +135,7 @@ class Comparison:
     host_calls: int
     fused: tuple[Fused, ...]
     parts: tuple[PartReport, ...]
-    executed: float
+    recomputation_ratio: float
     tasks: int
     workload: Workload
     costs: Costs
@@ -270,7 +270,7 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield ""
     yield from _wrapped("results", _verdict(c))
     yield from _wrapped("graph runs", _modes(c.parts))
-    yield from _workload_lines(c.workload, c.executed)
+    yield from _workload_lines(c.workload, c.recomputation_ratio)
     if c.tasks:
         yield from _wrapped(
             "concurrent", f"{_plural(c.tasks, 'task')} of one or more kernels and products each"

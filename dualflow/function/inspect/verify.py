@@ -110,7 +110,8 @@ class _VerificationRun:
 
     def __init__(self, call: InspectedCall) -> None:
         self._call, self._state, self._inputs = call, call.state, call.inputs
-        self._trace = call.concrete.with_static_shapes(call.inputs)
+        self._specialised = call.concrete.with_static_shapes(call.inputs)
+        self._trace = self._specialised.trace
         self._steps: list[_ExecutedOp] = []
 
     def report(self) -> Verification:
@@ -125,7 +126,7 @@ class _VerificationRun:
             culprit = self._miscompiled(reference, results)
             rewrite = "" if culprit is None else self._wrong_rewrite(results)
             culprit = culprit or _mistraced(recorder.executed, self._steps, difference)
-        faults = _fusion_faults(self._trace.compiled)
+        faults = _fusion_faults(self._specialised.compiled)
         frozen = tuple(map(str, self._call.frozen_reads()))
         name, arguments = self._call.concrete.name, self._call.arguments()
         return Verification(name, arguments, difference, culprit, faults, frozen, rewrite)
@@ -155,7 +156,7 @@ class _VerificationRun:
         wrong = [i for i, (a, b) in enumerate(zip(results, actual, strict=True)) if not agree(a, b)]
         if not wrong:
             return None
-        search = _Search(graph, reference, self._trace.compiled)
+        search = _Search(graph, reference, self._specialised.compiled)
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
@@ -166,7 +167,7 @@ class _VerificationRun:
 
     def _wrong_rewrite(self, results: Sequence[Array]) -> str:
         """The first user-defined rewrite after which NumPy computes others than ``results``; "" for none."""
-        compiled: CompiledGraph = self._trace.compiled
+        compiled: CompiledGraph = self._specialised.compiled
         rewrites = compiled.options.rewrites
         for count, rewrite in enumerate(rewrites, start=1):
             passes = with_rewrites(SIMPLIFICATIONS, rewrites[:count])
@@ -181,7 +182,7 @@ class _VerificationRun:
     def _compiled_results(self) -> list[Array]:
         """The outputs and updates of the compiled call."""
         self._state.reset()
-        compiled: CompiledGraph = self._trace.compiled
+        compiled: CompiledGraph = self._specialised.compiled
         arrays = [np.array(array_of(x), order="C") for x in (*self._inputs, *compiled.sources.captured)]
         outputs = compiled.executable.run(arrays)
         return [*outputs, *(arrays[i] for i in compiled.sources.written)]

@@ -427,6 +427,6 @@ def ordered(x):
 for n in (4, 5, 6, 2, 9, 3, 7):
     x = df.constant(np.arange(n, dtype=np.float32))
     np.testing.assert_allclose(ordered(x), np.cumsum(np.exp(x)) if n > 3 else -x, rtol=1e-5)
-print([len(trace._traces) for trace in ordered.concrete_functions])
+print([len(trace._specialisations) for trace in ordered.concrete_functions])
 """
     assert printed(program, tmp_path, "end") == "[1, 1, 1]\n"

@@ -322,7 +322,7 @@ def test_a_convolution_of_dynamic_sizes_copies_no_windows_to_memory(channels: in
     )
     compiled(np.ones((2, 8, 8, channels), np.float32))
     (concrete,) = compiled.concrete_functions
-    (trace,) = concrete._traces
+    (trace,) = concrete._specialisations
     executable: Any = trace.compiled.executable
     kinds = [call.kind for call in executable.plan.calls]
     assert [kind for kind in kinds if kind is not CallKind.MEASURE] == [CallKind.PRODUCT]

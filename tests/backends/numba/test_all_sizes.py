@@ -24,7 +24,7 @@ def test_kernels_and_host_calls_read_the_sizes_of_each_call() -> None:
     for n in SIZES:
         np.testing.assert_array_equal(compiled(rows(n)), ordered(rows(n)))
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 def test_a_tape_around_a_call_has_one_forward_and_one_backward_program() -> None:
@@ -41,7 +41,7 @@ def test_a_tape_around_a_call_has_one_forward_and_one_backward_program() -> None
     for n in SIZES:
         np.testing.assert_allclose(slope(compiled, rows(n)), slope(loss, rows(n)), rtol=1e-6)
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 def test_a_guard_selects_the_program() -> None:

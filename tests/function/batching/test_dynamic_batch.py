@@ -70,7 +70,7 @@ def test_values_and_gradients_are_those_of_eager_calls_by_one_program(name: str)
         for result, expected in zip(df.nest.flatten(compiled(x)), df.nest.flatten(both(x)), strict=True):
             np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 def test_second_derivatives_are_those_of_eager_calls() -> None:

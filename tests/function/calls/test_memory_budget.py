@@ -272,7 +272,7 @@ def test_calls_that_fit_into_the_budget_share_a_program() -> None:
         assert bits(less(x)) == bits(free(x))
         assert less.get_concrete_function().memory.peak <= 0.85 * peak
     (trace,) = less.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 def test_larger_sizes_have_programs_that_compute_more_again() -> None:
@@ -284,7 +284,7 @@ def test_larger_sizes_have_programs_that_compute_more_again() -> None:
         assert bits(less(x)) == bits(free(x))
     traces = [c for c in less.concrete_functions if c._variants is not None]
     assert len(traces) == 1
-    assert 2 <= len(traces[0]._traces) <= 3
+    assert 2 <= len(traces[0]._specialisations) <= 3
     with pytest.raises(df.errors.ResourceExhaustedError, match="memory_budget"):
         less(df.ones([4 * N, N]))
     assert bits(less(x)) == bits(free(x))

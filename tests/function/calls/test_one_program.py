@@ -118,7 +118,7 @@ def test_all_sizes_have_one_program(name: str) -> None:
     for n in SIZES:
         compiled(df.ones([n if d is None else d for d in shape]))
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -203,7 +203,7 @@ def test_axes_of_equal_and_of_different_sizes_have_programs_of_their_own() -> No
         x, y = np.arange(n, dtype=np.float32), np.ones(m, np.float32)
         np.testing.assert_array_equal(add(df.constant(x), df.constant(y)), x + y)
     (trace,) = add.concrete_functions
-    assert len(trace._traces) == 2
+    assert len(trace._specialisations) == 2
 
 
 @pytest.mark.llvm
@@ -212,7 +212,7 @@ def test_sizes_choose_the_program_whatever_calls_there_were_before() -> None:
         add = df.function(lambda x, y: df.reduce_sum(x) + df.reduce_sum(y), input_signature=[spec(None)] * 2)
         for n, m in calls:
             assert float(add(*[df.constant(np.ones(k, np.float32)) for k in (n, m)])) == n + m
-        return len(add.concrete_functions[0]._traces)
+        return len(add.concrete_functions[0]._specialisations)
 
     assert served((2, 3), (3, 4), (5, 6), (4, 4)) == served((4, 4), (5, 5), (6, 6), (2, 3)) == 2
     assert served((2, 3), (3, 4), (5, 6), (6, 5)) == served((4, 4), (5, 5), (0, 0)) == 1
@@ -227,7 +227,7 @@ def test_the_latest_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for sizes in ((2, 2, 2), (2, 2, 3), (2, 3, 2), (4, 5, 6), (5, 5, 5), (1, 1, 2)):
         assert float(total(*[df.ones([n]) for n in sizes])) == sum(sizes)
-    assert len(total.concrete_functions[0]._traces) == 2
+    assert len(total.concrete_functions[0]._specialisations) == 2
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

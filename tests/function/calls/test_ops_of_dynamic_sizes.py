@@ -103,7 +103,7 @@ def test_all_sizes_have_one_program(name: str) -> None:
     for n in SIZES:
         compiled(*[df.ones([n if d is None else d for d in s], df.float64) for s in shapes])
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 def test_the_median_of_an_open_number_of_elements() -> None:

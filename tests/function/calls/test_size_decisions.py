@@ -136,10 +136,10 @@ def test_sizes_that_are_decided_alike_share_a_program(name: str) -> None:
     for n in sizes:
         compiled(*arguments(shapes, n))
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
     for n in range(6, 60, 6):
         compiled(*arguments(shapes, n))
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 @pytest.mark.llvm
@@ -150,7 +150,7 @@ def test_gradients_of_sizes_that_are_decided_alike_share_a_program(name: str) ->
     for n in (6, 12, 18, 24, 36, 48):
         compiled(*arguments(shapes, n))
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 @pytest.mark.llvm
@@ -179,7 +179,7 @@ def test_a_sum_of_products_compares_no_sizes_unless_axes_may_broadcast() -> None
     for n in sizes:
         compiled(*arguments(shapes, n))
     (trace,) = compiled.concrete_functions
-    assert len(trace._traces) == 1
+    assert len(trace._specialisations) == 1
 
 
 @pytest.mark.llvm

@@ -340,7 +340,7 @@ def example(**changes: Any) -> Comparison:
         host_calls=0,
         fused=(Fused("k0", ("add", "exp", "add"), ("model.py:3", "model.py:4")),),
         parts=(PartReport(PartKind.NATIVE, "2 kernels"),),
-        executed=1.25,
+        recomputation_ratio=1.25,
         tasks=0,
         workload=Workload(2.5e6, 20_000, 3, 2e6, ("matmul", "add+exp"), complete=True, cores=2),
         costs=Costs(1e-3, 2e-3, 3e-3, 30e-3, 1e-3, 31e-3, "compiled"),
