@@ -127,7 +127,11 @@ def unary_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     """An assertion of ``debugging`` about one tensor, with the arguments that it has in TensorFlow 1."""
 
     def check(
-        x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+        x: TensorLike,
+        data: object = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
     ) -> Any:
         return function(x, message=message, summarize=summarize)
 
@@ -138,7 +142,12 @@ def binary_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     """An assertion of ``debugging`` about two tensors, with the arguments that it has in TensorFlow 1."""
 
     def check(
-        x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+        x: TensorLike,
+        y: TensorLike,
+        data: object = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
     ) -> Any:
         return function(x, y, message=message, summarize=summarize)
 
