@@ -5,6 +5,27 @@ from typing import TYPE_CHECKING
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.linear_operators.adjoint_and_inverse import LinearOperatorAdjoint as LinearOperatorAdjoint
+    from dualflow.linear_operators.adjoint_and_inverse import (
+        LinearOperatorInversion as LinearOperatorInversion,
+    )
+    from dualflow.linear_operators.blocks import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+    from dualflow.linear_operators.composition import LinearOperatorComposition as LinearOperatorComposition
+    from dualflow.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+    from dualflow.linear_operators.dense import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+    from dualflow.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+    from dualflow.linear_operators.diagonal import (
+        LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
+    )
+    from dualflow.linear_operators.identities import LinearOperatorIdentity as LinearOperatorIdentity
+    from dualflow.linear_operators.identities import LinearOperatorZeros as LinearOperatorZeros
+    from dualflow.linear_operators.kronecker import LinearOperatorKronecker as LinearOperatorKronecker
+    from dualflow.linear_operators.linear_operator import LinearOperator as LinearOperator
+    from dualflow.linear_operators.low_rank_update import (
+        LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
+    )
+    from dualflow.linear_operators.orthogonal import LinearOperatorHouseholder as LinearOperatorHouseholder
+    from dualflow.linear_operators.orthogonal import LinearOperatorPermutation as LinearOperatorPermutation
     from dualflow.ops.arrangement import matrix_transpose as matrix_transpose
     from dualflow.ops.clipping import global_norm as global_norm
     from dualflow.ops.contraction import matmul as matmul
@@ -56,6 +77,16 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     lazy={
+        "dualflow.linear_operators.adjoint_and_inverse": "LinearOperatorAdjoint LinearOperatorInversion",
+        "dualflow.linear_operators.blocks": "LinearOperatorBlockDiag",
+        "dualflow.linear_operators.composition": "LinearOperatorComposition",
+        "dualflow.linear_operators.dense": "LinearOperatorFullMatrix LinearOperatorLowerTriangular",
+        "dualflow.linear_operators.diagonal": "LinearOperatorDiag LinearOperatorScaledIdentity",
+        "dualflow.linear_operators.identities": "LinearOperatorIdentity LinearOperatorZeros",
+        "dualflow.linear_operators.kronecker": "LinearOperatorKronecker",
+        "dualflow.linear_operators.linear_operator": "LinearOperator",
+        "dualflow.linear_operators.low_rank_update": "LinearOperatorLowRankUpdate",
+        "dualflow.linear_operators.orthogonal": "LinearOperatorHouseholder LinearOperatorPermutation",
         "dualflow.ops.arrangement": "matrix_transpose",
         "dualflow.ops.clipping": "global_norm",
         "dualflow.ops.contraction": "matmul",

@@ -45,7 +45,7 @@ ORDER = [
     ["function.batching"],
     ["function"],
     ["function.inspect", "graph_mode"],
-    ["data", "profiler", "summary", "testing", "train"],
+    ["data", "linear_operators", "profiler", "summary", "testing", "train"],
     ["saved", "rewrites", "distribute"],
     ["random"],
     ["numpy"],

@@ -46,6 +46,7 @@ NAMESPACES = {
 }
 PACKAGES = (
     "dualflow.ops.",
+    "dualflow.linear_operators.",
     "dualflow.numpy.",
     "dualflow.array_api.",
     "dualflow.distribute.",

@@ -28,15 +28,16 @@ class CompositeError(DTypeError):
         self.composite = composite
 
 
-RULES: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
-"""The rule for composites of each function that has one; a rule takes the arguments of the function."""
+RULES: Final[dict[Callable[..., Any], dict[type, Callable[..., Any]]]] = {}
+"""The rules of each function, by the class of composites; a rule takes the function's arguments."""
 
 
-def rule_for(*functions: Callable[..., Any]) -> Callable[[F], F]:
-    """A decorator: the function is the rule for composites of these functions of ops."""
+def rule_for(composite: type, *functions: Callable[..., Any]) -> Callable[[F], F]:
+    """A decorator: the function is the rule of these functions of ops for a class of composites."""
 
     def register(rule: F) -> F:
-        RULES.update({inspect.unwrap(function): rule for function in functions})
+        for function in functions:
+            RULES.setdefault(inspect.unwrap(function), {})[composite] = rule
         return rule
 
     return register
@@ -46,7 +47,9 @@ def by_rule(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
     """The result of the rule of ``function`` for a call that raised ``error``; raises it if there is none."""
-    rule = RULES.get(function) if isinstance(error, CompositeError) else None
-    if rule is None:
-        raise error
-    return rule(*args, **kwargs)
+    rules = RULES.get(function) if isinstance(error, CompositeError) else None
+    if rules is not None:
+        for composite in type(error.composite).__mro__:  # type: ignore[attr-defined]  # a CompositeError
+            if composite in rules:
+                return rules[composite](*args, **kwargs)
+    raise error

@@ -45,9 +45,10 @@ class AbstractVariable:
 
 
 class AbstractComposite:
-    """A value of several tensors (a sparse tensor, for example), of which ``values`` is differentiable.
+    """A value of several tensors (a sparse tensor, for example).
 
-    It is a tree of its tensors, by the method ``__tree__`` (:mod:`dualflow.core.tree`).
+    Of most composites ``values`` alone is differentiable; others define :meth:`differentiable_parts`. It is
+    a tree of its tensors, by the method ``__tree__`` (:mod:`dualflow.core.tree`).
     """
 
     __slots__ = ()
@@ -70,6 +71,15 @@ class AbstractComposite:
         values = self.values
         nested = isinstance(values, AbstractComposite)
         return self.with_values(values.with_innermost(new_values) if nested else new_values)
+
+    def differentiable_parts(self) -> list[Any]:
+        """The tensors and variables to which gradients flow."""
+        return [self.innermost]
+
+    def with_gradients(self, gradients: Sequence[Any]) -> Any:
+        """The composite of the gradients of :meth:`differentiable_parts`; None if there is none."""
+        (gradient,) = gradients
+        return None if gradient is None else self.with_innermost(gradient)
 
     def as_tensor(self) -> Any:
         """The equivalent tensor, for ops; raises an error with an alternative if there is none.

@@ -456,18 +456,20 @@ def _flatten_differentiable(trees: Any) -> tuple[list[Any], Callable[[list[Any]]
     leaves, structure = tree.flatten(trees, _is_composite)
     if not [x for x in leaves if isinstance(x, AbstractComposite)]:
         return leaves, partial(tree.unflatten, structure)
+    parts = [x.differentiable_parts() if _is_composite(x) else [x] for x in leaves]
 
     def rebuild(gradients: list[Any]) -> Any:
-        pairs = zip(leaves, gradients, strict=True)
-        return tree.unflatten(
-            structure, [x.with_innermost(g) if _is_composite(x) and g is not None else g for x, g in pairs]
-        )
+        remaining = iter(gradients)
+        of_parts = [[next(remaining) for _ in of_leaf] for of_leaf in parts]
+        pairs = zip(leaves, of_parts, strict=True)
+        rebuilt = [x.with_gradients(g) if _is_composite(x) else g[0] for x, g in pairs]
+        return tree.unflatten(structure, rebuilt)
 
-    return [_differentiable(x) for x in leaves], rebuild
+    return [part for of_leaf in parts for part in of_leaf], rebuild
 
 
 def _differentiable(value: Any) -> Tensor:
-    """The differentiable tensor of a target or a source."""
+    """The differentiable tensor of a target or a source that has one."""
     tensor: Tensor = value.innermost if _is_composite(value) else value
     return tensor
 

@@ -207,10 +207,10 @@ class FunctionTracer:
         tracer.builder = builder or tracer.builder
         names = signature.leaf_names(call.structure)
         leaves = _symbolic(tracer, call, names, shared)
-        values = unflatten(call.structure, leaves)
-        args, kwargs = signature.spread(values)
         scope = TraceSizes(tracer).scope(call.inputs) if guards_sizes else None
         with tracing(tracer), named_numpy_writes(), named_dynamic_axes(tracer), guarded_sizes(tracer, scope):
+            values = unflatten(call.structure, leaves)  # constructors of composites may run ops
+            args, kwargs = signature.spread(values)
             result = function(*args, **kwargs)
         signature.check_unmodified(values, call.structure, leaves)
         structure, outputs = collect(result, tracer)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.composite_rules import CompositeError, by_rule
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
@@ -142,6 +143,15 @@ def _operand(x: Any, transpose: bool, adjoint: bool, dtype: Any) -> Any:
     return conj(x) if adjoint else x
 
 
+def _product_of(
+    a: Any, b: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool, dtype: Any
+) -> Any:
+    if adjoint_a or adjoint_b or dtype is not None:
+        a = _operand(a, transpose_a, adjoint_a, dtype)
+        b = _operand(b, transpose_b, adjoint_b, dtype)
+    return _product(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b)
+
+
 def matmul(
     a: TensorLike,
     b: TensorLike,
@@ -180,10 +190,12 @@ def matmul(
     array([[11]], dtype=int32)
     """
     try:
-        if adjoint_a or adjoint_b or output_type is not None:
-            a = _operand(a, transpose_a, adjoint_a, output_type)
-            b = _operand(b, transpose_b, adjoint_b, output_type)
-        return _product(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b)
+        try:
+            return _product_of(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, output_type)
+        except CompositeError as error:
+            options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "output_type": output_type}
+            adjoints = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+            return by_rule(matmul, (a, b), options | adjoints, error)
     except Exception as error:
         hide_frames_of(matmul, error)
         raise

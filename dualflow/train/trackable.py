@@ -82,7 +82,7 @@ def _all_children(obj: Any) -> Mapping[str, Any]:
 
 def _wrapped_variable(child: Any) -> Any:
     """The variable that a variable of another library wraps; other objects unchanged."""
-    if isinstance(child, AbstractComposite) and isinstance(child.values, Variable):
+    if isinstance(child, AbstractComposite) and isinstance(getattr(child, "values", None), Variable):
         return child.values
     return child
 

@@ -146,4 +146,5 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     >>> float(df.linalg.logdet([[1.0, 0.0], [0.0, 1.0]]))
     0.0
     """
-    return reduce_sum(log(real(diag_part(cholesky(matrix)))), -1) * 2
+    factor = dispatch.current().apply(CHOLESKY, (matrix,), {})
+    return reduce_sum(log(real(diag_part(factor))), -1) * 2

@@ -30,7 +30,7 @@ from dualflow.ops.text import joins, letters, numbers, patterns, substrings
 
 
 def _reduction(function: Callable[..., Any], combining: RowReduction) -> None:
-    @rule_for(function)
+    @rule_for(RaggedRows, function)
     def rule(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
         return row_reductions.reduced(input_tensor, combining, axis, keepdims)
 
@@ -46,12 +46,12 @@ for _function, _combining in (
     _reduction(_function, _combining)
 
 
-@rule_for(averages.reduce_mean)
+@rule_for(RaggedRows, averages.reduce_mean)
 def _mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     return row_reductions.mean(input_tensor, axis, keepdims)
 
 
-@rule_for(averages.reduce_variance)
+@rule_for(RaggedRows, averages.reduce_variance)
 def _variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """The mean of the squares minus the square of the mean, as in TensorFlow."""
     squares: Any = square(input_tensor)
@@ -59,7 +59,7 @@ def _variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name:
     return subtract(row_reductions.mean(squares, axis, keepdims), square(center))
 
 
-@rule_for(averages.reduce_std)
+@rule_for(RaggedRows, averages.reduce_std)
 def _std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     return sqrt(_variance(input_tensor, axis, keepdims))
 
@@ -68,7 +68,7 @@ def _per_value(*functions: Callable[..., Any]) -> None:
     """Rules of functions of each element: the function of the innermost values, in the same rows."""
     for function in functions:
 
-        @rule_for(function)
+        @rule_for(RaggedRows, function)
         def rule(*args: Any, _function: Any = function, **kwargs: Any) -> Any:
             return map_values(_function, *args, **kwargs)
 
@@ -91,7 +91,7 @@ _per_value(
 )
 
 
-@rule_for(positions.one_hot)
+@rule_for(RaggedRows, positions.one_hot)
 def _one_hot(
     indices: Any,
     depth: Any,
@@ -108,13 +108,13 @@ def _one_hot(
     return map_values(positions.one_hot, indices, depth, on_value, off_value, -1, dtype)
 
 
-@rule_for(joining.concat)
+@rule_for(RaggedRows, joining.concat)
 def _concat(values: Any, axis: Any, name: str | None = None) -> Any:
     tensors = list(values)
     return row_joining.concat(tensors, normalize_axis(static_int(axis, "axis"), len(tensors[0].shape)))
 
 
-@rule_for(joining.stack)
+@rule_for(RaggedRows, joining.stack)
 def _stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
     tensors = list(values)
     template = next(x for x in tensors if isinstance(x, RaggedRows))
@@ -123,12 +123,12 @@ def _stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
     )
 
 
-@rule_for(expand_dims)
+@rule_for(RaggedRows, expand_dims)
 def _expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     return expand_rows(input, normalize_axis(static_int(axis, "axis"), len(input.shape) + 1))
 
 
-@rule_for(repetition.tile)
+@rule_for(RaggedRows, repetition.tile)
 def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     times = ints(multiples, "multiples")
     if len(times) != len(input.shape) or min(times) < 0:
@@ -138,12 +138,12 @@ def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     return row_joining.tile(input, times)
 
 
-@rule_for(repetition.reverse)
+@rule_for(RaggedRows, repetition.reverse)
 def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     return row_joining.reverse(tensor, normalize_axes(ints(axis, "axis"), len(tensor.shape)))
 
 
-@rule_for(gather)
+@rule_for(RaggedRows, gather)
 def _gather(
     params: Any,
     indices: Any,
@@ -190,17 +190,17 @@ def _gather_in_rows(params: Any, indices: Any) -> Any:
     )
 
 
-@rule_for(shapes.size)
+@rule_for(RaggedRows, shapes.size)
 def _size(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     return shapes.size(input.flat_values, out_type)
 
 
-@rule_for(shapes.rank)
+@rule_for(RaggedRows, shapes.rank)
 def _rank(input: Any, name: str | None = None) -> Any:
     return creation.constant(len(input.shape), int32)
 
 
-@rule_for(shapes.shape)
+@rule_for(RaggedRows, shapes.shape)
 def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     raise InvalidArgumentError(
         f"A RaggedTensor of shape {input.shape} has no shape as a tensor: use x.row_lengths(), or "

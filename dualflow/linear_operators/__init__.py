@@ -1,0 +1,1 @@
+"""Linear operators, which act as matrices without storing their elements: ``df.linalg.LinearOperator``."""

@@ -1,0 +1,188 @@
+"""Kronecker products of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from math import prod
+from operator import mul
+from typing import Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.tracebacks import entry
+from dualflow.linear_operators.linear_operator import LinearOperator
+from dualflow.linear_operators.parameters import (
+    as_operators,
+    common_batch,
+    common_batch_tensor,
+    dimension,
+    shape_vector,
+)
+from dualflow.linear_operators.property_hints import Hints, all_have, documented_hints, hints_of
+from dualflow.ops.arrangement import matrix_transpose, reshape
+from dualflow.ops.complex_numbers import conj
+from dualflow.ops.conversion import cast
+from dualflow.ops.measuring import axis_sizes
+
+
+@documented_hints
+@entry
+class LinearOperatorKronecker(LinearOperator):
+    """The Kronecker product of operators: each element of the first times the matrix of the others.
+
+    Args:
+        operators: the factors, a list of operators of one dtype.
+
+    Raises:
+        InvalidArgumentError: there is no operator; or a hint contradicts what follows from theirs.
+        DTypeError: the dtypes differ, or a factor is no operator.
+
+    >>> import dualflow as df
+    >>> a = df.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
+    >>> b = df.linalg.LinearOperatorDiag([1.0, 10.0])
+    >>> df.linalg.LinearOperatorKronecker([a, b]).to_dense().numpy()[0].tolist()
+    [1.0, 0.0, 2.0, 0.0]
+    """
+
+    @entry
+    def __init__(
+        self,
+        operators: Iterable[LinearOperator],
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        self._operators = as_operators(operators, "a Kronecker product")
+        name = name or "_x_".join(operator.name for operator in self._operators)
+        parameters = {"operators": self._operators, **stated._asdict(), "name": name}
+        hints = stated
+        for hint in ("is_non_singular", "is_self_adjoint", "is_positive_definite"):
+            if all_have(self._operators, hint):
+                hints = hints.implying(
+                    hint, True, f"All factors of the Kronecker product have {hint}, hence it has."
+                )
+        super().__init__(self._operators[0].dtype, **hints._asdict(), name=name, parameters=parameters)
+
+    @property
+    def operators(self) -> list[LinearOperator]:
+        """The factors."""
+        return self._operators
+
+    @property
+    def _composite_tensor_fields(self) -> tuple[str, ...]:
+        return ("operators",)
+
+    @property
+    def _experimental_parameter_ndims_to_matrix_ndims(self) -> dict[str, Any]:
+        return {"operators": [0] * len(self._operators)}
+
+    def _shape(self) -> Shape:
+        rows = [operator.range_dimension for operator in self._operators]
+        columns = [operator.domain_dimension for operator in self._operators]
+        sizes = [None if None in side else prod(side) for side in (rows, columns)]
+        return Shape((*common_batch(self._operators), *sizes))
+
+    def _shape_tensor(self) -> Any:
+        rows = reduce(mul, [operator.range_dimension_tensor() for operator in self._operators])
+        columns = reduce(mul, [operator.domain_dimension_tensor() for operator in self._operators])
+        return shape_vector(common_batch_tensor(self._operators), rows, columns)
+
+    def _linop_adjoint(self) -> Any:
+        return LinearOperatorKronecker([x.adjoint() for x in self._operators], **hints_of(self)._asdict())
+
+    def _linop_inverse(self) -> Any:
+        return LinearOperatorKronecker([x.inverse() for x in self._operators], **hints_of(self)._asdict())
+
+    def _linop_cholesky(self) -> Any:
+        factors = [operator.cholesky() for operator in self._operators]
+        return LinearOperatorKronecker(factors, is_non_singular=True, is_square=True)
+
+    def _applied(self, x: Any, method: str, adjoint: bool, adjoint_arg: bool) -> Any:
+        """``matmul`` or ``solve`` of each factor along its own axis: ``(A x B) vec(X) = vec(A X B^T)``.
+
+        Each application turns the axis of its factor, the last one, into the first one, so that the columns
+        of ``x``, which begin as the first axis, end as the last one.
+        """
+        result = conj(x) if adjoint_arg else matrix_transpose(x)
+        width = axis_sizes(result)[-2]
+        for operator in reversed(self._operators):
+            *batch, rows, elements = axis_sizes(result)
+            size = dimension(operator, -2 if adjoint else -1)
+            result = reshape(result, [*batch, _quotient(rows * elements, size), size])
+            result = getattr(operator, method)(conj(result), adjoint=adjoint, adjoint_arg=True)
+        *batch, rows, elements = axis_sizes(result)
+        return reshape(result, [*batch, _quotient(rows * elements, width), width])
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        return self._applied(x, "matmul", adjoint, adjoint_arg)
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        return self._applied(rhs, "solve", adjoint, adjoint_arg)
+
+    def _exponents(self) -> list[Any]:
+        """For each factor the number of rows of the product by its own."""
+        total = self.domain_dimension_tensor()
+        return [cast(total // operator.domain_dimension_tensor(), self.dtype) for operator in self._operators]
+
+    def _determinant(self) -> Any:
+        pairs = zip(self._operators, self._exponents(), strict=True)
+        return reduce(mul, [operator.determinant() ** exponent for operator, exponent in pairs])
+
+    def _log_abs_determinant(self) -> Any:
+        pairs = zip(self._operators, self._exponents(), strict=True)
+        logarithms = [(operator.log_abs_determinant(), exponent) for operator, exponent in pairs]
+        return sum(logarithm * cast(exponent, logarithm.dtype) for logarithm, exponent in logarithms)
+
+    def _trace(self) -> Any:
+        if not all_have(self._operators, "is_square"):
+            return super()._trace()
+        return reduce(mul, [operator.trace() for operator in self._operators])
+
+    def _diag_part(self) -> Any:
+        if not all_have(self._operators, "is_square"):
+            return super()._diag_part()
+        return reduce(_outer_vector, [operator.diag_part() for operator in self._operators])
+
+    def _to_dense(self) -> Any:
+        return reduce(_outer_matrix, [operator.to_dense() for operator in self._operators])
+
+    def _eigvals(self) -> Any:
+        return reduce(_outer_vector, [operator.eigvals() for operator in self._operators])
+
+    def _assert_of_factors(self, check: str) -> Any:
+        if not all_have(self._operators, "is_square"):
+            raise InvalidArgumentError(
+                f"{check}() of a Kronecker product needs square factors; give them the hint is_square=True."
+            )
+        return [getattr(operator, check)() for operator in self._operators][-1]
+
+    def _assert_non_singular(self) -> Any:
+        return self._assert_of_factors("assert_non_singular")
+
+    def _assert_self_adjoint(self) -> Any:
+        return self._assert_of_factors("assert_self_adjoint")
+
+
+def _outer_vector(a: Any, b: Any) -> Any:
+    """Each element of the vectors ``a`` times those of ``b``, as vectors."""
+    product = a[..., :, None] * b[..., None, :]
+    *batch, rows, columns = axis_sizes(product)
+    return reshape(product, [*batch, rows * columns])
+
+
+def _outer_matrix(a: Any, b: Any) -> Any:
+    """Each element of the matrices ``a`` times ``b``, as matrices."""
+    product = a[..., :, None, :, None] * b[..., None, :, None, :]
+    *batch, rows, inner_rows, columns, inner_columns = axis_sizes(product)
+    return reshape(product, [*batch, rows * inner_rows, columns * inner_columns])
+
+
+def _quotient(elements: Any, size: Any) -> Any:
+    """The number of rows of ``size`` elements."""
+    if isinstance(elements, int) and isinstance(size, int):
+        return elements // size if size else 0
+    return -1

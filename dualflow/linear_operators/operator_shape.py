@@ -1,0 +1,264 @@
+"""The shape, dtype and hints of a linear operator, and its place in structures of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dualflow.core.composite_rules import CompositeError
+from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
+from dualflow.core.status_errors import UnimplementedError
+from dualflow.core.tracebacks import entry
+from dualflow.core.tree import flatten, leaves, unflatten
+from dualflow.eager.module import Module
+from dualflow.linear_operators.operator_structure import OperatorSpec, opened, spec_of
+from dualflow.linear_operators.property_hints import Hints
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike
+    from dualflow.ops.record import Op
+    from dualflow.ops.tensor import Tensor
+
+
+@entry
+class OperatorShape(Module, AbstractComposite):
+    """The base of :class:`LinearOperator`: what is known of an operator before it is applied.
+
+    A subclass defines ``_shape()``, and ``_shape_tensor()`` if sizes may be dynamic. It names in
+    ``_composite_tensor_fields`` the arguments of its constructor that hold tensors, operators, or what else a
+    copy needs; then functions, loops and structures take it apart and rebuild it. In
+    ``_composite_tensor_prefer_static_fields`` it names those that are sizes.
+    """
+
+    @entry
+    def __init__(
+        self,
+        dtype: DTypeLike | None,
+        graph_parents: Sequence[Any] | None = None,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(name or type(self).__name__)
+        hints = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square).completed()
+        self._dtype: DType = dtype if dtype is None else as_dtype(dtype)  # type: ignore[assignment]  # set later
+        self._graph_parents = list(graph_parents or ())
+        self._is_non_singular, self._is_self_adjoint, self._is_positive_definite, self._is_square = hints
+        self._parameters = self._no_dependency(parameters or {})
+
+    # What a subclass defines
+
+    def _shape(self) -> Shape:
+        raise UnimplementedError(f"{type(self).__name__} defines no _shape(); define it in the class.")
+
+    def _shape_tensor(self) -> Any:
+        raise UnimplementedError(
+            f"{type(self).__name__} defines no _shape_tensor(); define it for dynamic sizes."
+        )
+
+    @property
+    def _composite_tensor_fields(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def _composite_tensor_prefer_static_fields(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def _experimental_parameter_ndims_to_matrix_ndims(self) -> dict[str, Any]:
+        """For each argument with tensors, the number of its last axes that belong to the matrix."""
+        return {}
+
+    # Hints
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        return dict(self._parameters)
+
+    @property
+    def graph_parents(self) -> list[Any]:
+        """The tensors that a subclass has named as ``graph_parents``."""
+        return self._graph_parents
+
+    @property
+    def is_non_singular(self) -> bool | None:
+        """Whether the matrices are invertible; None if that is unknown."""
+        return self._is_non_singular
+
+    @property
+    def is_self_adjoint(self) -> bool | None:
+        """Whether the matrices equal their conjugate transposes; None if that is unknown."""
+        return self._is_self_adjoint
+
+    @property
+    def is_positive_definite(self) -> bool | None:
+        """Whether the matrices are positive definite; None if that is unknown."""
+        return self._is_positive_definite
+
+    @property
+    @entry
+    def is_square(self) -> bool | None:
+        """Whether the matrices are square; None if that is unknown."""
+        rows, columns = self.range_dimension, self.domain_dimension
+        is_square = None if rows is None or columns is None else bool(rows == columns)
+        if self._is_square is False and is_square:
+            raise InvalidArgumentError(
+                f"{self.name} was created with is_square=False, but its shape is {self.shape}; leave the "
+                "hint out."
+            )
+        return is_square if self._is_square is None else self._is_square
+
+    # Shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements, and of the tensors that the methods take."""
+        return self._dtype
+
+    @property
+    @entry
+    def shape(self) -> Shape:
+        """The static shape of the matrices, with the axes of the batch first."""
+        return self._shape()
+
+    def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
+        """The shape of the matrices, as an int32 vector."""
+        shape = self.shape
+        tensor: Tensor = (
+            convert_to_tensor(shape, "int32") if shape.is_fully_defined() else self._shape_tensor()
+        )
+        return tensor
+
+    @property
+    @entry
+    def batch_shape(self) -> Shape:
+        """The static shape without the last two axes."""
+        shape = self.shape
+        return shape if shape is UNKNOWN_RANK else shape[:-2]
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """The shape without the last two axes, as an int32 vector."""
+        shape: Tensor = self._batch_shape_tensor()
+        return shape
+
+    def _batch_shape_tensor(self, shape: Any = None) -> Any:
+        static = self.batch_shape
+        if static.is_fully_defined():
+            return convert_to_tensor(static, "int32")
+        return (self.shape_tensor() if shape is None else shape)[:-2]
+
+    @property
+    @entry
+    def tensor_rank(self) -> int | None:
+        """The number of axes, those of the batch included."""
+        return self.shape.rank
+
+    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
+        """The number of axes, as an int32 scalar."""
+        return convert_to_tensor(len(self.shape), "int32")
+
+    @property
+    @entry
+    def domain_dimension(self) -> Dim:
+        """The number of columns; None if it is dynamic."""
+        return _size(self.shape, -1)
+
+    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
+        """The number of columns, as an int32 scalar."""
+        size: Tensor = self._domain_dimension_tensor()
+        return size
+
+    def _domain_dimension_tensor(self, shape: Any = None) -> Any:
+        return self._dimension_tensor(-1, shape)
+
+    @property
+    @entry
+    def range_dimension(self) -> Dim:
+        """The number of rows; None if it is dynamic."""
+        return _size(self.shape, -2)
+
+    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
+        """The number of rows, as an int32 scalar."""
+        size: Tensor = self._range_dimension_tensor()
+        return size
+
+    def _range_dimension_tensor(self, shape: Any = None) -> Any:
+        return self._dimension_tensor(-2, shape)
+
+    def _dimension_tensor(self, axis: int, shape: Any) -> Any:
+        static = _size(self.shape, axis)
+        if static is not None:
+            return convert_to_tensor(static, "int32")
+        return (self.shape_tensor() if shape is None else shape)[axis]
+
+    # Structures of values
+
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]] | None:
+        return opened(self)
+
+    @property
+    def _type_spec(self) -> OperatorSpec:
+        spec: OperatorSpec = spec_of(self)
+        return spec
+
+    def as_tensor(self) -> NoReturn:
+        """Raises an error: the conversion to a dense matrix must be explicit.
+
+        Raises:
+            CompositeError: always.
+        """
+        raise CompositeError(
+            f"The linear operator {self.name} was passed where a tensor is required. Its method to_dense() "
+            "returns its matrix; matmul, solve, adjoint, cholesky, det, inv, logdet, diag_part and trace of "
+            "df.linalg take operators.",
+            self,
+        )
+
+    def map_elements(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
+        """Raises the error of :meth:`as_tensor`: an operator is no structure of its elements.
+
+        Args:
+            op: an elementwise op.
+            inputs: its inputs.
+            attrs: its attributes.
+
+        Raises:
+            CompositeError: always.
+        """
+        self.as_tensor()
+
+    def differentiable_parts(self) -> list[Any]:
+        """The tensors and variables of which the operator consists."""
+        return leaves(self)
+
+    def with_gradients(self, gradients: Sequence[Any]) -> Any:
+        """The operator of the gradients of the parts, with zeros for None; None if all are None.
+
+        Args:
+            gradients: one for each of :meth:`differentiable_parts`, or None.
+        """
+        parts, structure = flatten(self)
+        if all(gradient is None for gradient in gradients):
+            return None
+        pairs = zip(parts, gradients, strict=True)
+        return unflatten(structure, [zeros_like(x) if g is None else g for x, g in pairs])
+
+    def __repr__(self) -> str:
+        hints = [
+            f"{name}={value}" for name in Hints._fields if (value := getattr(self, f"_{name}")) is not None
+        ]
+        described = [f"shape={self.shape}", f"dtype={self.dtype.name}", *hints]
+        return f"<{type(self).__name__} {self.name!r} {' '.join(described)}>"
+
+
+def _size(shape: Shape, axis: int) -> Dim:
+    size: Dim = None if shape is UNKNOWN_RANK else shape[axis]
+    return size
