@@ -39,9 +39,11 @@ from dualflow.core.numpy_protocols import OVERRIDES as _OVERRIDES
 from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
+from dualflow.eager.device_tensor import UPLOAD as _UPLOAD
 from dualflow.eager.devices import GPU_COUNT as _GPU_COUNT
 from dualflow.eager.devices import device as device
 from dualflow.eager.kernel_slot import KERNELS as _KERNELS
+from dualflow.eager.placed_ops import DEVICE_PROGRAMS as _DEVICE_PROGRAMS
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.unconnected import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
@@ -189,6 +191,8 @@ _install_drawing()
 _OVERRIDES.fill("dualflow.numpy.protocols")
 _DEFER.fill_from("dualflow.function.fill_defer_slot")
 _GPU_COUNT.fill_from("dualflow.function.fill_device_slot")
+_UPLOAD.fill_from("dualflow.function.fill_device_slot")
+_DEVICE_PROGRAMS.fill_from("dualflow.function.device_programs")
 _KERNELS.fill_from("dualflow.function.eager_kernels")
 _VMAP.fill_from("dualflow.function.fill_vmap_slot")
 _COND_GRADIENT.fill_from("dualflow.function.fill_gradient_slots")

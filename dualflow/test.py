@@ -4,22 +4,27 @@ import unittest as _unittest
 from typing import TYPE_CHECKING
 
 from dualflow.core.namespace import publish as _publish
+from dualflow.eager.devices import gpu_count
 from dualflow.function.inspect.check_gradients import check_gradients as check_gradients
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: object = None) -> bool:
-    """False: dualflow runs on the CPU.
+    """Whether there is a GPU: a device of OpenCL.
+
+    Args:
+        cuda_only: whether the GPU must be used through CUDA, which dualflow doesn't use.
+        min_cuda_compute_capability: ignored.
 
     >>> import dualflow as df
-    >>> df.test.is_gpu_available()
-    False
+    >>> df.test.is_gpu_available() == bool(df.config.list_logical_devices("GPU"))
+    True
     """
-    return False
+    return not cuda_only and bool(gpu_count())
 
 
 def gpu_device_name() -> str:
-    """The name of a GPU: empty, as there is none."""
-    return ""
+    """The name of the GPU, ``"/device:GPU:0"``; empty if there is none."""
+    return "/device:GPU:0" if gpu_count() else ""
 
 
 def is_built_with_cuda() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.array_api.data_types import DTYPES, isdtype
-from dualflow.core.device_names import DEVICE, check_device
+from dualflow.core.device_names import CPU, check_device
 from dualflow.core.dtypes import DType, complex128, float64, int64
 from dualflow.ops.tensor import API_VERSIONS
 
@@ -33,7 +33,7 @@ class Inspection:
         >>> xp.__array_namespace_info__().default_device() == xp.zeros(1).device
         True
         """
-        return DEVICE
+        return CPU
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The default dtypes by kind: of real and complex floats, of integers, and of indices.
@@ -73,7 +73,7 @@ class Inspection:
         >>> len(xp.__array_namespace_info__().devices())
         1
         """
-        return [DEVICE]
+        return [CPU]
 
 
 def __array_namespace_info__() -> Inspection:

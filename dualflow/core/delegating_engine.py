@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,14 @@ class DelegatingEngine(Engine):
     @property
     def innermost(self) -> Engine:
         return self.base.innermost
+
+    def with_innermost(self, innermost: Engine) -> Engine:
+        engine = copy.copy(self)
+        engine.base = self.base.with_innermost(innermost)
+        return engine
+
+    def compile_for_device(self) -> None:
+        self.base.compile_for_device()
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return self.base.run(op, inputs, attrs)

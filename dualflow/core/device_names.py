@@ -1,4 +1,4 @@
-"""Names of the CPU, on which all tensors are, and the numbers of the GPUs that a process may use."""
+"""Names of the CPU and of the GPU, and the numbers of the GPUs that a process may use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.tracebacks import entry
 
-DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
-"""The full name, the ``device`` of tensors."""
+CPU: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
+"""The full name of the CPU, the ``device`` of tensors on the host."""
+GPU: Final = "/job:localhost/replica:0/task:0/device:GPU:0"
+"""The full name of the GPU that a process uses, the ``device`` of tensors in its memory."""
 _PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
 _CPU = re.compile(_PLACE + r"(cpu(:(0|\*))?)?", re.IGNORECASE)
+_GPU = re.compile(_PLACE + r"gpu(:(0|\*))?", re.IGNORECASE)
 _DEVICE = re.compile(_PLACE + r"(cpu|gpu|tpu)(:(\d+|\*))?", re.IGNORECASE)
 
 
@@ -70,7 +73,7 @@ class DeviceSpec:
         """
         parts = _FULL.fullmatch(spec)
         if parts is None:
-            raise InvalidArgumentError(f"{spec!r} is no name of a device, such as {DEVICE!r}.")
+            raise InvalidArgumentError(f"{spec!r} is no name of a device, such as {CPU!r}.")
         kind, index = parts["kind"], parts["index"]
         return cls(
             parts["job"],
@@ -104,6 +107,11 @@ def is_cpu(name: str) -> bool:
     return _CPU.fullmatch(name) is not None
 
 
+def is_gpu(name: str) -> bool:
+    """Whether a name refers to the GPU that a process uses, the first visible one."""
+    return _GPU.fullmatch(name) is not None
+
+
 def is_device(name: str) -> bool:
     """Whether a name refers to a device, which this machine may lack."""
     return _DEVICE.fullmatch(name) is not None
@@ -117,7 +125,7 @@ def check_device(device: Any, stream: Any = None) -> None:
     """
     if device is not None and not (isinstance(device, str) and is_cpu(device)):
         raise InvalidArgumentError(
-            f"{device!r} is no device of tensors: all are on the CPU, {DEVICE!r} or 'cpu'."
+            f"{device!r} is no device of tensors: all are on the CPU, {CPU!r} or 'cpu'."
         )
     if stream is not None:
         raise InvalidArgumentError(f"The CPU has no streams, such as {stream!r}; leave the stream out.")

@@ -150,6 +150,13 @@ class Engine:
         """The engine below all tapes and accumulators: the eager one, or a trace."""
         return self
 
+    def with_innermost(self, innermost: Engine) -> Engine:
+        """An engine like this one whose :attr:`innermost` is another engine."""
+        return innermost
+
+    def compile_for_device(self) -> None:
+        """Compile the graph that this engine records for the GPU, as one of its blocks is placed there."""
+
     def unary(self, op: Op, x: Any) -> Tensor:
         """Run a one-input op without attributes on a value of any kind."""
         return op.run_on(self, (x,), {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dualflow.core import dispatch
 from dualflow.core.namespace import publish as _publish
+from dualflow.eager.devices import gpu_count
 from dualflow.eager.engine import EAGER as EAGER
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tfe_gradients import gradients_function as gradients_function
@@ -39,8 +40,8 @@ def enable_eager_execution() -> None:
 
 
 def num_gpus() -> int:
-    """0: dualflow runs on the CPU."""
-    return 0
+    """The number of GPUs that ``df.device`` accepts: 1 if there is one, 0 otherwise."""
+    return gpu_count()
 
 
 _publish(

@@ -14,13 +14,17 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array, as_result
+from dualflow.core.device_names import CPU
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, UNCOMMON, of_array
 from dualflow.core.errors import InaccessibleTensorError
 from dualflow.core.memory_errors import is_out_of_memory, out_of_memory
 from dualflow.core.numpy_warnings import quiet, run_quietly
 from dualflow.eager import initial_values, updates
+from dualflow.eager.device_tensor import DeviceTensor, placed_like, to_host
 from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS
+from dualflow.eager.placed_ops import run_function_placed, run_placed
+from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.replicas import INITIAL_VALUE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
@@ -107,6 +111,9 @@ class EagerEngine(Engine):
         return self.run(op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        for x in inputs:
+            if type(x) is not EagerTensor:
+                return run_placed(op, inputs, attrs, self.run)
         arrays = [x._array for x in inputs]
         for array in arrays:
             if array.size > COMPILED_ABOVE and type(op.kind) is not View:
@@ -132,6 +139,8 @@ class EagerEngine(Engine):
         large = type(x) is EagerTensor and x._array.size > COMPILED_ABOVE
         if large and (compiled := KERNELS.value(rule, (x,), attrs)) is not None:
             return compiled
+        if type(x) is DeviceTensor and (placed := run_function_placed(rule, (x,), attrs)) is not None:
+            return placed
         return rule(x, **attrs)
 
     def generated(
@@ -163,7 +172,7 @@ class EagerEngine(Engine):
         return wrap(array)
 
     def lift(self, tensor: AbstractTensor) -> AbstractTensor:
-        if type(tensor) is EagerTensor:
+        if type(tensor) is EagerTensor or type(tensor) is DeviceTensor:
             return tensor
         if isinstance(tensor, AbstractSize) and tensor.is_constant:
             constant: EagerTensor = tensor.as_tensor()
@@ -174,7 +183,9 @@ class EagerEngine(Engine):
         )
 
     def shallow_copy(self, tensor: Any) -> Any:
-        return wrap(tensor._array)
+        if type(tensor) is EagerTensor:
+            return wrap(tensor._array)
+        return to_host(tensor) if BLOCK_DEVICE.get() == CPU else tensor.__copy__()
 
     def read(self, variable: Any) -> EagerTensor:
         try:
@@ -186,7 +197,7 @@ class EagerEngine(Engine):
     def assign(self, variable: Any, value: Any) -> None:
         tensor = updates.owned(value)
         if tensor is value:
-            tensor = wrap(value._array)
+            tensor = wrap(value._array) if type(value) is EagerTensor else value.__copy__()
         if not store(variable, tensor):
             updates.assign(variable, tensor)
 
@@ -197,15 +208,20 @@ class EagerEngine(Engine):
             )  # compiled code doesn't write to a tensor with another reference
         except AttributeError:
             before = None
-        if before is None or not replace(variable, before, updates.owned(rule(before))):
-            updates.change(variable, rule)
+        if before is not None:
+            after = rule(before)
+            if type(after) is not type(before):
+                after = placed_like(after, before)
+            if replace(variable, before, updates.owned(after)):
+                return
+        updates.change(variable, rule)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         shared = INITIAL_VALUE.get()
         if shared is not None:
             initial = wrap(shared(initial._array))
         tensor = updates.owned(initial)
-        initial_values.create(variable, wrap(initial._array) if tensor is initial else tensor)
+        initial_values.create(variable, initial.__copy__() if tensor is initial else tensor)
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:

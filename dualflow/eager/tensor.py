@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array, as_array
 from dualflow.core.dtypes import DType, as_dtype, of_array
-from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.ops.tensor import Tensor
 
+_DEVICES: Final = "dualflow.eager.devices"
+"""The module that copies tensors between devices; it imports this one."""
 _shapes: Final[dict[tuple[int, ...], Shape]] = {}
 _SHAPES_MAX: Final = 4096
 
@@ -39,7 +42,7 @@ class EagerTensor(Tensor):
     @property
     def shape(self) -> Shape:  # type: ignore[override]  # the base declares what each kind of tensor computes
         cached = _shapes.get(self._array.shape)
-        return cached if cached is not None else _remember_shape(self._array.shape)
+        return cached if cached is not None else interned_shape(self._array.shape)
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]  # as shape
@@ -86,41 +89,43 @@ class EagerTensor(Tensor):
         return self._array
 
     def cpu(self) -> EagerTensor:
-        """The tensor itself, whose elements are in the CPU's memory.
+        """The tensor with its elements in the CPU's memory.
 
         Raises nothing.
 
         Returns:
-            The tensor itself.
+            The tensor itself if it is there; else a copy, which tapes record.
 
         >>> import dualflow as df
         >>> x = df.constant([1, 2])
         >>> x.cpu() is x
         True
         """
-        return self
+        copied: EagerTensor = imported(_DEVICES).copy_to_cpu(self)
+        return copied
 
     @entry
-    def gpu(self, gpu_index: int = 0) -> NoReturn:
-        """Raises an error: there is no GPU.
+    def gpu(self, gpu_index: int = 0) -> EagerTensor:
+        """The tensor with its elements in the memory of a GPU.
 
         Args:
-            gpu_index: the number of a GPU; 0 by default.
+            gpu_index: the number of the GPU; 0 by default, the only one that a process uses.
 
         Returns:
-            Nothing.
+            The tensor itself if it is there; else a copy, which tapes record.
 
         Raises:
-            FailedPreconditionError: always.
+            FailedPreconditionError: there is no such GPU.
 
         >>> import dualflow as df
-        >>> df.test.is_gpu_available()
-        False
+        >>> x = df.constant([1, 2])
+        >>> if df.config.list_logical_devices("GPU"):
+        ...     x = x.gpu()
+        >>> x.cpu().numpy()
+        array([1, 2], dtype=int32)
         """
-        raise FailedPreconditionError(
-            f"GPU:{gpu_index} unknown device: there is no GPU; leave out the call, or check "
-            "df.test.is_gpu_available() first."
-        )
+        copied: EagerTensor = imported(_DEVICES).copy_to_gpu(self, gpu_index)
+        return copied
 
     @entry
     def item(self) -> Any:
@@ -299,7 +304,7 @@ def _readonly(array: Array) -> Array:
     return view
 
 
-def _remember_shape(sizes: tuple[int, ...]) -> Shape:
+def interned_shape(sizes: tuple[int, ...]) -> Shape:
     """The interned shape of these sizes, so that equal shapes of tensors are usually identical."""
     if len(_shapes) >= _SHAPES_MAX:
         _shapes.clear()

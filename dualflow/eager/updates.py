@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import SharedLock, signal_safe
+from dualflow.eager.device_tensor import DeviceTensor, placed_like
 from dualflow.eager.initial_values import DeferredInitialValue, determine, restore_initial
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
@@ -209,11 +210,19 @@ def values_of(variables: Sequence[Any]) -> list[EagerTensor]:
 
 
 def owned(tensor: EagerTensor) -> EagerTensor:
-    """``tensor`` if its array owns its memory and is C-contiguous, otherwise a copy."""
+    """``tensor`` if its array owns its memory and is C-contiguous, or is on a device; otherwise a copy."""
+    if type(tensor) is DeviceTensor:
+        return tensor
     array = tensor._array
     if array.base is None and array.flags.c_contiguous:
         return tensor
     return wrap(array.copy())
+
+
+def next_value(rule: Callable[[EagerTensor], EagerTensor], before: EagerTensor) -> EagerTensor:
+    """``rule(before)`` as a variable's value: with memory of its own, on the device of ``before``."""
+    after = rule(before)
+    return owned(after if type(after) is type(before) else placed_like(after, before))
 
 
 def assign(variable: Any, tensor: EagerTensor) -> None:
@@ -225,7 +234,7 @@ def assign(variable: Any, tensor: EagerTensor) -> None:
         return
     step = UpdateStep([variable])
     with step.running, step as (lock,):
-        lock.tensor = tensor
+        lock.tensor = placed_like(tensor, lock.tensor)
 
 
 def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
@@ -240,7 +249,7 @@ def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
     with step.running, step as (lock,):
         while True:
             before = lock.tensor
-            after = owned(rule(before))
+            after = next_value(rule, before)
             if lock.tensor is before:  # otherwise a signal handler has changed it
                 lock.tensor = after
                 return

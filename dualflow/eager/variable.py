@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dualflow.core import dispatch
+from dualflow.core.device_names import CPU
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
@@ -115,6 +116,12 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
     def spec(self) -> TensorSpec:
         """The spec of the variable's values."""
         return self._spec
+
+    @property
+    def device(self) -> str:
+        """TensorFlow's full name of the device that holds the value; assignments keep it there."""
+        tensor = value_of(self)
+        return CPU if tensor is None else tensor.device
 
     @property
     def aggregation(self) -> Any:

@@ -33,9 +33,9 @@ class Holder(Protocol):
 
 
 def store(variable: Any, tensor: EagerTensor) -> bool:
-    """Replace the present tensor; False if the slot is empty."""
+    """Replace the present tensor; False if the slot is empty, or holds a tensor on another device."""
     try:
-        if GIL and variable._tensor is not None:
+        if GIL and variable._tensor.__class__ is tensor.__class__:
             variable._tensor = tensor
             return True
     except AttributeError:

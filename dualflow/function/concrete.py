@@ -126,7 +126,7 @@ class ConcreteFunction(TracedGraph):
             raise FailedPreconditionError(
                 f"{self.name!r} has dynamic sizes and is compiled for those of a call; call it."
             )
-        return specialisations[-1].compiled
+        return specialisations[-1].compiled.latest
 
     @property
     def _latest_static(self) -> CompiledGraph:

@@ -148,7 +148,7 @@ def _run_of(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
     """A new kernel for calls of ``key``; None if NumPy runs them, or this thread is compiling a kernel."""
-    if _building.on or not all(map(_plain, attrs.values())) or any(_is_repeated(a, arrays) for a in arrays):
+    if _building.on or not all(map(is_plain, attrs.values())) or any(_is_repeated(a, arrays) for a in arrays):
         return None
     try:
         return _new_run(key, what, arrays, attrs, count)
@@ -289,9 +289,9 @@ def _name(what: Computation) -> str:
     return what.name if isinstance(what, Op) else what.__name__.strip("_")
 
 
-def _plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether an attribute is immutable, so that a key can store it."""
-    return isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(map(_plain, value)))
+    return isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(map(is_plain, value)))
 
 
 def _eligible(op: Op, arrays: Sequence[Array]) -> bool:

@@ -16,6 +16,8 @@ from dualflow.graph.user_rewrites import Rewrite
 BACKENDS: Final = ("llvm", "numba", "opencl", "numpy")
 MACHINE_CODE: Final = BACKENDS[0]
 """The default backend, whose programs are machine code that other code can call."""
+DEVICE_CODE: Final = BACKENDS[2]
+"""The backend whose programs run on a GPU."""
 REFERENCE: Final = BACKENDS[-1]
 """The backend that compiles nothing: NumPy runs node by node."""
 EAGER_KERNELS: Final = ("compiled", "numpy")

@@ -15,10 +15,11 @@ from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.locks import cached_attribute
+from dualflow.core.records import replace
 from dualflow.core.spans import span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import unflatten
-from dualflow.eager.engine import EAGER
+from dualflow.eager.engine import EAGER, EagerEngine
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
@@ -28,7 +29,7 @@ from dualflow.function.calls.recorded_trace import RecordedTrace
 from dualflow.function.calls.trace_sizes import TraceSizes
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError
-from dualflow.function.options import compile_options
+from dualflow.function.options import DEVICE_CODE, compile_options
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.dynamic_axes import named_dynamic_axes
 from dualflow.function.tracing.numpy_writes import named_numpy_writes
@@ -149,7 +150,7 @@ class FunctionTracer:
     def inline(self, call: CallArguments) -> Any:
         """The result of the function for ``call``, run in the enclosing trace, or eagerly."""
         args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
-        if dispatch.current() is EAGER:
+        if isinstance(dispatch.current(), EagerEngine):
             return self._function(*args, **kwargs)
         return self._traceable(*args, **kwargs)
 
@@ -219,7 +220,7 @@ class FunctionTracer:
         trace = RecordedTrace(
             tracer,
             graph,
-            options,
+            replace(options, backend=DEVICE_CODE) if tracer.on_device else options,
             variable_arguments=tracer.variable_arguments,
             pack=Packer(structure),
             guards=NO_GUARDS if scope is None else scope.finish(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.device_names import DEVICE, check_device
+from dualflow.core.device_names import CPU, check_device
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
@@ -139,7 +139,7 @@ class Operators:
     @property
     def device(self) -> str:
         """TensorFlow's full name of the device that holds the elements: the CPU."""
-        return DEVICE
+        return CPU
 
     @entry
     def to_device(self, device: object, /, *, stream: object = None) -> Self:

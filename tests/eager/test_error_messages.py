@@ -207,7 +207,7 @@ CASES = {
         lambda: on_device("fast"),
         InvalidArgumentError,
         "'fast' is not the name of a device",
-        "the only one is the CPU, '/cpu:0'",
+        "such as '/cpu:0' or '/gpu:0'",
     ),
     "a device where none may stand in": (
         lambda: strictly(lambda: on_device("/gpu:0")),
@@ -511,6 +511,7 @@ CASES |= {
     ),
 }
 OTHERWISE_TESTED = {
+    "eager/placed_ops.py": "tests/backends/opencl/test_device_tensors.py",
     "eager/engine.py": "short memory, and variables of explicit graphs, in tests of both",
 }
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from required_tools import DRIVERS, missing, require_module
 
 
-def require_opencl() -> None:
-    """Let CPUs count as devices; without pyopencl or a driver, the test skips or fails.
+def count_cpus(patch: pytest.MonkeyPatch) -> None:
+    """Let CPUs count as devices, unless the environment selects others."""
+    if not os.environ.get("DUALFLOW_OPENCL"):
+        patch.setenv("DUALFLOW_OPENCL", "all")
 
-    Call it at the top of a file: the process opens its device once.
-    """
+
+def require_opencl() -> None:
+    """Skip or fail the tests of a file without pyopencl or a driver, of which CPUs count as devices."""
     require_module("pyopencl")
-    os.environ.setdefault("DUALFLOW_OPENCL", "all")
     from dualflow.backends.opencl.devices import devices  # it imports pyopencl
 
-    if not devices():
+    with pytest.MonkeyPatch.context() as patch:
+        count_cpus(patch)
+        available = devices()
+    if not available:
         missing("an OpenCL driver", f"apt-get install {DRIVERS['opencl'][1]}")

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyopencl as cl
 
-from dualflow.backends.opencl.memory import DeviceMemory
+from dualflow.backends.opencl.memory import DeviceMemory, is_exhausted
 from dualflow.core.device_names import VISIBLE_GPUS
 from dualflow.core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError
 from dualflow.core.locks import SharedLock
@@ -92,6 +92,15 @@ class OpenCLDevice:
         """Enqueue a launch of ``kernel`` by ``work_items``, in groups of ``group``."""
         with self._lock.lock:  # between setting the arguments and the launch
             kernel(self.queue, (work_items,), (group,), *arguments)
+
+    def failure(self, what: str, error: cl.Error) -> Exception:
+        """The error to raise for a driver's error, which ended ``what``."""
+        if is_exhausted(error):
+            return self.memory.exhausted(f"{what} can't run ({error})")
+        return FailedPreconditionError(
+            f"The device {self.name} failed in {what}: {error}. No variable has changed. Start the process "
+            "again if the device doesn't recover."
+        )
 
     def require_own_process(self) -> None:
         """Raise in a forked child, which has no threads of the driver.

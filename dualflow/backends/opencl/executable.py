@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 import numpy as np
 import pyopencl as cl
 
+from dualflow.backends.opencl.device_array import DeviceArray
 from dualflow.backends.opencl.devices import OpenCLDevice, current_device
-from dualflow.backends.opencl.memory import is_exhausted
-from dualflow.backends.opencl.program import DeviceProgram
-from dualflow.backends.opencl.running import DeviceCall, FailedCheck
+from dualflow.backends.opencl.program import ON_HOST, DeviceProgram, Placement
+from dualflow.backends.opencl.running import DeviceCall, DeviceResults, FailedCheck
 from dualflow.backends.opencl.steps import HostCall, Launch, Transfer, device_reads, walk_steps
-from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
+from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.memory_errors import graph_out_of_memory, is_out_of_memory
 from dualflow.core.spans import span
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport, count_text
@@ -44,6 +44,7 @@ class OpenCLExecutable:
         program: the plan, and its steps.
         compile_seconds: the time of the driver to compile the kernels.
         origin: where they come from; see :class:`dualflow.graph.compiled.CompileCosts`.
+        placement: of the latest call, for reports.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class OpenCLExecutable:
         "graph",
         "options",
         "origin",
+        "placement",
         "program",
     )
 
@@ -62,6 +64,7 @@ class OpenCLExecutable:
         self.graph, self.options = graph, options
         self.device: OpenCLDevice = current_device()
         self.program = DeviceProgram(graph, options)
+        self.placement = ON_HOST
         self._axes = tuple(first_axes(self.program.plan.argument_sizes).items())
         self._constants = self._constants_on_device()
         weakref.finalize(self, _release, self.device, list(self._constants.values())).atexit = False
@@ -94,13 +97,13 @@ class OpenCLExecutable:
 
     @property
     def parts(self) -> tuple[PartReport, ...]:
-        """A report for each part of the graph: how it runs, and the transfers of a call."""
-        steps = list(walk_steps(self.program.steps))
+        """A report for each part of the graph: how it runs, and the transfers of the latest call."""
+        steps = list(walk_steps(self.program.with_transfers(self.placement)))
         launches = [s for s in steps if isinstance(s, Launch)]
         what = f"{count_text(len(launches), 'kernel')} through OpenCL on {self.device.name}"
         transfers = [s for s in steps if isinstance(s, Transfer)]
         moved = ", ".join(filter(None, [_moved(transfers, True), _moved(transfers, False)]))
-        native = [PartReport(PartKind.NATIVE, f"{what}{'; ' if moved else ''}{moved}")]
+        native = [PartReport(PartKind.NATIVE, f"{what}; {moved or 'no transfers (0 bytes)'}")]
         return (*native, *(_host_report(s) for s in steps if isinstance(s, HostCall)))
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
@@ -118,31 +121,49 @@ class OpenCLExecutable:
 
         If it raises, no variable has been written to.
         """
+        outputs, updated = self._results(arrays, ON_HOST, effect_log)
+        for i, value in zip(self.program.updated, updated, strict=True):
+            if value is not arrays[i]:
+                arrays[i][...] = value
+        return [np.asarray(x) for x in outputs]
+
+    def run_on_device(
+        self, values: Sequence[Array | DeviceArray], effect_log: EffectLog | None = None
+    ) -> DeviceResults:
+        """The graph's outputs on the device, and the new values of updated variables.
+
+        Args:
+            values: one for each input, as for :meth:`run`, on the host or on the device. None is written to.
+            effect_log: as for :meth:`run`.
+
+        The new value of a variable is where its value is. Raises as :meth:`run` does.
+        """
+        inputs = frozenset([i for i, x in enumerate(values) if type(x) is DeviceArray])
+        return self._results(values, Placement(inputs, True), effect_log)
+
+    def _results(
+        self, values: Sequence[Array | DeviceArray], placement: Placement, effect_log: EffectLog | None
+    ) -> DeviceResults:
         self.device.require_own_process()
-        sizes = {variable: arrays[place].shape[axis] for variable, (place, axis) in self._axes}
+        self.placement = placement
+        sizes = {variable: values[place].shape[axis] for variable, (place, axis) in self._axes}
         try:
             self._check_sizes(sizes)
             with span("native", self.graph.name):
-                call = DeviceCall(self.device, self.program, self._constants, arrays, sizes, effect_log)
+                call = DeviceCall(
+                    self.device, self.program, placement, self._constants, values, sizes, effect_log
+                )
                 return call.run()
         except FailedCheck as failed:
             _fail(failed, effect_log)
         except ResourceExhaustedError:  # of an op or a buffer, which it names
             raise
         except cl.Error as error:
-            raise self._device_error(error) from error
+            raise self.device.failure(self.graph.name, error) from error
         except (MemoryError, ValueError) as error:
             if not is_out_of_memory(error):
                 raise
             raise graph_out_of_memory(self.graph.name, error) from None
-
-    def _device_error(self, error: cl.Error) -> Exception:
-        if is_exhausted(error):
-            return self.device.memory.exhausted(f"{self.graph.name} can't run ({error})")
-        return FailedPreconditionError(
-            f"The device {self.device.name} failed while it ran {self.graph.name}: {error}. No variable has "
-            "changed. Start the process again if the device doesn't recover."
-        )
 
     def _check_sizes(self, sizes: Mapping[SizeFactor, int]) -> None:
         """Compare sizes of arguments that must be equal, and accesses with the sizes of their buffers."""

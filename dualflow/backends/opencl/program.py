@@ -27,8 +27,9 @@ from dualflow.backends.opencl.steps import (
     Step,
     WriteNumbers,
 )
-from dualflow.backends.opencl.transfers import BOTH, HOST, Spaces, TransferInsertion
+from dualflow.backends.opencl.transfers import BOTH, DEVICE, HOST, Space, Spaces, TransferInsertion
 from dualflow.core.errors import InternalError
+from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, binds_or_checks_size, computes_sizes
@@ -66,13 +67,29 @@ from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 
+class Placement(NamedTuple):
+    """Where the inputs of a call are, and where its results go.
+
+    Attributes:
+        inputs: the inputs that are on the device; a variable among them stays there.
+        results: whether the results stay on the device.
+    """
+
+    inputs: frozenset[int]
+    results: bool
+
+
+ON_HOST = Placement(frozenset(), False)
+"""The placement of a call whose inputs and results are arrays of the host."""
+
+
 class DeviceProgram:
     """The steps of a graph.
 
     Attributes:
         graph_name: the name of the graph.
         plan: the plan.
-        steps: the steps, with transfers.
+        steps: the steps before transfers are inserted.
         updated: the inputs that are variables which the program assigns.
         required: the nodes that compare sizes of arguments, which a call does first.
         range_checks: the accesses that a call compares with the sizes of buffers, each with its node.
@@ -93,10 +110,21 @@ class DeviceProgram:
         self.updated = tuple([graph.inputs.index(u.input) for u in graph.updates])
         self._partials = 0
         self._nests: list[tuple[KernelLaunch, Nest]] = []
-        self.steps = self._transfer_insertion(program).with_transfers(
-            self._steps(program), self._spaces(), [*self._results(), *self.updated]
-        )
+        self.steps = tuple(self._steps(program))
         self.range_checks = list(dict.fromkeys(self.range_checks))
+        self._insertion = self._transfer_insertion(program)
+        self._placed: dict[Placement, tuple[Step, ...]] = {}
+
+    def with_transfers(self, placement: Placement) -> tuple[Step, ...]:
+        """The steps with the transfers of calls of this placement."""
+        steps = self._placed.get(placement)
+        if steps is None:
+            ends = dict.fromkeys(self._results(), Space.DEVICE if placement.results else Space.HOST)
+            for i in self.updated:
+                ends[i] = Space.DEVICE if i in placement.inputs else Space.HOST
+            steps = self._insertion.with_transfers(self.steps, self._spaces(placement), ends)
+            self._placed[placement] = steps
+        return steps
 
     @property
     def recomputation_ratio(self) -> float:
@@ -121,9 +149,10 @@ class DeviceProgram:
     def _results(self) -> range:
         return range(self.plan.first_output, self.plan.first_temporary)
 
-    def _spaces(self) -> dict[int, Spaces]:
+    def _spaces(self, placement: Placement) -> dict[int, Spaces]:
         """Where each buffer is when a call begins; constants are on the device, too."""
-        return {i: HOST if i < self.plan.inputs else BOTH for i in range(self.plan.arena)}
+        spaces = {i: HOST if i < self.plan.inputs else BOTH for i in range(self.plan.arena)}
+        return {**spaces, **dict.fromkeys(placement.inputs, DEVICE)}
 
     def _transfer_insertion(self, program: Sequence[Statement]) -> TransferInsertion:
         nbytes = {i: self.bounds.nbytes.get(i) or 0 for i in range(self.plan.arena)}

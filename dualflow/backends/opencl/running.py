@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from dualflow.backends.opencl.device_array import DeviceArray
 from dualflow.backends.opencl.devices import NO_CHECK_FAILED, OpenCLDevice
-from dualflow.backends.opencl.program import DeviceProgram
+from dualflow.backends.opencl.program import DeviceProgram, Placement
 from dualflow.backends.opencl.steps import (
     BufferArgument,
     CopyOnDevice,
@@ -36,6 +37,7 @@ from dualflow.backends.opencl.steps import (
     Transfer,
     WriteNumbers,
 )
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spans import span
 from dualflow.core.strided import strided
@@ -68,14 +70,27 @@ class FailedCheck(Exception):
         self.node, self.make = node, make
 
 
+class DeviceResults(NamedTuple):
+    """The results of a call.
+
+    Attributes:
+        outputs: the outputs, on the host or on the device.
+        updated: the new value of each updated variable, where its value was.
+    """
+
+    outputs: list[Array | DeviceArray]
+    updated: list[Array | DeviceArray]
+
+
 class DeviceCall:
     """The state of one call.
 
     Args:
         device: the device.
-        program: the steps.
+        program: the program.
+        placement: where the inputs are, and where the results go.
         constants: the constants on the device, which all calls share.
-        arrays: the inputs.
+        values: the inputs: arrays, or arrays on the device.
         sizes: the numbers of the size variables.
         effect_log: records what runs on the host.
     """
@@ -84,14 +99,17 @@ class DeviceCall:
         self,
         device: OpenCLDevice,
         program: DeviceProgram,
+        placement: Placement,
         constants: Mapping[int, cl.Buffer],
-        arrays: Sequence[Array],
+        values: Sequence[Array | DeviceArray],
         sizes: Mapping[SizeFactor, int],
         effect_log: EffectLog | None,
     ) -> None:
         self._device, self._program, self._plan = device, program, program.plan
-        self._constants, self._arrays, self._sizes, self._effect_log = constants, arrays, sizes, effect_log
-        self._host: dict[int, Array] = dict(enumerate(arrays))
+        self._placement = placement
+        self._constants, self._values, self._sizes, self._effect_log = constants, values, sizes, effect_log
+        self._host = {i: x for i, x in enumerate(values) if not isinstance(x, DeviceArray)}
+        self._inputs = {i: x for i, x in enumerate(values) if isinstance(x, DeviceArray)}
         self._buffers: dict[int, cl.Buffer] = {}
         self._temporary: list[cl.Buffer] = []
         self._partials: dict[int, cl.Buffer] = {}
@@ -103,23 +121,48 @@ class DeviceCall:
         self._checks = 0
         self._events: list[cl.Event] = []  # deleting an event would wait for its transfer
 
-    def run(self) -> list[Array]:
-        """The outputs; variables are written after everything that may fail."""
+    def run(self) -> DeviceResults:
+        """The results; nothing writes to the inputs.
+
+        The host waits for the device if the call has transfers, whose arrays are alive until then, or updates
+        variables, whose new values are returned only if everything has run.
+        """
+        program, first = self._program, self._plan.first_output
         try:
-            self._run(self._program.steps)
+            for i in program.updated:
+                if i in self._inputs:
+                    self._copy_input(i)
+            self._run(program.with_transfers(self._placement))
             self._read_status()
-            first = self._plan.first_output
-            outputs = [self._host_array(first + i) for i in range(len(self._plan.outputs))]
-            self._device.queue.finish()
+            if self._events or program.updated or not self._placement.results:
+                self._device.queue.finish()
+            outputs = [
+                self._result(first + i, self._placement.results) for i in range(len(self._plan.outputs))
+            ]
+            return DeviceResults(outputs, [self._result(i, i in self._inputs) for i in program.updated])
         except BaseException:
             self._device.queue.finish()  # the arrays of transfers are alive until then
             raise
         finally:
             self._release()
-        for i in self._program.updated:
-            if self._host[i] is not self._arrays[i]:
-                self._arrays[i][...] = self._host[i]
-        return outputs
+
+    def _copy_input(self, buffer: int) -> None:
+        """Copy a variable on the device to the buffer that the program updates."""
+        variable = self._inputs[buffer]
+        own = self._device.memory.allocate(
+            variable.nbytes, f"the new value of {self._program.name_of(buffer)}"
+        )
+        self._buffers[buffer] = own
+        if variable.nbytes:
+            cl.enqueue_copy(self._device.queue, own, variable.buffer, byte_count=variable.nbytes)
+
+    def _result(self, buffer: int, on_device: bool) -> Array | DeviceArray:
+        """A result: on the device, its buffer, which the call then does not release."""
+        if not on_device:
+            return self._host_array(buffer)
+        shape, dtype = self._shape_and_dtype(buffer)
+        self._on_device(buffer)
+        return DeviceArray(self._device, self._buffers.pop(buffer), shape, dtype)
 
     def _release(self) -> None:
         memory = self._device.memory
@@ -214,6 +257,8 @@ class DeviceCall:
         if plan.inputs <= buffer < plan.first_output:
             return self._constants[buffer]
         allocated = self._buffers.get(buffer)
+        if allocated is None and buffer in self._inputs:
+            return self._inputs[buffer].buffer
         if allocated is None:
             nbytes = self._program.bounds.nbytes[buffer]
             assert nbytes is not None, "a buffer on the device has one size"
@@ -287,10 +332,16 @@ class DeviceCall:
             if plan.inputs <= buffer < plan.first_output:
                 self._host[buffer] = plan.constants[buffer - plan.inputs]
             else:
-                spec = (*plan.outputs, *plan.temporaries)[buffer - plan.first_output]
-                shape = bind_sizes(tuple(spec.shape), self._sizes)
-                self._host[buffer] = np.empty(shape, spec.dtype.dtype)
+                self._host[buffer] = np.empty(*self._shape_and_dtype(buffer))
         return self._host[buffer]
+
+    def _shape_and_dtype(self, buffer: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The shape and dtype of an input, a result, or an array of a host call."""
+        plan = self._plan
+        if buffer < plan.inputs:
+            return self._values[buffer].shape, self._values[buffer].dtype
+        spec = (*plan.outputs, *plan.temporaries)[buffer - plan.first_output]
+        return bind_sizes(tuple(spec.shape), self._sizes), spec.dtype.dtype
 
     def _read(self, operand: HostOperand) -> Array:
         """The value of an operand, as a read-only view."""
@@ -328,7 +379,7 @@ class DeviceCall:
         strides, offset = bind_sizes(operand.layout.strides, self._sizes), self._size(operand.layout.offset)
         if operand.on_host:
             array = self._host_array(buffer)
-            if buffer < self._plan.inputs and array is self._arrays[buffer]:
+            if buffer < self._plan.inputs and array is self._values[buffer]:
                 array = self._host[buffer] = array.copy()  # a variable is assigned at the end
             _assign(array.reshape(-1), offset, strides, value)
             return

@@ -41,6 +41,7 @@ class Space(Enum):
 Spaces = frozenset[Space]
 """The memory spaces in which a buffer has a valid copy."""
 HOST: Spaces = frozenset([Space.HOST])
+DEVICE: Spaces = frozenset([Space.DEVICE])
 BOTH: Spaces = frozenset(Space)
 """Both; also of a buffer that nothing has been written to."""
 
@@ -57,13 +58,13 @@ class TransferInsertion:
         self._sizes, self._rows = sizes, rows
 
     def with_transfers(
-        self, steps: Sequence[Step], spaces: Mapping[int, Spaces], results: Iterable[int]
+        self, steps: Sequence[Step], spaces: Mapping[int, Spaces], results: Mapping[int, Space]
     ) -> tuple[Step, ...]:
-        """``steps`` with transfers; ``results`` are on the host at the end."""
+        """``steps`` with transfers; at the end each of ``results`` has a valid copy in its space."""
         path = _Path(self, dict(spaces))
         path.follow(steps)
-        for buffer in results:
-            path.require(buffer, Space.HOST)
+        for buffer, space in results.items():
+            path.require(buffer, space)
         return tuple(path.steps)
 
     def base(self, buffer: int) -> int | None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dispatch import AbstractVariable
+from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import WriteLock, values_of
@@ -26,7 +27,7 @@ def array_of(source: Any) -> Array:
     Raises:
         InaccessibleTensorError: a symbolic tensor, which has no array.
     """
-    if type(source) is EagerTensor:
+    if isinstance(source, EagerTensor):
         return _row_major(source)
     if isinstance(source, AbstractVariable):
         return _row_major(EAGER.read(source))
@@ -53,13 +54,29 @@ def call_arrays(
 
     The values of the other variables are read as one atomic snapshot.
     """
+    arrays = [array_of(x) for x in _snapshot(sources, written, locks)]
+    for i in written:
+        arrays[i] = np.array(arrays[i], order="C")
+    return arrays
+
+
+def device_values(
+    sources: Sequence[Any], written: Sequence[int] = (), locks: Sequence[WriteLock] = ()
+) -> list[Array | DeviceStorage]:
+    """The arrays of :func:`call_arrays` for a call on a device, which writes to none of them.
+
+    Those of tensors on the device stay there.
+    """
+    tensors = _snapshot(sources, written, locks)
+    return [x.storage if type(x) is DeviceTensor else array_of(x) for x in tensors]
+
+
+def _snapshot(sources: Sequence[Any], written: Sequence[int], locks: Sequence[WriteLock]) -> list[Any]:
+    """The tensors of a call: those of the locks, and one atomic snapshot of the other variables."""
     tensors = list(sources)
     for i, lock in zip(written, locks, strict=True):
         tensors[i] = lock.tensor
     read = [i for i, x in enumerate(tensors) if isinstance(x, AbstractVariable)]
     for i, tensor in zip(read, values_of([tensors[i] for i in read]), strict=True):
         tensors[i] = tensor
-    arrays = [array_of(x) for x in tensors]
-    for i in written:
-        arrays[i] = np.array(arrays[i], order="C")
-    return arrays
+    return tensors

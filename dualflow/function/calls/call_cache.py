@@ -14,6 +14,7 @@ import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.core.records import NamedTuple
+from dualflow.eager.device_tensor import DeviceTensor
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.call_form import CallForm, literal_key, refuse
 from dualflow.graph.user_rewrites import REWRITES
@@ -122,6 +123,8 @@ def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
         if kind is EagerTensor:
             array = x._array
             key += (array.dtype, array.shape)
+        elif kind is DeviceTensor:
+            key += (x.storage.dtype, x.storage.shape)
         elif kind in _STATIC:
             key += (kind, literal_key(x))
         elif kind is np.ndarray:

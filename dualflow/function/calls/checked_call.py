@@ -12,6 +12,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.array_ownership import call_arrays
 from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
+from dualflow.function.calls.execute import is_placed_on_device
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph
 from dualflow.graph.size_guards import SizeGuards, guards_of
@@ -95,6 +96,8 @@ def read_only_call(
     run = compiled.run
 
     def call(*tensors: Any) -> Any:
+        if is_placed_on_device(captured):
+            return REFUSED
         arrays = [x._array for x in tensors]
         if captured:
             arrays += call_arrays(captured)

@@ -24,24 +24,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.device_names import GPU
 from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.garbage_collection import collection_paused
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.progress import progress
-from dualflow.core.records import NamedTuple, replace
-from dualflow.core.spans import WATCHED, logger, span
+from dualflow.core.records import replace
+from dualflow.core.spans import WATCHED, span
+from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.background_compile import BackgroundCompile
 from dualflow.function.calls.call_form import REFUSED, CallForm
 from dualflow.function.calls.checked_call import checked_call, read_only_call
+from dualflow.function.calls.compile_log import log_compile
 from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
-from dualflow.function.calls.execute import Sources, execute
+from dualflow.function.calls.execute import Sources, execute, is_placed_on_device
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
 from dualflow.function.calls.size_decisions import CallSizes
 from dualflow.function.calls.size_inference import EqualAxes
-from dualflow.function.calls.symbolic_graph import with_symbolic_sizes
-from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
+from dualflow.function.calls.symbolic_graph import SymbolicProgram, with_symbolic_sizes
+from dualflow.function.options import DEVICE_CODE, MACHINE_CODE, REFERENCE, compile_options
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -69,20 +72,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 _compiling = SharedLock()
 _MAX_VARIANTS = 8
-
-
-class SymbolicProgram(NamedTuple):
-    """One program for all sizes.
-
-    Attributes:
-        graph: the graph with symbolic sizes, after all passes.
-        executable: the compiled graph.
-        rematerialised: the graph within the memory budget; None without one.
-    """
-
-    graph: Graph
-    executable: Compiled
-    rematerialised: WithinBudget | None
 
 
 class CompiledGraph:
@@ -130,6 +119,7 @@ class CompiledGraph:
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
         self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
         self._variants: dict[tuple[Rewrite, ...], CompiledGraph] = {}
+        self._is_on_device = False
         self.called = False
         self.matches: list[Match] = []
         self.check_shapes: Callable[[Sequence[Any]], object] | None = None
@@ -146,16 +136,18 @@ class CompiledGraph:
         variant = self._variants.get(rewrites)
         if variant is None:
             with _compiling.lock:
-                variant = self._variants.get(rewrites) or self._with_rewrites(rewrites)
+                variant = self._variants.get(rewrites) or self._with_options(
+                    replace(self._requested, rewrites=rewrites)
+                )
                 self._variants[rewrites] = variant
                 while len(self._variants) > _MAX_VARIANTS:
                     del self._variants[next(iter(self._variants))]
         return variant
 
-    def _with_rewrites(self, rewrites: tuple[Rewrite, ...]) -> CompiledGraph:
+    def _with_options(self, options: CompileOptions) -> CompiledGraph:
         graph = CompiledGraph(
             self.graph,
-            replace(self._requested, rewrites=rewrites),
+            options,
             history=self._history,
             pack=self._packer,
             equal_axes=self._equal_axes,
@@ -340,26 +332,8 @@ class CompiledGraph:
                     executable = backend.build(graph, self.options)
         if self.options.strict:
             imported("dualflow.function.calls.strict").require_native(executable)
-        self._log(executable, time.perf_counter() - began)
+        log_compile(self.backend, self._requested.backend, executable, time.perf_counter() - began)
         return executable
-
-    def _log(self, executable: Compiled, seconds: float) -> None:
-        """Log the time of a compile in seconds, and the memory of a call, if these are logged."""
-        compiles, memory = logger("compile"), logger("memory")
-        if compiles is None and memory is None:
-            return
-        inputs = ", ".join(str(v.spec) for v in executable.graph.inputs)
-        call = f"{self.graph.name}({inputs})"
-        stats = self.backend.compile_stats(executable)
-        if compiles is not None:
-            compiles.info(
-                "compiled %s with %s in %.1f ms: kernels %d, matrix products %d, host calls %d",
-                *(call, self._requested.backend, 1e3 * seconds),
-                *(len(stats.kernels), stats.products, stats.host_calls),
-            )
-        if memory is not None:
-            kept = "kept between calls" if stats.keeps_arena else "allocated for each call"
-            memory.info("%s: intermediates take %d bytes, %s", call, stats.arena_bytes, kept)
 
     @property
     def recomputation_ratio(self) -> float:
@@ -394,7 +368,7 @@ class CompiledGraph:
         """
         if self._background is not None and (interpreted := self._interpreted()) is not None:
             return self._run(interpreted, Sources.of(interpreted.graph), arguments)
-        if not self.called or WATCHED.value is not None:
+        if not self.called or WATCHED.value is not None or BLOCK_DEVICE.get() == GPU:
             self.called = True
             return self.execute(*arguments)
         result = self.fast_path()(*arguments)
@@ -402,11 +376,34 @@ class CompiledGraph:
 
     def execute(self, *arguments: Any) -> Any:
         """The result of a call, without a fast path."""
+        self._is_on_device = not self._strings and is_placed_on_device((*arguments, *self._captured))
+        if self._is_on_device:
+            device = self._for_device
+            return device._run(device.executable, device.sources, arguments, device=True)
         return self._run(self.executable, self.sources, arguments)
 
-    def _run(self, executable: Compiled, sources: Sources, arguments: Sequence[Any]) -> Any:
+    @property
+    def latest(self) -> CompiledGraph:
+        """The graph that the latest call without a fast path has run: this one, or that for the GPU."""
+        return self._for_device if self._is_on_device else self
+
+    @computed_once(_compiling)
+    def _captured(self) -> tuple[Any, ...]:
+        """The source of each capture."""
+        return tuple([c.source for c in self.graph.captures])
+
+    @computed_once(_compiling)
+    def _for_device(self) -> CompiledGraph:
+        """This graph, compiled for the GPU."""
+        if self._requested.backend == DEVICE_CODE:
+            return self
+        return self._with_options(replace(self._requested, backend=DEVICE_CODE, interpret_first=False))
+
+    def _run(
+        self, executable: Compiled, sources: Sources, arguments: Sequence[Any], *, device: bool = False
+    ) -> Any:
         try:
-            return self._pack(execute(executable, sources, self._history, arguments))
+            return self._pack(execute(executable, sources, self._history, arguments, device=device))
         except InvalidArgumentError:
             if self.check_shapes is not None:
                 self.check_shapes(arguments)

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.device_names import GPU
+from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
+from dualflow.eager.device_tensor import DeviceTensor, on_device
+from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, WriteLock, commit
-from dualflow.function.calls.array_ownership import call_arrays
+from dualflow.eager.variable_slots import present
+from dualflow.function.calls.array_ownership import call_arrays, device_values
 from dualflow.graph.effect_log import EffectLog
 
 if TYPE_CHECKING:
@@ -42,8 +47,32 @@ class Sources(NamedTuple):
         return cls(tuple([c.source for c in graph.captures]), tuple([number[u.input] for u in graph.updates]))
 
 
+def is_placed_on_device(sources: Sequence[Any]) -> bool:
+    """Whether a call with these tensors and variables runs on the GPU.
+
+    That is decided by the innermost block of ``df.device``; outside of all by the sources, of which one is
+    on the GPU.
+    """
+    device = BLOCK_DEVICE.get()
+    if device is not None:
+        return device == GPU
+    for x in sources:
+        if type(x) is DeviceTensor:
+            return True
+        if isinstance(x, AbstractVariable):
+            tensor = present(x)
+            if type(tensor) is DeviceTensor or type(getattr(tensor, "tensor", None)) is DeviceTensor:
+                return True
+    return False
+
+
 def execute(
-    compiled: Compiled, sources: Sources, history: AssignmentHistory | None, arguments: Sequence[Any]
+    compiled: Any,
+    sources: Sources,
+    history: AssignmentHistory | None,
+    arguments: Sequence[Any],
+    *,
+    device: bool = False,
 ) -> tuple[Any, ...]:
     """The outputs of one call, as tensors; variables are updated.
 
@@ -52,15 +81,17 @@ def execute(
         sources: the captures of its graph, and which inputs it writes.
         history: replays the assignments before a failure; None if the caller handles failures.
         arguments: a tensor or variable for each argument of the graph.
+        device: whether inputs may be on the GPU, and the outputs stay there.
     """
     inputs, written = (*arguments, *sources.captured), sources.written
+    update = _update_on_device if device else _update
     effect_log = None if history is None else history.effect_log()
     step = UpdateStep([inputs[i] for i in written], compiled=True)
     try:
         if not written:
-            return _update(compiled, call_arrays(inputs), (), (), effect_log)
+            return update(compiled, inputs, (), (), effect_log)
         with step.running, step as locks:
-            return _update(compiled, call_arrays(inputs, written, locks), written, locks, effect_log)
+            return update(compiled, inputs, written, locks, effect_log)
     except BaseException as error:
         if history is None or effect_log is None:
             raise
@@ -70,15 +101,33 @@ def execute(
 
 def _update(
     compiled: Compiled,
-    arrays: list[Array],
+    inputs: Sequence[Any],
     written: Sequence[int],
     locks: Sequence[WriteLock],
     effect_log: EffectLog | None,
 ) -> tuple[Any, ...]:
     """The outputs of one call; commits the new values of all variables at once, or of none after an error."""
+    arrays = call_arrays(inputs, written, locks)
     with span("kernels", compiled.graph.name):
         results = tuple([wrap(a) for a in compiled.run(arrays, effect_log)])
     commit(locks, [wrap(arrays[i]) for i in written])
     if effect_log is not None:
         effect_log.end()
     return results
+
+
+def _update_on_device(
+    compiled: Any,
+    inputs: Sequence[Any],
+    written: Sequence[int],
+    locks: Sequence[WriteLock],
+    effect_log: EffectLog | None,
+) -> tuple[Any, ...]:
+    """As :func:`_update`; each variable stays where it is."""
+    values = device_values(inputs, written, locks)
+    with span("kernels", compiled.graph.name):
+        results = compiled.run_on_device(values, effect_log)
+    commit(locks, [wrap(x) if isinstance(x, np.ndarray) else on_device(x) for x in results.updated])
+    if effect_log is not None:
+        effect_log.end()
+    return tuple([on_device(x) for x in results.outputs])

@@ -15,6 +15,7 @@ import numpy as np
 
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import cached_attribute
+from dualflow.eager.device_tensor import placed_like
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep
 from dualflow.function.calls.array_ownership import array_of
@@ -98,7 +99,8 @@ class AssignmentHistory:
             finally:
                 lock_of = dict(zip(assigned, locks, strict=True))
                 for key, (variable, array) in recovery.assigned.items():
-                    lock_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
+                    lock = lock_of[id(variables[key])]
+                    lock.tensor = placed_like(wrap(np.array(array, order="C")), lock.tensor)
                     self._on_assigned(variable)
         return recovery.make_error()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from dualflow.core.records import replace
+from dualflow.core.records import NamedTuple, replace
 from dualflow.function.calls.size_decisions import CallSizes, GuardedDecisions
 from dualflow.function.calls.size_inference import EqualAxes, SizeInference
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -19,7 +19,25 @@ from dualflow.graph.symbolic_size_ops import GUARD_SIZES, Axis
 from dualflow.sizes.size_functions import substitute
 from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, UndecidedSize, variable_of
 
+if TYPE_CHECKING:
+    from dualflow.graph.compiled import Compiled
+    from dualflow.schedule.rematerialisation import WithinBudget
+
 _NO_INPUTS: Final[Mapping[int, int]] = {}
+
+
+class SymbolicProgram(NamedTuple):
+    """One program for all sizes.
+
+    Attributes:
+        graph: the graph with symbolic sizes, after all passes.
+        executable: the compiled graph.
+        rematerialised: the graph within the memory budget; None without one.
+    """
+
+    graph: Graph
+    executable: Compiled
+    rematerialised: WithinBudget | None
 
 
 def with_symbolic_sizes(

@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
-from dualflow.eager.engine import EAGER
+from dualflow.eager.engine import EagerEngine
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.tracing.tracer import Tracer, tracing, values
@@ -188,7 +188,7 @@ class TapedCall:
         gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
         cotangents = [gs[i] for i in pair.outputs_with_cotangent]
         flows: list[Any] = [None] * len(inputs)
-        if dispatch.current() is EAGER:
+        if isinstance(dispatch.current(), EagerEngine):
             indices, backward = pair.backward_for(needed)
             computed = backward(*pair.backward_arguments(inputs, cotangents, outs, self._saved))
         else:

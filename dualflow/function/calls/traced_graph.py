@@ -21,7 +21,7 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.locks import cached_attribute
-from dualflow.eager.engine import EAGER
+from dualflow.eager.engine import EagerEngine
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, commit
@@ -98,11 +98,11 @@ class SpecialisedTrace:
     def run(self, arguments: Sequence[Any]) -> Any:
         """The result; REFUSED if this is a program for all sizes, and it doesn't serve ``arguments``."""
         engine = dispatch.current()
-        if engine is EAGER:
+        if isinstance(engine, EagerEngine):
             return self._run_compiled(arguments)
         trace, sources = self.trace, [*arguments, *self.trace.captured]
         tensors = _read(engine, sources)
-        if not isinstance(engine, Recording) or engine.base is not EAGER:
+        if not isinstance(engine, Recording) or not isinstance(engine.base, EagerEngine):
             return trace.packed(trace.inline(engine, sources, tensors))
         watched = self._watched(engine, tensors)
         if not any(watched):
@@ -269,7 +269,7 @@ class TracedGraph:
         assert self._variants is not None, "sizes are dynamic"
         engine = dispatch.current()
         if (
-            (self.options.memory_budget is not None and engine is not EAGER)
+            (self.options.memory_budget is not None and not isinstance(engine, EagerEngine))
             or self.guards.fix_all_axes
             or not _is_eager(engine)
             or not self._backend_has_symbolic_sizes
@@ -323,7 +323,8 @@ class TracedGraph:
 
 def _is_eager(engine: Engine) -> bool:
     """Whether ``engine`` is the eager one, or that of tapes which record what it runs."""
-    return engine is EAGER or (isinstance(engine, Recording) and engine.base is EAGER)
+    base = engine.base if isinstance(engine, Recording) else engine
+    return isinstance(base, EagerEngine)
 
 
 def _raise_for_shapes(trace: weakref.ref[TracedGraph], inputs: Sequence[Any]) -> None:

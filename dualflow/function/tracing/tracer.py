@@ -78,6 +78,7 @@ class Tracer(SymbolicEngine):
         refusal: the first error about Python code that needs a symbolic tensor's value, here or in a nested
             trace.
         proven_values: the values of bool scalars that an earlier check has established.
+        on_device: whether a block of the traced code is placed on the GPU, for which the graph is compiled.
         outer_shapes: for arguments of a body, where their dynamic sizes are from.
     """
 
@@ -89,6 +90,7 @@ class Tracer(SymbolicEngine):
         "_static",
         "builder",
         "creation",
+        "on_device",
         "options",
         "outer",
         "outer_shapes",
@@ -121,6 +123,7 @@ class Tracer(SymbolicEngine):
         )
         self.size_scope: AbstractSizeScope | None = None if self.outer is None else self.outer.size_scope
         self.refusal: Exception | None = None
+        self.on_device = False
         self.proven_values: dict[Value, bool] = {}
         self.outer_shapes: dict[Value, OuterShape] = {}
         self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
@@ -162,6 +165,12 @@ class Tracer(SymbolicEngine):
     def shallow_copy(self, tensor: Any) -> Any:
         return self.run(identity.op, (tensor,), {})
 
+    def compile_for_device(self) -> None:
+        tracer: Tracer | None = self
+        while tracer is not None:
+            tracer.on_device = True
+            tracer = tracer.outer
+
     def lift(self, tensor: AbstractTensor) -> SymbolicTensor:
         if type(tensor) is SymbolicTensor and tensor._tracer is self:
             return tensor
@@ -170,7 +179,7 @@ class Tracer(SymbolicEngine):
         captured = self._captured.get(id(tensor))
         if captured is not None:
             return captured[1]
-        if type(tensor) is EagerTensor:
+        if isinstance(tensor, EagerTensor):
             lifted = self._constant_or_capture(tensor)
         elif type(tensor) is SymbolicTensor and self._is_inside(tensor._tracer):
             lifted = self._capture_outer(tensor)
@@ -316,9 +325,9 @@ class Tracer(SymbolicEngine):
 
     def _constant_or_capture(self, tensor: EagerTensor) -> SymbolicTensor:
         """A small tensor as a constant, unless a tape may compute a gradient for it; else as a capture."""
-        array = tensor._array
-        if array.size > _MAX_INLINED_ELEMENTS:
+        if math.prod(tensor.shape) > _MAX_INLINED_ELEMENTS:  # type: ignore[arg-type]  # it has a value
             return self._capture(tensor)
+        array = tensor._array
         if not tensor.dtype.is_inexact and not self.is_traced(tensor):
             return self.constant(array)
         captured = self._capture(tensor)

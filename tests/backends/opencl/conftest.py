@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from opencl_driver import count_cpus
 
 HERE = Path(__file__).parent
 
@@ -13,3 +15,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("opencl")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cpus_are_devices() -> Iterator[None]:
+    """Let CPUs count as devices in these tests alone: others expect none."""
+    with pytest.MonkeyPatch.context() as patch:
+        count_cpus(patch)
+        yield

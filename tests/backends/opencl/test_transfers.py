@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from dualflow.backends.opencl.steps import (  # noqa: E402  # they import pyopen
     Transfer,
     walk_steps,
 )
-from dualflow.backends.opencl.transfers import BOTH, HOST, TransferInsertion  # noqa: E402
+from dualflow.backends.opencl.transfers import BOTH, DEVICE, HOST, Space, Spaces, TransferInsertion  # noqa: E402
 
 BUFFERS = range(4)
 NODE: Any = None
@@ -62,12 +63,16 @@ programs = st.lists(st.recursive(calls, nested, max_leaves=6), max_size=6)
 
 
 class Memory:
-    """Versions of each buffer's copies, as a program with transfers moves them."""
+    """Versions of each buffer's copies, as a program with transfers moves them.
 
-    def __init__(self) -> None:
+    Args:
+        spaces: where each buffer has a valid copy at first.
+    """
+
+    def __init__(self, spaces: Mapping[int, Spaces]) -> None:
         self.written = dict.fromkeys(BUFFERS, 0)
-        self.host = dict.fromkeys(BUFFERS, 0)
-        self.device: dict[int, int | None] = dict.fromkeys(BUFFERS)
+        self.host = {b: 0 if Space.HOST in spaces[b] else None for b in BUFFERS}
+        self.device = {b: 0 if Space.DEVICE in spaces[b] else None for b in BUFFERS}
         self.versions = 0
 
     def run(self, steps: Any, choose: Any) -> None:
@@ -98,21 +103,36 @@ class Memory:
             copies[buffer] = self.written[buffer] = self.versions
 
 
-@given(programs, st.lists(st.integers(0, 1), max_size=12))
-def test_each_step_reads_the_value_that_was_written_last(program: list[Step], choices: list[int]) -> None:
-    placed = TransferInsertion(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
-        program, dict.fromkeys(BUFFERS, HOST), BUFFERS
-    )
-    memory, remaining = Memory(), iter(choices)
+@given(
+    programs,
+    st.lists(st.integers(0, 1), max_size=12),
+    st.fixed_dictionaries({b: st.sampled_from([HOST, DEVICE]) for b in BUFFERS}),
+    st.fixed_dictionaries({b: st.sampled_from(Space) for b in BUFFERS}),
+)
+def test_each_step_reads_the_value_that_was_written_last(
+    program: list[Step], choices: list[int], spaces: dict[int, Spaces], results: dict[int, Space]
+) -> None:
+    placed = TransferInsertion(dict.fromkeys(BUFFERS, 12), {}).with_transfers(program, spaces, results)
+    memory, remaining = Memory(spaces), iter(choices)
     memory.run(placed, lambda n: next(remaining, 0))
-    assert memory.host == memory.written
+    for buffer, space in results.items():
+        copies = memory.host if space is Space.HOST else memory.device
+        assert copies[buffer] == memory.written[buffer]
+
+
+@given(st.lists(st.builds(launch, some_buffers, some_buffers), max_size=6))
+def test_kernels_on_buffers_that_stay_on_the_device_need_no_transfer(program: list[Step]) -> None:
+    placed = TransferInsertion(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
+        program, dict.fromkeys(BUFFERS, DEVICE), dict.fromkeys(BUFFERS, Space.DEVICE)
+    )
+    assert placed == tuple(program)
 
 
 @given(programs)
 def test_buffers_that_the_device_alone_uses_move_to_the_host_once_at_the_end(program: list[Step]) -> None:
     device_only = [step for step in walk_steps(program) if isinstance(step, Launch)]
     placed = TransferInsertion(dict.fromkeys(BUFFERS, 12), {}).with_transfers(
-        device_only, dict.fromkeys(BUFFERS, BOTH), BUFFERS
+        device_only, dict.fromkeys(BUFFERS, BOTH), dict.fromkeys(BUFFERS, Space.HOST)
     )
     moved = [step.buffer for step in placed if isinstance(step, Transfer)]
     assert moved == sorted({buffer for step in device_only for buffer in step.writes})
@@ -120,18 +140,18 @@ def test_buffers_that_the_device_alone_uses_move_to_the_host_once_at_the_end(pro
 
 def test_what_a_loop_only_reads_is_transferred_once_before_it() -> None:
     loop = HostLoop(NODE, STATEMENT, (), (), (launch({0}, {1}),), SCALAR)
-    placed = TransferInsertion({0: 12, 1: 12}, {}).with_transfers([loop], {0: HOST, 1: BOTH}, [1])
+    placed = TransferInsertion({0: 12, 1: 12}, {}).with_transfers([loop], {0: HOST, 1: BOTH}, {1: Space.HOST})
     assert [type(step) for step in placed] == [Transfer, HostLoop, Transfer]
     assert not any(isinstance(step, Transfer) for step in placed[1].body)  # type: ignore[union-attr]
 
 
 def test_rows_of_a_stack_are_read_on_the_device() -> None:
     loop = HostLoop(NODE, STATEMENT, (), (), (launch({7}, {1}),), SCALAR)
-    placed = TransferInsertion({0: 12, 1: 12}, {7: 0}).with_transfers([loop], {0: HOST, 1: BOTH}, [])
+    placed = TransferInsertion({0: 12, 1: 12}, {7: 0}).with_transfers([loop], {0: HOST, 1: BOTH}, {})
     assert placed[0] == Transfer(0, 12, True)
 
 
 def test_a_value_between_two_host_calls_stays_on_the_host() -> None:
     f = df.function(lambda x: df.sort(df.sort(x), direction="DESCENDING"), backend="opencl")
     f(np.ones(5, np.float32))
-    assert "transfer" not in str(f.status()).partition("numpy:")[0]
+    assert "no transfers (0 bytes)" in str(f.status()).partition("numpy:")[0]
