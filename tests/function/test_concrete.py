@@ -7,6 +7,7 @@ import functools
 import numba
 import numpy as np
 import pytest
+from opencl_driver import use_backend
 
 import dualflow as df
 from dualflow.function.options import BACKENDS
@@ -175,7 +176,8 @@ def test_its_kernels_read_as_python():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_numba_code_calls_it(backend):
+def test_numba_code_calls_it(backend, monkeypatch):
+    use_backend(backend, monkeypatch)
     traced = df.function(lambda x: x * x, backend=backend)
     square = traced.get_concrete_function(df.TensorSpec([4])).njit()
 

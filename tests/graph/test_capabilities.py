@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opencl_driver import use_backend
 
 import dualflow as df
 from dualflow.function.calls.lazy_backends import capabilities_of
@@ -50,7 +51,8 @@ def test_the_intersection_of_capabilities_is_associative(
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_backend_can_do_some_of_all(name: str) -> None:
+def test_a_backend_can_do_some_of_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_backend(name, monkeypatch)
     stated = capabilities_of(name)
     assert stated & ALL == ALL & stated == stated
 

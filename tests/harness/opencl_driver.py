@@ -7,11 +7,20 @@ import os
 import pytest
 from required_tools import DRIVERS, missing, require_module
 
+from dualflow.function.options import DEVICE_CODE
+
 
 def count_cpus(patch: pytest.MonkeyPatch) -> None:
     """Let CPUs count as devices, unless the environment selects others."""
     if not os.environ.get("DUALFLOW_OPENCL"):
         patch.setenv("DUALFLOW_OPENCL", "all")
+
+
+def use_backend(name: str, patch: pytest.MonkeyPatch) -> None:
+    """Prepare a test for a backend, if it is the one that needs a driver."""
+    if name == DEVICE_CODE:
+        require_opencl()
+        count_cpus(patch)
 
 
 def require_opencl() -> None:

@@ -153,7 +153,7 @@ def test_an_op_without_device_code_runs_on_the_host_between_transfers() -> None:
 @pytest.mark.usefixtures("strict_placement")
 def test_without_soft_placement_an_op_without_device_code_is_an_error() -> None:
     assert df.exp(X.gpu()).device == GPU
-    with pytest.raises(df.errors.InvalidArgumentError, match="sort has no code for .*NumPy sorts"):
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"sort has no code for .*NumPy sorts"):
         df.sort(X.gpu())
     with pytest.raises(ValueError, match=r"the devices are \['/cpu:0', '/gpu:0'\]"):
         df.device("/gpu:1")
@@ -161,9 +161,9 @@ def test_without_soft_placement_an_op_without_device_code_is_an_error() -> None:
 
 def test_an_error_on_the_device_is_that_of_the_host() -> None:
     for x in (X, X.gpu()):
-        with pytest.raises(df.errors.OutOfRangeError, match="index 7 is out of range|out of bounds"):
+        with pytest.raises(df.errors.OutOfRangeError, match=r"^gather: index 7 is out of range for axis 0"):
             df.gather(x, [7])
-        with pytest.raises(df.errors.InvalidArgumentError, match=r"^add\(.*\)|broadcast"):
+        with pytest.raises(df.errors.InvalidArgumentError, match=r"^add\(float32\[2, 3\], float32\[4\]\)"):
             x + df.ones([4])
 
 
