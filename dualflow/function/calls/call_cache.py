@@ -123,10 +123,10 @@ def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
         if kind is EagerTensor:
             array = x._array
             key += (array.dtype, array.shape)
-        elif kind in _STATIC:
-            key += (kind, literal_key(x))
         elif kind is np.ndarray:
             key += (kind, x.dtype, x.shape)
+        elif kind in _STATIC:
+            key += (kind, literal_key(x))
         elif kind is DeviceTensor:
             key += (x.storage.dtype, x.storage.shape)
         else:
