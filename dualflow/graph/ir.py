@@ -208,10 +208,12 @@ class Graph:
     def draw(self, path: str | os.PathLike[str], stage: str | None = None) -> None:
         """Write a picture of the graph: ops from top to bottom, with the user's lines and the values' specs.
 
-        Kernels, branches and loops are boxes around their ops. Variables, updates and effects have their own
-        colours and outlines. A wire over more than 40 rows is cut, and continues at a dotted box with the
-        value's name. Three or more ops that differ in their attributes alone are one box (``getitem x 31``).
-        In a graph of 200 ops or more, consecutive ops of one Python function are one box.
+        Kernels, branches and loops are boxes around their ops. Kernels are numbered, and have colours that
+        colour-blind readers can distinguish. Variables, updates and effects have their own colours and
+        outlines. An .svg is dark where its reader prefers that. A wire over more than 40 rows is cut, and
+        continues at a dotted box with the value's name. Three or more ops that differ in their attributes
+        alone are one box (``getitem x 31``). In a graph of 200 ops or more, consecutive ops of one Python
+        function are one box.
 
         Args:
             path: the file; its extension, .svg, .png or .pdf, is the format.
@@ -221,7 +223,7 @@ class Graph:
         Raises:
             InvalidArgumentError: the extension is another one, the graph is too large for a png, or there is
                 no such stage.
-            NotFoundError: matplotlib is not installed.
+            NotFoundError: matplotlib is not installed, which a .png and a .pdf need.
 
         >>> import os, tempfile
         >>> import dualflow as df
@@ -254,8 +256,8 @@ class Graph:
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str | None:
-        """The picture that a notebook shows; None without matplotlib."""
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows."""
         return SVG.value(self)
 
 
@@ -267,10 +269,10 @@ PICTURE: Final[Slot[Callable[[Graph, str | os.PathLike[str]], None]]] = Slot(
 """Writes the picture of a graph to a path."""
 STAGED: Final[Slot[Callable[[Graph, str], Graph]]] = Slot("graphs at a stage", unfilled("graphs at a stage"))
 """A trace after the passes up to a stage."""
-SVG: Final[Slot[Callable[[Graph], str | None]]] = Slot(
+SVG: Final[Slot[Callable[[Graph], str]]] = Slot(
     "pictures of graphs as text", unfilled("pictures of graphs as text")
 )
-"""The picture of a graph for a notebook, if there is one."""
+"""The picture of a graph for a notebook."""
 
 
 def _loaded(

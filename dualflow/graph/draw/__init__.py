@@ -18,6 +18,6 @@ def _draw(graph: Graph, path: str | os.PathLike[str]) -> None:
     import_module("dualflow.graph.draw.drawing").draw(graph, path)
 
 
-def _svg(graph: Graph) -> str | None:
-    picture: str | None = import_module("dualflow.graph.draw.drawing").svg(graph)
+def _svg(graph: Graph) -> str:
+    picture: str = import_module("dualflow.graph.draw.drawing").svg(graph)
     return picture

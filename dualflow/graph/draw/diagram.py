@@ -2,18 +2,19 @@
 
 Inputs, ops, updates and the result are boxes. A value is a wire, labelled with its name and spec at its
 source. Constants are part of the boxes of their consumers. Boxes of kernels, branches and loops contain the
-diagrams of their bodies, whose inputs have the names of the outer values.
+diagrams of their bodies, whose inputs have the names of the outer values. Kernels have numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
-from dualflow.core.records import dataclass, replace
+from dualflow.core.records import NamedTuple, dataclass, replace
 from dualflow.graph.draw.box_text import arguments, body_names, counted
 from dualflow.graph.draw.folding import Group, groups_of
+from dualflow.graph.fused import body_of
 from dualflow.graph.printer import attributes, lines_of, value_names
 from dualflow.ops.conversion import identity
 from dualflow.ops.op_kinds import Cond, Literal, Loop
@@ -41,6 +42,7 @@ class Box:
         panels: the diagrams inside, each with a title.
         names: the names of the values whose wires begin at it.
         origins: the user's lines that called its ops.
+        kernel: the number of the kernel that computes it; None for none.
     """
 
     kind: Kind
@@ -51,6 +53,7 @@ class Box:
     panels: tuple[tuple[str, Diagram], ...] = ()
     names: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
+    kernel: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,52 @@ class Diagram:
     wires: tuple[Wire, ...]
 
 
-def diagram(graph: Graph) -> Diagram:
-    """The diagram of ``graph``."""
+class NumberedKernel(NamedTuple):
+    """The kernel that computes a node: its name, and its number."""
+
+    name: str
+    number: int
+
+
+def diagram(graph: Graph, kernels: Mapping[Node, NumberedKernel] | None = None) -> Diagram:
+    """The diagram of ``graph``.
+
+    Args:
+        graph: the graph.
+        kernels: the kernels that compute its nodes, and those of its branches and loops. By default its fused
+            nodes are numbered in their order.
+    """
     names = value_names(graph)
     captured = zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True)
     variables = {id(capture.source): names[value] for value, capture in captured if capture.variable}
-    return _Drawing(graph, names, {}, {}, variables).diagram()
+    shared = _Shared(variables, _numbered_kernels(graph) if kernels is None else kernels)
+    return _Drawing(graph, names, {}, {}, shared).diagram()
+
+
+def _numbered_kernels(graph: Graph) -> dict[Node, NumberedKernel]:
+    """The fused nodes of a graph, its branches and loops, numbered from 1."""
+    return {node: NumberedKernel(f"kernel {i}", i) for i, node in enumerate(_fused_nodes(graph), start=1)}
+
+
+def _fused_nodes(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        if body_of(node) is not None:
+            yield node
+        else:
+            for _, body in node.bodies:
+                yield from _fused_nodes(body)
+
+
+class _Shared(NamedTuple):
+    """What the diagrams inside each other share.
+
+    Attributes:
+        variables: the names of variables, by their ids.
+        kernels: the kernels of nodes.
+    """
+
+    variables: Mapping[int, str]
+    kernels: Mapping[Node, NumberedKernel]
 
 
 class _Drawing:
@@ -87,7 +130,7 @@ class _Drawing:
         names: the names of its values.
         titles: other titles for the boxes of its inputs.
         constants: the texts of inputs that are constants outside, and have no box.
-        variables: the names of variables, by their ids.
+        shared: the names of variables, and the kernels.
     """
 
     def __init__(
@@ -96,13 +139,13 @@ class _Drawing:
         names: Mapping[Value, str],
         titles: Mapping[Value, str],
         constants: Mapping[Value, str],
-        variables: Mapping[int, str],
+        shared: _Shared,
     ) -> None:
         self._graph = graph
         self._names = names
         self._titles = titles
         self._constants = constants
-        self._variables = variables
+        self._shared = shared
         self._boxes: list[Box] = []
         self._wires: list[Wire] = []
         self._sources: dict[Value, tuple[int, int]] = {}
@@ -145,7 +188,7 @@ class _Drawing:
 
     def _assignment(self, node: Node) -> None:
         variable = node.attrs["variable"]
-        name = self._variables.get(id(variable)) or f"%{str(variable.name).removesuffix(':0')}"
+        name = self._shared.variables.get(id(variable)) or f"%{str(variable.name).removesuffix(':0')}"
         origins = _origins((node,))
         self._add(Box("update", f"{_short(name)} <-", (lines_of(node),), origins=origins), node.inputs, ())
 
@@ -170,8 +213,14 @@ class _Drawing:
         if kind != "kernel":
             details.append(lines_of(node))
         shown = tuple([_short(line) for line in details if line])
-        title = "kernel" if kind == "kernel" else node.op.name
-        box = Box(kind, title, shown, 0, tuple(labels), tuple(panels), names, _origins((node,)))
+        kernel = self._shared.kernels.get(node)
+        if kind == "kernel":
+            title = "kernel" if kernel is None else kernel.name
+        else:
+            title = node.op.name
+            shown = shown if kernel is None else (kernel.name, *shown)
+        number = None if kernel is None else kernel.number
+        box = Box(kind, title, shown, 0, tuple(labels), tuple(panels), names, _origins((node,)), number)
         self._add(box, node.inputs, node.outputs)
 
     def _group(self, group: Group) -> None:
@@ -211,11 +260,11 @@ class _Drawing:
         outer_names = {inner: self._label(value) for inner, value in outer.items()}
         if isinstance(node.op.kind, Loop):
             titles = {v: f"{own[v]} from {name}" for v, name in outer_names.items()}
-            return _Drawing(body, own, titles, {}, self._variables).diagram()
+            return _Drawing(body, own, titles, {}, self._shared).diagram()
         constants = {
             inner: outer_names[inner] for inner, value in outer.items() if value not in self._sources
         }
-        return _Drawing(body, own | outer_names, {}, constants, self._variables).diagram()
+        return _Drawing(body, own | outer_names, {}, constants, self._shared).diagram()
 
     def _label(self, value: Value) -> str:
         """The label of a value: its name, or the value of a constant."""

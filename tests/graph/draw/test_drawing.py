@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ import dualflow as df
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.draw import drawing
 from dualflow.graph.draw.diagram import Box, Diagram, diagram
-from dualflow.graph.draw.drawing import STYLES, TEXT
+from dualflow.graph.draw.styles import DARK, KERNEL_STYLES, LIGHT, STYLES, Style
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
@@ -65,7 +63,7 @@ def test_a_kernel_holds_its_ops_whose_inputs_have_the_outer_names(traced) -> Non
     graph = optimise(
         traced(lambda x: df.reduce_sum(df.exp(x) * 2.0), TensorSpec([100], name="x")), CompileOptions()
     )
-    ((_, inside),) = boxes_of(graph)["kernel"].panels
+    ((_, inside),) = boxes_of(graph)["kernel 1"].panels
     assert [box.title for box in inside.boxes] == ["%x", "exp", "multiply", "reduce_sum", "return"]
 
 
@@ -117,8 +115,8 @@ def test_a_users_graph_can_be_drawn_as_traced_and_as_it_runs(tmp_path: Path) -> 
     concrete = df.function(lambda x: df.exp(x) * 2.0).get_concrete_function(df.TensorSpec([8]))
     concrete.graph.draw(tmp_path / "traced.svg")
     concrete.optimised_graph.draw(tmp_path / "runs.svg")
-    assert "kernel" not in words_of(tmp_path / "traced.svg")
-    assert "kernel" in words_of(tmp_path / "runs.svg")
+    assert "kernel 1" not in words_of(tmp_path / "traced.svg")
+    assert "kernel 1" in words_of(tmp_path / "runs.svg")
 
 
 def test_a_graph_of_no_nodes_and_one_without_anything_are_drawn(traced, tmp_path: Path) -> None:
@@ -251,7 +249,24 @@ def test_a_trace_is_drawn_at_each_stage(tmp_path: Path) -> None:
     words = {stage: words_of(tmp_path / f"{stage}.svg") for stage in ("traced", "optimised", "kernels")}
     assert "multiply" in words["traced"]
     assert "multiply" not in words["optimised"]
-    assert "kernel" in words["kernels"]
+    assert "kernel 1" in words["kernels"]
+
+
+def test_kernels_are_numbered_in_branches_too_and_have_colours_by_number() -> None:
+    def f(x):
+        y = df.tanh(df.reduce_sum(df.exp(x)) + x)
+        return df.cond(y[0] > 0.0, lambda: df.exp(y) * 2.0, lambda: df.sin(y) * 3.0)
+
+    graph = df.function(f).get_concrete_function(df.TensorSpec([300])).optimised_graph
+
+    def kernels(drawn: Diagram) -> list[Box]:
+        inside = [box for outer in drawn.boxes for _, panel in outer.panels for box in kernels(panel)]
+        return [*(box for box in drawn.boxes if box.kind == "kernel"), *inside]
+
+    boxes = kernels(diagram(graph))
+    assert len(boxes) >= 3
+    assert sorted(box.title for box in boxes) == [f"kernel {i}" for i in range(1, len(boxes) + 1)]
+    assert sorted(box.kernel for box in boxes) == list(range(1, len(boxes) + 1))
 
 
 def luminance(colour: str) -> float:
@@ -261,11 +276,25 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("colour", TEXT)
-@pytest.mark.parametrize("kind", STYLES)
-def test_text_can_be_read_on_every_colour(kind: str, colour: str) -> None:
-    contrast = (luminance(STYLES[kind].fill) + 0.05) / (luminance(colour) + 0.05)
-    assert contrast > 4.5
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours, by the same guidelines."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("style", [*STYLES.values(), *KERNEL_STYLES])
+def test_text_can_be_read_on_every_colour(style: Style) -> None:
+    for colours, fill in ((LIGHT, style.fill), (DARK, style.dark_fill)):
+        assert contrast(fill, colours.title) > 4.5
+        assert contrast(fill, colours.text) > 4.5
+
+
+def test_the_style_sheet_applies_to_pictures_only(traced, tmp_path: Path) -> None:
+    traced(lambda x: x + 1.0, [3]).draw(tmp_path / "graph.svg")
+    style = re.search(r"<style>(.*?)</style>", (tmp_path / "graph.svg").read_text("utf-8"), re.DOTALL)[1]
+    selectors = re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"@media [^{]*\{", "", style))
+    assert len(selectors) > 20
+    assert all(s.strip().startswith("svg.dualflow-graph ") for group in selectors for s in group.split(","))
 
 
 @pytest.mark.parametrize(
@@ -303,15 +332,20 @@ def test_another_kind_of_file_is_refused(traced, tmp_path: Path) -> None:
         traced(lambda x: x, [3]).draw(tmp_path / "graph.jpeg")
 
 
-def test_without_matplotlib_the_command_that_installs_it_is_reported() -> None:
+def test_without_matplotlib_an_svg_is_drawn_and_a_png_names_the_command_that_installs_it(
+    tmp_path: Path,
+) -> None:
     program = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import dualflow as df\n"
-        "df.function(lambda x: x + 1.0).get_concrete_function(df.TensorSpec([])).graph.draw('graph.svg')"
+        "graph = df.function(lambda x: x + 1.0).get_concrete_function(df.TensorSpec([])).graph\n"
+        "graph.draw('graph.svg')\n"
+        "graph.draw('graph.png')"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_forked(["-c", program], cwd=tmp_path)
     assert "NotFoundError" in done.stderr
     assert "pip install 'dualflow[draw]'" in done.stderr
+    assert os.listdir(tmp_path) == ["graph.svg"]
 
 
 def test_lines_of_a_notebook_name_the_cell(tmp_path: Path) -> None:
