@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -28,9 +27,11 @@ from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.step_recorder import StepRecorder
 from dualflow.graph.string_graphs import REASON, holds_strings, with_strings
 from dualflow.graph.symbolic_evaluation import evaluated_with
 from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
+from dualflow.ops.op_kinds import Cond, Loop
 
 Array = np.ndarray[Any, Any]
 
@@ -118,25 +119,38 @@ def costs(compiled: Interpreted) -> CompileCosts:
 
 
 def step_timer(compiled: Interpreted) -> StepTimer:
-    """A function that runs a call, and times each node; nodes of bodies count for their branch or loop."""
-    outermost = set(compiled.graph.nodes)
+    """A function that runs a call, and times each node, those of branches and loops too."""
+    bodies = set(_bodies_of_loops(compiled.graph))
 
     def timed(arrays: Sequence[Array]) -> list[StepTime]:
-        times: list[StepTime] = []
-        start = time.perf_counter()
+        recorder = StepRecorder()
 
         def run(node: Node, inputs: Sequence[Array]) -> Sequence[Array]:
-            begin = time.perf_counter()
-            outputs = run_node(node, inputs)
-            if node in outermost:
-                times.append(StepTime(TimedKind.HOST, node, begin - start, time.perf_counter() - begin))
-            return outputs
+            is_control = isinstance(node.op.kind, Cond | Loop)
+            with recorder.step(node, TimedKind.CONTROL if is_control else TimedKind.HOST, node):
+                if is_control:
+                    return run_node(node, inputs)
+                with observed(None):
+                    return run_node(node, inputs)
 
-        with observed(run):
+        def count(graph: Graph, _: Sequence[Array]) -> None:
+            if graph in bodies:
+                recorder.count_iteration()
+
+        with observed(run, count):
             compiled.run(arrays)
-        return times
+        return recorder.times()
 
     return timed
+
+
+def _bodies_of_loops(graph: Graph) -> Iterator[Graph]:
+    """The bodies of the loops of a graph, at all depths."""
+    for node in graph.nodes:
+        for name, body in node.bodies:
+            if name == "body" and isinstance(node.op.kind, Loop):
+                yield body
+            yield from _bodies_of_loops(body)
 
 
 def _evaluate_observed(graph: Graph, arrays: Sequence[Array], effect_log: EffectLog) -> list[Array]:

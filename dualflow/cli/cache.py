@@ -7,7 +7,7 @@ from typing import Final
 
 from dualflow.backends.runtime import object_cache
 from dualflow.cli.call import CommandError
-from dualflow.function.inspect.compare_report import size
+from dualflow.core.report_text import size
 
 CACHE_DESCRIPTION: Final = """\
 Print the folder in which compiled code is kept for later processes, and its size, or remove that code.

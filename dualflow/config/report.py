@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.report_text import size
 from dualflow.core.tracebacks import entry
 from dualflow.function.calls.lazy_backends import features, machine
-from dualflow.function.inspect.compare_report import size
 from dualflow.function.options import backend_choice, eager_kernels_choice
 from dualflow.version import DUALFLOW
 

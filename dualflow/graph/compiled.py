@@ -164,8 +164,14 @@ class TimedKind(StrEnum):
     """A copy of memory."""
     HOST = "host"
     """An op that runs through NumPy or in Python."""
+    CONTROL = "control"
+    """A conditional or a loop."""
     NATIVE = "native"
-    """Machine code that is not divided: a conditional, a loop, concurrent calls, or all calls."""
+    """Machine code that is not divided: concurrent calls, or all calls."""
+    TRANSFER = "transfer"
+    """A copy between the memories of the host and of a device."""
+    WAIT = "wait"
+    """The host waits for a device."""
 
 
 class StepTime(NamedTuple):
@@ -174,14 +180,22 @@ class StepTime(NamedTuple):
     Attributes:
         kind: what it is.
         node: the node that it computes; None if it is not divided into nodes.
-        begin: the seconds of the steps before it.
-        seconds: its duration.
+        seconds: its duration; of a step in a loop, the sum of all iterations.
+        runs: how often it ran.
+        slowest: the duration of the slowest run.
+        iterations: the trip count of a loop.
+        steps: the steps inside a conditional or a loop that ran, in order.
+        nbytes: the bytes of a transfer.
     """
 
     kind: TimedKind
     node: Node | None
-    begin: float
     seconds: float
+    runs: int = 1
+    slowest: float = 0.0
+    iterations: int = 0
+    steps: tuple[StepTime, ...] = ()
+    nbytes: int = 0
 
 
 StepTimer = Callable[[Sequence[Array]], list[StepTime]]
@@ -250,4 +264,4 @@ def whole_call(compiled: Compiled, arrays: Sequence[Array]) -> list[StepTime]:
     """One call as a single step."""
     begin = time.perf_counter()
     compiled.run(arrays)
-    return [StepTime(TimedKind.NATIVE, None, 0.0, time.perf_counter() - begin)]
+    return [StepTime(TimedKind.NATIVE, None, time.perf_counter() - begin)]

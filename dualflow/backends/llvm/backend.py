@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.executable import MAX_REUSED_ARENA, Array, Executable, planned
+from dualflow.backends.llvm.interval_clock import has_clock
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
@@ -90,8 +91,8 @@ def costs(compiled: Executable) -> CompileCosts:
 
 
 def step_timer(compiled: Executable) -> StepTimer:
-    """A function that times each step of a call; with checked memory, the call as a whole."""
-    if switches.checked_side():
+    """A function that times each step of a call; with checked memory or without a clock, the whole call."""
+    if switches.checked_side() or not has_clock():
         return partial(whole_call, compiled)
     timed = TimedExecutable(compiled.graph, compiled.options)
 

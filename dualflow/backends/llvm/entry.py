@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.interval_clock import TIMED_STEPS, IntervalClock, IntervalKind
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.kernel_texts import KernelText
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
@@ -77,6 +78,7 @@ class Unit:
         task_bytes: the bytes of memory that tasks of the region need so far.
         range_checks: the accesses that a call whose sizes follow from its arguments compares with the
             buffers.
+        clock: times the steps; None in a program without a clock.
     """
 
     plan: Plan
@@ -108,6 +110,7 @@ class Unit:
     task_start: int | None = None
     task_bytes: int = 0
     range_checks: list[tuple[ElementRange, Node]] = field(default_factory=list)
+    clock: IntervalClock | None = None
 
     @property
     def costs(self) -> CostModel:
@@ -280,6 +283,20 @@ class Entry:
         return self.function
 
     def step(self, kind: StepKind, numbers: Sequence[int] = ()) -> int:
+        """Append a step, which is an interval of the clock; returns its index."""
+        if kind not in TIMED_STEPS:
+            return self.append(kind, numbers)
+        with self.interval(IntervalKind.STEP, kind):
+            return self.append(kind, numbers)
+
+    def interval(self, kind: IntervalKind, step: StepKind | None = None) -> AbstractContextManager[None]:
+        """A context manager that emits an interval of the clock, if there is one; tasks have none."""
+        clock = self.unit.clock
+        if clock is None or self.unit.task_start is not None:
+            return nullcontext()
+        return clock.interval(self, kind, step)
+
+    def append(self, kind: StepKind, numbers: Sequence[int]) -> int:
         """Append a step; returns its index. After other instructions it begins a new step list."""
         if self.first_list is None or (self.function is not None and self._list_end != self._position()):
             self._last_step = self.unit.begin_steps()

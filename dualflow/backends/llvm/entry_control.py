@@ -14,6 +14,7 @@ from dualflow.backends.llvm import dynamic_sizes
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.interval_clock import IntervalKind
 from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
@@ -95,8 +96,11 @@ class _EntryEmitter:
         self.rows: frozenset[int] = frozenset()
 
     def begin(self, program: Sequence[Statement]) -> None:
-        """Emit the copy of the buffer table, if there are loops."""
+        """Emit the copy of the buffer table, if there are loops; first the calibration of a clock."""
         plan, entry = self.entry.unit.plan, self.entry
+        if entry.unit.clock is not None:
+            entry.unit.node = program[0].node
+            entry.unit.clock.calibrate(entry)
         loops = [s for s in walk_program(program) if isinstance(s, RunLoop)]
         if not loops:
             return
@@ -216,10 +220,11 @@ class _EntryEmitter:
     def _control(self, statement: ChooseBranch | RunLoop) -> None:
         unit = self.entry.unit
         outer, unit.parent = unit.parent, statement.node
-        if isinstance(statement, RunLoop):
-            self._loop(statement)
-        else:
-            self._choose(self._scalar(statement.number).cast(I64), statement.branches)
+        with self.entry.interval(IntervalKind.CONTROL):
+            if isinstance(statement, RunLoop):
+                self._loop(statement)
+            else:
+                self._choose(self._scalar(statement.number).cast(I64), statement.branches)
         unit.parent = outer
 
     def _routine(self, call: CallRoutine) -> None:
@@ -302,7 +307,8 @@ class _EntryEmitter:
                 self._select_row(
                     row, count - 1 - iteration if loop.backwards and count is not None else iteration
                 )
-            self.run(loop.body)
+            with self.entry.interval(IntervalKind.ITERATION):
+                self.run(loop.body)
             self._swap_buffers(loop)
             with b.if_then((iteration & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1)):
                 poll_signals(unit.module, b, last, self.entry.status, stopped)

@@ -116,7 +116,7 @@ class Executable:
                 if source not in _libraries:
                     background.begin(source)
 
-            self.program: Program = write(self.plan, options, begin)
+            self.program: Program = self.written(begin)
             libraries, self.new_library = _libraries_of(self.program, background)
             pool = _pool(background) if self.program.parallel else None
         self.libraries = tuple(dict.fromkeys(libraries[source] for source in self.program.sources))
@@ -141,6 +141,10 @@ class Executable:
         self._call_memory: CallMemory | GrowingCallMemory | None = None
         self._new_arrays = tuple(_new_arrays(self.plan, self._calls))
         self._bound_calls: tuple[bytes, Calls] = b"", []
+
+    def written(self, begin: Callable[[IrSource], None]) -> Program:
+        """The program of the plan; ``begin`` is called with each of its sources."""
+        return write(self.plan, self.options, begin)
 
     @property
     def reused(self) -> bool:

@@ -18,6 +18,7 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.dynamic_sizes import write_setters, write_size_function, write_standalone
 from dualflow.backends.llvm.entry import Unit
 from dualflow.backends.llvm.entry_control import write_entry
+from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
@@ -116,8 +117,20 @@ class Program(NamedTuple):
     workspace: Workspace | None
 
 
-def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None] = lambda _: None) -> Program:
-    """The program of ``plan``. ``begin`` is called with each emitted source, so that it is compiled early."""
+def write(
+    plan: Plan,
+    options: CompileOptions,
+    begin: Callable[[IrSource], None] = lambda _: None,
+    clock: IntervalClock | None = None,
+) -> Program:
+    """The program of ``plan``.
+
+    Args:
+        plan: the plan.
+        options: the compile options.
+        begin: called with each emitted source, so that it is compiled early.
+        clock: times the steps of each call; None for a program without a clock.
+    """
     module = LlvmModule(vector_bits(options))
     program = statements(plan)
     bounds = MemoryBounds(plan, program)
@@ -142,6 +155,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         begin,
         LaunchEmitter(plan, module.vector_bits),
         has_dynamic_sizes=plan.has_dynamic_sizes,
+        clock=clock,
     )
     if not plan.has_dynamic_sizes:  # which compares where it runs what it can't decide before
         unit.range_checks += bounds.check(program)

@@ -1,28 +1,26 @@
-"""The times of the steps of one call: each step of a step list runs alone.
-
-A call of an entry is a walk along a step list in the parameter table. Here a copy of the table is linked so
-that the list has one step at a time, and the driver is called once for each.
-"""
+"""Executables that time each step of a call, in branches and loops too."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.executable import Executable, NativePart, address_of
+from dualflow.backends.llvm.executable import Executable, NativePart
 from dualflow.backends.llvm.host_step import HostStep
-from dualflow.backends.llvm.steps import LINK, RUN_STEPS, StepKind
+from dualflow.backends.llvm.interval_clock import IntervalClock
+from dualflow.backends.llvm.program import Program, write
+from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.graph.compiled import StepTime, TimedKind
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.schedule.operands import CallKind, kind_of
+from dualflow.schedule.program_statements import CallRoutine
 
 Array = np.ndarray[Any, Any]
-_CALLS_OF_AN_EMPTY_LIST = 5
 
 
 class TimedExecutable(Executable):
@@ -32,14 +30,15 @@ class TimedExecutable(Executable):
         times: the steps of the last call.
     """
 
-    __slots__ = ("_lists", "_records", "times")
+    __slots__ = ("_clock", "times")
 
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
+        self._clock = IntervalClock()
         super().__init__(graph, options)
-        itemsize = self._params.itemsize
-        self._lists = {part.at * itemsize for part in self.program.parts if part.entry == RUN_STEPS}
-        self._records = {record.address: record for record in self.program.steps}
         self.times: list[StepTime] = []
+
+    def written(self, begin: Callable[[IrSource], None]) -> Program:
+        return write(self.plan, self.options, begin, self._clock)
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         self.times = []
@@ -48,7 +47,10 @@ class TimedExecutable(Executable):
     def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
         begin = time.perf_counter()
         super().host(step, buffers, effect_log)
-        self._add(TimedKind.HOST, step.node, time.perf_counter() - begin)
+        self.add_host_call(step.node, time.perf_counter() - begin)
+
+    def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
+        return _TimedSizedCall(self, params, arrays, self._take_arena(self.program.arena_bytes))
 
     def enter(
         self,
@@ -58,50 +60,29 @@ class TimedExecutable(Executable):
         effect_log: EffectLog | None,
         params: Array | None = None,
     ) -> None:
-        if part.offset not in self._lists:
-            begin = time.perf_counter()
-            super().enter(part, addresses, status, effect_log, params)
-            self._add(TimedKind.NATIVE, None, time.perf_counter() - begin)
-            return
-        table = (self._params if params is None else params).copy()
-        own_addresses = (addresses[0], address_of(table), addresses[2])
+        table = self._params if params is None else params
+        self._clock.reset(table)
+        super().enter(part, addresses, status, effect_log, params)
+        for step in self._clock.times(table):
+            self.times.append(step)
 
-        def enter() -> float:
-            start = time.perf_counter()
-            super(TimedExecutable, self).enter(part, own_addresses, status, effect_log, table)
-            return time.perf_counter() - start
-
-        head = part.offset // table.itemsize
-        steps = list(_steps(table, head))
-        table[head + LINK] = 0
-        overhead = min(enter() for _ in range(_CALLS_OF_AN_EMPTY_LIST))
-        for step in steps:
-            table[head + LINK], table[step + LINK] = step - head, 0
-            record, seconds = self._records[step], max(0.0, enter() - overhead)
-            if record.kind is StepKind.TASKS:  # calls of several ops at the same time
-                self._add(TimedKind.NATIVE, None, seconds)
-            elif record.kind not in (StepKind.STOP, StepKind.NOTE):
-                self._add(_kind_of(record.node, record.kind), record.node, seconds)
-
-    def _add(self, kind: TimedKind, node: Node | None, seconds: float) -> None:
-        """Record a step, which begins at the end of the last one; consecutive steps of a node are merged."""
-        last = self.times[-1] if self.times else None
-        if last is not None and node is not None and last.node is node:
-            self.times[-1] = last._replace(seconds=last.seconds + seconds)
-        else:
-            begin = 0.0 if last is None else last.begin + last.seconds
-            self.times.append(StepTime(kind, node, begin, seconds))
+    def add_host_call(self, node: Node, seconds: float) -> None:
+        """Record a host call."""
+        self.times.append(StepTime(TimedKind.HOST, node, seconds, slowest=seconds))
 
 
-def _steps(table: Array, head: int) -> Iterator[int]:
-    """The indices of the steps of a list."""
-    here = head
-    while link := int(table[here + LINK]):
-        here += link
-        yield here
+class _TimedSizedCall(SizedCall):
+    """A call of a program with dynamic sizes, whose host calls are timed by ``executable``."""
 
+    __slots__ = ("_executable",)
 
-def _kind_of(node: Node, kind: StepKind) -> TimedKind:
-    if kind is StepKind.MOVE:
-        return TimedKind.COPY
-    return TimedKind.PRODUCT if kind_of(node) is CallKind.PRODUCT else TimedKind.KERNEL
+    def __init__(
+        self, executable: TimedExecutable, params: Array, arrays: Sequence[Array], arena: Array
+    ) -> None:
+        super().__init__(executable.plan, executable.program, params, arrays, arena)
+        self._executable = executable
+
+    def host(self, call: CallRoutine, effect_log: EffectLog | None) -> None:
+        begin = time.perf_counter()
+        super().host(call, effect_log)
+        self._executable.add_host_call(call.node, time.perf_counter() - begin)

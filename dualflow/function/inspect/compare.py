@@ -10,10 +10,12 @@ from typing import Any
 from dualflow.core import dispatch
 from dualflow.core.progress import progress
 from dualflow.core.tracebacks import entry
+from dualflow.function.calls.lazy_backends import listed_kernels
 from dualflow.function.inspect.agreement import compared
-from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
+from dualflow.function.inspect.compare_report import Comparison
 from dualflow.function.inspect.inspected import InspectedCall, inspect_call
 from dualflow.function.inspect.measure import CountingEngine, best_times, peak_bytes
+from dualflow.function.inspect.measurements import Costs, Fused
 from dualflow.function.inspect.pass_graphs import graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
@@ -70,6 +72,7 @@ class _ComparisonRun:
         difference = compared(expected, self.call.outcome(eagerly=False))
         del expected
         eager_seconds, graph_seconds = best_times([self.eager, self.graph])
+        kernels = listed_kernels(self.compiled.without_symbolic_sizes)
         return Comparison(
             name=self.concrete.name,
             arguments=self.call.arguments(),
@@ -90,8 +93,8 @@ class _ComparisonRun:
             costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
-            timelines=timelines(self.call, self.compiled, eager_seconds),
-            pass_graphs=graphs_of_passes(self.compiled),
+            timelines=timelines(self.call, self.compiled, eager_seconds, kernels),
+            pass_graphs=graphs_of_passes(self.compiled, kernels),
             listing=self.compiled.text,
         )
 

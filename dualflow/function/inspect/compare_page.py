@@ -7,17 +7,19 @@ import linecache
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from dualflow.core.records import NamedTuple
 from dualflow.core.report_text import escaped
 from dualflow.function.calls.lazy_backends import machine
+from dualflow.function.inspect.compare_table import table
 from dualflow.function.inspect.machine_limits import machine_limits
+from dualflow.function.inspect.measurements import Measurements
 from dualflow.function.inspect.pass_graphs import PassGraph
-from dualflow.function.inspect.timeline import Timelines, TimelineStep
+from dualflow.function.inspect.timeline import TimelineStep
 from dualflow.graph.draw.diagram import Box, Diagram, diagram
 from dualflow.graph.draw.layout import place
+from dualflow.graph.draw.styles import style_sheet
 from dualflow.graph.draw.svg import svg_element
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import file_label, line_label
@@ -31,30 +33,26 @@ MAX_LISTING: Final = 150_000
 """The largest number of characters of the kernels' source."""
 _AROUND: Final = 2
 """The lines that are shown before and after a user's lines."""
+_FIGURES: Final = (
+    "name",
+    "arguments",
+    "eager_seconds",
+    "graph_seconds",
+    "eager_peak_bytes",
+    "graph_peak_bytes",
+    "kernels",
+    "blas_calls",
+    "host_calls",
+    "costs",
+    "speedup",
+    "break_even",
+    "break_even_warm",
+    "agrees",
+)
+"""The figures of a comparison that the page shows, by their names in :meth:`.Measurements.as_dict`."""
 
 
-class PageContent(NamedTuple):
-    """The content of the page for one comparison.
-
-    Attributes:
-        name, arguments: the function, and the specs of its arguments.
-        table: the figures as text.
-        figures: the figures as plain data, by the names of :class:`.compare_report.Comparison`.
-        timelines: the steps of both calls.
-        pass_graphs: the graphs between the passes.
-        listing: the compiled program as Python source.
-    """
-
-    name: str
-    arguments: str
-    table: str
-    figures: Mapping[str, Any]
-    timelines: Timelines
-    pass_graphs: Sequence[PassGraph]
-    listing: str
-
-
-def page(comparisons: Sequence[PageContent]) -> str:
+def page(comparisons: Sequence[Measurements]) -> str:
     """The page of several comparisons."""
     limits, machine_report = machine_limits(), machine()
     data = {
@@ -68,15 +66,16 @@ def page(comparisons: Sequence[PageContent]) -> str:
     }
     pieces = {
         "TITLE": escaped(", ".join(dict.fromkeys(c.name for c in comparisons))),
-        "STYLE": _resource("page.css"),
+        "STYLE": f"{style_sheet()}\n{_resource('page.css')}",
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         "SCRIPT": _resource("page.mjs"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda name: pieces[name[1]], _resource("page.html"))
 
 
-def _comparison(c: PageContent) -> dict[str, Any]:
-    diagrams = [(stage, diagram(stage.graph)) for stage in c.pass_graphs]
+def _comparison(c: Measurements) -> dict[str, Any]:
+    figures = c.as_dict()
+    diagrams = [(stage, diagram(stage.graph, stage.kernels)) for stage in c.pass_graphs]
     steps = c.timelines.eager, c.timelines.graph
     origins = [o for timeline in steps for step in timeline for o in step.origins]
     origins += [o for _, d in diagrams for o in _origins(d)]
@@ -84,10 +83,9 @@ def _comparison(c: PageContent) -> dict[str, Any]:
     lines = sorted(labels)
     numbers = {line: i for i, line in enumerate(lines)}
     return {
-        "name": c.name,
-        "arguments": c.arguments,
-        "table": c.table,
-        **c.figures,
+        **{name: figures[name] for name in _FIGURES},
+        "reason": c.difference.reason,
+        "table": table(c),
         "lines": [labels[line] for line in lines],
         "eager": [_step(step, numbers) for step in steps[0][:MAX_STEPS]],
         "graph": [_step(step, numbers) for step in steps[1][:MAX_STEPS]],
@@ -102,8 +100,9 @@ def _comparison(c: PageContent) -> dict[str, Any]:
 def _step(step: TimelineStep, numbers: dict[tuple[str, int], int]) -> list[Any]:
     """A step as a list, which is shorter than an object: times are in nanoseconds."""
     lines = list(dict.fromkeys(numbers[o.file, o.line] for o in step.origins))
-    begin, duration = round(1e9 * step.begin), round(1e9 * step.seconds)
-    return [step.kind, step.name, begin, duration, lines, step.operations, step.nbytes, step.kernel]
+    begin, duration, slowest = (round(1e9 * t) for t in (step.begin, step.seconds, step.slowest))
+    described = [step.kind, step.name, begin, duration, lines, step.operations, step.nbytes, step.kernel]
+    return [*described, step.depth, step.runs, slowest, step.iterations]
 
 
 def _origins(drawn: Diagram) -> Iterator[Origin]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from dualflow.core.records import NamedTuple
 from dualflow.function.calls.compiled_graph import CompiledGraph
-from dualflow.graph.ir import Graph
+from dualflow.graph.draw.diagram import NumberedKernel
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes import PASSES, optimise, with_rewrites
 
 
@@ -15,15 +19,22 @@ class PassGraph(NamedTuple):
         name: the name of the pass; "trace" for the graph before all passes.
         reason: why the pass is at its position.
         graph: the graph after it.
+        kernels: the kernels that compute its nodes, by the names of the listing.
     """
 
     name: str
     reason: str
     graph: Graph
+    kernels: Mapping[Node, NumberedKernel]
 
 
-def graphs_of_passes(compiled: CompiledGraph) -> tuple[PassGraph, ...]:
-    """The trace, the graph after each pass that changed it, and the graph that runs."""
+def graphs_of_passes(compiled: CompiledGraph, kernels: Mapping[Node, str]) -> tuple[PassGraph, ...]:
+    """The trace, the graph after each pass that changed it, and the graph that runs.
+
+    Args:
+        compiled: the compiled graph.
+        kernels: the name that the kernel of each node has in the listing.
+    """
     passes = with_rewrites(PASSES, compiled.options.rewrites)
     reasons = {step.name: step.reason for step in passes}
     reasons |= {"trace": "one node for each op that Python called", "plan": "the graph that runs"}
@@ -34,10 +45,29 @@ def graphs_of_passes(compiled: CompiledGraph) -> tuple[PassGraph, ...]:
         nonlocal last_text
         text = str(graph)
         if text != last_text:
-            graphs.append(PassGraph(name, reasons[name], graph))
+            graphs.append(PassGraph(name, reasons[name], graph, {}))
             last_text = text
 
     observe("trace", compiled.graph)
     optimise(compiled.graph, compiled.options, observe, passes)
     observe("plan", compiled.optimised)
+    runs = compiled.optimised  # equal to the last graph, but with the nodes that the kernels compute
+    graphs[-1] = graphs[-1]._replace(graph=runs, kernels=dict(_kernels_of(runs, kernels)))
     return tuple(graphs)
+
+
+def kernel_name(node: Node, kernels: Mapping[Node, str]) -> str:
+    """The name of the kernel that computes ``node``, or the nodes of its body; "" for none."""
+    body = body_of(node)
+    nodes = (node,) if body is None else body.nodes
+    return next((kernels[n] for n in nodes if n in kernels), "")
+
+
+def _kernels_of(graph: Graph, kernels: Mapping[Node, str]) -> Iterator[tuple[Node, NumberedKernel]]:
+    """The nodes of a graph, its branches and loops that kernels compute."""
+    for node in graph.nodes:
+        if name := kernel_name(node, kernels):
+            yield node, NumberedKernel(f"kernel {name}", int(name.removeprefix("k")))
+        elif body_of(node) is None:
+            for _, body in node.bodies:
+                yield from _kernels_of(body, kernels)

@@ -1,10 +1,13 @@
-"""Timelines: the ops of an eager call and the steps of a compiled one, with their times and memory."""
+"""Timelines: the ops of an eager call and the steps of a compiled one, with their times and memory.
+
+A step inside a loop is one step, however often it runs: its time is the sum of all iterations.
+"""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -18,9 +21,9 @@ from dualflow.eager.engine import EAGER
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
-from dualflow.function.calls.lazy_backends import listed_kernels
 from dualflow.function.inspect.inspected import InspectedCall
-from dualflow.graph.compiled import Footprint, StepTime
+from dualflow.function.inspect.pass_graphs import kernel_name
+from dualflow.graph.compiled import Footprint, StepTime, TimedKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Origin, Value
 from dualflow.graph.origin import caller
@@ -32,6 +35,8 @@ SECONDS = 0.3
 """The total time of the calls from which a timeline takes the fastest."""
 
 _MAX_RUNS = 100
+_NAMES = {TimedKind.NATIVE: "machine code", TimedKind.WAIT: "wait for the device"}
+"""The names of steps that compute no single node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +47,15 @@ class TimelineStep:
         kind: "op", or a :class:`dualflow.graph.compiled.TimedKind`.
         name: the name of the op; those of a kernel's ops, joined by ``+``.
         begin: seconds after the call began.
-        seconds: its duration.
+        seconds: its duration; in a loop, the sum of its runs.
         origins: the user's lines.
-        operations: its work in additions; see :class:`dualflow.graph.analysis.Workload`.
-        nbytes: the bytes that it reads and writes.
+        operations: the work of one run in additions; see :class:`dualflow.graph.analysis.Workload`.
+        nbytes: the bytes that one run reads and writes, or transfers.
         kernel: the name of the kernel in the listing; "" for none.
+        depth: the number of branches and loops around it.
+        runs: how often it ran.
+        slowest: the duration of the slowest run.
+        iterations: the trip count of a loop; 0 for other steps.
     """
 
     kind: str
@@ -57,6 +66,10 @@ class TimelineStep:
     operations: float
     nbytes: int
     kernel: str = ""
+    depth: int = 0
+    runs: int = 1
+    slowest: float = 0.0
+    iterations: int = 0
 
 
 _Run = tuple[float, tuple[TimelineStep, ...]]
@@ -129,12 +142,21 @@ class Timelines:
     graph_memory: tuple[int, ...]
 
 
-def timelines(call: InspectedCall, compiled: CompiledGraph, eager_seconds: float) -> Timelines:
-    """The timelines of a call. Unrecorded eager runs count as ``eager_seconds``."""
+def timelines(
+    call: InspectedCall, compiled: CompiledGraph, eager_seconds: float, kernels: Mapping[Node, str]
+) -> Timelines:
+    """The timelines of a call.
+
+    Args:
+        call: the call.
+        compiled: its compiled graph.
+        eager_seconds: the time of an eager call that is not recorded.
+        kernels: the name that the kernel of each node has in the listing.
+    """
     planned = sized_by_data(compiled.graph) is None and not holds_strings(compiled.graph)
     return Timelines(
         eager_steps(call, eager_seconds),
-        graph_steps(call, compiled),
+        graph_steps(call, compiled, kernels),
         eager_memory(call),
         graph_memory(_footprint(compiled)) if planned else (),
     )
@@ -192,16 +214,17 @@ def eager_memory(call: InspectedCall) -> tuple[int, ...]:
     return tuple([max(0, op.live - before) for op in engine.ops])
 
 
-def graph_steps(call: InspectedCall, compiled: CompiledGraph) -> tuple[TimelineStep, ...]:
+def graph_steps(
+    call: InspectedCall, compiled: CompiledGraph, kernels: Mapping[Node, str]
+) -> tuple[TimelineStep, ...]:
     """The steps of the fastest of several calls of a compiled graph."""
     timer = compiled.backend.step_timer(compiled.executable)
-    kernels = listed_kernels(compiled.without_symbolic_sizes)
 
     def run() -> _Run:
         call.state.reset()
         inputs = (*call.inputs, *compiled.sources.captured)
         times = timer([np.array(array_of(x), order="C") for x in inputs])
-        return sum(step.seconds for step in times), tuple([_step(x, kernels) for x in times])
+        return sum(step.seconds for step in times), tuple(_steps(times, kernels))
 
     return _fastest(run)[1]
 
@@ -215,23 +238,39 @@ def graph_memory(footprint: Footprint) -> tuple[int, ...]:
     return tuple(live)
 
 
-def _step(timed: StepTime, kernels: dict[Node, str]) -> TimelineStep:
+def _steps(
+    times: Sequence[StepTime], kernels: Mapping[Node, str], begin: float = 0.0, depth: int = 0
+) -> Iterator[TimelineStep]:
+    """The steps of a call one after another, each before the steps inside it."""
+    for timed in times:
+        yield _step(timed, kernels, begin, depth)
+        yield from _steps(timed.steps, kernels, begin, depth + 1)
+        begin += timed.seconds
+
+
+def _step(timed: StepTime, kernels: Mapping[Node, str], begin: float, depth: int) -> TimelineStep:
     node = timed.node
     if node is None:
-        return TimelineStep(timed.kind, "machine code", timed.begin, timed.seconds, (), 0.0, 0)
+        name = _NAMES.get(timed.kind, timed.kind.value)
+        step = TimelineStep(timed.kind, name, begin, timed.seconds, (), 0.0, timed.nbytes)
+        return replace(step, depth=depth, runs=timed.runs, slowest=timed.slowest)
     body = body_of(node)
-    origins = [o for o in (node.origin, *node.merged_origins) if o is not None]
-    inner = (node,) if body is None else body.nodes
-    origins += [o for n in inner for o in (n.origin, *n.merged_origins) if o is not None]
+    nodes = (node, *(() if body is None else body.nodes))
+    origins = [o for n in nodes for o in (n.origin, *n.merged_origins) if o is not None]
+    divided = timed.kind is TimedKind.CONTROL  # whose work is that of its steps
     return TimelineStep(
         timed.kind,
         node.op.name if body is None else body.name,
-        timed.begin,
+        begin,
         timed.seconds,
         tuple(dict.fromkeys(origins)),
-        work(node),
-        bytes_moved(node),
-        next((kernels[n] for n in inner if n in kernels), ""),
+        0.0 if divided else work(node),
+        0 if divided else bytes_moved(node),
+        kernel_name(node, kernels),
+        depth,
+        timed.runs,
+        timed.slowest,
+        timed.iterations,
     )
 
 

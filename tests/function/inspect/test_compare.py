@@ -17,18 +17,14 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
+from dualflow.core.report_text import duration, size
 from dualflow.core.tree import LEAF, flatten
 from dualflow.function.decorator import function
 from dualflow.function.inspect import measure
 from dualflow.function.inspect.agreement import Difference, Outcome, compared
 from dualflow.function.inspect.compare import compare
-from dualflow.function.inspect.compare_report import (
-    Comparison,
-    Costs,
-    Fused,
-    duration,
-    size,
-)
+from dualflow.function.inspect.compare_report import Comparison
+from dualflow.function.inspect.measurements import Costs, Fused
 from dualflow.function.inspect.timeline import Timelines
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
 from dualflow.graph.analysis import Workload

@@ -88,12 +88,69 @@ def test_other_backends_have_timelines(backend: str) -> None:
     assert [step.kind for step in steps] == [{"numpy": "host", "numba": "native"}[backend]]
 
 
-def test_a_loop_is_one_step_of_machine_code() -> None:
+def power(x: Any) -> Any:
+    for _ in df.range(7):
+        x = df.tanh(x @ x)
+    return x
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+def test_a_loop_has_its_trip_count_and_its_steps_the_sum_of_their_runs(backend: str) -> None:
+    steps = comparison_of(power, df.ones([8, 8]), backend=backend).timelines.graph
+    (loop,) = [step for step in steps if step.kind == TimedKind.CONTROL]
+    inside = [step for step in steps if step.depth == 1]
+    assert loop.iterations == 7
+    assert loop.depth == 0
+    assert {step.runs for step in inside if step.name in ("matmul", "tanh")} == {7}
+    assert 0 < sum(step.seconds for step in inside) <= loop.seconds
+    assert all(step.slowest <= step.seconds for step in inside)
+    assert all(loop.begin <= step.begin <= loop.begin + loop.seconds for step in inside)
+
+
+def test_a_loop_of_many_iterations_is_as_few_steps() -> None:
     def doubled(x: Any) -> Any:
-        return df.while_loop(lambda y: df.reduce_sum(y) < 100.0, lambda y: (y * 2.0,), (x,))
+        return df.while_loop(lambda y: df.reduce_sum(y) < 1e30, lambda y: (y * 1.01,), (x,))
 
     steps = comparison_of(doubled, df.ones([4]), backend="llvm").timelines.graph
-    assert "native" in {step.kind for step in steps}
+    (loop,) = [step for step in steps if step.kind == TimedKind.CONTROL]
+    assert loop.iterations > 1000
+    assert len(steps) < 10
+
+
+def test_of_a_conditional_the_branch_that_ran_has_steps() -> None:
+    def pick(x: Any) -> Any:
+        return df.cond(df.reduce_sum(x) > 0.0, lambda: x @ x, lambda: df.sort(x))
+
+    steps = comparison_of(pick, df.ones([8, 8]), backend="numpy").timelines.graph
+    assert [step.name for step in steps if step.depth == 1] == ["matmul"]
+
+
+def test_a_loop_inside_a_loop_is_two_levels_deep() -> None:
+    def nested(x: Any) -> Any:
+        for _ in df.range(3):
+            for _ in df.range(5):
+                x = df.tanh(x @ x)
+        return x
+
+    steps = comparison_of(nested, df.ones([8, 8]), backend="llvm").timelines.graph
+    assert [(s.iterations, s.runs, s.depth) for s in steps if s.kind == TimedKind.CONTROL] == [
+        (3, 1, 0),
+        (15, 3, 1),
+    ]
+    assert {s.runs for s in steps if s.kind == TimedKind.PRODUCT} == {15}
+
+
+def test_a_loop_over_sizes_that_depend_on_data_has_steps_too() -> None:
+    def kept(x: Any) -> Any:
+        y = df.boolean_mask(x, x > 0.0)
+        for _ in df.range(4):
+            y = df.tanh(y) * 2.0
+        return df.sort(y)
+
+    steps = comparison_of(kept, df.constant([1.0, -1.0, 2.0]), backend="llvm").timelines.graph
+    (loop,) = [step for step in steps if step.kind == TimedKind.CONTROL]
+    assert loop.iterations == 4
+    assert "sort" in {step.name for step in steps if step.kind == TimedKind.HOST}
 
 
 def test_timing_steps_one_by_one_changes_no_variable() -> None:
@@ -163,6 +220,15 @@ def test_the_passes_begin_with_the_trace_and_end_with_the_graph_that_runs(report
     assert len({str(entry.graph) for entry in graphs}) == len(graphs)
 
 
+def test_kernels_of_the_graph_that_runs_have_the_names_of_the_listing(report: Comparison) -> None:
+    (stage,) = [stage for stage in report.pass_graphs if stage.kernels]
+    assert stage is report.pass_graphs[-1]
+    names = {kernel.name for kernel in stage.kernels.values()}
+    assert names == {f"kernel {s.kernel}" for s in report.timelines.graph if s.kernel}
+    picture = data_of(report.page())["comparisons"][0]["passes"][-1]["picture"]
+    assert all(f">{name}</text>" in picture for name in names)
+
+
 # The browser
 
 
@@ -190,6 +256,9 @@ def test_chromium_shows_the_page_without_errors(report: Comparison, browser: Pag
         ) + len(report.timelines.graph)
 
     assert "4 ops eager" in " ".join(texts(browser, ".figures small"))
+
+    kernel = 'document.querySelector(".picture .box.kernel > rect.hue0")'
+    assert browser.value(f"getComputedStyle({kernel}).fill") == "rgb(201, 236, 223)"
 
     browser.value("document.querySelector('.timeline').focus()")
     browser.key("ArrowRight")

@@ -1,11 +1,12 @@
 // The page of a comparison. DATA is the JSON that compare_page.py writes.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const [KIND, NAME, BEGIN, DURATION, LINES, OPERATIONS, BYTES, KERNEL] = [0, 1, 2, 3, 4, 5, 6, 7];
+const [KIND, NAME, BEGIN, DURATION, LINES, OPERATIONS, BYTES, KERNEL, DEPTH, RUNS, SLOWEST, ITERATIONS] = Array(12).keys();
 const KINDS = {
-  op: "eager op", kernel: "kernel", product: "matrix product", copy: "copy",
-  host: "NumPy or Python", native: "machine code",
+  op: "eager op", kernel: "kernel", product: "matrix product", copy: "copy", host: "NumPy or Python",
+  control: "branch or loop", native: "machine code", transfer: "transfer", wait: "wait",
 };
+const HUES = 6; // of kernels: styles.py has the same for the boxes of graphs
 const PHASES = {
   trace: "trace", passes: "passes", emission: "plan and emit", compilation: "compile", linking: "load",
 };
@@ -54,6 +55,16 @@ function chart(height, description, draw) {
   });
   observer.observe(place);
   return place;
+}
+
+/** The fill of a step: that of its kernel, or of its kind, where a pattern is the second cue. */
+function fill(step) {
+  if (step[KERNEL]) return `var(--hue${Number(step[KERNEL].slice(1)) % HUES})`;
+  return `var(--${step[KIND]})`;
+}
+
+function swatch(colour, kind = "") {
+  return element("i", { class: kind, style: `background-color: ${colour}` });
 }
 
 // Numbers
@@ -163,16 +174,39 @@ function figures(c) {
 
 // The timeline
 
+const [OUTER, INNER] = [34, 22]; // the heights of steps, and of those inside branches and loops
+const STRIPED = ["host", "transfer", "wait"];
+const rowTop = (depth) => (depth ? OUTER + 2 + (depth - 1) * (INNER + 2) : 0);
+
+/** Lanes of the timeline below each other, each as high as the loops inside it need. */
+function laidOut(lanes) {
+  let top = 0;
+  return lanes.map(([name, colour, steps, seconds]) => {
+    const bottom = top + 30 + rowTop(1 + Math.max(0, ...steps.map((step) => step[DEPTH]))) + 8;
+    const lane = { name, colour, steps, seconds, top, bottom };
+    top = bottom;
+    return lane;
+  });
+}
+
+/** The patterns of steps on the host, transfers and waits, which differ from kernels without colours, too. */
+function stripes() {
+  const angles = { host: 45, transfer: 90, wait: 135 };
+  return shape("defs", {}, ...STRIPED.map((kind) => shape("pattern", {
+    id: `${kind}-stripes`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${angles[kind]})`,
+  }, shape("rect", { width: 2, height: 6, fill: "#0006" }))));
+}
+
 function timeline(view) {
   const c = view.data;
-  const lanes = [["eager", c.eager, c.eager_seconds], ["compiled", c.graph, c.graph_seconds]];
-  const end = Math.max(...lanes.map(([, steps, seconds]) => Math.max(1e9 * seconds, 0, ...steps.map((s) => s[BEGIN] + s[DURATION]))));
+  const lanes = laidOut([["eager", "eager", c.eager, c.eager_seconds], ["compiled", "graph", c.graph, c.graph_seconds]]);
+  const steps = lanes.flatMap((lane) => lane.steps);
+  const end = Math.max(10, 1e9 * c.eager_seconds, 1e9 * c.graph_seconds, ...steps.map((s) => s[BEGIN] + s[DURATION]));
   const compiledEnd = Math.max(10, 1e9 * c.graph_seconds, ...c.graph.map((s) => s[BEGIN] + s[DURATION]));
   let range = [0, end];
   let current = null;
-  const steps = lanes.flatMap(([, own]) => own);
   const details = element("p", { class: "details", "aria-live": "polite" });
-  const height = 178;
+  const height = lanes.at(-1).bottom + 20;
   const svg = shape("svg", {
     class: "timeline", height, tabindex: 0, role: "application",
     "aria-label": "Timelines of an eager and a compiled call. Arrow keys select a step, plus and minus zoom, 0 shows all.",
@@ -181,45 +215,63 @@ function timeline(view) {
 
   function describe(step) {
     if (step === null) return details.replaceChildren(idle);
-    const facts = `${KINDS[step[KIND]]} ${step[NAME]}${step[KERNEL] ? ` (${step[KERNEL]})` : ""}: ${time(step[DURATION] / 1e9)}`
-      + ` at ${time(step[BEGIN] / 1e9)}`
-      + (step[BYTES] ? `, ${size(step[BYTES])} read and written` : "");
+    const several = step[RUNS] > 1;
+    const facts = [
+      `${KINDS[step[KIND]]} ${step[NAME]}${step[KERNEL] ? ` (${step[KERNEL]})` : ""}: ${time(step[DURATION] / 1e9)}`
+        + (several ? ` in ${step[RUNS].toLocaleString("en")} runs` : ` at ${time(step[BEGIN] / 1e9)}`),
+      step[ITERATIONS] ? counted(step[ITERATIONS], "iteration") : "",
+      several ? `the slowest ${time(step[SLOWEST] / 1e9)}` : "",
+      step[BYTES] ? `${size(step[BYTES])} ${step[KIND] === "transfer" ? "moved" : "read and written"}${several ? " each" : ""}` : "",
+    ];
     const lines = step[LINES].slice(0, 3).flatMap((line) => [element("br"), `${view.line(line)}  `, element("code", {}, view.text(line))]);
-    details.replaceChildren(facts, ...lines);
+    details.replaceChildren(facts.filter(Boolean).join(", "), ...lines);
+  }
+
+  function caption(step) {
+    const name = step[KERNEL] ? `${step[KERNEL]} ${step[NAME]}` : step[NAME];
+    if (step[ITERATIONS]) return `${name} \u00d7 ${step[ITERATIONS].toLocaleString("en")}`;
+    return name;
   }
 
   function draw() {
     const width = Math.max(240, svg.clientWidth);
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const x = (nanoseconds) => (width * (nanoseconds - range[0])) / (range[1] - range[0]);
-    const shapes = [];
+    const shapes = [stripes()];
     for (const tick of ticks(range[0], range[1], Math.max(2, width / 110))) {
       shapes.push(shape("path", { class: "axis", d: `M${x(tick)} 0V${height - 18}` }));
       shapes.push(label(time(tick / 1e9).replace(/^0 ns$/, "0"), x(tick), height - 4, { class: "quiet", "text-anchor": anchor(x(tick), 4, width - 14) }));
     }
-    lanes.forEach(([name, own, seconds], lane) => {
-      const top = 78 * lane;
+    for (const { name, colour, top, steps: own, seconds } of lanes) {
       shapes.push(label(`${name}: ${time(seconds)} a call`, 4, top + 14, { "font-weight": 600 }));
       const right = Math.min(width, x(1e9 * seconds));
-      if (right > 0) shapes.push(shape("rect", { x: Math.max(0, x(0)), y: top + 20, width: right - Math.max(0, x(0)), height: 6, fill: lane ? "var(--graph)" : "var(--eager)" }));
+      if (right > 0) shapes.push(shape("rect", { x: Math.max(0, x(0)), y: top + 20, width: right - Math.max(0, x(0)), height: 6, fill: `var(--${colour})` }));
       for (const step of own) {
         const [left, stop] = [x(step[BEGIN]), x(step[BEGIN] + step[DURATION])];
         if (stop < 0 || left > width) continue;
-        const drawn = shape("rect", {
-          class: "step", x: left, y: top + 30, width: Math.max(0.75, stop - left), height: 34, fill: `var(--${step[KIND]})`,
-        });
-        if (step[LINES].length) drawn.dataset.lines = step[LINES].join(" ");
-        if (step === current) drawn.setAttribute("style", "stroke: var(--text); stroke-width: 2");
-        drawn.addEventListener("pointerenter", () => describe(step));
-        shapes.push(drawn);
-        const room = Math.min(width, stop) - Math.max(0, left);
-        if (room > 7 * step[NAME].length + 6) {
-          shapes.push(label(step[NAME], Math.max(0, left) + room / 2, top + 51, { "text-anchor": "middle", "pointer-events": "none", style: "fill: #000" }));
-        }
+        shapes.push(...bar(step, left, stop, top + 30 + rowTop(step[DEPTH]), width));
       }
-    });
+    }
     svg.replaceChildren(...shapes);
     view.mark();
+  }
+
+  /** The shapes of a step between two positions. */
+  function bar(step, left, stop, y, width) {
+    const tall = step[DEPTH] ? INNER : OUTER;
+    const sides = { x: left, y, width: Math.max(0.75, stop - left), height: tall };
+    const drawn = shape("rect", { class: "step", ...sides, fill: fill(step) });
+    if (step[LINES].length) drawn.dataset.lines = step[LINES].join(" ");
+    if (step === current) drawn.setAttribute("style", "stroke: var(--text); stroke-width: 2");
+    drawn.addEventListener("pointerenter", () => describe(step));
+    const shapes = [drawn];
+    if (STRIPED.includes(step[KIND])) shapes.push(shape("rect", { ...sides, fill: `url(#${step[KIND]}-stripes)`, "pointer-events": "none" }));
+    const room = Math.min(width, stop) - Math.max(0, left);
+    const texts = [caption(step), step[KERNEL]].filter((text) => text && room > 6.6 * text.length + 4);
+    if (texts.length) {
+      shapes.push(label(texts[0], Math.max(0, left) + room / 2, y + tall / 2 + 4, { class: "caption", "text-anchor": "middle", "pointer-events": "none" }));
+    }
+    return shapes;
   }
 
   function zoom(factor, at = 0.5) {
@@ -268,13 +320,15 @@ function timeline(view) {
   });
   new ResizeObserver(draw).observe(svg);
   describe(null);
-  const kinds = [...new Set(steps.map((step) => step[KIND]))];
+  const kinds = [...new Set(steps.filter((step) => !step[KERNEL]).map((step) => step[KIND]))];
+  const kernels = [...new Map(steps.filter((step) => step[KERNEL]).map((step) => [step[KERNEL], step])).values()].slice(0, 2 * HUES);
   const legend = element("ul", { class: "legend" },
-    ...kinds.map((kind) => element("li", {}, element("i", { style: `background: var(--${kind})` }), KINDS[kind])));
+    ...kinds.map((kind) => element("li", {}, swatch(`var(--${kind})`, STRIPED.includes(kind) ? `${kind} striped` : ""), KINDS[kind])),
+    ...kernels.map((step) => element("li", {}, swatch(fill(step)), `kernel ${step[KERNEL]}`)));
   const omitted = c.omitted.some(Boolean) ? ` The page leaves out ${c.omitted[0]} eager ops and ${c.omitted[1]} steps at the end.` : "";
   const section = card("wide", "Timeline",
     "The bar is the best time of a call. Below it are the steps of a call that was recorded: gaps between eager ops are Python, in proportion; "
-    + `the steps of the compiled call follow each other.${omitted}`,
+    + `the steps of the compiled call follow each other. Steps of a branch or loop are below it, each with the sum of its iterations.${omitted}`,
     element("div", { class: "row" }, button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)),
       button("all", "show all", () => move(0, end)), button("compiled", "zoom to the compiled call", () => move(0, compiledEnd))),
     svg, legend, details);
@@ -330,8 +384,7 @@ function legend(entries) {
 }
 
 function costs(c) {
-  const colours = ["var(--op)", "var(--product)", "var(--copy)", "var(--kernel)", "var(--host)"];
-  const rows = Object.entries(PHASES).map(([key, name], i) => [name, c.costs[key], colours[i]]);
+  const rows = Object.entries(PHASES).map(([key, name], i) => [name, c.costs[key], `var(--phase${i})`]);
   const sources = { compiled: "This process compiled the code.", disk: "The code was on disk.", process: "Another function of the process had the same code.", none: "There is no machine code." };
   return card("costs", "Cost before the first result", `Once per function and signature; "compile" is 0 when the code is on disk. ${sources[c.costs.source]}`,
     bars(rows, time, "Cost of each phase"));
@@ -379,7 +432,7 @@ function roofline(view) {
   const c = view.data;
   const { bandwidth, peak } = DATA.device;
   const points = c.graph.filter((step) => step[OPERATIONS] > 0 && step[BYTES] > 0 && step[DURATION] > 0)
-    .map((step) => ({ step, intensity: step[OPERATIONS] / step[BYTES], speed: step[OPERATIONS] / (step[DURATION] / 1e9) }));
+    .map((step) => ({ step, intensity: step[OPERATIONS] / step[BYTES], speed: (step[RUNS] * step[OPERATIONS]) / (step[DURATION] / 1e9) }));
   const section = card("roofline", "Speed and limits", `Each kernel against the limits measured on this CPU: ${rate(bandwidth, "B/s")} of memory and ${rate(peak, "op/s")}. `
     + "An operation is an addition; a kernel above the line reads from caches.");
   if (!points.length) {
@@ -404,10 +457,13 @@ function roofline(view) {
     const from = Math.max(left0, low / bandwidth);
     svg.append(shape("path", { d: `M${x(from)} ${y(from * bandwidth)}L${x(corner)} ${y(peak)}H${right}`, fill: "none", stroke: "var(--text)", "stroke-width": 2 }));
     for (const { step, intensity, speed } of points) {
-      const mark = shape("circle", { cx: x(intensity), cy: y(speed), r: 5, fill: `var(--${step[KIND]})`, stroke: "var(--text)" },
+      const mark = shape("circle", { cx: x(intensity), cy: y(speed), r: 5, fill: fill(step), stroke: "var(--text)" },
         shape("title", {}, `${step[NAME]} ${step[KERNEL]}: ${rate(speed, "op/s")}, ${rounded(intensity)} per byte`));
       if (step[LINES].length) mark.dataset.lines = step[LINES].join(" ");
       svg.append(mark);
+    }
+    for (const { step, intensity, speed } of points.filter((p) => p.step[KERNEL]).slice(0, 12)) {
+      svg.append(label(step[KERNEL], x(intensity) + 8, y(speed) + 4, { class: "quiet" }));
     }
   }));
   return section;
@@ -473,7 +529,7 @@ function kernels(view) {
   };
   const steps = view.data.graph.filter((step) => starts.has(step[KERNEL]));
   const rows = steps.map((step) => element("tr", {},
-    element("td", {}, button(step[KERNEL], `show the source of ${step[KERNEL]}`, show(step[KERNEL])), ` ${step[NAME]}`),
+    element("td", {}, swatch(fill(step)), button(step[KERNEL], `show the source of ${step[KERNEL]}`, show(step[KERNEL])), ` ${step[NAME]}`),
     element("td", {}, time(step[DURATION] / 1e9)), element("td", {}, size(step[BYTES])),
     element("td", {}, step[LINES].map((line) => view.line(line)).slice(0, 4).join(" "))));
   const head = element("tr", {}, ...["kernel", "time", "bytes", "lines"].map((name) => element("th", {}, name)));
