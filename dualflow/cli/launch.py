@@ -17,6 +17,7 @@ from typing import IO, Final, TextIO
 
 from dualflow.cli.call import CommandError
 from dualflow.cli.program import add_program_arguments
+from dualflow.core.progress import progress
 from dualflow.core.records import dataclass
 
 DESCRIPTION: Final = """\
@@ -133,8 +134,8 @@ def _run(command: Sequence[str], workers: int) -> int:
     assert process.stdout is not None, "it is a pipe"
     assert process.stderr is not None, "it is a pipe"
     pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
-    readers = [threading.Thread(target=_copy, args=pair) for pair in pairs]
-    with _forwarding(process):
+    with _forwarding(process), progress(f"{workers} worker{'s' * (workers > 1)}") as shown:
+        readers = [threading.Thread(target=_copy, args=(*pair, shown)) for pair in pairs]
         for reader in readers:
             reader.start()
         status = process.wait()
@@ -143,10 +144,9 @@ def _run(command: Sequence[str], workers: int) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _copy(source: IO[str], target: TextIO) -> None:
+def _copy(source: IO[str], target: TextIO, shown: progress) -> None:
     for line in source:
-        target.write(prefixed(line))
-        target.flush()
+        shown.write(target, prefixed(line))
 
 
 @contextmanager

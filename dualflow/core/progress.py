@@ -12,7 +12,7 @@ import threading
 import time
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 SHOWN_AFTER: Final = 2.0
 """Seconds after which an operation is long."""
@@ -41,7 +41,7 @@ class progress:
     ...     steps.step()
     """
 
-    __slots__ = ("_after", "_begin", "_count", "_ended", "_label", "_shown", "_thread", "_total")
+    __slots__ = ("_after", "_begin", "_count", "_ended", "_label", "_lock", "_shown", "_thread", "_total")
 
     def __init__(self, label: str, total: int | None = None, after: float = SHOWN_AFTER) -> None:
         self._label = label if len(label) <= _LABEL else f"{label[: _LABEL - 3]}..."
@@ -50,12 +50,20 @@ class progress:
         self._count = 0
         self._begin = 0.0
         self._shown = 0
+        self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def step(self) -> None:
         """Count a step."""
         self._count += 1
+
+    def write(self, stream: TextIO, text: str) -> None:
+        """Write a line of output, before which the shown progress is erased; it is shown again after it."""
+        with self._lock:
+            self._erase(sys.stderr)
+            stream.write(text)
+            stream.flush()
 
     def __enter__(self) -> progress:
         if not _Shown.running and _is_watched():
@@ -78,12 +86,18 @@ class progress:
             interval = self._after
             while not self._ended.wait(interval):
                 text = self._text(time.monotonic() - self._begin)
-                stream.write(f"\r{text:<{self._shown}}")
-                stream.flush()
-                self._shown, interval = max(self._shown, len(text)), _INTERVAL
-            if self._shown:
-                stream.write(f"\r{'':<{self._shown}}\r")
-                stream.flush()
+                with self._lock:
+                    stream.write(f"\r{text:<{self._shown}}")
+                    stream.flush()
+                    self._shown, interval = max(self._shown, len(text)), _INTERVAL
+            with self._lock:
+                self._erase(stream)
+
+    def _erase(self, stream: Any) -> None:
+        if self._shown:
+            stream.write(f"\r{'':<{self._shown}}\r")
+            stream.flush()
+            self._shown = 0
 
     def _text(self, seconds: float) -> str:
         """The line: the label, a bar or a count, and the time so far."""
