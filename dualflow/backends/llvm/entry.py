@@ -284,17 +284,13 @@ class Entry:
 
     def step(self, kind: StepKind, numbers: Sequence[int] = ()) -> int:
         """Append a step, which is an interval of the clock; returns its index."""
-        if kind not in TIMED_STEPS:
-            return self.append(kind, numbers)
-        with self.interval(IntervalKind.STEP, kind):
+        with self.interval(IntervalKind.STEP, kind) if kind in TIMED_STEPS else nullcontext():
             return self.append(kind, numbers)
 
     def interval(self, kind: IntervalKind, step: StepKind | None = None) -> AbstractContextManager[None]:
         """A context manager that emits an interval of the clock, if there is one; tasks have none."""
-        clock = self.unit.clock
-        if clock is None or self.unit.task_start is not None:
-            return nullcontext()
-        return clock.interval(self, kind, step)
+        clock = None if self.unit.task_start is not None else self.unit.clock
+        return nullcontext() if clock is None else clock.interval(self, kind, step)
 
     def append(self, kind: StepKind, numbers: Sequence[int]) -> int:
         """Append a step; returns its index. After other instructions it begins a new step list."""
