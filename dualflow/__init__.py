@@ -38,6 +38,7 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.numpy_protocols import OVERRIDES as _OVERRIDES
 from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
+from dualflow.core.type_spec import TypeSpec as TypeSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
 from dualflow.eager.device_tensor import UPLOAD as _UPLOAD
 from dualflow.eager.devices import GPU_COUNT as _GPU_COUNT

@@ -133,7 +133,8 @@ def _flattened(structure: Any, expand: bool) -> tuple[list[Any], tree.Structure]
     def is_leaf(value: Any) -> bool:
         is_dataclass = dataclasses.is_dataclass(value) and not hasattr(type(value), "__attrs_attrs__")
         is_tensor = isinstance(value, AbstractSource) or (not expand and isinstance(value, AbstractComposite))
-        return value is None or is_dataclass or is_tensor
+        is_traced = hasattr(type(value), "__tf_tracing_type__") and not hasattr(type(value), "__tree__")
+        return value is None or is_dataclass or is_tensor or is_traced
 
     return tree.flatten(list(structure) if _is_view(structure) else structure, is_leaf)
 

@@ -10,7 +10,12 @@ import numpy as np
 
 from dualflow.array_api.arithmetic import floor_quotient
 from dualflow.array_api.item_assignment import assign_item, read_item
-from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import (
+    AbstractComposite,
+    AbstractTensor,
+    AbstractVariable,
+    DifferentiableComposite,
+)
 from dualflow.core.dtypes import DType, float64
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Shape
@@ -64,7 +69,7 @@ def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Array, AnyArray 
     return method
 
 
-class Array(AbstractComposite):
+class Array(DifferentiableComposite):
     """An array of the Array API standard, as all functions of :mod:`dualflow.array_api` return it.
 
     It holds a tensor: one with its value, or inside a traced function one without. ``x[key] = value`` and
@@ -115,7 +120,7 @@ class Array(AbstractComposite):
         """
         return Array(new_values)
 
-    def as_tensor(self) -> Tensor:
+    def __as_tensor__(self) -> Tensor:
         """The tensor with the elements, which ops accept."""
         return self.tensor
 

@@ -108,7 +108,7 @@ def _key_of_tensors(key: Any) -> Any:
     if isinstance(key, slice):
         return slice(*[_key_of_tensors(bound) for bound in (key.start, key.stop, key.step)])
     if isinstance(key, AbstractComposite):
-        return key.as_tensor()
+        return key.__as_tensor__()
     return convert_to_tensor(key) if isinstance(key, bool | np.bool_ | np.ndarray | list) else key
 
 
@@ -144,7 +144,7 @@ def _in_array_dtype(value: Any, dtype: DType) -> Tensor:
     """
     number_kind = _MIN_KIND.get(type(value))
     if number_kind is None:
-        x = value.as_tensor() if isinstance(value, AbstractComposite) else convert_to_tensor(value)
+        x = value.__as_tensor__() if isinstance(value, AbstractComposite) else convert_to_tensor(value)
         kind = x.dtype.kind
     else:
         x, kind = value, number_kind

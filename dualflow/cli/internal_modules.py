@@ -17,9 +17,9 @@ import dualflow
 from dualflow.cli import internal_nest
 from dualflow.core import dispatch
 from dualflow.core.absent import missing
+from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.device_names import DeviceSpec
-from dualflow.core.dispatch import AbstractComposite
 from dualflow.core.namespace import ABSENT
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import EagerTensor
@@ -182,7 +182,7 @@ _OWN: Final[dict[str, dict[str, Any]]] = {
     "eager.record": {"should_record_backprop": _should_record_backprop},
     "eager.tape": {"should_record_backprop": _should_record_backprop},
     "framework.ops": {"EagerTensor": EagerTensor},
-    "framework.composite_tensor": {"CompositeTensor": AbstractComposite},
+    "framework.composite_tensor": {"CompositeTensor": CompositeTensor},
     "util.deprecation": dict.fromkeys(
         ("deprecated", "deprecated_args", "deprecated_arg_values", "deprecated_endpoints"), _decorator
     ),

@@ -8,7 +8,7 @@ first operand returned NotImplemented. A call with tensors alone costs nothing m
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from dualflow.core.errors import DTypeError
@@ -41,15 +41,3 @@ def rule_for(composite: type, *functions: Callable[..., Any]) -> Callable[[F], F
         return rule
 
     return register
-
-
-def by_rule(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
-) -> Any:
-    """The result of the rule of ``function`` for a call that raised ``error``; raises it if there is none."""
-    rules = RULES.get(function) if isinstance(error, CompositeError) else None
-    if rules is not None:
-        for composite in type(error.composite).__mro__:  # type: ignore[attr-defined]  # a CompositeError
-            if composite in rules:
-                return rules[composite](*args, **kwargs)
-    raise error

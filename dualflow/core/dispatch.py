@@ -45,15 +45,34 @@ class AbstractVariable:
 
 
 class AbstractComposite:
-    """A value of several tensors (a sparse tensor, for example).
+    """A value that ops may take for a tensor though it is none: a sparse tensor, for example.
 
-    Of most composites ``values`` alone is differentiable; others define :meth:`differentiable_parts`. It is
-    a tree of its tensors, by the method ``__tree__`` (:mod:`dualflow.core.tree`).
+    The methods have names that no class of a program has for something else.
     """
 
     __slots__ = ()
     shape: Any
     dtype: Any
+
+    def __as_tensor__(self) -> Any:
+        """The equivalent tensor, for ops; raises an error with an alternative if there is none.
+
+        A :class:`~dualflow.core.composite_rules.CompositeError` is for a class with rules of its own.
+        """
+        raise NotImplementedError
+
+    def __map_elements__(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The result of an elementwise op, of whose inputs this composite is one.
+
+        It is called where :meth:`__as_tensor__` raised a CompositeError.
+        """
+        raise NotImplementedError
+
+
+class DifferentiableComposite(AbstractComposite):
+    """A composite of which ``values`` is differentiable."""
+
+    __slots__ = ()
     values: Any
 
     def with_values(self, new_values: AbstractTensor) -> Any:
@@ -64,12 +83,12 @@ class AbstractComposite:
     def innermost(self) -> Any:
         """The differentiable tensor: ``values``, or the innermost of values that are a composite."""
         values = self.values
-        return values.innermost if isinstance(values, AbstractComposite) else values
+        return values.innermost if isinstance(values, DifferentiableComposite) else values
 
     def with_innermost(self, new_values: AbstractTensor) -> Any:
         """A copy with another differentiable tensor."""
         values = self.values
-        nested = isinstance(values, AbstractComposite)
+        nested = isinstance(values, DifferentiableComposite)
         return self.with_values(values.with_innermost(new_values) if nested else new_values)
 
     def differentiable_parts(self) -> list[Any]:
@@ -80,20 +99,6 @@ class AbstractComposite:
         """The composite of the gradients of :meth:`differentiable_parts`; None if there is none."""
         (gradient,) = gradients
         return None if gradient is None else self.with_innermost(gradient)
-
-    def as_tensor(self) -> Any:
-        """The equivalent tensor, for ops; raises an error with an alternative if there is none.
-
-        A :class:`~dualflow.core.composite_rules.CompositeError` is for a class with rules of its own.
-        """
-        raise NotImplementedError
-
-    def map_elements(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """The result of an elementwise op, of whose inputs this composite is one.
-
-        It is called where :meth:`as_tensor` raised a CompositeError.
-        """
-        raise NotImplementedError
 
 
 class AbstractSource:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType, DTypeLike, as_dtype, float32
 from dualflow.core.shape import UNKNOWN_RANK, Shape, Sizes, as_shape
 from dualflow.core.tracebacks import entry
+from dualflow.core.type_spec import TypeSpec
 
 
 class HasSpec(Protocol):
@@ -21,7 +24,7 @@ class HasSpec(Protocol):
         """The dtype of the elements."""
 
 
-class TensorSpec:
+class TensorSpec(TypeSpec):
     """Shape and dtype of a tensor, and the name of an argument.
 
     Args:
@@ -34,6 +37,8 @@ class TensorSpec:
     """
 
     __slots__ = ("dtype", "name", "shape")
+    value_type = AbstractTensor
+    __tree__ = None  # type: ignore[assignment]  # a leaf
 
     @entry
     def __init__(self, shape: Sizes, dtype: DTypeLike = float32, name: str | None = None) -> None:
@@ -79,6 +84,33 @@ class TensorSpec:
             and same_rank
             and all(mine is None or mine == theirs for mine, theirs in zip(self.shape, shape, strict=True))
         )
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether all tensors of this spec match ``other``."""
+        return isinstance(other, TensorSpec) and other.is_compatible_with(self)
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorSpec | None:
+        """The spec with the sizes that this one and all others share; None if a dtype differs."""
+        shape, name = self.shape, self.name
+        for other in others:
+            if not isinstance(other, TensorSpec) or other.dtype is not self.dtype:
+                return None
+            shape = shape.most_specific_compatible_shape(other.shape)
+            name = name if name == other.name else None
+        return TensorSpec(shape, self.dtype, name)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.name
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return self
+
+    def _to_components(self, value: Any) -> Any:
+        return value
+
+    def _from_components(self, components: Any) -> Any:
+        return components
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorSpec) and self.dtype is other.dtype and self.shape == other.shape

@@ -20,7 +20,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from dualflow.core.composite_rules import CompositeError, by_rule
+from dualflow.core.api_dispatch import ACTIVE, by_rule, dispatched, dispatches
+from dualflow.core.composite_rules import CompositeError
 from dualflow.core.defer_slot import DEFER
 from dualflow.core.errors import DualflowError, InternalError
 
@@ -188,15 +189,17 @@ def op_entry(function: F) -> F:
     """:func:`entry` for functions of ops: in a trace, a failed call may be deferred until sizes are known.
 
     Errors that leave dualflow name the function. A call with a composite, such as a ragged tensor, runs the
-    function's rule for composites, if it has one.
+    function's rule for composites, if it has one, or what the program has registered for it.
     """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
+            if ACTIVE and (target := dispatched(function, args, kwargs)) is not None:
+                return target()
             try:
                 return function(*args, **kwargs)
-            except CompositeError as error:
+            except (CompositeError, AttributeError) as error:
                 return by_rule(function, args, kwargs, error)
         except Exception as error:
             deferred = DEFER.value(function, args, kwargs, error)
@@ -206,7 +209,7 @@ def op_entry(function: F) -> F:
             raise
 
     _with_signature(call, function)
-    return call  # type: ignore[return-value]  # of the same signature
+    return dispatches(call)  # type: ignore[return-value]  # of the same signature
 
 
 def hide_frames_of(function: Callable[..., Any], error: Exception) -> None:

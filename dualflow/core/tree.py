@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
+from dualflow.core.trace_type import traced_tree
 
 
 class Structure(NamedTuple):
@@ -28,6 +30,20 @@ class Structure(NamedTuple):
     @property
     def leaves(self) -> int:
         return 1 if self.kind is None else sum(c.leaves for c in self.children)
+
+    def batched(self, size: int | None) -> Structure:
+        """The structure of a batch of ``size`` such trees; None for any size."""
+        return self._with_kinds(lambda kind: kind.batched(size))
+
+    def unbatched(self) -> Structure:
+        """The structure of an element of a batch of this structure."""
+        return self._with_kinds(lambda kind: kind.unbatched())
+
+    def _with_kinds(self, function: Callable[[Any], Any]) -> Structure:
+        """The structure with the results of ``function`` for the kinds that depend on the batch."""
+        children = tuple([child._with_kinds(function) for child in self.children])
+        kind = function(self.kind) if hasattr(self.kind, "unbatched") else self.kind
+        return Structure(kind, self.keys, children)
 
     @property
     def orders(self) -> tuple[Any, ...]:
@@ -59,7 +75,8 @@ def _is_namedtuple(value: Any) -> bool:
 def open_branch(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children.
 
-    An object is a branch by its method ``__tree__``: ``kind(**dict(zip(keys, children)))`` rebuilds it.
+    An object is a branch by its method ``__tree__``: ``kind(**dict(zip(keys, children)))`` rebuilds it. So is
+    one with TensorFlow's method ``__tf_tracing_type__`` (:mod:`dualflow.core.trace_type`).
     """
     if value is None:
         return type(None), (), []
@@ -78,10 +95,12 @@ def open_branch(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
         names = tuple(f.name for f in fields if f.init)
         return type(value), names, [getattr(value, n) for n in names]
     flatten_method = getattr(type(value), "__tree__", None)
-    branch: tuple[Any, tuple[Any, ...], list[Any]] | None = (
-        None if flatten_method is None else flatten_method(value)
-    )
-    return branch
+    if flatten_method is not None:
+        branch: tuple[Any, tuple[Any, ...], list[Any]] = flatten_method(value)
+        return branch
+    if hasattr(type(value), "__tf_tracing_type__"):
+        return traced_tree(value)
+    return None
 
 
 def _keys(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
@@ -126,6 +145,8 @@ def consists_of(tree: Any, structure: Structure, leaves: Iterator[Any]) -> bool:
     if opened is None:
         return structure.kind is None and next(leaves, _END) is tree
     kind, keys, children = opened
+    if getattr(kind, "is_immutable", False):  # its constructor may have converted the leaves
+        return len([*itertools.islice(leaves, structure.leaves)]) == structure.leaves
     return (kind, keys, len(children)) == (structure.kind, structure.keys, len(structure.children)) and all(
         consists_of(c, s, leaves) for c, s in zip(children, structure.children, strict=True)
     )

@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK
-from dualflow.core.tree import Structure
+from dualflow.core.tree import Structure, open_branch
 from dualflow.data.element import DatasetSpec
 from dualflow.data.functions import is_tracing_layout
 from dualflow.data.stage import UNKNOWN
@@ -97,6 +97,9 @@ def check_stackable(structure: Structure, method: str) -> None:
         raise InvalidArgumentError(
             f"`{method}()` does not support sparse components. Make them dense before, with "
             f"map(df.sparse.to_dense), or make SparseTensors of batches.{here()}"
+            if structure.kind.__name__ == "SparseTensor"
+            else f"`{method}()` does not support a {structure.kind.__name__}, which is not batchable: "
+            f"derive it from df.experimental.BatchableExtensionType, or pass its tensors.{here()}"
         )
     for child in structure.children:
         check_stackable(child, method)
@@ -148,6 +151,8 @@ def leaves_up_to(structure: Structure, value: Any, what: str) -> list[Any]:
         parts = [value[key] for key in structure.keys]
     elif isinstance(value, list | tuple) and len(value) == len(structure.children):
         parts = list(value)
+    elif (branch := open_branch(value)) is not None and branch[:2] == (structure.kind, structure.keys):
+        parts = branch[2]
     else:
         raise DTypeError(f"{what} has another structure than the elements: {value!r}.{here()}")
     return [

@@ -33,7 +33,8 @@ class BatchStage(UnaryStage):
     def layout(self) -> ElementLayout:
         source = self.source.layout
         size = self.size if self.drop_remainder else None
-        return ElementLayout(source.structure, tuple([with_new_axis(spec, size) for spec in source.specs]))
+        specs = tuple([with_new_axis(spec, size) for spec in source.specs])
+        return ElementLayout(source.structure.batched(size), specs)
 
     @property
     def cardinality(self) -> int:
@@ -121,7 +122,7 @@ class PaddedBatchStage(UnaryStage):
             type(s).of(Shape([size, *shape]), s.dtype)
             for s, shape in zip(source.specs, self.shapes, strict=True)
         ]
-        return ElementLayout(source.structure, tuple(specs))
+        return ElementLayout(source.structure.batched(size), tuple(specs))
 
     @property
     def cardinality(self) -> int:
@@ -193,7 +194,8 @@ class UnbatchStage(UnaryStage):
     @property
     def layout(self) -> ElementLayout:
         source = self.source.layout
-        return ElementLayout(source.structure, tuple([without_first_axis(spec) for spec in source.specs]))
+        specs = tuple([without_first_axis(spec) for spec in source.specs])
+        return ElementLayout(source.structure.unbatched(), specs)
 
     @property
     def cardinality(self) -> int:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 import numpy as np
 
 from dualflow.core import tree
-from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import (
+    TENSORS,
+    AbstractComposite,
+    AbstractTensor,
+    AbstractVariable,
+    DifferentiableComposite,
+)
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
@@ -114,7 +120,7 @@ class GradientTape:
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
                     "convert it with df.constant before computing with it."
                 )
-            if not x.dtype.is_inexact:
+            if not (x.dtype.is_inexact or isinstance(tensor, AbstractComposite)):
                 warn_user(
                     f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}"
                 )
@@ -454,7 +460,7 @@ def _flatten_differentiable(trees: Any) -> tuple[list[Any], Callable[[list[Any]]
     if type(trees) is list and not [x for x in trees if not isinstance(x, TENSORS)]:
         return trees, list
     leaves, structure = tree.flatten(trees, _is_composite)
-    if not [x for x in leaves if isinstance(x, AbstractComposite)]:
+    if not [x for x in leaves if isinstance(x, DifferentiableComposite)]:
         return leaves, partial(tree.unflatten, structure)
     parts = [x.differentiable_parts() if _is_composite(x) else [x] for x in leaves]
 
@@ -475,7 +481,7 @@ def _differentiable(value: Any) -> Tensor:
 
 
 def _is_composite(value: Any) -> bool:
-    return isinstance(value, AbstractComposite)
+    return isinstance(value, DifferentiableComposite)
 
 
 _NO_WEIGHT: Final = "output_gradients of shape {0} do not broadcast to their target's shape {1}."

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.core.records import NamedTuple
-from dualflow.function.arguments.dynamic_sizes import count_dynamic_sizes, serves
+from dualflow.function.arguments.dynamic_sizes import count_dynamic_sizes, serves, serves_others
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import ObjectLeaf
 from dualflow.function.calls.call_cache import CallCache
@@ -78,7 +78,7 @@ class TraceCache:
         """Add a trace that was created for call number ``call_number``."""
         key = concrete.key
         concrete.last_call = call_number
-        if count_dynamic_sizes(key) and key not in self._traces:
+        if serves_others(key) and key not in self._traces:
             self._dynamic_keys = sorted([*self._dynamic_keys, key], key=count_dynamic_sizes)
         self._traces.setdefault(key, []).append(concrete)
         self.added += 1  # last: threads that read a new number must find the trace

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch, naming
+from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -15,10 +16,6 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.ragged.ragged_spec import RaggedTensorSpec
-from dualflow.ops.ragged.ragged_tensor import RaggedTensor
-from dualflow.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesSpec
-from dualflow.ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
@@ -110,7 +107,7 @@ def get_current_name_scope() -> str:
 
 @entry
 def type_spec_from_value(value: TensorLike) -> Any:
-    """The spec of a value: a TensorSpec, or that of a SparseTensor or of IndexedSlices.
+    """The spec of a value: a TensorSpec, or that of an extension type or another composite.
 
     Raises:
         DTypeError: ``value`` can't be converted to a tensor.
@@ -119,10 +116,6 @@ def type_spec_from_value(value: TensorLike) -> Any:
     >>> df.type_spec_from_value([1.0, 2.0])
     TensorSpec(shape=(2,), dtype=tf.float32, name=None)
     """
-    if isinstance(value, SparseTensor):
-        return SparseTensorSpec.from_value(value)
-    if isinstance(value, IndexedSlices):
-        return IndexedSlicesSpec.from_value(value)
-    if isinstance(value, RaggedTensor):
-        return RaggedTensorSpec.from_value(value)
+    if isinstance(value, CompositeTensor):
+        return value._type_spec
     return TensorSpec.from_tensor(convert_to_tensor(value))

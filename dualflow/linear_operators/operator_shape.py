@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core.composite_rules import CompositeError
-from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.composite_tensor import CompositeTensor
+from dualflow.core.dispatch import DifferentiableComposite
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @entry
-class OperatorShape(Module, AbstractComposite):
+class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
     """The base of :class:`LinearOperator`: what is known of an operator before it is applied.
 
     A subclass defines ``_shape()``, and ``_shape_tensor()`` if sizes may be dynamic. It names in
@@ -209,7 +210,7 @@ class OperatorShape(Module, AbstractComposite):
         spec: OperatorSpec = spec_of(self)
         return spec
 
-    def as_tensor(self) -> NoReturn:
+    def __as_tensor__(self) -> NoReturn:
         """Raises an error: the conversion to a dense matrix must be explicit.
 
         Raises:
@@ -222,8 +223,8 @@ class OperatorShape(Module, AbstractComposite):
             self,
         )
 
-    def map_elements(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
-        """Raises the error of :meth:`as_tensor`: an operator is no structure of its elements.
+    def __map_elements__(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
+        """Raises the error of :meth:`__as_tensor__`: an operator is no structure of its elements.
 
         Args:
             op: an elementwise op.
@@ -233,7 +234,7 @@ class OperatorShape(Module, AbstractComposite):
         Raises:
             CompositeError: always.
         """
-        self.as_tensor()
+        self.__as_tensor__()
 
     def differentiable_parts(self) -> list[Any]:
         """The tensors and variables of which the operator consists."""

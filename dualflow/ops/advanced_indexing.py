@@ -37,7 +37,7 @@ def as_indices(item: Any) -> Any:
     if isinstance(item, _TENSORS):
         indices = item
     elif isinstance(item, AbstractComposite):
-        indices = item.as_tensor()
+        indices = item.__as_tensor__()
     elif isinstance(item, list):
         indices = convert_to_tensor(item) if holds_tensors(item) else _from_list(item)
     elif isinstance(item, range) or hasattr(item, "__array__"):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.composite_rules import CompositeError, by_rule
+from dualflow.core.api_dispatch import by_rule, dispatches
+from dualflow.core.composite_rules import CompositeError
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
@@ -152,6 +153,7 @@ def _product_of(
     return _product(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b)
 
 
+@dispatches
 def matmul(
     a: TensorLike,
     b: TensorLike,
@@ -193,9 +195,17 @@ def matmul(
         try:
             return _product_of(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, output_type)
         except CompositeError as error:
-            options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "output_type": output_type}
-            adjoints = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
-            return by_rule(matmul, (a, b), options | adjoints, error)
+            options = {
+                "transpose_a": transpose_a,
+                "transpose_b": transpose_b,
+                "adjoint_a": adjoint_a,
+                "adjoint_b": adjoint_b,
+                "a_is_sparse": a_is_sparse,
+                "b_is_sparse": b_is_sparse,
+                "output_type": output_type,
+            }
+            used = {option: value for option, value in options.items() if value}
+            return by_rule(matmul, (a, b), used, error)
     except Exception as error:
         hide_frames_of(matmul, error)
         raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Required, Typed
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.api_dispatch import FUNCTIONS
 from dualflow.core.dtypes import DType, bool_
 from dualflow.core.errors import DTypeError
 from dualflow.core.records import dataclass
@@ -212,6 +213,7 @@ def elementwise(
     shown = f"\n{EXAMPLE}>>> {example[0]}.numpy().tolist()\n{example[1]}\n" if example else ""
     function.__doc__ = f"{doc}\n\n{sections}{shown}"
     function.__module__ = code.__module__
+    FUNCTIONS[name] = function
     return function
 
 

@@ -156,7 +156,7 @@ class Op:
         except CompositeError as error:
             if type(self.kind) is not Elementwise:
                 raise
-            return error.composite.map_elements(self, inputs, attrs)
+            return error.composite.__map_elements__(self, inputs, attrs)
         if uncommon_in_use:
             if any(x.dtype.is_string for x in tensors):
                 reject_strings(self, tensors)
@@ -280,7 +280,7 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
     if isinstance(x, _LISTS) and holds_tensors(x):
         return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
     if isinstance(x, AbstractComposite):
-        return engine.lift(x.as_tensor())
+        return engine.lift(x.__as_tensor__())
     if CONVERSIONS and (tensor := registered(x)) is not x:
         return _as_tensor(tensor, engine)
     return x

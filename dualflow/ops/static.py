@@ -32,7 +32,7 @@ def static_value(x: Any) -> Array | None:
     if isinstance(x, AbstractVariable):
         x = dispatch.current().read(x)
     elif isinstance(x, AbstractComposite):
-        x = x.as_tensor()
+        x = x.__as_tensor__()
     tensor: Any = x  # the method is that of its class
     return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 

@@ -113,7 +113,7 @@ def checked_step(step: Any) -> Any:
     if step is None:
         return None
     if isinstance(step, dispatch.AbstractComposite):  # as a variable of Keras's is
-        step = step.as_tensor()
+        step = step.__as_tensor__()
     if isinstance(step, dispatch.TENSORS):
         fits = step.dtype.is_integer and tuple(step.shape) == ()
     else:

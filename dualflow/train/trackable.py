@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from dualflow.core.dispatch import AbstractComposite, AbstractTensor
+from dualflow.core.dispatch import AbstractTensor, DifferentiableComposite
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.eager.variable import Variable
 
@@ -82,7 +82,7 @@ def _all_children(obj: Any) -> Mapping[str, Any]:
 
 def _wrapped_variable(child: Any) -> Any:
     """The variable that a variable of another library wraps; other objects unchanged."""
-    if isinstance(child, AbstractComposite) and isinstance(getattr(child, "values", None), Variable):
+    if isinstance(child, DifferentiableComposite) and isinstance(getattr(child, "values", None), Variable):
         return child.values
     return child
 

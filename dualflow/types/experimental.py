@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike as IntsLike
     from dualflow.core.argument_types import ShapeLike as ShapeLike
     from dualflow.core.argument_types import TensorLike as TensorLike
+    from dualflow.core.trace_type import SupportsTracingProtocol as SupportsTracingProtocol
+    from dualflow.core.trace_type import TraceType as TraceType
     from dualflow.function.concrete import ConcreteFunction as ConcreteFunction
     from dualflow.function.traced_function import Function as GenericFunction
     from dualflow.function.traced_function import Function as PolymorphicFunction
@@ -24,13 +26,16 @@ if TYPE_CHECKING:
         "IntsLike",
         "PolymorphicFunction",
         "ShapeLike",
+        "SupportsTracingProtocol",
         "TensorLike",
+        "TraceType",
     ]
 
 _publish(
     globals(),
     lazy={
         "dualflow.core.argument_types": "AxisLike DTypeLike IntLike IntsLike ShapeLike TensorLike",
+        "dualflow.core.trace_type": "SupportsTracingProtocol TraceType",
         "dualflow.function.concrete": "ConcreteFunction",
         "dualflow.function.traced_function": "GenericFunction=Function PolymorphicFunction=Function",
     },

@@ -80,7 +80,7 @@ class CreationMethods(DatasetBase):
                 f"all tensors must have the same number of rows.{here()}"
             )
         specs = tuple([without_first_axis(leaf_spec(x)) for x in arrays])
-        return cls._rows(arrays, sizes[0], ElementLayout(structure, specs))
+        return cls._rows(arrays, sizes[0], ElementLayout(structure.unbatched(), specs))
 
     @classmethod
     @entry

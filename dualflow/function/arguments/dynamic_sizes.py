@@ -8,6 +8,7 @@ from typing import Final
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf
 
@@ -26,7 +27,26 @@ def count_dynamic_sizes(key: Key) -> int:
 
 def serves(key: Key, call: Key) -> bool:
     """Whether a trace for ``key`` accepts calls with the key ``call``: they differ in dynamic sizes only."""
-    return key[0] == call[0] and all(_accepts(old, new) for old, new in zip(key[1], call[1], strict=True))
+    return structure_serves(key[0], call[0]) and all(
+        _accepts(old, new) for old, new in zip(key[1], call[1], strict=True)
+    )
+
+
+def structure_serves(old: Structure, new: Structure) -> bool:
+    """Whether a trace for the structure ``old`` serves ``new``: its types are equal or subtypes."""
+    if old.keys != new.keys or len(old.children) != len(new.children):
+        return False
+    is_served = old.kind == new.kind or (hasattr(old.kind, "serves") and old.kind.serves(new.kind))
+    return is_served and all(map(structure_serves, old.children, new.children))
+
+
+def serves_others(key: Key) -> bool:
+    """Whether a trace for ``key`` may serve calls with other keys: by dynamic sizes, or by subtypes."""
+    return bool(count_dynamic_sizes(key)) or _has_subtypes(key[0])
+
+
+def _has_subtypes(structure: Structure) -> bool:
+    return hasattr(structure.kind, "serves") or any(map(_has_subtypes, structure.children))
 
 
 def relaxed(

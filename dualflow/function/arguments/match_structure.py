@@ -57,7 +57,11 @@ def _children(expected: Structure, value: Any) -> Sequence[Any] | None:
         return value if type(value) in (list, tuple) else None
     if not isinstance(kind, type):
         branch = open_branch(value)
-        return branch[2] if branch is not None and branch[:2] == (kind, expected.keys) else None
+        if branch is None or branch[1] != expected.keys:
+            return None
+        return (
+            branch[2] if branch[0] == kind or (hasattr(kind, "serves") and kind.serves(branch[0])) else None
+        )
     if issubclass(kind, Mapping):
         same = isinstance(value, Mapping) and value.keys() == set(expected.keys)
         return [value[k] for k in expected.keys] if same else None

@@ -37,7 +37,7 @@ def symbolic(x: Any) -> SymbolicTensor | None:
 
 def condition_value(x: Any) -> Any:
     """The value whose truth a condition tests: the tensor of a composite array, else ``x``."""
-    return x.as_tensor() if isinstance(x, AbstractComposite) else x
+    return x.__as_tensor__() if isinstance(x, AbstractComposite) else x
 
 
 def truth(x: Any, what: str) -> Any:

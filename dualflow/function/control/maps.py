@@ -73,7 +73,7 @@ def map_fn(
 
     results = declared if all(shaped) else None
     _, stacks = scan_loop(step, [], rows, length, False, results)
-    stacked = unflatten(declared_structure, stacks)
+    stacked = unflatten(declared_structure.batched(length), stacks)
     return stacked if back_prop else without_gradient(stacked)
 
 
@@ -90,7 +90,7 @@ def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:
         return [], [convert_to_tensor(y) for y in flat]
 
     _, stacks = scan_loop(step, [], rows, length, False)
-    return unflatten(result_structures[0], stacks)
+    return unflatten(result_structures[0].batched(length), stacks)
 
 
 @entry
@@ -137,7 +137,7 @@ def scan(
     _, stacks = scan_loop(step, start, remaining, count, reverse, [x.spec for x in start])
     if initializer is None:
         stacks = [_joined(x, first, reverse) for x, first in zip(stacks, start, strict=True)]
-    stacked = unflatten(carried, stacks)
+    stacked = unflatten(carried.batched(length), stacks)
     return stacked if back_prop else without_gradient(stacked)
 
 
@@ -193,7 +193,7 @@ def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: 
 
 
 def _rows(elems: Any) -> tuple[Tensors, Structure, int | None]:
-    """The tensors of ``elems``, their structure, and their first size, None if it is dynamic."""
+    """The tensors of ``elems``, the structure of a slice, and their first size, None if it is dynamic."""
     flat, structure = flatten(elems) if not _is_numbers(elems) else ([elems], LEAF)
     tensors: list[Any] = [convert_to_tensor(x) for x in flat]
     if not tensors or any(not x.shape for x in tensors):
@@ -204,7 +204,7 @@ def _rows(elems: Any) -> tuple[Tensors, Structure, int | None]:
     if len(lengths) > 1:
         shown = [x.shape[0] for x in tensors]
         raise InvalidArgumentError(f"elems must have equal first sizes, not {shown}.")
-    return tensors, structure, lengths.pop() if len(lengths) == 1 else None
+    return tensors, structure.unbatched(), lengths.pop() if len(lengths) == 1 else None
 
 
 def _is_numbers(elems: Any) -> bool:

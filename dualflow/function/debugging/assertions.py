@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from dualflow.core.api_dispatch import COMPARING_ASSERTIONS, by_rule
+from dualflow.core.composite_rules import CompositeError
 from dualflow.core.dtypes import finfo
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -24,10 +27,25 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
+F = TypeVar("F", bound=Callable[..., Any])
 Relation = Callable[..., Any]
 
 
-@entry
+def _comparing(assertion: F) -> F:
+    """:func:`entry` for an assertion about two values, which a program may define for its extension types."""
+    COMPARING_ASSERTIONS.add(assertion)
+
+    @functools.wraps(assertion)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return assertion(*args, **kwargs)
+        except CompositeError as error:
+            return by_rule(assertion, args, kwargs, error)
+
+    return entry(call)  # type: ignore[return-value]  # of the same signature
+
+
+@_comparing
 def assert_equal(
     x: TensorLike,
     y: TensorLike,
@@ -65,7 +83,7 @@ def assert_equal(
     return _compare("x == y", comparison.equal, (x, y), message, summarize)
 
 
-@entry
+@_comparing
 def assert_none_equal(
     x: TensorLike,
     y: TensorLike,
@@ -77,7 +95,7 @@ def assert_none_equal(
     return _compare("x != y", comparison.not_equal, (x, y), message, summarize)
 
 
-@entry
+@_comparing
 def assert_less(
     x: TensorLike,
     y: TensorLike,
@@ -89,7 +107,7 @@ def assert_less(
     return _compare("x < y", comparison.less, (x, y), message, summarize)
 
 
-@entry
+@_comparing
 def assert_less_equal(
     x: TensorLike,
     y: TensorLike,
@@ -101,7 +119,7 @@ def assert_less_equal(
     return _compare("x <= y", comparison.less_equal, (x, y), message, summarize)
 
 
-@entry
+@_comparing
 def assert_greater(
     x: TensorLike,
     y: TensorLike,
@@ -113,7 +131,7 @@ def assert_greater(
     return _compare("x > y", comparison.greater, (x, y), message, summarize)
 
 
-@entry
+@_comparing
 def assert_greater_equal(
     x: TensorLike,
     y: TensorLike,
@@ -163,7 +181,7 @@ def assert_non_positive(
     return _compare("x <= 0", lambda x: x <= zeros_like(x), (x,), message, summarize)
 
 
-@entry
+@_comparing
 def assert_near(
     x: TensorLike,
     y: TensorLike,

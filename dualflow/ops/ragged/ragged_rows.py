@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from dualflow.core.composite_rules import CompositeError
-from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.composite_tensor import CompositeTensor
+from dualflow.core.dispatch import DifferentiableComposite
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.tracebacks import entry
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill
-from dualflow.ops.ragged.ragged_spec import RaggedStructure, from_parts, splits_dtype
+from dualflow.ops.ragged.ragged_spec import RaggedStructure, RaggedTensorSpec, from_parts, splits_dtype
 from dualflow.ops.ragged.row_partitions import (
     lengths_of_splits,
     number_of_rows,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @entry
-class RaggedRows(AbstractComposite):
+class RaggedRows(CompositeTensor, DifferentiableComposite):
     """The values of a ragged tensor, which may be ragged, and the row splits that partition them."""
 
     __slots__ = ("_row_splits", "_uniform_row_length", "_values")
@@ -212,7 +213,7 @@ class RaggedRows(AbstractComposite):
 
     # The interface of composites
 
-    def as_tensor(self) -> Any:
+    def __as_tensor__(self) -> Any:
         """Raises an error: the conversion to a tensor must be explicit.
 
         Raises:
@@ -223,6 +224,10 @@ class RaggedRows(AbstractComposite):
             "its rows, and df.ragged.map_flat_values(function, x) computes with its values.",
             self,
         )
+
+    @property
+    def _type_spec(self) -> RaggedTensorSpec:
+        return RaggedTensorSpec.from_value(self)
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The ragged tensor as a structure of its values and row splits."""

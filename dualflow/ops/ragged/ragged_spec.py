@@ -12,6 +12,7 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.slot import Slot
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
+from dualflow.core.type_spec import TreeSpec
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike
@@ -58,7 +59,7 @@ class RaggedStructure:
 
 
 @entry
-class RaggedTensorSpec:
+class RaggedTensorSpec(TreeSpec):
     """The shape, dtype and ragged axes of a RaggedTensor.
 
     Args:
@@ -113,22 +114,6 @@ class RaggedTensorSpec:
         ragged: Any = value
         return cls(ragged.shape, ragged.dtype, ragged.ragged_rank, ragged.row_splits.dtype)
 
-    def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a RaggedTensor, or one of another spec, matches this spec.
-
-        Args:
-            spec_or_value: a RaggedTensor, or a spec.
-        """
-        spec: object = spec_or_value
-        if isinstance(spec_or_value, AbstractComposite):
-            is_ragged = isinstance(spec_or_value, RAGGED_CLASS.value)
-            spec = RaggedTensorSpec.from_value(spec_or_value) if is_ragged else None
-        return (
-            isinstance(spec, RaggedTensorSpec)
-            and self._kinds() == spec._kinds()
-            and self.shape.is_compatible_with(spec.shape)
-        )
-
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The specs of the tensors: what an ``input_signature`` describes."""
         rows = self.shape[0]
@@ -139,18 +124,8 @@ class RaggedTensorSpec:
             values = RaggedTensorSpec(inner, self.dtype, self.ragged_rank - 1, self.row_splits_dtype)
         return RaggedStructure(self.shape[1]), ("values", "row_splits"), [values, splits]
 
-    def _kinds(self) -> tuple[Any, ...]:
-        return self.dtype, self.ragged_rank, self.row_splits_dtype
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, RaggedTensorSpec)
-            and self.shape == other.shape
-            and self._kinds() == other._kinds()
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self._kinds()))
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.ragged_rank, self.row_splits_dtype
 
     def __repr__(self) -> str:
         return (

@@ -207,14 +207,8 @@ class RaggedTensor(RowConstructors, Operators):  # type: ignore[override]  # sha
         """The number of innermost elements; None inside a traced function if it is unknown."""
         return self.flat_values.shape.num_elements()
 
-    def map_elements(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """The result of an elementwise op of ragged tensors of the same rows.
-
-        Args:
-            op: the op.
-            inputs: its inputs.
-            attrs: its attributes.
-        """
+    def __map_elements__(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The result of an elementwise op of ragged tensors of the same rows."""
         return map_elements(op, inputs, attrs)
 
     def __reduce__(self) -> tuple[Any, ...]:

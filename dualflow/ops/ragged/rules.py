@@ -17,7 +17,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.elementary import values as elementary_values
+from dualflow.ops.extension_types import per_element
 from dualflow.ops.powers import sqrt
 from dualflow.ops.ragged import row_joining, row_reductions
 from dualflow.ops.ragged.flat_values import map_values
@@ -26,7 +26,6 @@ from dualflow.ops.ragged.row_gathering import as_index_list, as_ragged, expand_r
 from dualflow.ops.ragged.row_reductions import RowReduction
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
-from dualflow.ops.text import joins, letters, numbers, patterns, substrings
 
 
 def _reduction(function: Callable[..., Any], combining: RowReduction) -> None:
@@ -73,22 +72,7 @@ def _per_value(*functions: Callable[..., Any]) -> None:
             return map_values(_function, *args, **kwargs)
 
 
-_per_value(
-    creation.ones_like,
-    creation.zeros_like,
-    elementary_values.bitcast,
-    elementary_values.saturate_cast,
-    joins.join,
-    letters.length,
-    letters.lower,
-    letters.strip,
-    letters.upper,
-    numbers.as_string,
-    numbers.to_number,
-    patterns.regex_full_match,
-    patterns.regex_replace,
-    substrings.substr,
-)
+_per_value(*per_element.FUNCTIONS)
 
 
 @rule_for(RaggedRows, positions.one_hot)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.composite_tensor import CompositeTensor
+from dualflow.core.dispatch import DifferentiableComposite
 from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
+from dualflow.core.type_spec import TreeSpec
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import scatter_nd
@@ -34,7 +36,7 @@ class SlicesStructure:
 
 
 @entry
-class IndexedSlices(AbstractComposite):
+class IndexedSlices(CompositeTensor, DifferentiableComposite):
     """Some slices of a tensor along its first axis: ``whole[indices[i]]`` is ``values[i]``, others are 0.
 
     Slices of one index are added. Ops take the whole tensor, for which ``dense_shape`` must be known. It is a
@@ -109,7 +111,7 @@ class IndexedSlices(AbstractComposite):
         """
         return _make(convert_to_tensor(new_values), self._indices, self._shape, self._dense_shape)
 
-    def as_tensor(self) -> Tensor:
+    def __as_tensor__(self) -> Tensor:
         """These slices as a dense tensor, with zeros in the other rows.
 
         Raises:
@@ -121,6 +123,10 @@ class IndexedSlices(AbstractComposite):
                 "shape is unknown; give dense_shape=[...]."
             )
         return scatter_nd(expand_dims(self._indices, -1), self._values, self._dense_shape)
+
+    @property
+    def _type_spec(self) -> IndexedSlicesSpec:
+        return IndexedSlicesSpec.from_value(self)
 
     def __neg__(self) -> IndexedSlices:
         return self.with_values(-self._values)
@@ -138,7 +144,7 @@ class IndexedSlices(AbstractComposite):
 
 
 @entry
-class IndexedSlicesSpec:
+class IndexedSlicesSpec(TreeSpec):
     """The shapes and dtypes of IndexedSlices.
 
     Args:
@@ -154,7 +160,7 @@ class IndexedSlicesSpec:
     """
 
     __slots__ = ("dense_shape_dtype", "dtype", "indices_dtype", "indices_shape", "shape")
-    value_type: Final = IndexedSlices
+    value_type = IndexedSlices
 
     def __init__(
         self,
@@ -181,21 +187,6 @@ class IndexedSlicesSpec:
         kind = None if dense_shape is None else dense_shape.dtype
         return cls(value.shape, value.dtype, value.indices.dtype, kind, value.indices.shape)
 
-    def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether IndexedSlices, or those of another spec, match this spec.
-
-        Args:
-            spec_or_value: IndexedSlices, or a spec.
-        """
-        if isinstance(spec_or_value, IndexedSlices):
-            return self.is_compatible_with(IndexedSlicesSpec.from_value(spec_or_value))
-        return (
-            isinstance(spec_or_value, IndexedSlicesSpec)
-            and self._dtypes() == spec_or_value._dtypes()
-            and self.shape.is_compatible_with(spec_or_value.shape)
-            and self.indices_shape.is_compatible_with(spec_or_value.indices_shape)
-        )
-
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The specs of the tensors: what an ``input_signature`` describes."""
         slices = TensorSpec([*self.indices_shape, *self.shape[1:]], self.dtype)
@@ -203,20 +194,9 @@ class IndexedSlicesSpec:
         parts = [slices, TensorSpec(self.indices_shape, self.indices_dtype)]
         return SlicesStructure(shape), ("values", "indices"), parts
 
-    def _dtypes(self) -> tuple[DType | None, ...]:
-        return self.dtype, self.indices_dtype, self.dense_shape_dtype
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self.shape, *self._dtypes(), self.indices_shape
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IndexedSlicesSpec) and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    def __repr__(self) -> str:
-        return f"IndexedSlicesSpec({', '.join(map(repr, self._parts()))})"
+    def _serialize(self) -> tuple[Any, ...]:
+        dtypes = self.dtype, self.indices_dtype, self.dense_shape_dtype
+        return self.shape, *dtypes, self.indices_shape
 
 
 def _make(values: Any, indices: Any, shape: Shape | None, dense_shape: Any) -> IndexedSlices:

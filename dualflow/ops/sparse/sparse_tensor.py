@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from dualflow.core.dispatch import AbstractComposite, AbstractTensor
+from dualflow.core.composite_tensor import CompositeTensor
+from dualflow.core.dispatch import AbstractTensor, DifferentiableComposite
 from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
+from dualflow.core.type_spec import TreeSpec
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import gather_nd
@@ -38,7 +40,7 @@ class SparseStructure:
 
 
 @entry
-class SparseTensor(AbstractComposite):
+class SparseTensor(CompositeTensor, DifferentiableComposite):
     """A tensor of which only some elements are stored; all others are 0.
 
     Functions of ``df.sparse`` take it; those that depend on the order need sorted indices
@@ -153,7 +155,7 @@ class SparseTensor(AbstractComposite):
         _check(self._indices.shape, values.shape, self._shape)
         return _make(self._indices, values, self._shape, self._dense_shape)
 
-    def as_tensor(self) -> Any:
+    def __as_tensor__(self) -> Any:
         """Raises an error: the conversion to a dense tensor must be explicit.
 
         Raises:
@@ -176,7 +178,7 @@ class SparseTensor(AbstractComposite):
     def _at_stored_indices(self, other: Any) -> Any:
         """The elements of a tensor that broadcasts to this shape, at the stored indices."""
         if isinstance(other, SparseTensor):
-            return other.as_tensor()
+            return other.__as_tensor__()
         dense = convert_to_tensor(other, dtype_hint=self.dtype)
         rank = len(dense.shape)
         if not rank:
@@ -184,6 +186,10 @@ class SparseTensor(AbstractComposite):
         broadcast([dense.shape, self._shape])
         used = np.array([size != 1 for size in dense.shape], np.int64)
         return gather_nd(dense, self._indices[:, len(self._shape) - rank :] * used)
+
+    @property
+    def _type_spec(self) -> SparseTensorSpec:
+        return SparseTensorSpec.from_value(self)
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The SparseTensor as a structure: a shape that is known belongs to the structure itself."""
@@ -198,7 +204,7 @@ class SparseTensor(AbstractComposite):
 
 
 @entry
-class SparseTensorSpec:
+class SparseTensorSpec(TreeSpec):
     """The shape and dtype of a SparseTensor.
 
     Args:
@@ -211,7 +217,7 @@ class SparseTensorSpec:
     """
 
     __slots__ = ("dtype", "shape")
-    value_type: Final = SparseTensor
+    value_type = SparseTensor
 
     def __init__(self, shape: ShapeLike | None = None, dtype: DTypeLike = float32) -> None:
         self.shape: Final[Shape] = as_shape(shape)
@@ -226,18 +232,6 @@ class SparseTensorSpec:
         """
         return cls(value.shape, value.dtype)
 
-    def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a SparseTensor or a SparseTensorSpec has the dtype and a compatible shape of this spec.
-
-        Args:
-            spec_or_value: a SparseTensor, or a spec.
-        """
-        return (
-            isinstance(spec_or_value, SparseTensor | SparseTensorSpec)
-            and self.dtype is spec_or_value.dtype
-            and self.shape.is_compatible_with(spec_or_value.shape)
-        )
-
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         """The specs of the tensors: what an ``input_signature`` describes."""
         if not self.shape.is_static:
@@ -248,14 +242,8 @@ class SparseTensorSpec:
         indices = TensorSpec([None, len(self.shape)], int64)
         return SparseStructure(self.shape), ("indices", "values"), [indices, TensorSpec([None], self.dtype)]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SparseTensorSpec) and self.shape == other.shape and self.dtype is other.dtype
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype))
-
-    def __repr__(self) -> str:
-        return f"SparseTensorSpec({self.shape}, {self.dtype!r})"
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype
 
 
 def _make(indices: Any, values: Any, shape: Shape, dense_shape: Any) -> SparseTensor:

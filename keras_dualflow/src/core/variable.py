@@ -7,13 +7,13 @@ from typing import Any
 from keras.src.backend.common import KerasVariable
 
 import dualflow as df
-from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.dispatch import DifferentiableComposite
 from dualflow.eager.replicas import INITIAL_VALUE
 from keras_dualflow import replicas
 from keras_dualflow.src.core.conversion import cast, convert_to_tensor
 
 
-class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras has no types
+class Variable(KerasVariable, DifferentiableComposite):  # type: ignore[misc]  # Keras has no types
     """A variable of a layer, an optimizer or a metric.
 
     Ops of dualflow accept it as a tensor, and read its current value in the dtype of Keras's autocast scope;
@@ -73,7 +73,7 @@ class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras
         """The gradient for this variable: a tensor."""
         return new_values
 
-    def as_tensor(self) -> Any:
+    def __as_tensor__(self) -> Any:
         """The value as a tensor."""
         return df.convert_to_tensor(self.value)
 

@@ -1,0 +1,236 @@
+"""Functions on composites of a program's own: which target computes a call, by the types of its arguments.
+
+``dispatch_for_api`` and its like register targets. A function of ops looks for one only while at least one
+is registered; a target is called if all its types match, and one of these arguments is a composite.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, Final, TypeVar
+
+from dualflow.core import dispatch
+from dualflow.core.composite_rules import RULES, CompositeError
+from dualflow.core.dispatch import AbstractComposite
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import dataclass
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Match(IntEnum):
+    """How a value matches a type."""
+
+    NONE = 0
+    VALUE = 1
+    COMPOSITE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A function of the program that computes calls of another one.
+
+    Attributes:
+        function: the function.
+        annotations: the types of parameters of the other function, by name.
+        parameters: the signature of the other function.
+        keeps_name: whether it takes the parameter ``name``.
+    """
+
+    function: Callable[..., Any]
+    annotations: Mapping[str, Any]
+    parameters: inspect.Signature
+    keeps_name: bool
+
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments | None:
+        """The arguments of a call, if this target computes it."""
+        try:
+            call = self.parameters.bind(*args, **kwargs)
+        except TypeError:
+            return None
+        values = [(call.arguments.get(name), kind) for name, kind in self.annotations.items()]
+        if not matches_all(values):
+            return None
+        if not self.keeps_name:
+            call.arguments.pop("name", None)
+        return call
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A function of the program that computes all elementwise functions of arguments of some types."""
+
+    function: Callable[..., Any]
+    types: tuple[Any, ...]
+
+
+TARGETS: Final[dict[Any, list[Target]]] = {}
+"""The targets of each function, or of its op."""
+UNARY: Final[list[Handler]] = []
+"""The handlers of elementwise functions of one argument."""
+BINARY: Final[list[Handler]] = []
+"""The handlers of elementwise functions of two arguments."""
+ASSERTIONS: Final[list[Handler]] = []
+"""The handlers of assertions about the elements of two arguments."""
+ACTIVE: Final[list[Callable[..., Any]]] = []
+"""All functions that are registered. Functions of ops look for a target only if there is one."""
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+"""The function of each elementwise op, by the name of the op."""
+PER_ELEMENT: Final[set[Callable[..., Any]]] = set()
+"""Functions that compute each element from one of the first argument, and are not the function of an op."""
+COMPARING_ASSERTIONS: Final[set[Callable[..., Any]]] = set()
+"""The assertions about the elements of two arguments."""
+
+
+def dispatches(function: F) -> F:
+    """Mark a function that looks for targets."""
+    function.__dispatches__ = True  # type: ignore[attr-defined]  # which registrations read
+    return function
+
+
+def dispatched(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Callable[[], Any] | None:
+    """What computes a call of a function of ops in its place; None if no target is registered for it."""
+    for target in TARGETS.get(function, ()):
+        call = target.bound(args, kwargs)
+        if call is not None:
+            return lambda: target.function(*call.args, **call.kwargs)
+    if function in PER_ELEMENT:
+        return _handled(function, UNARY, 1, args, kwargs)
+    if function in COMPARING_ASSERTIONS:
+        return _handled(function, ASSERTIONS, 2, args, kwargs)
+    return None
+
+
+def _handled(
+    function: Callable[..., Any],
+    handlers: Sequence[Handler],
+    count: int,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Callable[[], Any] | None:
+    """What computes a call by the handler for the first ``count`` arguments; None if there is none."""
+    try:
+        call = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return None
+    arguments = call.args[:count]
+    handler = handler_of(handlers, arguments) if len(arguments) == count else None
+    if handler is None:
+        return None
+    return lambda: handler(lambda *tensors: function(*tensors, *call.args[count:], **call.kwargs), *arguments)
+
+
+def by_rule(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
+) -> Any:
+    """What a call that raised ``error`` computes by a target, or by the rule of the composite's class.
+
+    Raises:
+        CompositeError: no target and no rule computes it; also where code of dualflow has read an attribute
+            of tensors, such as ``shape``, of a composite that lacks it.
+        AttributeError: an attribute of something else is missing.
+    """
+    target = dispatched(function, args, kwargs) if ACTIVE else None
+    if target is not None:
+        return target()
+    if not isinstance(error, CompositeError):
+        lacking = getattr(error, "obj", None)
+        if isinstance(lacking, AbstractComposite) and error.name not in vars(type(lacking)):  # type: ignore[attr-defined]  # an AttributeError
+            return lacking.__as_tensor__()
+        raise error
+    rules = RULES.get(function, {})
+    for composite in type(error.composite).__mro__:
+        if composite in rules:
+            return rules[composite](*args, **kwargs)
+    raise error
+
+
+def elementwise_rule(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> Callable[[], Any] | None:
+    """What computes an elementwise op of composites; None if nothing is registered for their types."""
+    for target in TARGETS.get(op, ()):
+        call = target.bound(inputs, {})
+        if call is not None:
+            return lambda: target.function(*call.args, **call.kwargs)
+    handler = handler_of({1: UNARY, 2: BINARY}.get(len(inputs), ()), inputs)
+    if handler is None:
+        return None
+    function = FUNCTIONS.get(op.name, lambda *tensors: dispatch.current().apply(op, tensors, attrs))
+    return lambda: handler(function, *inputs)
+
+
+def handler_of(handlers: Iterable[Handler], arguments: Sequence[Any]) -> Callable[..., Any] | None:
+    """The handler for arguments of these types; None if there is none."""
+    for handler in handlers:
+        if matches_all(list(zip(arguments, handler.types, strict=True))):
+            return handler.function
+    return None
+
+
+def matches_all(values: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether each value is of the type paired with it, and one is a composite."""
+    degrees = [match(value, kind) for value, kind in values]
+    return min(degrees, default=Match.NONE) > Match.NONE and max(degrees) is Match.COMPOSITE
+
+
+def match(value: Any, annotation: Any) -> Match:
+    """How a value matches a type."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return max(match(value, choice) for choice in arguments)
+    if origin is not None and issubclass(origin, Sequence):
+        if not isinstance(value, list | tuple) or not value:
+            return Match.NONE
+        degrees = [match(x, arguments[0]) for x in value]
+        return Match.NONE if Match.NONE in degrees else max(degrees)
+    if annotation is Any:
+        return Match.VALUE
+    kind = type(None) if annotation is None else annotation
+    if not isinstance(value, kind):
+        return Match.NONE
+    return Match.COMPOSITE if isinstance(value, AbstractComposite) else Match.VALUE
+
+
+def check_type(annotation: Any, owner: str) -> None:
+    """Raise an error for a type that no argument can be compared with.
+
+    Raises:
+        DTypeError: it is such a type.
+    """
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        for choice in arguments:
+            check_type(choice, owner)
+    elif isinstance(origin, type) and issubclass(origin, Sequence) and arguments:
+        check_type(arguments[0], owner)
+    elif not (isinstance(annotation, type) or annotation in (None, Any)):
+        raise DTypeError(
+            f"{owner}: {annotation!r} is no type of an argument; give a class, or a List or Union of classes."
+        )
+
+
+def has_composite(annotation: Any) -> bool:
+    """Whether a type has composites among its values."""
+    parts = typing.get_args(annotation)
+    if parts:
+        return any(map(has_composite, parts))
+    return isinstance(annotation, type) and issubclass(annotation, AbstractComposite)
+
+
+def check_composite(annotations: Iterable[Any], owner: str) -> None:
+    """Raise an error unless one of several types is a composite.
+
+    Raises:
+        InvalidArgumentError: none is.
+    """
+    if not any(map(has_composite, annotations)):
+        raise InvalidArgumentError(
+            f"{owner}: no type is an ExtensionType or another composite, so it would never be called; "
+            "annotate a parameter with one."
+        )

@@ -1,0 +1,1 @@
+"""Classes of programs that hold tensors: extension types, their specs, and batches of them."""

@@ -1,0 +1,209 @@
+"""The types of the fields of extension types: checks and conversions by the annotation of a field.
+
+A field of a value holds tensors, composites and Python values; the same field of the spec holds the specs of
+these tensors and composites, and the same Python values.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
+from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.errors import DTypeError, DualflowError
+from dualflow.core.records import dataclass
+from dualflow.core.shape import Shape, as_shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.type_spec import TypeSpec
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.extension_types.immutable_mapping import ImmutableMapping
+
+_PLAIN: Final = (bool, int, float, str, bytes, type(None))
+_UNIONS: Final = (typing.Union, types.UnionType)
+_MAPPINGS: Final = (Mapping, dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an extension type.
+
+    Attributes:
+        name: its name.
+        annotation: its type.
+        owner: the name of the extension type, for errors.
+        of_spec: whether it is converted for a spec rather than for a value.
+    """
+
+    name: str
+    annotation: Any
+    owner: str
+    of_spec: bool = False
+
+    def convert(self, value: Any) -> Any:
+        """``value`` as the annotation requires.
+
+        Raises:
+            DTypeError: it can't be converted.
+        """
+        return _converted(value, self.annotation, self)
+
+    def error(self, value: Any, expected: Any, reason: str = "") -> DTypeError:
+        """The error for a value that is not of the expected type."""
+        return DTypeError(
+            f"{self.owner}: the field {self.name!r} of type {_shown(expected)} can't hold {value!r}"
+            f"{': ' + reason if reason else ''}. Pass a value of this type, or annotate the field with "
+            "another."
+        )
+
+
+def check_annotation(annotation: Any, field: str, owner: str) -> None:
+    """Raise an error for a type that no field can have.
+
+    Raises:
+        DTypeError: it is such a type.
+    """
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in _UNIONS or origin is tuple:
+        for argument in arguments:
+            if argument is not Ellipsis:
+                check_annotation(argument, field, owner)
+        return
+    if origin in _MAPPINGS:
+        check_annotation(arguments[1], field, owner)
+        return
+    if origin is typing.Literal or annotation in (None, *_PLAIN) or isinstance(annotation, TypeSpec):
+        return
+    if isinstance(annotation, type) and issubclass(
+        annotation, (*TENSORS, AbstractComposite, TypeSpec, Shape, DType)
+    ):
+        return
+    raise DTypeError(
+        f"{owner}: the field {field!r} has the type {_shown(annotation)}, which no field can have: a field "
+        "is a tensor, an extension type, a ragged or sparse tensor, an int, float, bool, str or bytes, None, "
+        "a TensorShape, a DType, or a Tuple, Mapping, Union, Optional or Literal of these."
+    )
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+def _converted(value: Any, annotation: Any, field: Field) -> Any:
+    """``value`` converted to a type."""
+    origin = typing.get_origin(annotation)
+    if origin in _UNIONS:
+        return _converted_by_one(value, typing.get_args(annotation), annotation, field)
+    if origin is tuple:
+        return _converted_tuple(value, typing.get_args(annotation), annotation, field)
+    if origin in _MAPPINGS:
+        return _converted_mapping(value, typing.get_args(annotation), annotation, field)
+    if origin is typing.Literal:
+        if any(value == choice and type(value) is type(choice) for choice in typing.get_args(annotation)):
+            return value
+        raise field.error(value, annotation)
+    if isinstance(annotation, TypeSpec):
+        return _converted_to_spec(value, annotation, field)
+    return _converted_to_class(value, type(None) if annotation is None else annotation, field)
+
+
+def _converted_to_class(value: Any, kind: type, field: Field) -> Any:
+    if issubclass(kind, AbstractTensor | AbstractVariable):
+        return _tensor(value, None, field)
+    if issubclass(kind, Shape):
+        return _called(as_shape, value, kind, field)
+    if issubclass(kind, DType):
+        return _called(as_dtype, value, kind, field)
+    if issubclass(kind, AbstractComposite) and field.of_spec:
+        if isinstance(value, TypeSpec) and issubclass(value.value_type, kind):
+            return value
+        raise field.error(value, kind, "a spec holds the spec of a field that holds tensors")
+    if not isinstance(value, kind):
+        raise field.error(value, kind)
+    return value
+
+
+def _called(function: Any, value: Any, kind: type, field: Field) -> Any:
+    """``function(value)``; its error names the field."""
+    try:
+        return function(value)
+    except DualflowError as error:
+        raise field.error(value, kind, error.message) from None
+
+
+def _tensor(value: Any, spec: TensorSpec | None, field: Field) -> Any:
+    """A tensor of a spec, or the spec of a tensor."""
+    expected = AbstractTensor if spec is None else spec
+    if field.of_spec:
+        if not isinstance(value, TensorSpec):
+            raise field.error(value, TensorSpec if spec is None else spec)
+        converted: Any = value
+    elif isinstance(value, TensorSpec):  # of an argument or a result that is described by specs
+        converted = value
+    else:
+        try:
+            converted = convert_to_tensor(value, None if spec is None else spec.dtype)
+        except DualflowError as error:
+            raise field.error(value, expected, error.message) from None
+    if spec is not None and not (
+        converted.dtype is spec.dtype and spec.shape.is_compatible_with(converted.shape)
+    ):
+        raise field.error(value, spec)
+    return converted
+
+
+def _converted_to_spec(value: Any, spec: TypeSpec, field: Field) -> Any:
+    """A value of a spec, or a spec that is compatible with it."""
+    if isinstance(spec, TensorSpec):
+        return _tensor(value, spec, field)
+    if field.of_spec is isinstance(value, TypeSpec) and spec.is_compatible_with(value):
+        return value
+    raise field.error(value, spec)
+
+
+def _converted_by_one(value: Any, choices: Sequence[Any], annotation: Any, field: Field) -> Any:
+    """The value as the first type of a union that takes it as it is, else as the first that converts it."""
+    for choice in choices:
+        if _is_of(value, choice, field.of_spec):
+            return _converted(value, choice, field)
+    for choice in choices:
+        try:
+            return _converted(value, choice, field)
+        except DTypeError:
+            continue
+    raise field.error(value, annotation)
+
+
+def _is_of(value: Any, choice: Any, of_spec: bool) -> bool:
+    """Whether a value is of a class already, without a conversion."""
+    if not isinstance(choice, type | None):
+        return False
+    kind = type(None) if choice is None else choice
+    if of_spec and issubclass(kind, (*TENSORS, AbstractComposite)):
+        is_tensor = issubclass(kind, TENSORS)
+        return (
+            isinstance(value, TensorSpec)
+            if is_tensor
+            else (isinstance(value, TypeSpec) and issubclass(value.value_type, kind))
+        )
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
+def _converted_tuple(value: Any, kinds: Sequence[Any], annotation: Any, field: Field) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple) or isinstance(value, Shape):
+        raise field.error(value, annotation)
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        kinds = [kinds[0]] * len(value)
+    if len(kinds) != len(value):
+        raise field.error(value, annotation, f"it has {len(value)} items")
+    return tuple([_converted(x, kind, field) for x, kind in zip(value, kinds, strict=True)])
+
+
+def _converted_mapping(value: Any, kinds: Sequence[Any], annotation: Any, field: Field) -> ImmutableMapping:
+    if not isinstance(value, Mapping):
+        raise field.error(value, annotation)
+    if not all(isinstance(key, kinds[0]) for key in value):
+        raise field.error(value, annotation, "it has other keys")
+    return ImmutableMapping({key: _converted(x, kinds[1], field) for key, x in value.items()})

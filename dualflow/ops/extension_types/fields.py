@@ -1,0 +1,145 @@
+"""The fields of extension types: which a class declares, and how a constructor sets them."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import typing
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.extension_types.field_types import Field, check_annotation
+
+_FIELDS: Final = "_tf_extension_type_fields"
+_FROZEN: Final = "_tf_extension_type_frozen"
+_RESERVED: Final = ("Spec", "_type_spec")
+_classes: Final[WeakValueDictionary[str, type]] = WeakValueDictionary()
+"""The extension types by name, for annotations that name one which is defined later or in a function."""
+
+
+def declare(kind: Any) -> None:
+    """Check the annotations of a new extension type, and make its name known to annotations of others.
+
+    Raises:
+        DTypeError: a field has a type that no field can have.
+        InvalidArgumentError: a field has a reserved name, or no default although one before it has.
+    """
+    _classes[kind.__name__] = kind
+    for name in inspect.get_annotations(kind):
+        if name in _RESERVED or name.startswith("_tf_extension_type"):
+            raise InvalidArgumentError(
+                f"{kind.__name__}: the name {name!r} is reserved for extension types; rename the field."
+            )
+    with contextlib.suppress(NameError):  # an annotation names a class that is defined later
+        fields_of(kind)
+
+
+def fields_of(kind: Any, of_spec: bool = False) -> Sequence[Field]:
+    """The fields of an extension type, those of its bases first.
+
+    Raises:
+        NameError: an annotation names something that is not defined.
+    """
+    cached = vars(kind).get(_FIELDS)
+    if cached is None:
+        cached = _fields(kind)
+        type.__setattr__(kind, _FIELDS, cached)
+    return cached[of_spec]
+
+
+def _fields(kind: Any) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+    """The fields for values, and those for specs."""
+    annotations: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if hasattr(base, "_tf_extension_type_root") and "_tf_extension_type_root" not in vars(base):
+            annotations.update(_resolved(base))
+    for name, annotation in annotations.items():
+        check_annotation(annotation, name, kind.__name__)
+    fields = [Field(name, annotation, kind.__name__) for name, annotation in annotations.items()]
+    of_spec = [Field(name, x, f"{kind.__name__}.Spec", True) for name, x in annotations.items()]
+    _check_defaults(kind, fields)
+    return tuple(fields), tuple(of_spec)
+
+
+def _resolved(kind: Any) -> dict[str, Any]:
+    """The annotations of a class itself, with classes in place of their names."""
+    own = SimpleNamespace(__annotations__=inspect.get_annotations(kind))
+    module = sys.modules.get(kind.__module__)
+    names = {**_classes, **vars(kind)}
+    return typing.get_type_hints(own, vars(module) if module is not None else {}, names)
+
+
+def _check_defaults(kind: Any, fields: Sequence[Field]) -> None:
+    try:
+        signature(kind, fields)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{kind.__name__}: {error}; put fields with defaults after those without."
+        ) from None
+
+
+def signature(kind: Any, fields: Sequence[Field]) -> inspect.Signature:
+    """The parameters of the constructor: a field each.
+
+    Raises:
+        ValueError: a field without a default follows one with a default.
+    """
+    parameter = inspect.Parameter
+    return inspect.Signature(
+        [
+            parameter(field.name, parameter.POSITIONAL_OR_KEYWORD, default=_default(kind, field.name))
+            for field in fields
+        ]
+    )
+
+
+def _default(kind: Any, name: str) -> Any:
+    """The default of a field, which a class sets as an attribute; ``Parameter.empty`` if it has none."""
+    for base in kind.__mro__:
+        if name in inspect.get_annotations(base):
+            return vars(base).get(name, inspect.Parameter.empty)
+    return inspect.Parameter.empty
+
+
+def construct(instance: Any, kind: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Set the fields of a new value or spec from the arguments of its constructor.
+
+    Raises:
+        DTypeError: the arguments are not the fields.
+    """
+    try:
+        bound = signature(kind, fields_of(kind)).bind(*args, **kwargs)
+    except TypeError as error:
+        raise DTypeError(f"{type(instance).__qualname__}: {error}; pass each field.") from None
+    bound.apply_defaults()
+    vars(instance).update(bound.arguments)
+
+
+def convert_fields(instance: Any, fields: Sequence[Field]) -> None:
+    """Convert the fields that a constructor has set, and put them into the order of their declaration.
+
+    Raises:
+        DTypeError: a field is not set, or its value can't be converted.
+    """
+    values = vars(instance)
+    for field in fields:
+        if field.name not in values:
+            raise DTypeError(
+                f"The constructor of {type(instance).__qualname__} does not set the field {field.name!r}; "
+                "assign it."
+            )
+        values[field.name] = field.convert(values.pop(field.name))
+
+
+def freeze(instance: Any) -> None:
+    """Make an instance immutable."""
+    object.__setattr__(instance, _FROZEN, True)
+
+
+def is_frozen(instance: Any) -> bool:
+    """Whether an instance is immutable: its constructor has returned."""
+    return hasattr(instance, _FROZEN)

@@ -1,0 +1,49 @@
+"""Functions that compute each element from one of the first argument, and are not the function of an op.
+
+A handler of elementwise functions of one argument computes them of extension types; of ragged tensors, they
+are the functions of the innermost values.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+from dualflow.core.api_dispatch import PER_ELEMENT
+from dualflow.ops.clipping import clip_by_value
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.elementary.values import bitcast, saturate_cast
+from dualflow.ops.neural.activations import elu, gelu, leaky_relu, selu, silu
+from dualflow.ops.text.joins import join
+from dualflow.ops.text.letters import length, lower, strip, upper
+from dualflow.ops.text.numbers import as_string, to_number
+from dualflow.ops.text.patterns import regex_full_match, regex_replace
+from dualflow.ops.text.substrings import substr
+
+FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
+    as_string,
+    bitcast,
+    cast,
+    clip_by_value,
+    elu,
+    gelu,
+    join,
+    leaky_relu,
+    length,
+    lower,
+    ones_like,
+    regex_full_match,
+    regex_replace,
+    saturate_cast,
+    selu,
+    silu,
+    strip,
+    substr,
+    to_number,
+    upper,
+    zeros_like,
+)
+
+PER_ELEMENT.update([inspect.unwrap(function) for function in FUNCTIONS])
