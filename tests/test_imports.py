@@ -85,6 +85,7 @@ LOWER = {
 """Each package, and the packages that it may import."""
 
 TYPES_ONLY = {
+    ("dualflow.core.dispatch", "dualflow.core.spec"): "tensors have a spec, which describes them",
     ("dualflow.core.dispatch", "dualflow.ops.record"): "an engine's methods take an op",
     ("dualflow.core.delegating_engine", "dualflow.ops.record"): "and so do those of engines that delegate",
     ("dualflow.core.dispatch", "dualflow.ops.tensor"): "and return a tensor, which has all operators",

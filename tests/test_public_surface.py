@@ -56,6 +56,7 @@ NAMESPACES: dict[str, Any] = {
     "df.eager": df.eager,
     "df.errors": df.errors,
     "df.experimental": df.experimental,
+    "df.experimental.extension_type": df.experimental.extension_type,
     "df.image": df.image,
     "df.initializers": df.initializers,
     "df.io": df.io,

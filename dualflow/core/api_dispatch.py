@@ -22,7 +22,7 @@ from dualflow.core.records import dataclass
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Match(IntEnum):
+class TypeMatch(IntEnum):
     """How a value matches a type."""
 
     NONE = 0
@@ -31,7 +31,7 @@ class Match(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DispatchTarget:
     """A function of the program that computes calls of another one.
 
     Attributes:
@@ -68,7 +68,7 @@ class Handler:
     types: tuple[Any, ...]
 
 
-TARGETS: Final[dict[Any, list[Target]]] = {}
+TARGETS: Final[dict[Any, list[DispatchTarget]]] = {}
 """The targets of each function, or of its op."""
 UNARY: Final[list[Handler]] = []
 """The handlers of elementwise functions of one argument."""
@@ -79,7 +79,7 @@ ASSERTIONS: Final[list[Handler]] = []
 ACTIVE: Final[list[Callable[..., Any]]] = []
 """All functions that are registered. Functions of ops look for a target only if there is one."""
 
-FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+FUNCTIONS: Final[dict[str, Any]] = {}
 """The function of each elementwise op, by the name of the op."""
 PER_ELEMENT: Final[set[Callable[..., Any]]] = set()
 """Functions that compute each element from one of the first argument, and are not the function of an op."""
@@ -176,25 +176,25 @@ def handler_of(handlers: Iterable[Handler], arguments: Sequence[Any]) -> Callabl
 def matches_all(values: Sequence[tuple[Any, Any]]) -> bool:
     """Whether each value is of the type paired with it, and one is a composite."""
     degrees = [match(value, kind) for value, kind in values]
-    return min(degrees, default=Match.NONE) > Match.NONE and max(degrees) is Match.COMPOSITE
+    return min(degrees, default=TypeMatch.NONE) > TypeMatch.NONE and max(degrees) is TypeMatch.COMPOSITE
 
 
-def match(value: Any, annotation: Any) -> Match:
+def match(value: Any, annotation: Any) -> TypeMatch:
     """How a value matches a type."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         return max(match(value, choice) for choice in arguments)
     if origin is not None and issubclass(origin, Sequence):
         if not isinstance(value, list | tuple) or not value:
-            return Match.NONE
+            return TypeMatch.NONE
         degrees = [match(x, arguments[0]) for x in value]
-        return Match.NONE if Match.NONE in degrees else max(degrees)
+        return TypeMatch.NONE if TypeMatch.NONE in degrees else max(degrees)
     if annotation is Any:
-        return Match.VALUE
+        return TypeMatch.VALUE
     kind = type(None) if annotation is None else annotation
     if not isinstance(value, kind):
-        return Match.NONE
-    return Match.COMPOSITE if isinstance(value, AbstractComposite) else Match.VALUE
+        return TypeMatch.NONE
+    return TypeMatch.COMPOSITE if isinstance(value, AbstractComposite) else TypeMatch.VALUE
 
 
 def check_type(annotation: Any, owner: str) -> None:

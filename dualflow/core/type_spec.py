@@ -290,6 +290,7 @@ def _supertype(a: Any, b: Any) -> Any:
     parts = [_supertype(x, y) for x, y in pairs]
     if any(part is _NONE for part in parts):
         return _NONE
+    kind: Any = type(a)
     if isinstance(a, Mapping):
-        return type(a)(list(zip(a, parts, strict=True)))
-    return type(a)(*parts) if hasattr(a, "_fields") else type(a)(parts)
+        return kind(list(zip(a, parts, strict=True)))
+    return kind(*parts) if hasattr(a, "_fields") else kind(parts)

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 
-from dualflow.core import tree
-from dualflow.core.dispatch import (
-    TENSORS,
-    AbstractComposite,
-    AbstractTensor,
-    AbstractVariable,
-    DifferentiableComposite,
-)
+from dualflow.core import dispatch, tree
+from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, DifferentiableComposite
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
@@ -120,7 +114,7 @@ class GradientTape:
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
                     "convert it with df.constant before computing with it."
                 )
-            if not (x.dtype.is_inexact or isinstance(tensor, AbstractComposite)):
+            if not (x.dtype.is_inexact or isinstance(tensor, dispatch.AbstractComposite)):
                 warn_user(
                     f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}"
                 )

@@ -13,8 +13,8 @@ from dualflow.core.api_dispatch import (
     BINARY,
     TARGETS,
     UNARY,
+    DispatchTarget,
     Handler,
-    Target,
     check_composite,
     check_type,
 )
@@ -70,7 +70,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[str | int, An
         for signature in signatures or (_annotations_of(function),):
             annotations = _by_name(signature, parameters, function)
             keeps_name = "name" in inspect.signature(function).parameters
-            TARGETS.setdefault(key, []).append(Target(function, annotations, parameters, keeps_name))
+            TARGETS.setdefault(key, []).append(DispatchTarget(function, annotations, parameters, keeps_name))
         ACTIVE.append(function)
         return function
 

@@ -27,7 +27,7 @@ _MAPPINGS: Final = (Mapping, dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ExtensionField:
     """A field of an extension type.
 
     Attributes:
@@ -91,7 +91,7 @@ def _shown(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
 
-def _converted(value: Any, annotation: Any, field: Field) -> Any:
+def _converted(value: Any, annotation: Any, field: ExtensionField) -> Any:
     """``value`` converted to a type."""
     origin = typing.get_origin(annotation)
     if origin in _UNIONS:
@@ -109,7 +109,7 @@ def _converted(value: Any, annotation: Any, field: Field) -> Any:
     return _converted_to_class(value, type(None) if annotation is None else annotation, field)
 
 
-def _converted_to_class(value: Any, kind: type, field: Field) -> Any:
+def _converted_to_class(value: Any, kind: type, field: ExtensionField) -> Any:
     if issubclass(kind, AbstractTensor | AbstractVariable):
         return _tensor(value, None, field)
     if issubclass(kind, Shape):
@@ -125,7 +125,7 @@ def _converted_to_class(value: Any, kind: type, field: Field) -> Any:
     return value
 
 
-def _called(function: Any, value: Any, kind: type, field: Field) -> Any:
+def _called(function: Any, value: Any, kind: type, field: ExtensionField) -> Any:
     """``function(value)``; its error names the field."""
     try:
         return function(value)
@@ -133,7 +133,7 @@ def _called(function: Any, value: Any, kind: type, field: Field) -> Any:
         raise field.error(value, kind, error.message) from None
 
 
-def _tensor(value: Any, spec: TensorSpec | None, field: Field) -> Any:
+def _tensor(value: Any, spec: TensorSpec | None, field: ExtensionField) -> Any:
     """A tensor of a spec, or the spec of a tensor."""
     expected = AbstractTensor if spec is None else spec
     if field.of_spec:
@@ -154,7 +154,7 @@ def _tensor(value: Any, spec: TensorSpec | None, field: Field) -> Any:
     return converted
 
 
-def _converted_to_spec(value: Any, spec: TypeSpec, field: Field) -> Any:
+def _converted_to_spec(value: Any, spec: TypeSpec, field: ExtensionField) -> Any:
     """A value of a spec, or a spec that is compatible with it."""
     if isinstance(spec, TensorSpec):
         return _tensor(value, spec, field)
@@ -163,7 +163,7 @@ def _converted_to_spec(value: Any, spec: TypeSpec, field: Field) -> Any:
     raise field.error(value, spec)
 
 
-def _converted_by_one(value: Any, choices: Sequence[Any], annotation: Any, field: Field) -> Any:
+def _converted_by_one(value: Any, choices: Sequence[Any], annotation: Any, field: ExtensionField) -> Any:
     """The value as the first type of a union that takes it as it is, else as the first that converts it."""
     for choice in choices:
         if _is_of(value, choice, field.of_spec):
@@ -191,7 +191,9 @@ def _is_of(value: Any, choice: Any, of_spec: bool) -> bool:
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 
-def _converted_tuple(value: Any, kinds: Sequence[Any], annotation: Any, field: Field) -> tuple[Any, ...]:
+def _converted_tuple(
+    value: Any, kinds: Sequence[Any], annotation: Any, field: ExtensionField
+) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple) or isinstance(value, Shape):
         raise field.error(value, annotation)
     if len(kinds) == 2 and kinds[1] is Ellipsis:
@@ -201,7 +203,9 @@ def _converted_tuple(value: Any, kinds: Sequence[Any], annotation: Any, field: F
     return tuple([_converted(x, kind, field) for x, kind in zip(value, kinds, strict=True)])
 
 
-def _converted_mapping(value: Any, kinds: Sequence[Any], annotation: Any, field: Field) -> ImmutableMapping:
+def _converted_mapping(
+    value: Any, kinds: Sequence[Any], annotation: Any, field: ExtensionField
+) -> ImmutableMapping:
     if not isinstance(value, Mapping):
         raise field.error(value, annotation)
     if not all(isinstance(key, kinds[0]) for key in value):

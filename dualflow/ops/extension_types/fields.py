@@ -12,7 +12,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.extension_types.field_types import Field, check_annotation
+from dualflow.ops.extension_types.field_types import ExtensionField, check_annotation
 
 _FIELDS: Final = "_tf_extension_type_fields"
 _FROZEN: Final = "_tf_extension_type_frozen"
@@ -38,7 +38,7 @@ def declare(kind: Any) -> None:
         fields_of(kind)
 
 
-def fields_of(kind: Any, of_spec: bool = False) -> Sequence[Field]:
+def fields_of(kind: Any, of_spec: bool = False) -> Sequence[ExtensionField]:
     """The fields of an extension type, those of its bases first.
 
     Raises:
@@ -51,7 +51,7 @@ def fields_of(kind: Any, of_spec: bool = False) -> Sequence[Field]:
     return cached[of_spec]
 
 
-def _fields(kind: Any) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+def _fields(kind: Any) -> tuple[tuple[ExtensionField, ...], tuple[ExtensionField, ...]]:
     """The fields for values, and those for specs."""
     annotations: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
@@ -59,8 +59,8 @@ def _fields(kind: Any) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
             annotations.update(_resolved(base))
     for name, annotation in annotations.items():
         check_annotation(annotation, name, kind.__name__)
-    fields = [Field(name, annotation, kind.__name__) for name, annotation in annotations.items()]
-    of_spec = [Field(name, x, f"{kind.__name__}.Spec", True) for name, x in annotations.items()]
+    fields = [ExtensionField(name, annotation, kind.__name__) for name, annotation in annotations.items()]
+    of_spec = [ExtensionField(name, x, f"{kind.__name__}.Spec", True) for name, x in annotations.items()]
     _check_defaults(kind, fields)
     return tuple(fields), tuple(of_spec)
 
@@ -73,7 +73,7 @@ def _resolved(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(own, vars(module) if module is not None else {}, names)
 
 
-def _check_defaults(kind: Any, fields: Sequence[Field]) -> None:
+def _check_defaults(kind: Any, fields: Sequence[ExtensionField]) -> None:
     try:
         signature(kind, fields)
     except ValueError as error:
@@ -82,7 +82,7 @@ def _check_defaults(kind: Any, fields: Sequence[Field]) -> None:
         ) from None
 
 
-def signature(kind: Any, fields: Sequence[Field]) -> inspect.Signature:
+def signature(kind: Any, fields: Sequence[ExtensionField]) -> inspect.Signature:
     """The parameters of the constructor: a field each.
 
     Raises:
@@ -119,7 +119,7 @@ def construct(instance: Any, kind: Any, args: Sequence[Any], kwargs: Mapping[str
     vars(instance).update(bound.arguments)
 
 
-def convert_fields(instance: Any, fields: Sequence[Field]) -> None:
+def convert_fields(instance: Any, fields: Sequence[ExtensionField]) -> None:
     """Convert the fields that a constructor has set, and put them into the order of their declaration.
 
     Raises:

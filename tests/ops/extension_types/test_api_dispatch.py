@@ -74,10 +74,10 @@ def test_a_handler_computes_elementwise_functions_of_two_arguments() -> None:
 
 
 def test_the_function_of_a_handler_is_that_of_the_op() -> None:
-    seen = []
-    REGISTER.dispatch_for_unary_elementwise_apis(Masked)(lambda function, x: seen.append(function) or x)
+    called = []
+    REGISTER.dispatch_for_unary_elementwise_apis(Masked)(lambda function, x: called.append(function) or x)
     df.sin(X)
-    assert seen == [df.sin]
+    assert called == [df.sin]
 
 
 def test_a_handler_computes_assertions() -> None:
