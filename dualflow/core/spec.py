@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType, DTypeLike, as_dtype, float32
 from dualflow.core.shape import UNKNOWN_RANK, Shape, Sizes, as_shape
+from dualflow.core.trace_type import TraceType
 from dualflow.core.tracebacks import entry
 from dualflow.core.type_spec import TypeSpec
 
@@ -73,7 +74,7 @@ class TensorSpec(TypeSpec):
     def nbytes(self) -> int:
         return self.size * self.dtype.size
 
-    def is_compatible_with(self, spec_or_tensor: HasSpec) -> bool:
+    def is_compatible_with(self, spec_or_tensor: HasSpec) -> bool:  # type: ignore[override]  # not of any object
         """Whether a tensor, or all tensors of another spec, match this spec."""
         shape = as_shape(spec_or_tensor.shape)
         if self.shape is UNKNOWN_RANK or shape is UNKNOWN_RANK:
@@ -85,11 +86,11 @@ class TensorSpec(TypeSpec):
             and all(mine is None or mine == theirs for mine, theirs in zip(self.shape, shape, strict=True))
         )
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Whether all tensors of this spec match ``other``."""
         return isinstance(other, TensorSpec) and other.is_compatible_with(self)
 
-    def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorSpec | None:
+    def most_specific_common_supertype(self, others: Sequence[TraceType]) -> TensorSpec | None:
         """The spec with the sizes that this one and all others share; None if a dtype differs."""
         shape, name = self.shape, self.name
         for other in others:

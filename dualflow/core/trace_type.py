@@ -56,7 +56,7 @@ class TraceType:
 
     __slots__ = ()
 
-    def is_subtype_of(self, other: TraceType) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Whether a trace for ``other`` serves arguments of this type.
 
         Args:
@@ -67,7 +67,7 @@ class TraceType:
         """
         raise NotImplementedError
 
-    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+    def most_specific_common_supertype(self, others: Sequence[TraceType]) -> Any:
         """The most specific type of which this one and all others are subtypes; None if there is none.
 
         Args:
@@ -89,7 +89,7 @@ class TraceType:
         """
         raise NotImplementedError
 
-    def to_tensors(self, value: Any) -> list[Any]:
+    def to_tensors(self, value: object) -> list[Any]:
         """The tensors of an object of this type, which are inputs of the trace: none.
 
         Args:

@@ -67,7 +67,7 @@ class TypeSpec(TraceType):
         """The spec that ``_serialize`` turned into this tuple."""
         return cls(*serialization)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a value, or a value of another spec, can be one of this spec.
 
         Args:
@@ -76,7 +76,7 @@ class TypeSpec(TraceType):
         spec = _spec_of(spec_or_value)
         return type(spec) is type(self) and _is_compatible(self._serialize(), spec._serialize())
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Whether all values of this spec are values of ``other``.
 
         Args:
@@ -84,7 +84,7 @@ class TypeSpec(TraceType):
         """
         return type(other) is type(self) and _is_subtype(self._serialize(), other._serialize())
 
-    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+    def most_specific_common_supertype(self, others: Sequence[TraceType]) -> Any:
         """The most specific spec of which this one and all others are subtypes; None if there is none.
 
         Args:
@@ -99,7 +99,7 @@ class TypeSpec(TraceType):
                 return None
         return self._deserialize(serialized)
 
-    def most_specific_compatible_type(self, other: Any) -> Any:
+    def most_specific_compatible_type(self, other: TraceType) -> Any:
         """As :meth:`most_specific_common_supertype` of one other spec.
 
         Args:
@@ -229,7 +229,7 @@ def _is_component(value: Any) -> bool:
     return isinstance(value, (*TENSORS, AbstractComposite, TypeSpec))
 
 
-def _spec_of(value: Any) -> Any:
+def _spec_of(value: object) -> Any:
     return getattr(value, "_type_spec", None) if isinstance(value, AbstractComposite) else value
 
 

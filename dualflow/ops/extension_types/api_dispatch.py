@@ -78,7 +78,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[str | int, An
 
 
 @entry
-def dispatch_for_unary_elementwise_apis(x_type: Any) -> Callable[[F], F]:
+def dispatch_for_unary_elementwise_apis(x_type: object) -> Callable[[F], F]:
     """A decorator: the function computes all elementwise functions of one argument of a type.
 
     It is called as ``handler(function, x)``, where ``function`` takes a tensor.
@@ -107,7 +107,7 @@ def dispatch_for_unary_elementwise_apis(x_type: Any) -> Callable[[F], F]:
 
 
 @entry
-def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Callable[[F], F]:
+def dispatch_for_binary_elementwise_apis(x_type: object, y_type: object) -> Callable[[F], F]:
     """A decorator: the function computes all elementwise functions of two arguments of some types.
 
     It is called as ``handler(function, x, y)``, where ``function`` takes two tensors.
@@ -136,7 +136,7 @@ def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Callable[[
 
 
 @entry
-def dispatch_for_binary_elementwise_assert_apis(x_type: Any, y_type: Any) -> Callable[[F], F]:
+def dispatch_for_binary_elementwise_assert_apis(x_type: object, y_type: object) -> Callable[[F], F]:
     """A decorator: the function computes assertions such as ``df.debugging.assert_equal`` for some types.
 
     It is called as ``handler(assertion, x, y)``, where ``assertion`` takes two tensors.
@@ -174,9 +174,14 @@ def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
         NotFoundError: it is not registered.
 
     >>> import dualflow as df
-    >>> df.experimental.unregister_dispatch_for(len)
-    Traceback (most recent call last):
-    dualflow.core.errors.NotFoundError: <built-in function len> is not registered; pass a function that a ...
+    >>> class Boxed(df.experimental.ExtensionType):
+    ...     content: df.Tensor
+    >>> @df.experimental.dispatch_for_unary_elementwise_apis(Boxed)
+    ... def of_content(function, x):
+    ...     return function(x.content)
+    >>> df.negative(Boxed(1.0)).numpy()
+    np.float32(-1.0)
+    >>> df.experimental.unregister_dispatch_for(of_content)
     """
     if dispatch_target not in ACTIVE:
         raise NotFoundError(

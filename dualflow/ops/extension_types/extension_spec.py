@@ -72,7 +72,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         construct(self, self.value_type, args, kwargs)
 
     @classmethod
-    def from_value(cls, value: Any) -> Any:
+    def from_value(cls, value: CompositeTensor) -> Any:
         """The spec of an existing value.
 
         Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import sys
 import typing
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,9 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.extension_types.field_types import ExtensionField, check_annotation
 
 _FIELDS: Final = "_tf_extension_type_fields"
+_FOLDER: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_SCOPE: Final = "_tf_extension_type_scope"
+"""The names of the block that defines a class, until its annotations are resolved."""
 _FROZEN: Final = "_tf_extension_type_frozen"
 _RESERVED: Final = ("Spec", "_type_spec")
 _classes: Final[WeakValueDictionary[str, type]] = WeakValueDictionary()
@@ -23,6 +27,8 @@ _classes: Final[WeakValueDictionary[str, type]] = WeakValueDictionary()
 
 def declare(kind: Any) -> None:
     """Check the annotations of a new extension type, and make its name known to annotations of others.
+
+    Annotations that are strings may name what the block that defines the class has.
 
     Raises:
         DTypeError: a field has a type that no field can have.
@@ -34,8 +40,13 @@ def declare(kind: Any) -> None:
             raise InvalidArgumentError(
                 f"{kind.__name__}: the name {name!r} is reserved for extension types; rename the field."
             )
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename.startswith((_FOLDER, "<frozen ")):
+        frame = frame.f_back
+    type.__setattr__(kind, _SCOPE, {**frame.f_globals, **frame.f_locals})
     with contextlib.suppress(NameError):  # an annotation names a class that is defined later
         fields_of(kind)
+        type.__delattr__(kind, _SCOPE)
 
 
 def fields_of(kind: Any, of_spec: bool = False) -> Sequence[ExtensionField]:
@@ -69,7 +80,7 @@ def _resolved(kind: Any) -> dict[str, Any]:
     """The annotations of a class itself, with classes in place of their names."""
     own = SimpleNamespace(__annotations__=inspect.get_annotations(kind))
     module = sys.modules.get(kind.__module__)
-    names = {**_classes, **vars(kind)}
+    names = {**vars(kind).get(_SCOPE, {}), **_classes}
     return typing.get_type_hints(own, vars(module) if module is not None else {}, names)
 
 
