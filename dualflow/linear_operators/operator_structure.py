@@ -11,6 +11,7 @@ from dualflow.core import tree
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
+from dualflow.core.type_spec import TreeSpec
 from dualflow.ops.static import static_value
 
 _HINTS = ("is_non_singular", "is_self_adjoint", "is_positive_definite", "is_square")
@@ -34,7 +35,7 @@ class OperatorStructure:
         return OperatorSpec(self, tuple(fields), tuple(fields.values()))
 
 
-class OperatorSpec:
+class OperatorSpec(TreeSpec):
     """The class, the shapes, dtypes and hints of a linear operator: a spec in place of each of its tensors.
 
     Attributes:
@@ -56,15 +57,9 @@ class OperatorSpec:
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         return self.structure, self.names, list(self.fields)
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _serialize(self) -> tuple[Any, ...]:
         leaves, structure = tree.flatten(list(self.fields))
         return self.structure, self.names, structure, tuple(leaves)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OperatorSpec) and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash((self.structure, self.names))
 
     def __repr__(self) -> str:
         fields = [f"{name}={field!r}" for name, field in zip(self.names, self.fields, strict=True)]
