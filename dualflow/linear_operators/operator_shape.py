@@ -202,7 +202,7 @@ class OperatorShape(Module, CompositeTensor, DifferentiableComposite):
 
     # Structures of values
 
-    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]] | None:
+    def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]] | None:  # type: ignore[override]  # a leaf if it can not be rebuilt
         return opened(self)
 
     @property
