@@ -161,10 +161,20 @@ class _Window(NamedTuple):
 
 
 class _RegionCandidate(NamedTuple):
-    """A possible region: a window as tasks of its steps, and the estimated time on several threads."""
+    """A possible region.
+
+    Attributes:
+        window: its steps.
+        groups: the steps of each task, numbered from the first step of the window.
+        before: for each task, those that end before it begins.
+        times: the estimated time of each task, in ns.
+        ns: the estimated time on several threads.
+    """
 
     window: _Window
     groups: list[list[int]]
+    before: list[tuple[int, ...]]
+    times: list[float]
     ns: float
 
 
@@ -322,16 +332,15 @@ def _candidate(window: _Window, costs: CostModel, threads: int) -> _RegionCandid
     if max(span, sum(window.costs) / threads) + costs.region_ns > max_ns:
         return None
     groups = group_steps(window.costs, window.before, costs.chunk_ns / 2)
+    before = _between(groups, window.before)
     times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
-    ns = makespan(times, _between(groups, window.before), threads) + costs.region_ns
-    return _RegionCandidate(window, groups, ns) if ns <= max_ns else None
+    ns = makespan(times, before, threads) + costs.region_ns
+    return _RegionCandidate(window, groups, before, times, ns) if ns <= max_ns else None
 
 
 def _region(candidate: _RegionCandidate, costs: CostModel, threads: int) -> tuple[Region, list[int]]:
     """The region of a candidate, and the previous numbers of its steps."""
-    window, groups, _ = candidate
-    before = _between(groups, window.before)
-    times = [sum(window.costs[i] for i in group) + costs.task_ns for group in groups]
+    window, groups, before, times, _ = candidate
     chains = chain_costs(times, before)
     positions = [window.steps[i] for group in groups for i in group]
     tasks, begin = [], window.steps.start

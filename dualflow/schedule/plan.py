@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.symbolic_size_ops import (
+    Axis,
     argument_sizes,
     computes_sizes,
     has_symbolic_sizes,
@@ -87,11 +88,8 @@ def plan(
         separate: whether each intermediate value has its own buffer, for memory checks, instead of the arena.
         costs: the cost model of the processor.
     """
-    bound_sizes = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
-    has_dynamic_sizes = has_symbolic_sizes(graph) and not bound_sizes
-    threads = 1 if separate or has_dynamic_sizes else capabilities.call_threads
-    state = _PlanState(capabilities, separate=separate, costs=costs, bound=bound_sizes, threads=threads)
-    scope = _Scope(graph, state, updates_variables=True)
+    scope = _scope_of_graph(graph, capabilities, costs, capabilities.call_threads, separate=separate)
+    state = scope.state
     counts = {
         BufferKind.INPUT: len(graph.inputs),
         BufferKind.CONSTANT: len(state.constants),
@@ -112,10 +110,10 @@ def plan(
         scope.arena_bytes,
         state.row_buffers,
         state.loops,
-        has_dynamic_sizes,
+        has_symbolic_sizes(graph) and not state.argument_sizes,
         costs,
         capabilities.cache_bytes or CPU_CACHES,
-        bound_sizes,
+        state.argument_sizes,
         scope.regions,
     )
 
@@ -130,12 +128,11 @@ def footprint(
     Raises:
         UndecidedSize: NumPy reads a stack of a loop whose trip count is dynamic.
     """
-    threads = 1 if in_order else capabilities.call_threads
-    bound_sizes = NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
-    state = _PlanState(capabilities, costs=costs, bound=bound_sizes, threads=threads)
     replaced: dict[Value, Value] = {}
-    scope = _Scope(with_host_fallbacks(graph, replaced), state, updates_variables=True)
-    if not all(spec.shape.is_static for spec in state.temporaries):
+    threads = 1 if in_order else capabilities.call_threads
+    scope = _scope_of_graph(with_host_fallbacks(graph, replaced), capabilities, costs, threads)
+    temporaries = scope.state.temporaries
+    if not all(spec.shape.is_static for spec in temporaries):
         raise UndecidedSize("the length of a stack that NumPy reads depends on data")
     origin: dict[Value, Value] = {}
     for value in (v for node in graph.nodes for v in node.outputs):
@@ -152,15 +149,30 @@ def footprint(
         blocks=tuple(blocks),
         non_contiguous=frozenset(origin[v] for v in non_contiguous if v in origin),
         arena=scope.arena_bytes + scope.task_bytes(),
-        held=sum(spec.nbytes for spec in (*(v.spec for v in graph.outputs), *state.temporaries)),
+        held=sum(spec.nbytes for spec in (*(v.spec for v in graph.outputs), *temporaries)),
     )
+
+
+def _scope_of_graph(
+    graph: Graph, capabilities: Capabilities, costs: CostModel, threads: int, *, separate: bool = False
+) -> _Scope:
+    """The scope of a whole graph. Calls run in order if sizes depend on data, or values are separate."""
+    bound_sizes = NO_SIZES if separate or computes_sizes(graph) else argument_sizes(graph)
+    if separate or (has_symbolic_sizes(graph) and not bound_sizes):
+        threads = 1
+    state = _PlanState(
+        capabilities, separate=separate, costs=costs, argument_sizes=bound_sizes, threads=threads
+    )
+    return _Scope(graph, state, updates_variables=True)
 
 
 class _PlanState:
     """The state that all scopes of a plan share: the buffers of the buffer table, and counters.
 
     Attributes:
-        bound: the size variables whose values a call computes before the program runs.
+        argument_sizes: the size variables whose values a call computes before the program runs, each with
+            the axes of arguments that have this size.
+        bound: these size variables.
         loop_buffers: the number of row buffers that are added with the calls of loops.
         threads: the number of threads that may run calls at the same time.
     """
@@ -169,14 +181,15 @@ class _PlanState:
         self,
         capabilities: Capabilities,
         *,
-        separate: bool = False,
-        costs: CostModel = CPU,
-        bound: Collection[SizeFactor] = (),
-        threads: int = 1,
+        separate: bool,
+        costs: CostModel,
+        argument_sizes: Mapping[SizeFactor, tuple[Axis, ...]],
+        threads: int,
     ) -> None:
         self.costs = costs
         self.threads = threads
-        self.bound = frozenset(bound)
+        self.argument_sizes = argument_sizes
+        self.bound = frozenset(argument_sizes)
         self.capabilities = capabilities
         self.separate = separate
         self.constants: list[np.ndarray[Any, Any]] = []
