@@ -40,11 +40,17 @@ def as_band(k: Any) -> Band:
     return diagonals[0], diagonals[-1]
 
 
+def check_align(align: str) -> None:
+    """Raise an InvalidArgumentError for an unknown ``align``."""
+    if align not in _ALIGNED:
+        raise InvalidArgumentError(f"align is one of {', '.join(_ALIGNED)}, not {align!r}.")
+
+
 def extract(x: Any, rows: int, columns: int, band: Band, padding: Any, align: str) -> Any:
     """The diagonals of the matrices ``x``, one row each, the highest first; a single one as it is.
 
     Raises:
-        InvalidArgumentError: a diagonal outside of the matrices, or an unknown ``align``.
+        InvalidArgumentError: a diagonal outside of the matrices.
     """
     low, high = band
     if low <= -rows or high >= columns:
@@ -65,8 +71,8 @@ def construct(x: Any, band: Band, num_rows: int, num_columns: int, padding: Any,
     """Matrices with the rows of ``x`` as their diagonals, the highest first.
 
     Raises:
-        InvalidArgumentError: another number of rows than of diagonals, matrices too small or too large for
-            them, or an unknown ``align``.
+        InvalidArgumentError: another number of rows than of diagonals, or matrices too small or too large for
+            them.
     """
     low, high = band
     x = expand_dims(x, -2) if low == high else x
@@ -86,8 +92,6 @@ def construct(x: Any, band: Band, num_rows: int, num_columns: int, padding: Any,
 
 def _rows_of(band: Band, rows: int, columns: int, align: str) -> tuple[Places, Places, int]:
     """The diagonals, highest first; the shift of each to the right; and the length of the longest."""
-    if align not in _ALIGNED:
-        raise InvalidArgumentError(f"align is one of {', '.join(_ALIGNED)}, not {align!r}.")
     d = np.arange(band[1], band[0] - 1, -1)
     lengths = np.minimum(rows + np.minimum(d, 0), columns - np.maximum(d, 0))
     width = int(lengths.max())

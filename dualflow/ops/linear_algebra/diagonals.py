@@ -11,13 +11,15 @@ from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.linear_algebra.bands import as_band, construct, extract
+from dualflow.ops.linear_algebra.bands import as_band, check_align, construct, extract
 from dualflow.ops.measuring import axis_size, axis_sizes
 from dualflow.ops.positions import iota
 from dualflow.ops.record import promote_together
+from dualflow.ops.repetition import pad
 from dualflow.ops.selection import masked, where
 from dualflow.ops.static import int_or_symbolic, require_static_sizes
 
@@ -43,8 +45,24 @@ def _places_of(x: Any) -> tuple[Any, Any]:
 
 
 def _known_sizes(x: Any) -> tuple[int, int]:
-    rows, columns = require_static_sizes(x.shape, "a diagonal next to the main one", [-2, -1])
+    rows, columns = require_static_sizes(x.shape, "a band of several diagonals", [-2, -1])
     return rows, columns
+
+
+def _length(rows: Any, columns: Any, k: int) -> Any:
+    """The number of elements of a diagonal: an int, or a tensor if a size is; 0 or less if there is none."""
+    lengths = rows + min(k, 0), columns - max(k, 0)
+    return min(lengths) if all(type(n) is int for n in lengths) else minimum(*lengths)
+
+
+def _along(x: Any, k: int, added: Any) -> Any:
+    """The rows of ``x`` such that the elements of diagonal ``k`` of a matrix are those of the row.
+
+    The matrix has ``added`` more rows than ``x`` has elements if ``k`` is 0 or more; else columns. Elements
+    outside of the diagonal are arbitrary.
+    """
+    padded = x if type(added) is int and not added else pad(x, [*[[0, 0]] * (len(x.shape) - 1), [0, added]])
+    return expand_dims(padded, -1 if k >= 0 else -2)
 
 
 def diag(
@@ -86,11 +104,13 @@ def diag(
     x = convert_to_tensor(diagonal)
     if not len(x.shape):
         raise InvalidArgumentError(f"diag takes vectors, but the shape is {x.shape}; give it an axis.")
-    band = as_band(k)
-    if band != (0, 0) or not num_rows == num_cols == -1:
-        return construct(x, band, num_rows, num_cols, padding_value, align)
-    size = axis_size(x, -1)
-    return where(equal(*places(size, size)), expand_dims(x, -1), cast(padding_value, x.dtype))
+    low, high = as_band(k)
+    check_align(align)
+    if low < high or not num_rows == num_cols == -1:
+        return construct(x, (low, high), num_rows, num_cols, padding_value, align)
+    side = axis_size(x, -1) + abs(low)
+    row, column = places(side, side)
+    return where(equal(column, row + low), _along(x, low, abs(low)), cast(padding_value, x.dtype))
 
 
 def diag_part(
@@ -113,7 +133,7 @@ def diag_part(
         ``input``.
 
     Raises:
-        InvalidArgumentError: ``input`` has fewer than two axes; ``k`` is outside of the matrices, or not 0
+        InvalidArgumentError: ``input`` has fewer than two axes; ``k`` is outside of the matrices, or a pair
             for unknown sizes; or ``align`` is unknown.
 
     >>> import dualflow as df
@@ -122,12 +142,16 @@ def diag_part(
     >>> df.linalg.diag_part([[1, 2], [3, 4]], k=(-1, 1)).numpy().tolist()
     [[0, 2], [1, 4], [3, 0]]
     """
-    x, band = _matrices(input), as_band(k)
-    if band != (0, 0):
-        return extract(x, *_known_sizes(x), band, padding_value, align)
+    x, (low, high) = _matrices(input), as_band(k)
+    check_align(align)
+    if low < high or (low and None not in x.shape[-2:]):
+        return extract(x, *_known_sizes(x), (low, high), padding_value, align)
     rows, columns = axis_size(x, -2), axis_size(x, -1)
-    side = min(rows, columns) if None not in x.shape[-2:] else minimum(rows, columns)
-    square = x[..., :side, :side]
+    side = _length(rows, columns, low)
+    if low:
+        side = required(side, side > 0, f"k={low} is outside of the matrices.")
+    top, left = max(-low, 0), max(low, 0)
+    square = x[..., top : top + side, left : left + side]
     return reduce_sum(masked(equal(*places(side, side)), square), -1)
 
 
@@ -230,17 +254,38 @@ def set_diag(
     """
     x, values = promote_together(input, diagonal)
     x, (low, high) = _matrices(x), as_band(k)
+    check_align(align)
     batch = values.shape[: -1 if low == high else -2]
     if not Shape(batch).is_compatible_with(x.shape[:-2]):
         raise InvalidArgumentError(
             f"diagonals of shape {values.shape} do not fit matrices of shape {x.shape}; give each its own."
         )
     row, column = _places_of(x)
-    if low == high == 0 and (None in x.shape[-2:] or x.shape[-2] == x.shape[-1] == values.shape[-1]):
-        return where(equal(row, column), expand_dims(values, -1), x)
     distance = column - row
+    if low == high:
+        return where(equal(distance, low), _replacing(x, values, low), x)
     inside = logical_and(distance >= low, distance <= high)
     return where(inside, construct(values, (low, high), *_known_sizes(x), 0, align), x)
+
+
+def _replacing(x: Any, values: Any, k: int) -> Any:
+    """``values`` as the elements of diagonal ``k`` of the matrices ``x``.
+
+    Raises:
+        InvalidArgumentError: their number is another one; at run time if a size is dynamic.
+    """
+    rows, columns, count = axis_size(x, -2), axis_size(x, -1), axis_size(values, -1)
+    length = _length(rows, columns, k)
+    if type(length) is int and type(count) is int and length != count:
+        raise InvalidArgumentError(
+            f"diagonals of {count} elements do not fit matrices of {rows} rows and {columns} columns, whose "
+            f"diagonal {k} has {max(length, 0)}."
+        )
+    added = (rows if k >= 0 else columns) - length
+    if type(added) is not int:
+        message = f"the diagonals have another number of elements than diagonal {k} of the matrices."
+        added = required(added, equal(count, length), message)
+    return _along(values, k, added)
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:

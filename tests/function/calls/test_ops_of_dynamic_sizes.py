@@ -48,6 +48,11 @@ CASES: dict[str, Case] = {
     "an orthogonal basis": (lambda x: df.abs(df.linalg.qr(x)[0]), ((N, 2),)),
     "least squares": (lambda x, y: df.linalg.lstsq(x, y), ((N, 2), (N, 1))),
     "a pseudoinverse": (lambda x: df.linalg.pinv(x), ((N, 2),)),
+    "a diagonal above the main one": (lambda x: df.linalg.diag(x, k=1, padding_value=2), ((N, N),)),
+    "a diagonal below the main one": (lambda x: df.linalg.diag(x[0], k=-3), ((N, N),)),
+    "elements above the main diagonal": (lambda x: df.linalg.diag_part(x, k=1), ((3, N, N),)),
+    "elements below the main diagonal": (lambda x: df.linalg.diag_part(x, k=-1), ((N, 3),)),
+    "a replaced diagonal": (lambda x, y: df.linalg.set_diag(x, y[:-1], k=-1), ((N, N), (N,))),
     "a scan": (lambda x: df.scan(lambda a, row: a * 0.5 + row, x), ((N, 3),)),
     "a map that sorts": (lambda x: df.map_fn(lambda row: df.sort(row) * 2.0, x), ((N, N),)),
     "a loop that sorts": (
@@ -66,7 +71,7 @@ CASES: dict[str, Case] = {
     ),
     "largest elements": (lambda x: df.sort(x, -1, "DESCENDING")[:, :2], ((N, N),)),
 }
-SIZES = (2, 3, 4, 7)
+SIZES = (2, 3, 4, 7, 31, 32, 33)
 
 
 def function_and_gradient(function: Callable[..., Any]) -> Callable[..., Any]:

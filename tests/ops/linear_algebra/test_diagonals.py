@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+import pytest
 from error_cases import ErrorCases
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +87,27 @@ def test_gradients_go_to_the_elements_that_were_taken(mode):
 
     in_band = df.linalg.diag(weights, k=(-1, 1), num_rows=3, num_cols=4)
     np.testing.assert_array_equal(gradient(x, weights).numpy(), in_band.numpy())
+
+
+@pytest.mark.parametrize("k", [-2, 1])
+def test_a_diagonal_without_elements_needs_a_matrix_of_padding(mode, k):
+    matrix = mode(lambda x: df.linalg.diag(x, k=k, padding_value=7.0))(df.zeros([0]))
+    np.testing.assert_array_equal(matrix, np.full([abs(k)] * 2, 7.0, np.float32))
+
+
+def test_a_diagonal_outside_of_matrices_of_dynamic_sizes_is_an_error():
+    part = df.function(lambda x: df.linalg.diag_part(x, k=2), input_signature=[df.TensorSpec([None, None])])
+    assert part(df.ones([2, 3])).numpy().tolist() == [1.0]
+    with pytest.raises(df.errors.InvalidArgumentError, match="k=2 is outside of the matrices"):
+        part(df.ones([3, 2]))
+
+
+def test_another_number_of_elements_than_a_diagonal_of_dynamic_size_has_is_an_error():
+    signature = [df.TensorSpec([None, None]), df.TensorSpec([None])]
+    replaced = df.function(lambda x, y: df.linalg.set_diag(x, y, k=1), input_signature=signature)
+    assert replaced(df.zeros([3, 3]), [1.0, 2.0]).numpy().tolist() == [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
+    with pytest.raises(df.errors.InvalidArgumentError, match="another number of elements than diagonal 1"):
+        replaced(df.zeros([3, 3]), [1.0])
 
 
 def test_the_padding_has_the_dtype_of_the_elements():

@@ -85,6 +85,12 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
         r"shape \(2,\) do not fit matrices of shape \(2, 2, 2\)",
         "each its own",
     ),
+    "a diagonal of another length": (
+        lambda: L.set_diag(M, [1.0, 2.0], k=2),
+        InvalidArgumentError,
+        "2 elements do not fit matrices of 2 rows and 3 columns",
+        "diagonal 2 has 1",
+    ),
     "a cross product of pairs": (
         lambda: L.cross([1, 2], [3, 4]),
         InvalidArgumentError,
