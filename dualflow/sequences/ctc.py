@@ -17,15 +17,17 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.control.maps import foldl
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
-from dualflow.ops.broadcasting import broadcast_to, reduce_sum
-from dualflow.ops.comparison import equal, less, logical_or, not_equal
+from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.comparison import equal, less, logical_and, logical_or, not_equal
 from dualflow.ops.conversion import cast, stop_gradient
-from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.exponential import exp
 from dualflow.ops.joining import concat, stack
+from dualflow.ops.measuring import axis_size
 from dualflow.ops.neural.activations import log_softmax
 from dualflow.ops.positions import range as range_of
 from dualflow.ops.powers import log
+from dualflow.ops.repetition import pad
 from dualflow.ops.selection import where
 from dualflow.ops.sparse.dense import to_dense
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
@@ -118,42 +120,34 @@ def _lengths(value: Any, what: str) -> Any:
 
 def _likelihood(x: Any, ids: Any, lengths: Any, steps: Any, blank: int) -> Any:
     """The log-probability by a recursion over CTC states: blank, label, blank, label, ..., blank."""
-    count = ids.shape[1]
+    count = axis_size(ids, 1)
     ids = where(less(range_of(count), expand_dims(lengths, 1)), ids, blank)
-    between = broadcast_to(convert_to_tensor(blank, ids.dtype), [*ids.shape])
-    pairs = reshape(stack([between, ids], -1), [-1 if ids.shape[0] is None else ids.shape[0], 2 * count])
-    states = concat([pairs, expand_dims(between[:, 0], 1) if count else _blanks(x, blank)], 1)
+    pairs = reshape(stack([zeros_like(ids) + blank, ids], -1), [axis_size(ids, 0), 2 * count])
+    states = concat([pairs, zeros_like(expand_dims(lengths, 1)) + blank], 1)
     scores = log_softmax(x)
     by_batch = gather(transpose(scores, (1, 2, 0)), states, axis=1, batch_dims=1)
     shown = transpose(by_batch, (2, 0, 1))  # [steps, batch, states]: how likely a state's class is
-    at = range_of(2 * count + 1)
+    size = 2 * count + 1
+    at = range_of(size)
     # A blank follows a blank two states before; so does no label but one that repeats.
-    skips = concat([less(states[:, :2], 0), not_equal(states[:, 2:], states[:, :-2])], 1)
+    skips = logical_and(less(1, at), not_equal(states, _moved(states, 2, size, 0)))
     begins = where(less(at, 2), convert_to_tensor(0.0, x.dtype), _UNLIKELY)
     ends = expand_dims(2 * lengths, 1)
     last = where(logical_or(equal(at, ends), equal(at, ends - 1)), convert_to_tensor(0.0, x.dtype), _UNLIKELY)
 
     def advance(reached: Any, row: Any) -> Any:
         emitted, step = row
-        one = _moved(reached, 1)
-        two = where(skips, _moved(reached, 2), _NEVER)
+        one = _moved(reached, 1, size, _NEVER)
+        two = where(skips, _moved(reached, 2, size, _NEVER), _NEVER)
         highest = stop_gradient(maximum(maximum(reached, one), two))
         total = exp(reached - highest) + exp(one - highest) + exp(two - highest)
         return where(expand_dims(less(step, steps), 1), highest + log(total) + emitted, reached)
 
-    first = where(expand_dims(less(0, steps), 1), begins + shown[0], broadcast_to(begins, shown.shape[1:]))
-    length = shown.shape[0]
-    reached = foldl(advance, (shown[1:], range_of(1, length)), initializer=first)
+    first = where(expand_dims(less(0, steps), 1), begins + shown[0], begins)
+    reached = foldl(advance, (shown[1:], range_of(axis_size(shown, 0))[1:]), initializer=first)
     return reduce_logsumexp(reached + last, 1)
 
 
-def _blanks(x: Any, blank: int) -> Any:
-    return broadcast_to(convert_to_tensor(blank, int32), [x.shape[1], 1])
-
-
-def _moved(reached: Any, by: int) -> Any:
-    """The probabilities of the states ``by`` positions before."""
-    if reached.shape[1] <= by:
-        return reached * 0 + _NEVER
-    away = reached[:, :by] * 0 + _NEVER
-    return concat([away, reached[:, :-by]], 1)
+def _moved(states: Any, by: int, size: Any, first: Any) -> Any:
+    """The values ``by`` states before, for each of ``size`` states; ``first`` where there are none."""
+    return pad(states, [[0, 0], [by, 0]], constant_values=first)[:, :size]

@@ -101,6 +101,27 @@ def test_the_loss_and_its_gradient_are_compiled():
     assert "numpy:" not in str(traced.status())
 
 
+def test_one_program_serves_batches_of_any_number_length_and_labels():
+    def loss_and_slopes(labels, x, lengths, steps):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            loss = df.nn.ctc_loss(labels, x, lengths, steps)
+        return loss, tape.gradient(loss, x)
+
+    integers = df.TensorSpec([None], df.int32)
+    signature = [df.TensorSpec([None, None], df.int32), df.TensorSpec([None, None, 4], df.float64)]
+    compiled = df.function(loss_and_slopes, input_signature=[*signature, integers, integers])
+    for batch, count, steps in ((3, 2, 5), (2, 1, 7), (4, 3, 33), (5, 9, 2)):
+        labels = df.constant(RNG.integers(1, 4, (batch, count)), df.int32)
+        lengths = df.constant(RNG.integers(0, count + 1, batch), df.int32)
+        ends = df.constant(RNG.integers(1, steps + 1, batch), df.int32)
+        arguments = labels, df.constant(RNG.normal(size=(steps, batch, 4))), lengths, ends
+        for result, expected in zip(compiled(*arguments), loss_and_slopes(*arguments), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
+    (trace,) = compiled.concrete_functions
+    assert len(trace._specialisations) == 1
+
+
 def test_labels_that_do_not_fit_have_a_large_finite_loss(mode):
     result = mode(lambda x: df.nn.ctc_loss([[1, 1, 1]], x, [3], [4]))(df.zeros([5, 1, 4]))
     assert 700 < float(result[0]) < 720
