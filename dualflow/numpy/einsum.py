@@ -25,7 +25,7 @@ def einsum(
 
     Args:
         *operands: the subscripts and the tensors, or each tensor with a list of integers that name its axes.
-        optimize: ignored: the products are computed from left to right.
+        optimize: ignored: of several products those are computed first that need the fewest multiplications.
         **kwargs: ``dtype``, the dtype to compute in; the common dtype by default.
 
     Returns:
@@ -79,7 +79,7 @@ def einsum_path(
 ) -> Any:
     """The order of products that NumPy chooses, and its description.
 
-    :func:`einsum` computes from left to right.
+    :func:`einsum` of tensors chooses the order with the fewest multiplications, whatever this one is.
 
     Args:
         *operands: as for :func:`einsum`.

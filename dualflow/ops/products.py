@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
+from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import matmul
+from dualflow.ops.contraction_order import contraction_order
 from dualflow.ops.record import promote_together
 from dualflow.ops.static import ints, require_static_sizes, static_int
 
@@ -113,8 +115,9 @@ def einsum(equation: str, *inputs: Any, optimize: bool | None = None, name: str 
             the result. Without ``->`` the result has the letters that occur once, in alphabetical order. A
             letter that occurs twice in a group is the diagonal of its axes. ``...`` stands for further axes,
             which broadcast; without ``->`` they come first.
-        *inputs: the tensors, which are multiplied from left to right; their dtypes promote to a common one.
-        optimize: ignored: TensorFlow's choice of another order.
+        *inputs: the tensors; their dtypes promote to a common one. Several are multiplied in the order of the
+            fewest multiplications.
+        optimize: ignored: TensorFlow's choice of an order.
 
     Returns:
         A tensor whose axes are those of the letters of the result, with the common dtype.
@@ -134,10 +137,12 @@ def einsum(equation: str, *inputs: Any, optimize: bool | None = None, name: str 
     groups, result = _spelt_out(equation, groups, result, [x.shape for x in tensors])
     size = _sizes(equation, groups, result, [x.shape for x in tensors])
     operands = [_distinct(x, group, size) for x, group in zip(tensors, groups, strict=True)]
+    for i, j in contraction_order([labels for _, labels in operands], result, size):
+        b, right = operands.pop(j)
+        a, left = operands.pop(i)
+        kept = set(result).union(*[labels for _, labels in operands])
+        operands.append(_pair(a, left, b, right, kept))
     product, labels = operands[0]
-    for i, (x, group) in enumerate(operands[1:], start=2):
-        kept = set(result).union(*groups[i:])
-        product, labels = _pair(product, labels, x, group, kept)
     product, labels = _summed(product, labels, set(result))
     return transpose(product, [labels.index(x) for x in result]) if labels != result else product
 
@@ -248,12 +253,25 @@ def _pair(a: Any, left: str, b: Any, right: str, kept: set[str]) -> tuple[Any, s
     inner = [c for c in left if c in right and c not in kept]
     rows = [c for c in left if c not in right]
     columns = [c for c in right if c not in left]
+    if not inner and all(type(a.shape[left.index(c)]) is int for c in batch):  # no axis that may broadcast
+        return _multiplied(a, left, b, right)
     shapes = (*require_static_sizes(a.shape, "einsum"), *require_static_sizes(b.shape, "einsum"))
     size = dict(zip(left + right, shapes, strict=True))
     first = _matrices(a, left, batch, rows, inner, size)
     second = _matrices(b, right, batch, inner, columns, size)
     labels = "".join(batch + rows + columns)
     return reshape(matmul(first, second), [size[c] for c in labels]), labels
+
+
+def _multiplied(a: Any, left: str, b: Any, right: str) -> tuple[Any, str]:
+    """The product of each pair of elements with the same index along shared axes, for the axes of both."""
+    labels = left + "".join(c for c in right if c not in left)
+    order = [right.index(c) for c in labels if c in right]
+    b = b if order == sorted(order) else transpose(b, order)
+    new_axes = [i for i, c in enumerate(labels) if c not in right]
+    b = expand_dims(b, new_axes) if new_axes else b
+    a = expand_dims(a, list(range(len(left), len(labels)))) if len(labels) > len(left) else a
+    return multiply(a, b), labels
 
 
 def _matrices(

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.ops.contraction_order import contraction_order
 
 EQUATIONS = [
     "ij,jk->ik",
@@ -202,6 +203,56 @@ def test_small_integers_may_be_multiplied_in_a_wider_dtype(mode):
     result = mode(lambda x: df.matmul(x, x, output_type=df.int32))(x)
     assert result.dtype is df.int32
     assert int(result) == 10_000
+
+
+def multiplications(equation, path):
+    """The number of multiplications of an order, whose products join the end of the list."""
+    groups, result = equation.split("->")
+    remaining, total = [set(group) for group in groups.split(",")], 0
+    for pair in path:
+        labels = set().union(*[remaining.pop(i) for i in sorted(pair, reverse=True)])
+        total += np.prod([SIZES[c] for c in labels])
+        remaining.append(labels & set(result).union(*remaining))
+    return total
+
+
+@given(
+    st.lists(
+        st.text("abcde", min_size=1, max_size=3).filter(lambda t: len(set(t)) == len(t)),
+        min_size=3,
+        max_size=4,
+    )
+)
+@settings(max_examples=60)
+def test_several_inputs_are_multiplied_in_the_cheapest_order(groups):
+    result = "".join(sorted(set("".join(groups)))[:2])
+    equation = f"{','.join(groups)}->{result}"
+    order = contraction_order(groups, result, SIZES)
+    assert len(order) == len(groups) - 1
+    numpys = np.einsum_path(equation, *operands(equation), optimize="optimal")[0][1:]
+    pairs = numpys if all(len(step) == 2 for step in numpys) else order
+    assert multiplications(equation, order) <= multiplications(equation, pairs)
+    np.testing.assert_allclose(
+        df.einsum(equation, *operands(equation)), np.einsum(equation, *operands(equation)), atol=1e-12
+    )
+
+
+def test_many_inputs_are_multiplied_in_an_order_that_follows_the_chain():
+    matrices = [np.random.default_rng(i).normal(size=(3, 3)) for i in range(8)]
+    equation = "ab,bc,cd,de,ef,fg,gh,hi->ai"
+    np.testing.assert_allclose(df.einsum(equation, *matrices), np.linalg.multi_dot(matrices), rtol=1e-12)
+
+
+def test_a_product_without_a_sum_is_elementwise():
+    @df.function
+    def weighted(x, y, weights):
+        return df.einsum("ijk,ij,j->ijk", df.exp(x), y, weights) + 1.0
+
+    arguments = [df.ones(shape) for shape in ([2, 3, 4], [2, 3], [3])]
+    graph = str(weighted.get_concrete_function(*arguments).optimised_graph)
+    assert "matmul" not in graph
+    assert "fused(" in graph
+    np.testing.assert_allclose(weighted(*arguments), np.e + 1, rtol=1e-6)
 
 
 def test_whatever_order_einsum_is_requested_the_sums_are_the_same():
