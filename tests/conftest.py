@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,13 @@ pytest.register_assert_rewrite("error_cases")
 
 LLVM_FOLDERS = [Path(__file__).parent / folder for folder in ("backends/llvm", "schedule")]
 """Tests of the default backend, and of the plans of its compiled graphs."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Leave out the doctests of this folder: it has none, and each file would be searched for them."""
+    collectors = yield
+    return [collector for collector in collectors if type(collector) is pytest.Module]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
