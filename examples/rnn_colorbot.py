@@ -28,9 +28,13 @@ LETTERS = 128  # ASCII; 0 stands for none
 SEED = 0
 
 
-def surveyed() -> tuple[list[str], np.ndarray]:
-    """The names, in a random order, and the colours, of shape (count, 3) with values in [0, 1]."""
-    colours = {name.removeprefix("xkcd:"): to_rgb(code) for name, code in XKCD_COLORS.items()}
+def surveyed(most: int) -> tuple[list[str], np.ndarray]:
+    """The names of at most ``most`` letters, in a random order, and their colours.
+
+    The colours have the shape (count, 3) and values in [0, 1].
+    """
+    every = {name.removeprefix("xkcd:"): to_rgb(code) for name, code in XKCD_COLORS.items()}
+    colours = {name: colour for name, colour in every.items() if len(name) <= most}
     order = np.random.default_rng(SEED).permutation(len(colours))
     names = list(colours)
     return [names[i] for i in order], np.array(list(colours.values()), np.float32)[order]
@@ -108,10 +112,13 @@ def main() -> None:
     parser.add_argument(
         "--words", default="light green,dark red,pale lime,deep sea", help="names to guess the colours of"
     )
+    parser.add_argument(
+        "--letters", type=int, default=26, help="learn names of at most that many letters (default: 26, all)"
+    )
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
-    names, colours = surveyed()
+    names, colours = surveyed(options.letters)
     words, longest = options.words.split(","), max(map(len, names))
     if not all(word.isascii() and 0 < len(word) <= longest for word in words):
         parser.error(f"--words takes names of 1 to {longest} ASCII characters, with commas between them")

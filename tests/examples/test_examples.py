@@ -21,14 +21,21 @@ from dualflow.train.state_file import update_checkpoint_state
 ROOT = Path(__file__).parents[2]
 
 
+RUNNER = ROOT / "tests" / "harness" / "run_example.py"
+UNTRACED = {"eager_basics.py", "explicit_graph.py", "resnet_benchmark.py"}
+"""The examples that trace no function in their own process."""
+
+
 def run_example(name: str, *options: str) -> str:
-    """What an example prints; it must end well and warn of nothing."""
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / name), *options]
+    """What an example prints; it must end well, warn of nothing, and trace graphs that are read back."""
+    command = [sys.executable, "-W", "error", str(RUNNER), str(ROOT / "examples" / name), *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
-    return done.stdout
+    output, _, graphs = done.stdout.rpartition("graphs read back: ")
+    assert (int(graphs) > 0) is (name not in UNTRACED)
+    return output
 
 
 def number(pattern: str, text: str) -> float:
@@ -203,7 +210,8 @@ def test_a_file_that_is_not_mnist_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_colours_are_guessed_from_their_names_the_same_both_ways() -> None:
-    output = run_example("rnn_colorbot.py", "--epochs", "2", "--words", "light green,dark red")
+    options = ["--letters", "11", "--epochs", "2", "--words", "light green,dark red"]
+    output = run_example("rnn_colorbot.py", *options)
     losses = re.findall(r"^(?:eager|graph)  epoch +\d/2  loss ([\d.]+)$", output, re.MULTILINE)
     assert len(losses) == 4
     assert [float(x) for x in losses[:2]] == pytest.approx([float(x) for x in losses[2:]], rel=1e-2)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from graph_texts import read_back
 
 import dualflow as df
 from dualflow.core import dispatch
@@ -21,8 +17,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, verify
-from dualflow.graph.parser import Resolver, parse, parse_all
-from dualflow.graph.printer import Storage, complete_text
+from dualflow.graph.parser import parse, parse_all
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY
@@ -33,34 +28,6 @@ Traced = Callable[..., Graph]
 TWICE = """graph twice(%x: float32[2])
     %0: float32[2] = add(%x, %x)
     return %0"""
-
-
-class Kept:
-    """Values by the names under which a text refers to them."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-
-    def name(self, value: Any) -> str:
-        if not any(v is value for v in self.values):
-            self.values.append(value)
-        return f"kept/{next(i for i, v in enumerate(self.values) if v is value)}"
-
-    def value(self, name: str) -> Any:
-        return self.values[int(name.removeprefix("kept/"))]
-
-
-def read_back(graph: Graph) -> Graph:
-    """The graph, through its complete text."""
-    kept = Kept()
-    storage = Storage(kept.name, kept.name)
-    text = complete_text(graph, storage)
-    resolver = Resolver(
-        source=lambda *captured: kept.value(captured[-1]), constant=lambda name, spec: kept.value(name)
-    )
-    again = parse(text, resolver)
-    assert complete_text(again, storage) == text
-    return again
 
 
 def check_same(graph: Graph, *arrays: Any) -> None:
@@ -285,69 +252,3 @@ def test_deep_parentheses_are_an_error():
     text = TWICE.replace("add(%x, %x)", f"add(%x, %x, a={'(' * 5000})")
     with pytest.raises(InvalidArgumentError, match="64 parentheses"):
         parse(text)
-
-
-EXAMPLES = {
-    "control_flow": [],
-    "debugging": [],
-    "mnist": ["--examples", "320", "--epochs", "1"],
-    "resnet_benchmark": [
-        "--size",
-        "8",
-        "--batch",
-        "2",
-        "--steps",
-        "1",
-        "--blocks",
-        "2",
-        "--measure",
-        "dualflow",
-    ],
-    "rnn_colorbot": ["--epochs", "1"],
-    "train_digits": ["--epochs", "1"],
-}
-"""The examples that trace functions, and options with which they are short.
-
-Left out is add_an_op.py, which registers an op that a family, loaded here, has as well.
-"""
-LISTENING = """
-import runpy, sys
-from matplotlib.colors import XKCD_COLORS
-sys.path[:0] = [{tests!r}, {examples!r}]
-for name in list(XKCD_COLORS)[100:]:
-    del XKCD_COLORS[name]  # what rnn_colorbot.py learns
-import test_parser
-from dualflow.function.trace_function import TRACE_LISTENERS
-graphs = []
-TRACE_LISTENERS.append(lambda trace: graphs.append(trace.graph))
-sys.argv = sys.argv[1:]
-try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-except SystemExit:
-    pass  # one epoch keeps no promise of accuracy
-for graph in graphs:
-    try:
-        test_parser.read_back(graph)
-    except df.errors.InvalidArgumentError as error:
-        assert "can't be saved" in str(error), error
-print("graphs read back:", len(graphs))
-"""
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_the_graphs_of_the_examples_are_read_back(example, tmp_path):
-    folder = Path(df.__file__).parents[1] / "examples"
-    program = LISTENING.format(tests=str(Path(__file__).parent), examples=str(folder))
-    command = [sys.executable, "-c", f"import dualflow as df\n{program}", str(folder / f"{example}.py")]
-    environment = os.environ | {"PYTHONPATH": str(folder.parent)}
-    ended = subprocess.run(
-        [*command, *EXAMPLES[example]],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert re.search(r"graphs read back: [1-9]", ended.stdout), ended.stderr[-2000:]
