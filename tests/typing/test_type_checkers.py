@@ -1,4 +1,4 @@
-"""Type checkers accept a user's program, and report each misspelt name and each value of a wrong kind."""
+"""Type checkers accept the packages and programs, and report each misspelt name and value of a wrong kind."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
+PACKAGES = (ROOT / "dualflow", ROOT / "keras_dualflow")
 PROGRAMS = [HERE / "script.py", HERE / "program.py"]
 MISTAKES = HERE / "mistakes.py"
 FILES = [*PROGRAMS, MISTAKES]
 
 
-def mypy(folder: Path) -> set[tuple[str, int]]:
-    """The files and lines that mypy reports."""
-    options = ["--strict", "--no-error-summary", f"--cache-dir={folder / 'mypy'}"]
-    command = [sys.executable, "-m", "mypy", *options]
-    done = subprocess.run([*command, *map(str, FILES)], capture_output=True, text=True, cwd=HERE, check=False)
+def mypy(folder: Path) -> set[tuple[Path, int]]:
+    """The files and lines that mypy reports, which checks the packages, too."""
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", f"--cache-dir={folder / 'mypy'}"]
+    done = subprocess.run(
+        [*command, *map(str, (*PACKAGES, *FILES))], capture_output=True, text=True, cwd=ROOT, check=False
+    )
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    places = re.findall(r"^(\w+\.py):(\d+): error", done.stdout, re.MULTILINE)
-    return {(name, int(line)) for name, line in places}
+    places = re.findall(r"^(\S+\.py):(\d+): error", done.stdout, re.MULTILINE)
+    return {(ROOT / name, int(line)) for name, line in places}
 
 
-def pyright(folder: Path) -> set[tuple[str, int]]:
+def pyright(folder: Path) -> set[tuple[Path, int]]:
     """The files and lines that pyright's engine, as the package basedpyright has it, reports."""
     project = folder / "pyrightconfig.json"
     project.write_text(json.dumps({"include": [str(path) for path in FILES], "typeCheckingMode": "standard"}))
@@ -38,24 +41,30 @@ def pyright(folder: Path) -> set[tuple[str, int]]:
     report = json.loads(done.stdout)
     assert report["summary"]["filesAnalyzed"] == len(FILES)
     errors = [e for e in report["generalDiagnostics"] if e["severity"] == "error"]
-    return {(Path(e["file"]).name, e["range"]["start"]["line"] + 1) for e in errors}
+    return {(Path(e["file"]), e["range"]["start"]["line"] + 1) for e in errors}
 
 
 @pytest.fixture(scope="module", params=[mypy, pyright], ids=["mypy", "pyright"])
 def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> object:
     """``reported(path)``: the lines of a file that a checker reports, which has read all files at once."""
     result = request.param(tmp_path_factory.mktemp("checker"))
-    return lambda path: {line for name, line in result if name == path.name}
+    return lambda path: {line for file, line in result if path in (file, *file.parents)}
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_a_program_is_accepted(reported, program: Path) -> None:
-    assert reported(program) == set()
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("accepted", [*PACKAGES, *PROGRAMS], ids=lambda path: path.stem)
+def test_packages_and_programs_are_accepted(reported, accepted: Path) -> None:
+    assert reported(accepted) == set()
 
 
+@pytest.mark.exhaustive
 def test_each_mistake_is_reported_and_nothing_else(reported) -> None:
     lines = MISTAKES.read_text(encoding="utf-8").splitlines()
     assert reported(MISTAKES) == {i for i, line in enumerate(lines, 1) if line.endswith("# wrong")}
+
+
+def test_type_checkers_of_other_projects_read_the_types() -> None:
+    assert (ROOT / "dualflow" / "py.typed").is_file()
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
