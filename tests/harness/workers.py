@@ -19,6 +19,8 @@ from dualflow.cli.launch import mpi_launcher
 
 RESULTS = "WORKER_RESULTS"
 """The environment variable with the folder to which workers write what their checks raised."""
+SETTINGS = {"DUALFLOW_NUM_THREADS": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+"""The environment of workers: one that waits for another one yields its processor, which other tests need."""
 
 
 def launch(
@@ -29,7 +31,7 @@ def launch(
     command = [sys.executable, "-m", "dualflow", "launch", "-n", str(workers), *words]
     return subprocess.run(
         command,
-        env={**os.environ, "DUALFLOW_NUM_THREADS": "1", **(env or {})},
+        env={**os.environ, **SETTINGS, **(env or {})},
         capture_output=True,
         text=True,
         timeout=timeout,
