@@ -16,7 +16,7 @@ from workers import launch
 PROGRAM = Path(__file__).with_name("programs") / "resumed_training.py"
 ROWS, STEPS_OF_AN_EPOCH = 48, 6
 KILLS = int(os.environ.get("DUALFLOW_TEST_KILLS", "2"))
-"""The number of workers that are killed, one after another: one of each rank in turn."""
+"""The number of workers that are killed, one after another: of rank 0, then of rank 1, and so on."""
 SECONDS = 10.0
 """The time in which the other workers end."""
 
