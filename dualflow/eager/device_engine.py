@@ -61,6 +61,11 @@ class DeviceEngine(EagerEngine):
 ON_GPU: Final = DeviceEngine()
 
 
+def eager_engine() -> EagerEngine:
+    """The engine of eager code in the innermost block, without tapes."""
+    return ON_GPU if BLOCK_DEVICE.get() == GPU else EAGER
+
+
 class DeviceBlock:
     """``with DeviceBlock(device):`` runs the ops of the block on a device.
 

@@ -112,14 +112,14 @@ class Recording(DelegatingEngine):
             x = self.read(x)
         if type(x) is not EagerTensor or not self.eager or needs_float(op, x._array.dtype):
             return op.run_on(self, (x,), _NOTHING)
-        return self._note(op, (x,), _NOTHING, self.base.unary(op, x))
+        return self.record(op, (x,), _NOTHING, self.base.unary(op, x))
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             x, y = convert_operands(self, x, y)
         if not self.eager or not is_promoted_pair(op, x, y):
             return op.run_on(self, (x, y), _NOTHING)
-        return self._note(op, (x, y), _NOTHING, self.base.binary(op, x, y))
+        return self.record(op, (x, y), _NOTHING, self.base.binary(op, x, y))
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if not self.eager or not is_promoted(op, inputs):
@@ -129,7 +129,7 @@ class Recording(DelegatingEngine):
         return self.run(op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        return self._note(op, inputs, attrs, self.base.run(op, inputs, attrs))
+        return self.record(op, inputs, attrs, self.base.run(op, inputs, attrs))
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
         if any(id(x) in tape.watched for tape in self.tapes):
@@ -146,8 +146,8 @@ class Recording(DelegatingEngine):
     ) -> Any:
         return self.base.generated(rule, inputs, count, attrs)
 
-    def _note(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], result: Any) -> Any:
-        """Record the op on the tapes that watch one of its inputs."""
+    def record(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], result: Any) -> Any:
+        """Record an op on the tapes that watch one of its inputs; returns ``result``, its result."""
         if op.vjp is None and op.joint_vjp is None:
             return result
         record = None
@@ -167,7 +167,7 @@ class Recording(DelegatingEngine):
         return result
 
     def shallow_copy(self, tensor: Any) -> Any:
-        return self._note(identity.op, (tensor,), _NOTHING, self.base.shallow_copy(tensor))
+        return self.record(identity.op, (tensor,), _NOTHING, self.base.shallow_copy(tensor))
 
     def lift(self, tensor: AbstractTensor) -> AbstractTensor:
         lifted = self.base.lift(tensor)

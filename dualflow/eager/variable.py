@@ -21,6 +21,7 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import value_of
 from dualflow.eager.variable_creators import CreatedByScopes
 from dualflow.eager.variable_parts import VariableParts
+from dualflow.eager.variable_slots import tensor_of
 from dualflow.ops.arithmetic import add, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem
@@ -120,7 +121,7 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
     @property
     def device(self) -> str:
         """TensorFlow's full name of the device that holds the value; assignments keep it there."""
-        tensor = value_of(self)
+        tensor = tensor_of(self)
         return CPU if tensor is None else tensor.device
 
     @property

@@ -11,7 +11,7 @@ from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.eager.engine import EAGER
+from dualflow.eager.device_engine import eager_engine
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph_mode.graph_engine import GraphEngine
@@ -70,7 +70,7 @@ def init_scope() -> Iterator[None]:
     engine: Any = dispatch.current().innermost
     while isinstance(engine, Tracer) and engine.outer is not None:
         engine = engine.outer
-    with dispatch.using(engine if isinstance(engine, GraphEngine) else EAGER):
+    with dispatch.using(engine if isinstance(engine, GraphEngine) else eager_engine()):
         yield
 
 

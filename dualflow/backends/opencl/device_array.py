@@ -46,11 +46,10 @@ class DeviceArray:
         """
         self.device.require_own_process()
         array = np.empty(self.shape, self.dtype)
-        if array.nbytes:
-            try:
-                cl.enqueue_copy(self.device.queue, array, self.buffer)
-            except cl.Error as error:
-                raise self.device.failure("a transfer to the host", error) from error
+        try:
+            self.device.read(self.buffer, array)
+        except cl.Error as error:
+            raise self.device.failure("a transfer to the host", error) from error
         return array
 
 
@@ -66,11 +65,12 @@ def upload(array: Array) -> DeviceArray:
     source = np.ascontiguousarray(array)
     shown = f"a tensor of shape {list(array.shape)} and dtype {array.dtype.name}"
     uploaded = DeviceArray(device, device.memory.allocate(source.nbytes, shown), array.shape, array.dtype)
-    if source.nbytes:
-        try:
-            cl.enqueue_copy(device.queue, uploaded.buffer, source, is_blocking=True)
-        except cl.Error as error:
-            raise device.failure("a transfer to the device", error) from error
+    try:
+        event = device.write(uploaded.buffer, source)
+        if event is not None:
+            event.wait()
+    except cl.Error as error:
+        raise device.failure("a transfer to the device", error) from error
     return uploaded
 
 

@@ -18,6 +18,8 @@ from dualflow.core.device_names import VISIBLE_GPUS
 from dualflow.core.errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError
 from dualflow.core.locks import SharedLock
 
+Array = np.ndarray[Any, Any]
+
 SETTING: Final = "DUALFLOW_OPENCL"
 """The environment variable that selects the types of devices."""
 SETTINGS: Final = ("gpu", "all")
@@ -39,6 +41,7 @@ class OpenCLDevice:
         queue: the queue of its commands.
         memory: allocates its buffers.
         process: the process that opened it; no other process can use it.
+        transferred: the bytes of values that have been moved to it and from it.
     """
 
     def __init__(self, device: cl.Device) -> None:
@@ -47,6 +50,7 @@ class OpenCLDevice:
         self.queue = cl.CommandQueue(self.context)
         self.memory = DeviceMemory(self.context, device.name.strip())
         self.process = os.getpid()
+        self.transferred = 0
         self._lock = SharedLock()
         self._kernels: dict[str, cl.Kernel] = {}
 
@@ -92,6 +96,24 @@ class OpenCLDevice:
         """Enqueue a launch of ``kernel`` by ``work_items``, in groups of ``group``."""
         with self._lock.lock:  # between setting the arguments and the launch
             kernel(self.queue, (work_items,), (group,), *arguments)
+
+    def write(self, target: cl.Buffer, array: Array, offset: int = 0) -> cl.Event | None:
+        """Enqueue a copy of a contiguous array to a buffer, from byte ``offset`` on; None if it is empty.
+
+        The array must live until the event has completed.
+        """
+        if not array.nbytes:
+            return None
+        with self._lock.lock:
+            self.transferred += array.nbytes
+        return cl.enqueue_copy(self.queue, target, array, dst_offset=offset, is_blocking=False)
+
+    def read(self, source: cl.Buffer, array: Array, offset: int = 0) -> None:
+        """Wait for the commands before, and copy a buffer from byte ``offset`` on to a contiguous array."""
+        if array.nbytes:
+            with self._lock.lock:
+                self.transferred += array.nbytes
+            cl.enqueue_copy(self.queue, array, source, src_offset=offset)
 
     def failure(self, what: str, error: cl.Error) -> Exception:
         """The error to raise for a driver's error, which ended ``what``."""

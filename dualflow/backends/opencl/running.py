@@ -275,7 +275,7 @@ class DeviceCall:
     def _status_word(self) -> cl.Buffer:
         if self._status is None:
             self._status = self._device.memory.allocate(4, "the status word")
-            self._write(self._status, 0, np.array([NO_CHECK_FAILED], np.int32))
+            cl.enqueue_fill_buffer(self._device.queue, self._status, np.int32(NO_CHECK_FAILED), 0, 4)
         return self._status
 
     def _read_status(self) -> None:
@@ -298,16 +298,15 @@ class DeviceCall:
         if transfer.to_device:
             self._write(self._on_device(buffer), 0, self._host_array(buffer))
             return
-        array = np.empty_like(self._host_array(buffer))
-        if array.nbytes:
-            cl.enqueue_copy(self._device.queue, array, self._on_device(buffer))
+        array = np.empty(*self._shape_and_dtype(buffer))
+        self._device.read(self._on_device(buffer), array)
         self._host[buffer] = array
 
     def _write(self, target: cl.Buffer, offset: int, array: Array) -> None:
         """Enqueue a copy of a contiguous array to a buffer, from a byte on."""
-        if array.nbytes:
-            queue = self._device.queue
-            self._events.append(cl.enqueue_copy(queue, target, array, dst_offset=offset, is_blocking=False))
+        event = self._device.write(target, array, offset)
+        if event is not None:
+            self._events.append(event)
 
     def _copy(self, copy: CopyOnDevice) -> None:
         nbytes = self._size(copy.nbytes)
@@ -365,8 +364,7 @@ class DeviceCall:
         flat = np.empty(max(last - first + 1, 0), operand.dtype.dtype)
         if flat.size:
             buffer, begin = self._address(operand.layout.buffer)
-            at = (begin + first) * operand.dtype.size
-            cl.enqueue_copy(self._device.queue, flat, buffer, src_offset=at)
+            self._device.read(buffer, flat, (begin + first) * operand.dtype.size)
         return flat, first
 
     def _store(self, operand: HostOperand, value: Array) -> None:

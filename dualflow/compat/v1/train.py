@@ -19,6 +19,7 @@ from dualflow.core.argument_types import TensorLike
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
+from dualflow.eager.device_engine import DeviceBlock
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
@@ -138,7 +139,8 @@ class Optimizer:
         return graph.engine.group(scope, assignments)
 
     def _update(self, pairs: Pairs, global_step: Any) -> None:
-        rate = self._rate()
+        with DeviceBlock(pairs[0][1].device if pairs else None):
+            rate = self._rate()
         for gradient, variable in pairs:
             self._apply(gradient, variable, rate)
             if variable.constraint is not None:
@@ -188,7 +190,7 @@ class Optimizer:
         if key not in self._slots:
             # the variable is stored with its slot, so that its id is not reused
             full = self._slot_name(variable)
-            with name_scope(""):
+            with name_scope(""), DeviceBlock(variable.device):
                 self._slots[key] = variable, Variable(lambda: initial(variable), trainable=False, name=full)
         return self._slots[key][1]
 

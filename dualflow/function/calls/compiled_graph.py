@@ -368,7 +368,8 @@ class CompiledGraph:
         """
         if self._background is not None and (interpreted := self._interpreted()) is not None:
             return self._run(interpreted, Sources.of(interpreted.graph), arguments)
-        if not self.called or WATCHED.value is not None or BLOCK_DEVICE.get() == GPU:
+        in_block = BLOCK_DEVICE.get() == GPU
+        if not self.called or self._is_on_device or in_block or WATCHED.value is not None:
             self.called = True
             return self.execute(*arguments)
         result = self.fast_path()(*arguments)
@@ -376,16 +377,20 @@ class CompiledGraph:
 
     def execute(self, *arguments: Any) -> Any:
         """The result of a call, without a fast path."""
-        self._is_on_device = not self._strings and is_placed_on_device((*arguments, *self._captured))
+        self._is_on_device = self.is_placed_on_device(arguments)
         if self._is_on_device:
-            device = self._for_device
+            device = self.for_device
             return device._run(device.executable, device.sources, arguments, device=True)
         return self._run(self.executable, self.sources, arguments)
 
     @property
     def latest(self) -> CompiledGraph:
         """The graph that the latest call without a fast path has run: this one, or that for the GPU."""
-        return self._for_device if self._is_on_device else self
+        return self.for_device if self._is_on_device else self
+
+    def is_placed_on_device(self, arguments: Sequence[Any]) -> bool:
+        """Whether a call with these arguments runs on the GPU."""
+        return not self._strings and is_placed_on_device((*arguments, *self._captured))
 
     @computed_once(_compiling)
     def _captured(self) -> tuple[Any, ...]:
@@ -393,7 +398,7 @@ class CompiledGraph:
         return tuple([c.source for c in self.graph.captures])
 
     @computed_once(_compiling)
-    def _for_device(self) -> CompiledGraph:
+    def for_device(self) -> CompiledGraph:
         """This graph, compiled for the GPU."""
         if self._requested.backend == DEVICE_CODE:
             return self
@@ -410,8 +415,8 @@ class CompiledGraph:
             raise
 
     def may_use_fast_path(self) -> bool:
-        """Whether calls may take a fast path: the graph has run, and no thread is compiling it."""
-        return self.called and not self.is_interpreted()
+        """Whether calls may take a fast path: the graph has run on the CPU, and no thread is compiling it."""
+        return self.called and not self._is_on_device and not self.is_interpreted()
 
     def fast_path(self, form: CallForm | None = None) -> Callable[..., Any]:
         """The fast path for calls of ``form``: a function of the values of a call.

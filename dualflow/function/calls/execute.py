@@ -11,11 +11,11 @@ from dualflow.core.device_names import GPU
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
-from dualflow.eager.device_tensor import DeviceTensor, on_device
+from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor, on_device
 from dualflow.eager.placement import BLOCK_DEVICE
-from dualflow.eager.tensor import wrap
+from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.updates import UpdateStep, WriteLock, commit
-from dualflow.eager.variable_slots import present
+from dualflow.eager.variable_slots import tensor_of
 from dualflow.function.calls.array_ownership import call_arrays, device_values
 from dualflow.graph.effect_log import EffectLog
 
@@ -59,10 +59,8 @@ def is_placed_on_device(sources: Sequence[Any]) -> bool:
     for x in sources:
         if type(x) is DeviceTensor:
             return True
-        if isinstance(x, AbstractVariable):
-            tensor = present(x)
-            if type(tensor) is DeviceTensor or type(getattr(tensor, "tensor", None)) is DeviceTensor:
-                return True
+        if isinstance(x, AbstractVariable) and type(tensor_of(x)) is DeviceTensor:
+            return True
     return False
 
 
@@ -126,8 +124,17 @@ def _update_on_device(
     """As :func:`_update`; each variable stays where it is."""
     values = device_values(inputs, written, locks)
     with span("kernels", compiled.graph.name):
-        results = compiled.run_on_device(values, effect_log)
-    commit(locks, [wrap(x) if isinstance(x, np.ndarray) else on_device(x) for x in results.updated])
+        outputs, updated = device_results(compiled, values, effect_log)
+    commit(locks, updated)
     if effect_log is not None:
         effect_log.end()
-    return tuple([on_device(x) for x in results.outputs])
+    return outputs
+
+
+def device_results(
+    compiled: Any, values: Sequence[Array | DeviceStorage], effect_log: EffectLog | None
+) -> tuple[tuple[EagerTensor, ...], list[EagerTensor]]:
+    """The outputs of a device program on the GPU, and the new value of each variable where its value is."""
+    results = compiled.run_on_device(values, effect_log)
+    updated = [wrap(x) if isinstance(x, np.ndarray) else on_device(x) for x in results.updated]
+    return tuple(map(on_device, results.outputs)), updated

@@ -17,7 +17,9 @@ from dualflow.core.locks import cached_attribute
 from dualflow.core.records import replace
 from dualflow.eager.engine import EagerEngine
 from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.calls.array_ownership import device_values
 from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.execute import device_results
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.effect_log import EffectLog
@@ -165,7 +167,7 @@ class TapedCall:
         self._pair = pair
         self.effect_log = effect_log
         self._saved: list[EagerTensor] = []
-        self.updated: list[Array] = []
+        self.updated: list[EagerTensor] = []
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """Run the forward graph; returns the outputs of the call."""
@@ -179,8 +181,15 @@ class TapedCall:
             copies[i] = copies[i].copy()
         results = forward.run(copies, self.effect_log)
         self._saved = [wrap(a) for a in results[count:]]
-        self.updated = [copies[i] for i in written]
+        self.updated = [wrap(copies[i]) for i in written]
         return results[:count]
+
+    def run_on_device(self, tensors: Sequence[EagerTensor]) -> tuple[EagerTensor, ...]:
+        """Run the forward graph on the GPU; returns the outputs of the call."""
+        forward, count = self._pair.forward.for_device, self._pair.outputs
+        outputs, self.updated = device_results(forward.executable, device_values(tensors), self.effect_log)
+        self._saved = list(outputs[count:])
+        return outputs[:count]
 
     def vjp(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
         """The cotangents of the inputs, by the compiled backward graph, or op by op if an engine records."""

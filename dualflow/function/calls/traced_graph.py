@@ -23,7 +23,6 @@ from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.locks import cached_attribute
 from dualflow.eager.engine import EagerEngine
 from dualflow.eager.recording import Recording
-from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, commit
 from dualflow.function.calls.call_form import REFUSED
 from dualflow.function.calls.compiled_graph import CompiledGraph
@@ -149,9 +148,13 @@ class SpecialisedTrace:
         step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as locks:
-                tensors = _read(engine, sources)
-                results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
-                commit(locks, list(map(wrap, call.updated)))
+                tensors, attrs = tuple(_read(engine, sources)), {"call": call}
+                results: Sequence[Any]
+                if pair.forward.is_placed_on_device(tensors):
+                    results = engine.record(CALL, tensors, attrs, call.run_on_device(tensors))
+                else:
+                    results = engine.run(CALL, tensors, attrs)
+                commit(locks, call.updated)
                 if call.effect_log is not None:
                     call.effect_log.end()
         except BaseException as error:

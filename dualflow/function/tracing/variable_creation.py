@@ -12,7 +12,7 @@ import numpy as np
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.eager.engine import EAGER
+from dualflow.eager.device_engine import eager_engine
 from dualflow.eager.tensor import wrap
 from dualflow.graph.ir import Origin
 
@@ -35,7 +35,7 @@ class VariableCreation:
         """
         if not self.allowed:
             raise InvalidArgumentError(self._refusal(site))
-        EAGER.create_variable(variable, wrap(initial))
+        eager_engine().create_variable(variable, wrap(initial))
         self.sites.append(site)
 
     def _refusal(self, site: Origin | None) -> str:

@@ -148,6 +148,19 @@ def test_exhausted_memory_is_an_error_with_the_bytes_and_the_next_call_runs() ->
     assert f(df.ones([1]), False).numpy() == 3.0
 
 
+def test_exhausted_memory_names_the_tensor_and_variables_keep_their_values() -> None:
+    side = int((current_device().device.max_mem_alloc_size / 4) ** 0.5) + 30000
+    with df.device("/gpu:0"):
+        v = df.Variable([1.0])
+        with pytest.raises(
+            df.errors.ResourceExhaustedError,
+            match=r"of memory: [\d,]+ bytes were requested for result 0 of broadcast_to, and [\d,]+ bytes are",
+        ):
+            v.assign(df.reduce_sum(df.broadcast_to(v, [side, side]), [0, 1])[None])
+    assert v.numpy().tolist() == [1.0]
+    assert (v + 1.0).numpy().tolist() == [2.0]
+
+
 def test_calls_release_their_buffers() -> None:
     memory = current_device().memory
 
@@ -217,6 +230,30 @@ def test_a_forked_child_gets_an_error_that_recommends_spawn() -> None:
     lines = output(FORK).splitlines()
     assert "can't use it. Start processes with multiprocessing.get_context('spawn')" in lines[0]
     assert lines[1:] == ["[2. 2. 2.]"]
+
+
+FORK_WITH_TENSORS = """
+import os
+import dualflow as df
+x = df.ones([3]).gpu()
+if not os.fork():
+    for use in (lambda: x.numpy(), lambda: x + 1.0, lambda: df.ones([3]).gpu()):
+        try:
+            use()
+        except df.errors.FailedPreconditionError as error:
+            print(error, flush=True)
+    print((df.ones([3]) + 1.0).numpy(), flush=True)
+    del x
+    os._exit(0)
+os.wait()
+print((x + 2.0).numpy())
+"""
+
+
+def test_a_forked_child_can_compute_on_the_host_alone() -> None:
+    lines = output(FORK_WITH_TENSORS).splitlines()
+    assert [("can't use it. Start processes" in line) for line in lines[:3]] == [True] * 3
+    assert lines[3:] == ["[2. 2. 2.]", "[3. 3. 3.]"]
 
 
 def test_threads_share_a_device() -> None:

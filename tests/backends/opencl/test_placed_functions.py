@@ -86,6 +86,29 @@ def test_a_gradient_of_a_function_is_computed_on_the_device() -> None:
     np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_call_under_a_tape_transfers_nothing_and_keeps_variables_where_they_are() -> None:
+    w, count = variable_on_gpu(np.ones((3, 2), np.float32)), variable_on_gpu(0.0)
+
+    @df.function
+    def loss(x):
+        count.assign_add(1.0)
+        return df.reduce_sum(df.tanh(x @ w))
+
+    def step() -> tuple[Any, Any]:
+        with df.GradientTape() as tape:
+            y = loss(x)
+        return y, tape.gradient(y, w)
+
+    x = X.gpu()
+    step()
+    before = current_device().transferred
+    step()
+    y, gradient = step()
+    assert current_device().transferred - before == 2 * 4  # the gradient of the result, 1.0
+    assert {y.device, gradient.device, count.device, w.device} == {GPU}
+    assert count.numpy() == 3.0
+
+
 # Variables
 
 
@@ -118,6 +141,34 @@ def test_a_training_step_on_the_device_transfers_nothing() -> None:
     assert losses[-1].numpy() < losses[0].numpy()
     assert {loss.device for loss in losses} == {w.device} == {GPU}
     assert transfers(step) == "no transfers (0 bytes)"
+
+
+def test_an_optimizer_keeps_its_state_beside_the_variable() -> None:
+    w, x = variable_on_gpu(np.zeros((3, 1), np.float32)), X.gpu()
+    optimizer = df.compat.v1.train.AdamOptimizer(0.1)
+    step = df.function(lambda: optimizer.minimize(lambda: df.reduce_mean((x @ w - 1.0) ** 2)))
+    step()
+    assert {variable.device for variable in optimizer.variables()} == {GPU}
+    before = current_device().transferred
+    for _ in range(3):
+        step()
+    assert current_device().transferred == before
+
+
+def test_a_variable_that_a_function_creates_is_on_the_device_of_the_block() -> None:
+    made = []
+
+    @df.function(autograph=False)
+    def f(x):
+        if not made:
+            made.append(df.Variable([2.0]))
+            with df.init_scope():
+                made.append(df.Variable([3.0]))
+        return x * made[0] * made[1]
+
+    with df.device("/gpu:0"):
+        assert f(df.constant([2.0])).numpy().tolist() == [12.0]
+    assert [v.device for v in made] == [GPU, GPU]
 
 
 def test_each_variable_of_a_call_stays_where_it_is() -> None:
