@@ -231,7 +231,8 @@ def test_assignments_before_the_failed_line_are_made_on_the_device() -> None:
 # Buffers
 
 
-def test_calls_and_ops_leave_no_buffer_behind() -> None:
+@pytest.mark.parametrize("times", [50, pytest.param(10_000, marks=pytest.mark.exhaustive)])
+def test_calls_and_ops_leave_no_buffer_behind(times: int) -> None:
     memory, x = current_device().memory, X.gpu()
     v = variable_on_gpu([0.0])
     f = df.function(lambda x: (v.assign_add([1.0]), x * 2.0))
@@ -245,7 +246,7 @@ def test_calls_and_ops_leave_no_buffer_behind() -> None:
     run(3)
     gc.collect()
     before = memory.in_use, memory.kept
-    run(300)
+    run(times)
     gc.collect()
     assert (memory.in_use, memory.kept) == before
 
