@@ -275,7 +275,9 @@ class DeviceCall:
     def _status_word(self) -> cl.Buffer:
         if self._status is None:
             self._status = self._device.memory.allocate(4, "the status word")
-            cl.enqueue_fill_buffer(self._device.queue, self._status, np.array(NO_CHECK_FAILED, np.int32), 0, 4)
+            cl.enqueue_fill_buffer(
+                self._device.queue, self._status, np.array(NO_CHECK_FAILED, np.int32), 0, 4
+            )
         return self._status
 
     def _read_status(self) -> None:
