@@ -156,19 +156,19 @@ def test_an_optimizer_keeps_its_state_beside_the_variable() -> None:
 
 
 def test_a_variable_that_a_function_creates_is_on_the_device_of_the_block() -> None:
-    made = []
+    variables = []
 
     @df.function(autograph=False)
     def f(x):
-        if not made:
-            made.append(df.Variable([2.0]))
+        if not variables:
+            variables.append(df.Variable([2.0]))
             with df.init_scope():
-                made.append(df.Variable([3.0]))
-        return x * made[0] * made[1]
+                variables.append(df.Variable([3.0]))
+        return x * variables[0] * variables[1]
 
     with df.device("/gpu:0"):
         assert f(df.constant([2.0])).numpy().tolist() == [12.0]
-    assert [v.device for v in made] == [GPU, GPU]
+    assert [v.device for v in variables] == [GPU, GPU]
 
 
 def test_each_variable_of_a_call_stays_where_it_is() -> None:
