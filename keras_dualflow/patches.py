@@ -93,6 +93,22 @@ def _write_once(save: Callable[..., Any]) -> Callable[..., Any]:
     return once
 
 
+def _delete_backup_once(names: dict[str, Any]) -> None:
+    """Let the workers of a job delete their common backup once, when all have written it."""
+    end = names["BackupAndRestore"].on_train_end
+
+    @functools.wraps(end)
+    def on_train_end(self: Any, logs: Any = None) -> None:
+        WRITE_ONCE.value(str(self.backup_dir), lambda: end(self, logs))
+
+    names["BackupAndRestore"].on_train_end = on_train_end
+
+
+def _add_reset_states(names: dict[str, Any]) -> None:
+    """Give metrics the method ``reset_states``, the name before Keras 3, which TensorFlow's guides call."""
+    names["Metric"].reset_states = names["Metric"].reset_state
+
+
 def _add_dynamic_backend(names: dict[str, Any]) -> None:
     """Make ``DynamicBackend`` accept this backend's name; a trace of dualflow is no graph of TensorFlow."""
     dynamic_backend, in_tf_graph = names["DynamicBackend"], names["in_tf_graph"]
@@ -189,6 +205,7 @@ def _tensorflow_is_dualflow() -> bool:
 
 PATCHES: Final = {
     "keras.src.backend.common.dtypes": Patch(("BIT64_TO_BIT32_DTYPE",), _keep_float64),
+    "keras.src.callbacks.backup_and_restore": Patch(("BackupAndRestore.on_train_end",), _delete_backup_once),
     "keras.src.callbacks.tensorboard": Patch(
         ("TensorBoard.summary", "keras_model_summary"), _write_with_dualflow
     ),
@@ -196,6 +213,7 @@ PATCHES: Final = {
     "keras.src.losses.loss": Patch(
         ("scale_loss_for_distribution", "unscale_loss_for_distribution"), _scale_losses
     ),
+    "keras.src.metrics.metric": Patch(("Metric.reset_state",), _add_reset_states),
     "keras.src.optimizers.base_optimizer": Patch(("BaseOptimizer.apply",), _sum_gradients("BaseOptimizer")),
     "keras.src.optimizers.loss_scale_optimizer": Patch(
         ("LossScaleOptimizer.apply",), _sum_gradients("LossScaleOptimizer")

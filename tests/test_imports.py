@@ -132,6 +132,7 @@ LATE = {
     "dualflow.core.string_arrays": "registers the dtype of strings: only strings need it",
     "keras": "1 to 2 s, and no dependency: only models need it",
     "keras_dualflow.replicas": "only strategies with several replicas need it",
+    "keras_dualflow.src.export": "imports Keras's layers, whose base class imports it when a model is saved",
     "keras_dualflow.hook": "only a Keras that runs on this backend needs it",
     "dualflow.ops.segments": "only a variable's scattered products, maxima and minima need it",
     "dualflow.ops.sparse.indexed_slices": "only a variable's slices need it",

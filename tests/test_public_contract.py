@@ -19,6 +19,7 @@ NAMESPACES = {
     "df.autodiff": df.autodiff,
     "df.bitwise": df.bitwise,
     "df.distribute": df.distribute,
+    "df.distribute.cluster_resolver": df.distribute.cluster_resolver,
     "df.distribute.experimental": df.distribute.experimental,
     "df.image": df.image,
     "df.initializers": df.initializers,

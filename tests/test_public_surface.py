@@ -51,6 +51,7 @@ NAMESPACES: dict[str, Any] = {
     "df.data.experimental": df.data.experimental,
     "df.debugging": df.debugging,
     "df.distribute": df.distribute,
+    "df.distribute.cluster_resolver": df.distribute.cluster_resolver,
     "df.distribute.experimental": df.distribute.experimental,
     "df.dtypes": df.dtypes,
     "df.eager": df.eager,

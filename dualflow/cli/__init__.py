@@ -26,7 +26,7 @@ from dualflow.cli.call import (
 from dualflow.cli.export import EXPORT_DESCRIPTION, add_export_arguments, export
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.launch import DESCRIPTION as LAUNCH_DESCRIPTION
-from dualflow.cli.launch import add_launch_arguments, count_of_words, launch
+from dualflow.cli.launch import add_launch_arguments, count_of_words, launch, set_tf_config
 from dualflow.cli.program import MainModule, add_program_arguments, program_of_module, program_of_path
 from dualflow.cli.show import DESCRIPTION, add_show_arguments, show
 from dualflow.cli.stand_in import stand_in_for_tensorflow
@@ -173,6 +173,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> MainModule:
     stand_in_for_tensorflow()
+    set_tf_config()
     if options.module is not None:
         return program_of_module(options.module, options.following)
     return program_of_path(options.file, options.following)

@@ -19,6 +19,8 @@ from dualflow.cli.call import CommandError
 from dualflow.cli.program import add_program_arguments
 from dualflow.core.progress import progress
 from dualflow.core.records import dataclass
+from dualflow.distribute.cluster import TF_CONFIG, text_of_tf_config
+from dualflow.distribute.world import launcher_rank_and_size
 
 DESCRIPTION: Final = """\
 Run a program in several processes of this machine, the workers of df.distribute's strategies: each as
@@ -79,6 +81,13 @@ def launch(options: Namespace) -> int:
     command = [launcher.path, *launcher.options, "-n", str(workers), *worker]
     _print_commands(workers, worker)
     return 0 if options.dry_run else _run(command, workers)
+
+
+def set_tf_config() -> None:
+    """Set ``TF_CONFIG`` in a worker of several, for programs that read their number from it."""
+    rank, size = launcher_rank_and_size()
+    if size > 1:
+        os.environ.setdefault(TF_CONFIG, text_of_tf_config(rank, size))
 
 
 def mpi_launcher() -> Launcher:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from dualflow.data.experimental_functions import cardinality as cardinality
     from dualflow.data.experimental_functions import dense_to_ragged_batch as dense_to_ragged_batch
     from dualflow.data.experimental_functions import enable_debug_mode as enable_debug_mode
+    from dualflow.data.experimental_functions import get_next_as_optional as get_next_as_optional
     from dualflow.data.experimental_functions import get_single_element as get_single_element
+    from dualflow.data.optional import Optional as Optional
     from dualflow.data.options import AutoShardPolicy as AutoShardPolicy
     from dualflow.data.options import DistributeOptions as DistributeOptions
     from dualflow.data.stage import AUTOTUNE as AUTOTUNE
@@ -23,8 +25,10 @@ _publish(
     lazy={
         "dualflow.data.csv_datasets": "CsvDataset make_csv_dataset",
         "dualflow.data.experimental_functions": (
-            "assert_cardinality cardinality dense_to_ragged_batch enable_debug_mode get_single_element"
+            "assert_cardinality cardinality dense_to_ragged_batch enable_debug_mode get_next_as_optional "
+            "get_single_element"
         ),
+        "dualflow.data.optional": "Optional",
         "dualflow.data.options": "AutoShardPolicy DistributeOptions",
         "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
     },

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import int64
-from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import whole_number
 from dualflow.data.check_state import number, parts
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item
 from dualflow.data.functions import DebugMode
+from dualflow.data.iterator import Iterator
+from dualflow.data.optional import Optional
 from dualflow.data.stage import INFINITE, StageIterator, State, StatelessIterator, UnaryStage
+from dualflow.data.tracing import TracedIterator
 from dualflow.eager.tensor import EagerTensor
 
 if TYPE_CHECKING:
@@ -92,6 +95,29 @@ def assert_cardinality(expected_cardinality: IntLike) -> Callable[[Dataset], Dat
         return asserted
 
     return apply
+
+
+@entry
+def get_next_as_optional(iterator: Iterator[Any]) -> Optional:
+    """The next element of an iterator, or nothing at its end.
+
+    Args:
+        iterator: what ``iter(dataset)`` returns.
+
+    Returns:
+        A :class:`dualflow.experimental.Optional`.
+
+    Raises:
+        DTypeError: ``iterator`` is something else.
+
+    >>> import dualflow as df
+    >>> optional = df.data.experimental.get_next_as_optional(iter(df.data.Dataset.range(3)))
+    >>> optional.get_value().numpy()
+    np.int64(0)
+    """
+    if not isinstance(iterator, Iterator | TracedIterator):
+        raise DTypeError(f"An iterator was expected, as iter(dataset) returns it, not {iterator!r}.")
+    return iterator.get_next_as_optional()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

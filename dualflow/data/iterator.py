@@ -22,12 +22,21 @@ from dualflow.data.element import Item, leaf_spec
 from dualflow.data.ended_iterators import ClosedIterator, InterruptedIterator
 from dualflow.data.epochs import restoring_epochs
 from dualflow.data.handles import handle_of
+from dualflow.data.optional import Optional
 from dualflow.data.stage import Stage, StageIterator, State
-from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, reject_python_loop
+from dualflow.data.tracing import (
+    IteratorKind,
+    is_tracing,
+    iterator_reading,
+    read_next,
+    read_optional,
+    reject_python_loop,
+)
 from dualflow.eager.engine import EAGER
 from dualflow.function.autograph.stream_loops import StreamReading
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing_lock
+from dualflow.ops.creation import convert_to_tensor
 
 if TYPE_CHECKING:
     from dualflow.data.methods.base import DatasetBase
@@ -164,6 +173,20 @@ class Iterator(AbstractSource, Generic[Element]):
                 "End of sequence: the dataset has no more elements. Loop with `for`, or make a new "
                 f"iterator.{here()}"
             ) from None
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element, or nothing at the end.
+
+        >>> import dualflow as df
+        >>> bool(iter(df.data.Dataset.range(0)).get_next_as_optional().has_value())
+        False
+        """
+        if is_tracing():
+            return read_optional(self, (), self._trace_key())
+        try:
+            return Optional(convert_to_tensor(True), next(self))
+        except StopIteration:
+            return Optional.empty(self.element_spec)
 
     def next(self) -> Element:
         """``next(iterator)``, under TensorFlow 1's name."""

@@ -30,8 +30,8 @@ class ThreadingOptions:
 class AutoShardPolicy(enum.Enum):
     """How ``Strategy.experimental_distribute_dataset`` divides a dataset among workers.
 
-    OFF leaves each worker the whole dataset; AUTO, DATA and HINT divide the rows of each batch. FILE, which
-    divides files, is refused: ``Strategy.distribute_datasets_from_function`` does so.
+    OFF leaves each worker the whole dataset; DATA and HINT divide the rows of each batch; FILE divides files;
+    AUTO divides files if all elements come from files, else rows.
 
     >>> import dualflow as df
     >>> df.data.experimental.AutoShardPolicy.DATA.value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -17,11 +18,11 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import file_name, positive, whole_number
 from dualflow.data.dataset import Dataset
-from dualflow.data.element import Item, leaf_array, single
+from dualflow.data.element import ElementLayout, Item, leaf_array, single
 from dualflow.data.file_opening import Opener, opener_of
 from dualflow.data.functions import is_tracing_layout
-from dualflow.data.sources import IteratedStage
-from dualflow.data.stage import Stage
+from dualflow.data.sources import FunctionIterator
+from dualflow.data.stage import UNKNOWN, Stage, StageIterator
 from dualflow.eager.engine import EAGER
 from dualflow.function.errors import here
 from dualflow.ops.static import static_value
@@ -144,18 +145,43 @@ def _dataset_of(names: Sequence[str]) -> Dataset[Tensor]:
     return Dataset.from_tensor_slices(np.array([os.fsencode(name) for name in names], object))
 
 
-def _serial_stage(names: Any, open_file: Opener, read: FileReader) -> Stage:
-    listed = names if isinstance(names, Dataset) else _static_names(names)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FilesStage(Stage):
+    """The strings that a reader yields for each file, one file after the other.
 
-    def items() -> Iterator[Item]:
-        for name in _iterate_names(listed):
-            with open_file(name) as file:
-                for string in read(file, name):
+    Attributes:
+        names: the names of the files, or the stage of a dataset of names.
+        open_file: opens a file by its name.
+        read: yields the strings of an open file.
+    """
+
+    names: Sequence[str] | Stage
+    open_file: Opener
+    read: FileReader
+
+    @property
+    def layout(self) -> ElementLayout:
+        return single(TensorSpec([], as_dtype("string")))
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def start(self) -> StageIterator:
+        return FunctionIterator(self._items)
+
+    def _items(self) -> Iterator[Item]:
+        for name in _iterate_names(self.names):
+            with self.open_file(name) as file:
+                for string in self.read(file, name):
                     yield (np.array(string, object),)
 
-    dataset: Dataset = Dataset.of(
-        IteratedStage(iterate=items, elements=single(TensorSpec([], as_dtype("string"))))
-    )
+
+def _serial_stage(names: Any, open_file: Opener, read: FileReader) -> Stage:
+    listed = names.stage if isinstance(names, Dataset) else _static_names(names)
+    if isinstance(listed, Stage) and [s.dtype.is_string for s in listed.layout.specs] != [True]:
+        raise DTypeError(f"The names of files must be strings, not {names.element_spec!r}.")
+    dataset: Dataset = Dataset.of(FilesStage(names=listed, open_file=open_file, read=read))
     return dataset.stage
 
 
@@ -175,13 +201,11 @@ def _static_names(names: Any) -> Sequence[str]:
     return tuple(map(file_name, several))
 
 
-def _iterate_names(listed: Any) -> Iterator[str]:
-    if not isinstance(listed, Dataset):
-        yield from listed
+def _iterate_names(names: Sequence[str] | Stage) -> Iterator[str]:
+    if not isinstance(names, Stage):
+        yield from names
         return
-    if [s.dtype.is_string for s in listed.stage.layout.specs] != [True]:
-        raise DTypeError(f"The names of files must be strings, not {listed.element_spec!r}.")
-    iterator = listed.stage.start()
+    iterator = names.start()
     while True:
         with dispatch.using(EAGER):
             items = iterator.next(1)

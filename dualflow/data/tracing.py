@@ -12,12 +12,15 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractSource
+from dualflow.core.dtypes import bool_
 from dualflow.core.errors import OperatorNotAllowedInGraphError, OutOfRangeError
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, unflatten
 from dualflow.data.element import ElementLayout, Item, wrapped
 from dualflow.data.functions import ElementFunction
 from dualflow.data.handles import ArgumentStage, arguments_in, bind_arguments, handle_of, source_of_handle
+from dualflow.data.optional import Optional, empty_leaf
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.autograph.stream_loops import Read, StreamReading, stream_node
@@ -144,6 +147,10 @@ class TracedIterator(AbstractSource):
     get_next = __next__
     next = __next__
 
+    def get_next_as_optional(self) -> Optional:
+        """The next element, or nothing at the end."""
+        return read_optional(None, (self._handle,), self._kind)
+
     @property
     def element_spec(self) -> Any:
         """The structure of the elements' specs."""
@@ -183,6 +190,31 @@ def _read(*handles: Array, iterator: Any, specs: Specs) -> Item:
     return tuple([np.array(x) for x in item])
 
 
+def read_optional(iterator: Any, handles: tuple[Any, ...], kind: IteratorKind) -> Optional:
+    """The next element or nothing, read by an op that a trace records; sizes may differ between elements."""
+    layout = kind.elements
+    has_rank = all(spec.shape is not UNKNOWN_RANK for spec in layout.specs)
+    attrs = {"iterator": iterator, "specs": layout.specs if has_rank else kind.specs}
+    present, *leaves = dispatch.current().apply(READ_OPTIONAL, handles, attrs)
+    return Optional(present, unflatten(layout.structure, leaves))
+
+
+def _read_optional(*handles: Array, iterator: Any, specs: Specs) -> Item:
+    source = source_of_handle(int(handles[0])) if handles else iterator
+    item: Item | None = source.read()
+    leaves = map(empty_leaf, specs) if item is None else map(np.array, item)
+    return np.array(item is not None), *leaves
+
+
+READ_OPTIONAL: Final = Op(
+    name="read_optional",
+    doc="Whether an iterator has a next element, and its leaves.",
+    infer=lambda *handles, iterator, specs: (TensorSpec([], bool_), *specs),
+    kernel=_read_optional,
+    kind=Opaque("it reads an element in Python"),
+    outputs=None,
+    effect=Effect.PYTHON,
+)
 READ_ELEMENT: Final = Op(
     name="read_element",
     doc="The leaves of the next element of an iterator.",

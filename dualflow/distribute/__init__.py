@@ -10,6 +10,7 @@ from dualflow.core.namespace import publish as _publish
 if TYPE_CHECKING:
     from dualflow.data.dataset import Dataset as _Dataset
     from dualflow.data.iterator import Iterator as _Iterator
+    from dualflow.distribute import cluster_resolver as cluster_resolver
     from dualflow.distribute import experimental as experimental
     from dualflow.distribute.datasets import InputContext as InputContext
     from dualflow.distribute.extended import StrategyExtended as StrategyExtended
@@ -39,11 +40,11 @@ if TYPE_CHECKING:
 
 _publish(
     globals(),
-    modules=("experimental",),
+    modules=("cluster_resolver", "experimental"),
     lazy={
         "dualflow.data.dataset": "DistributedDataset=Dataset",
         "dualflow.data.iterator": "DistributedIterator=Iterator",
-        "dualflow.distribute": "experimental",
+        "dualflow.distribute": "cluster_resolver experimental",
         "dualflow.distribute.datasets": "InputContext",
         "dualflow.distribute.extended": "StrategyExtended",
         "dualflow.distribute.options": (

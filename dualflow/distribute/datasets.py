@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from dualflow.core.convert import Array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape
-from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.data.batching import BatchStage, GatherIterator
 from dualflow.data.dataset import Dataset
-from dualflow.data.element import ElementLayout, Item
 from dualflow.data.options import AutoShardPolicy, OptionsStage, options_of
 from dualflow.data.order import ReorderingStage
 from dualflow.data.prefetching import PrefetchStage
-from dualflow.data.stage import IndexedRows, Stage, StageIterator, StatelessIterator, UnaryStage
+from dualflow.data.stage import Stage
+from dualflow.distribute.file_shards import OwnFilesStage, reads_files, with_own_files
+from dualflow.distribute.row_shards import PerWorkerStage, ShardedRowsStage
+from dualflow.ops.collectives.exchanges import ReplicaGroup
 
 
 @dataclass(frozen=True)
@@ -64,101 +61,50 @@ class InputContext:
         return global_batch_size // self.num_replicas_in_sync
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PerWorkerStage(UnaryStage):
-    """Marks a dataset that is this worker's already, so that it isn't divided; its elements pass through."""
-
-    def start(self) -> StageIterator:
-        return self.source.start()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ShardedRowsStage(PerWorkerStage):
-    """The rows of each batch that belong to worker ``index`` of ``count``.
-
-    The state of an iterator is that of the whole batches, so it can be restored with other workers.
-    """
-
-    index: int
-    count: int
-
-    @property
-    def layout(self) -> ElementLayout:
-        source = self.source.layout
-        return ElementLayout(source.structure, tuple([self._shard_spec(spec) for spec in source.specs]))
-
-    def _shard_spec(self, spec: Any) -> Any:
-        if not isinstance(spec, TensorSpec) or not spec.shape.rank:
-            raise InvalidArgumentError(
-                f"Workers divide the rows of batches, and {spec} has no rows: distribute a dataset of "
-                f"batches, dataset.batch(n).{self.where}"
-            )
-        size = spec.shape[0]
-        shard_size = None if size is None else len(shard_rows(size, self.index, self.count))
-        return TensorSpec.of(Shape([shard_size, *spec.shape[1:]]), spec.dtype)
-
-    def start(self) -> StageIterator:
-        batch = self.source
-        indexed = batch.source.indexed() if isinstance(batch, BatchStage) else None
-        if indexed is None or not isinstance(batch, BatchStage):
-            return _ShardedRowsIterator(self.source.start(), self)
-        rows, numbers = indexed
-        return GatherIterator(
-            partial(self._gather_shard, rows), numbers.start(), batch.size, batch.drop_remainder
-        )
-
-    def _gather_shard(self, rows: IndexedRows, indices: Sequence[int]) -> list[Array]:
-        """The worker's rows of a batch with these indices; others are not read."""
-        own = shard_rows(len(indices), self.index, self.count)
-        shard = indices[own.start : own.stop]
-        return rows.gather(shard) if len(shard) else [leaf[:0] for leaf in rows.gather(indices[:1])]
-
-
-class _ShardedRowsIterator(StatelessIterator):
-    """Iterates over the worker's rows of batches."""
-
-    def __init__(self, upstream: StageIterator, stage: ShardedRowsStage) -> None:
-        super().__init__(upstream)
-        self._stage = stage
-
-    def next(self, count: int) -> Sequence[Item]:
-        index, workers = self._stage.index, self._stage.count
-        batches: list[Item] = []
-        for batch in self._upstream.next(count):
-            rows = shard_rows(len(batch[0]), index, workers)
-            batches.append(tuple([leaf[rows.start : rows.stop] for leaf in batch]))
-        return batches
-
-
-def shard_rows(size: int, index: int, count: int) -> range:
-    """The rows of a batch of ``size`` that belong to worker ``index`` of ``count``.
-
-    >>> [len(shard_rows(10, i, 4)) for i in range(4)]
-    [2, 3, 2, 3]
-    """
-    return range(size * index // count, size * (index + 1) // count)
-
-
-def distribute(dataset: Any, index: int, count: int) -> Any:
-    """The part of a dataset of batches that belongs to worker ``index`` of ``count``.
+def distribute(dataset: Any, group: ReplicaGroup) -> Any:
+    """The part of a dataset of batches that belongs to this worker of ``group``, by the dataset's policy.
 
     Raises:
         DTypeError: ``dataset`` is no dataset.
-        InvalidArgumentError: its elements are no batches, or its options divide files.
+        InvalidArgumentError: its elements are no batches; or it is to be divided by files, and has none, or
+            fewer than workers.
     """
     _check_dataset(dataset)
-    policy = options_of(dataset.stage).experimental_distribute.auto_shard_policy
-    if policy is AutoShardPolicy.FILE:
-        raise InvalidArgumentError(
-            "AutoShardPolicy.FILE: files are divided by distribute_datasets_from_function, with "
-            "Dataset.list_files(...).shard(context.num_input_pipelines, context.input_pipeline_id)."
-        )
+    stage: Stage = dataset.stage
+    policy = _policy_of(dataset)
     if policy is AutoShardPolicy.OFF or is_distributed(dataset):
-        stage: Stage = PerWorkerStage(source=dataset.stage)
+        stage = PerWorkerStage(source=stage)
+    elif _divides_files(dataset, group.size):
+        stage = OwnFilesStage(source=with_own_files(stage, group.rank, group.size), group=group)
+    elif policy is AutoShardPolicy.FILE:
+        raise InvalidArgumentError(
+            "AutoShardPolicy.FILE divides files, and the dataset reads none: TFRecordDataset, "
+            "TextLineDataset and FixedLengthRecordDataset do, also in a flat_map or interleave of names. "
+            f"Set AutoShardPolicy.DATA, which divides the rows of each batch.{stage.where}"
+        )
     else:
-        stage = _with_sharded_rows(dataset.stage, index, count)
+        stage = _with_sharded_rows(stage, group.rank, group.size)
     _ = stage.layout  # which raises for elements without rows
     return Dataset.of(stage)
+
+
+def shares_batches(dataset: Any, workers: int) -> bool:
+    """Whether each batch is of all workers together, so that each takes its rows of it."""
+    policy = _policy_of(dataset)
+    if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE) or is_distributed(dataset):
+        return False
+    return not _divides_files(dataset, workers)
+
+
+def _divides_files(dataset: Any, workers: int) -> bool:
+    """Whether workers read different files: by AutoShardPolicy.FILE, or by AUTO if there are files."""
+    policy = _policy_of(dataset)
+    by_files = policy is AutoShardPolicy.FILE or (policy is AutoShardPolicy.AUTO and workers > 1)
+    return by_files and reads_files(dataset.stage)
+
+
+def _policy_of(dataset: Any) -> AutoShardPolicy:
+    return options_of(dataset.stage).experimental_distribute.auto_shard_policy
 
 
 def from_function(dataset_fn: Callable[[InputContext], Any], context: InputContext) -> Any:

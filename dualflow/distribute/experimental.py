@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from dualflow.distribute.extended import ValueContext as ValueContext
     from dualflow.distribute.options import CommunicationImplementation as CommunicationImplementation
     from dualflow.distribute.options import CommunicationOptions as CommunicationOptions
+    from dualflow.distribute.strategies import CentralStorageStrategy as CentralStorageStrategy
     from dualflow.distribute.strategies import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
     from dualflow.distribute.strategies import TPUStrategy as TPUStrategy
 
@@ -15,7 +16,7 @@ _publish(
     globals(),
     lazy={
         "dualflow.distribute.options": "CommunicationImplementation CommunicationOptions",
-        "dualflow.distribute.strategies": "MultiWorkerMirroredStrategy TPUStrategy",
+        "dualflow.distribute.strategies": ("CentralStorageStrategy MultiWorkerMirroredStrategy TPUStrategy"),
         "dualflow.distribute.extended": "ValueContext",
     },
 )

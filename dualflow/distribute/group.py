@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,12 +19,20 @@ from dualflow.core.locks import imported
 from dualflow.core.status_errors import AbortedError
 from dualflow.distribute.monitor import report_interval
 from dualflow.distribute.progress import Progress
-from dualflow.ops.op_kinds import Exchange
+from dualflow.ops.op_kinds import Collective, Exchange
 
 MAX_COUNT: Final = 1 << 28
 """The number of elements of one MPI call; MPI counts with 31 bits."""
+MAX_BLOCK: Final = (1 << 31) - 1
+"""The number of elements of a block that one MPI call scatters or gathers."""
 _NATIVE: Final = "bBhHiIlLqQfdFD"
 """Characters of the dtypes that MPI adds; narrower floats are added as float32."""
+_FUNCTIONS: Final = {
+    Collective.ALL_REDUCE: "MPI_Allreduce",
+    Collective.REDUCE_SCATTER: "MPI_Reduce_scatter_block",
+    Collective.ALL_GATHER: "MPI_Allgather",
+}
+"""The functions of MPI by which machine code exchanges."""
 _NOTHING: Final = np.empty(0, np.uint8)
 
 
@@ -36,13 +45,19 @@ class OneWorker:
     def all_reduce(self, array: Array) -> Array:
         return array.copy()
 
-    def native_all_reduce(self, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+    def native(self, collective: Collective, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
         return None
 
     def all_gather(self, array: Array) -> Array:
         return array.copy()
 
     def reduce_scatter(self, array: Array, length: int) -> Array:
+        return array.copy()
+
+    def reduce_scatter_block(self, array: Array) -> Array:
+        return array.copy()
+
+    def all_gather_block(self, array: Array) -> Array:
         return array.copy()
 
     def broadcast(self, array: Array) -> Array:
@@ -73,22 +88,25 @@ class WorkerGroup:
                 self._communicator.Allreduce(source.reshape(-1)[part], result.reshape(-1)[part])
         return result
 
-    def native_all_reduce(self, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
-        """The call of ``MPI_Allreduce`` that machine code runs for :meth:`all_reduce`; None if there is none.
+    def native(self, collective: Collective, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+        """The call of the MPI library that machine code runs for a collective; None if there is none.
 
         The library is the one that mpi4py has loaded.
         """
-        function = _address("MPI_Allreduce")
+        function = _address(_FUNCTIONS[collective])
         if not function or not self.progress.address or dtype.char not in _NATIVE:
+            return None
+        if collective is not Collective.ALL_REDUCE and math.prod(shape) > MAX_BLOCK:
             return None
         mpi = imported("mpi4py.MPI")
         return Exchange(
+            collective,
             function,
             mpi.Datatype.fromcode(dtype.char).handle,
             mpi.SUM.handle,
             self._communicator.handle,
             self.progress.address,
-            self.progress.signature("all_reduce", dtype.dtype, shape),
+            self.progress.signature(collective.name.lower(), dtype.dtype, shape),
             self.exchange_error,
         )
 
@@ -115,6 +133,22 @@ class WorkerGroup:
             lengths = self._communicator.allgather(length)
         begin = sum(lengths[: self.rank])
         return total[begin : begin + length].copy()
+
+    def reduce_scatter_block(self, array: Array) -> Array:
+        """This worker's block of the sum of the workers' arrays, of as many blocks as there are workers."""
+        source = np.ascontiguousarray(array)
+        result = np.empty((len(array) // self.size, *array.shape[1:]), array.dtype)
+        with self._exchange("reduce_scatter", array):
+            self._communicator.Reduce_scatter_block(source, result)
+        return result
+
+    def all_gather_block(self, array: Array) -> Array:
+        """The workers' arrays of one shape, concatenated along the first axis."""
+        source = np.ascontiguousarray(array)
+        result = np.empty((len(array) * self.size, *array.shape[1:]), array.dtype)
+        with self._exchange("all_gather", array):
+            self._communicator.Allgather(_bytes(source), _bytes(result))
+        return result
 
     def broadcast(self, array: Array) -> Array:
         """The first worker's array; the others' have its shape and dtype."""

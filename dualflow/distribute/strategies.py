@@ -10,7 +10,12 @@ from dualflow.core.device_names import is_device
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import SharedLock, imported
 from dualflow.core.tracebacks import entry
-from dualflow.distribute.cluster import ClusterResolver
+from dualflow.distribute.cluster import (
+    ClusterResolver,
+    TFConfigClusterResolver,
+    WorkerResolver,
+    check_cluster,
+)
 from dualflow.distribute.group import OneWorker, WorkerGroup
 from dualflow.distribute.monitor import Monitor, end_process
 from dualflow.distribute.options import CommunicationOptions, CrossDeviceOps
@@ -48,6 +53,35 @@ class OneDeviceStrategy(Strategy):
     def __init__(self, device: str) -> None:
         super().__init__()
         _check_device(device)
+
+
+class CentralStorageStrategy(Strategy):
+    """A strategy whose variables are on one device, and whose replicas are on several; here there is one.
+
+    Args:
+        compute_devices: the device of the replica, a CPU; None for it.
+        parameter_device: the device of the variables, a CPU; None for it.
+
+    Raises:
+        InvalidArgumentError: there is no such device, or there are several replicas.
+
+    >>> import dualflow as df
+    >>> df.distribute.experimental.CentralStorageStrategy().num_replicas_in_sync
+    1
+    """
+
+    @entry
+    def __init__(
+        self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None
+    ) -> None:
+        super().__init__()
+        for device in [*(compute_devices or ()), *([parameter_device] if parameter_device else [])]:
+            _check_device(device)
+        if len(compute_devices or ()) > 1:
+            raise InvalidArgumentError(
+                f"{len(compute_devices or ())} compute_devices are listed, and one process has one CPU: use "
+                "MirroredStrategy, with a replica in each worker of this machine."
+            )
 
 
 class TPUStrategy(Strategy):
@@ -117,14 +151,16 @@ class MultiWorkerMirroredStrategy(Strategy):
     optimizers add the gradients of all replicas. All workers must run the same exchanges.
 
     Args:
-        cluster_resolver: ignored: MPI has assigned the numbers of the workers.
+        cluster_resolver: describes the job that MPI has started; by default that of ``TF_CONFIG``, if the
+            program has this variable.
         communication_options: the size of shared exchanges, and a timeout that replaces ``timeout``.
         timeout: the seconds for which a worker waits for others, before all end with an error that names
             them.
 
     Raises:
         NotFoundError: there are several workers, and mpi4py is not installed.
-        FailedPreconditionError: mpi4py belongs to another MPI than the launcher.
+        FailedPreconditionError: mpi4py belongs to another MPI than the launcher; or the cluster is another
+            one than MPI's.
 
     >>> import dualflow as df
     >>> strategy = df.distribute.MultiWorkerMirroredStrategy(timeout=60.0)
@@ -137,7 +173,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     @entry
     def __init__(
         self,
-        cluster_resolver: object = None,
+        cluster_resolver: ClusterResolver | None = None,
         communication_options: CommunicationOptions | None = None,
         *,
         timeout: float = TIMEOUT,
@@ -147,11 +183,13 @@ class MultiWorkerMirroredStrategy(Strategy):
         timeout = options.timeout_seconds or timeout
         self._group = _group_of_job(timeout)
         self._bucket_bytes = options.bytes_per_pack or self._bucket_bytes
+        self._resolver = cluster_resolver
+        check_cluster(cluster_resolver or TFConfigClusterResolver(), self._group.rank, self._group.size)
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
         """Which of the workers this one is."""
-        return ClusterResolver(self._group.rank, join().hosts)
+        return self._resolver or WorkerResolver(self._group.rank, join().hosts)
 
 
 def _check_device(name: Any) -> None:

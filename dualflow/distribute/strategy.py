@@ -154,10 +154,14 @@ class Strategy:
 
     @entry
     def experimental_distribute_dataset(self, dataset: object, options: object = None) -> Any:
-        """The part of a dataset of batches that belongs to this worker: its rows of each batch.
+        """The part of a dataset of batches that belongs to this worker: its files, or its rows of each batch.
 
-        All workers iterate over the same batches, in the same random order; over a source with random access
-        each reads only its own rows.
+        A dataset that reads files is divided by files: worker i of n reads files i, i + n and so on, and
+        divides each of their batches into n, so that a step takes as many rows as a batch has. A worker whose
+        files have ended has batches without rows until those of all have. Of other datasets all workers
+        iterate over the same batches, in the same random order; over a source with random access each reads
+        only its own rows.
+        The option ``experimental_distribute.auto_shard_policy`` chooses.
 
         Args:
             dataset: a :class:`dualflow.data.Dataset` of batches of all replicas together.
@@ -168,14 +172,15 @@ class Strategy:
 
         Raises:
             DTypeError: ``dataset`` is something else.
-            InvalidArgumentError: its elements have no rows, or its options divide files.
+            InvalidArgumentError: its elements have no rows; or its options divide files, and it reads
+                none, or fewer than there are workers.
 
         >>> import dualflow as df
         >>> batches = df.data.Dataset.range(4).batch(2)
         >>> [x.numpy() for x in df.distribute.get_strategy().experimental_distribute_dataset(batches)]
         [array([0, 1]), array([2, 3])]
         """
-        return distribute(dataset, self._group.rank, self._group.size)
+        return distribute(dataset, self._group)
 
     @entry
     def distribute_datasets_from_function(

@@ -12,6 +12,7 @@ from dualflow import numpy as numpy
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
+    from dualflow.data.optional import Optional as Optional
     from dualflow.experimental import extension_type as extension_type
     from dualflow.ops.extension_types.api_dispatch import (
         dispatch_for_api as dispatch_for_api,
@@ -35,6 +36,7 @@ _publish(
     globals(),
     modules=("numpy",),
     lazy={
+        "dualflow.data.optional": "Optional",
         "dualflow.experimental": "extension_type",
         "dualflow.ops.extension_types.api_dispatch": (
             "dispatch_for_api dispatch_for_binary_elementwise_apis "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from enum import Enum
 from typing import Any, Protocol
 
 from dualflow.core.errors import InvalidArgumentError
@@ -208,18 +209,32 @@ class Literal(NamedTuple):
     """A value known while tracing, in ``attrs["value"]``."""
 
 
+class Collective(Enum):
+    """What workers exchange; the numbers are those of ``backends/llvm/runtime/exchange.ll``."""
+
+    ALL_REDUCE = 0
+    """Each gets the sum."""
+    REDUCE_SCATTER = 1
+    """Each gets a block of the sum."""
+    ALL_GATHER = 2
+    """Each gets the blocks of all."""
+
+
 class Exchange(NamedTuple):
     """An exchange with other workers, by a call of the MPI library from machine code.
 
     Attributes:
+        collective: what is exchanged, which decides the arguments of the function.
         function: the address of ``int f(const void *in, void *out, int count, datatype, operation,
-            communicator)``.
-        datatype, operation, communicator: handles of the library.
+            communicator)``; or, of a gather, of ``int f(const void *in, int count, datatype, void *out, int
+            count, datatype, communicator)``.
+        datatype, operation, communicator: handles of the library; a gather has no operation.
         progress: the address of the counters of exchanges.
         signature: the number of the op, dtype and shape, which the monitor compares between workers.
         error: called after the function has returned another number than 0; returns the error.
     """
 
+    collective: Collective
     function: int
     datatype: int
     operation: int

@@ -35,7 +35,8 @@ def save(
         obj: a :class:`dualflow.Module`, an object of a class of yours, or a traced function.
         export_dir: the folder. A saved model in it is replaced, at once, after the new one is complete.
         signatures: a function, or a dict of functions by name, for callers that pass named tensors and take a
-            dict of tensors; by default the object's only function, if it has an input signature.
+            dict of tensors; by default that of a model of Keras, or the object's only function, if it has an
+            input signature.
         options: accepted for programs written for TensorFlow.
 
     Returns:
@@ -72,6 +73,8 @@ def save(
     path = _checked(export_dir)
     writer = ObjectWriter()
     writer.add_root(obj)
+    if signatures is None:
+        signatures = getattr(obj, "_default_save_signature", None)  # of a model of Keras
     served = signatures_of(signatures, {"": obj} if is_function(obj) else members_of(obj))
     numbers = {key: writer.traces.number(trace) for key, trace in served.items()}
     content = {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dualflow.ops.records.example_messages import SequenceExample as SequenceExample
     from dualflow.train import experimental as experimental
     from dualflow.train.checkpoint import Checkpoint as Checkpoint
+    from dualflow.train.cluster_spec import ClusterSpec as ClusterSpec
     from dualflow.train.manager import CheckpointManager as CheckpointManager
     from dualflow.train.readers import checkpoints_iterator as checkpoints_iterator
     from dualflow.train.readers import list_variables as list_variables
@@ -32,6 +33,7 @@ _publish(
         ),
         "dualflow.train": "experimental",
         "dualflow.train.checkpoint": "Checkpoint",
+        "dualflow.train.cluster_spec": "ClusterSpec",
         "dualflow.train.manager": "CheckpointManager",
         "dualflow.train.readers": "checkpoints_iterator list_variables load_checkpoint load_variable",
         "dualflow.train.state_file": "get_checkpoint_state latest_checkpoint",

@@ -153,8 +153,11 @@ def _mapping_children(mapping: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _attribute_children(obj: Any) -> dict[str, Any]:
-    if not _is_user_object(obj):
-        return {}
+    return attributes_of(obj) if _is_user_object(obj) else {}
+
+
+def attributes_of(obj: Any) -> dict[str, Any]:
+    """The attributes of an object that may have a state."""
     return {k: v for k, v in vars(obj).items() if isinstance(k, str) and type(v) not in _PLAIN}
 
 

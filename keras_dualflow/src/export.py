@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keras.src import layers, tree
+from keras.src import layers, models, tree
 from keras.src.export.export_utils import get_input_signature
 from keras.src.utils import io_utils
 
@@ -145,6 +145,17 @@ class SavedModelExportArchive:
         write_onnx(traced.graph, traced.options, traced.structured_outputs, path, force=True, names=names)
         if verbose is not False:
             io_utils.print_msg(f"ONNX model at '{path}'.")
+
+
+def default_signature(layer: Any) -> Any:
+    """The call of a model as a traced function; None for layers and models without inputs yet."""
+    if not isinstance(layer, models.Model) or not layer.built:
+        return None
+    try:
+        signature = get_input_signature(layer)
+    except ValueError:  # a model of a subclass that has been built without a call
+        return None
+    return _traced_function(layer.__call__, signature, layer.name)
 
 
 def _traced_function(fn: Callable[..., Any], input_signature: Any, name: str) -> Any:

@@ -281,6 +281,11 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).snapshot("x"), AttributeError, "use cache with the name of a file"),
     (lambda: Dataset.sparse_batch, AttributeError, "use padded_batch"),
     (lambda: r(3).bacth(2), AttributeError, "Did you mean 'batch'"),
+    (
+        lambda: df.data.experimental.get_next_as_optional(r(2)),
+        DTypeError,
+        r"An iterator was expected, as iter\(dataset\) returns it",
+    ),
     (lambda: r(0).get_single_element(), InvalidArgumentError, "Dataset was empty"),
     (lambda: r(2).get_single_element(), InvalidArgumentError, "more than one element"),
     (lambda: list(r(3).window(2).as_numpy_iterator()), DTypeError, "flat_map it first"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any, ClassVar
 
+import pytest
 from error_cases import ErrorCases
 
 import dualflow as df
 from dualflow.cli.call import CommandError
 from dualflow.cli.launch import launch
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.distribute.file_shards import with_own_files
 
 strategy = df.distribute.get_strategy()
 alone = df.distribute.MultiWorkerMirroredStrategy()
@@ -30,6 +32,20 @@ def of_files() -> Any:
     options = df.data.Options()
     options.experimental_distribute.auto_shard_policy = df.data.experimental.AutoShardPolicy.FILE
     return df.data.Dataset.range(4).batch(2).with_options(options)
+
+
+def own_files() -> Any:
+    options = df.data.Options()
+    options.experimental_distribute.auto_shard_policy = df.data.experimental.AutoShardPolicy.FILE
+    return strategy.experimental_distribute_dataset(
+        df.data.TextLineDataset(["a"]).batch(2).with_options(options)
+    )
+
+
+def with_tf_config(text: str) -> Any:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TF_CONFIG", text)
+        return df.distribute.MultiWorkerMirroredStrategy()
 
 
 class TestErrors(ErrorCases):
@@ -96,8 +112,48 @@ class TestErrors(ErrorCases):
         "files": (
             lambda: strategy.experimental_distribute_dataset(of_files()),
             InvalidArgumentError,
-            "AutoShardPolicy.FILE",
-            "distribute_datasets_from_function",
+            "AutoShardPolicy.FILE divides files, and the dataset reads none",
+            "Set AutoShardPolicy.DATA",
+        ),
+        "fewer files than workers": (
+            lambda: with_own_files(df.data.TextLineDataset(["a", "b"]).stage, 0, 3),
+            InvalidArgumentError,
+            r"2 files can't be divided among 3 workers \(AutoShardPolicy.FILE",
+            "AutoShardPolicy.DATA",
+        ),
+        "a position in the files of other workers": (
+            lambda: iter(own_files()).set_state(
+                {"pipeline": own_files().stage.describe(), "place": [2, [0, 0]]}
+            ),
+            InvalidArgumentError,
+            "in the files of 2 workers, and this job has 1",
+            "begin a new iterator",
+        ),
+        "a cluster of two workers without MPI": (
+            lambda: with_tf_config(
+                '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
+            ),
+            FailedPreconditionError,
+            "TF_CONFIG lists 2 workers, and this job has 1: MPI starts",
+            "launch -n 2",
+        ),
+        "a chief and another number than MPI's": (
+            lambda: with_tf_config('{"cluster": {"chief": ["a:1"]}, "task": {"type": "worker", "index": 3}}'),
+            FailedPreconditionError,
+            "TF_CONFIG describes worker 3, and MPI has started this process as worker 0",
+            "Leave TF_CONFIG to",
+        ),
+        "a damaged TF_CONFIG": (
+            lambda: with_tf_config('{"cluster": 3}'),
+            InvalidArgumentError,
+            "no JSON of a cluster",
+            "launch",
+        ),
+        "central storage on several devices": (
+            lambda: df.distribute.experimental.CentralStorageStrategy(["/cpu:0", "/cpu:0"]),
+            InvalidArgumentError,
+            "2 compute_devices are listed",
+            "use MirroredStrategy",
         ),
         "a batch that can't be divided": (
             lambda: df.distribute.InputContext(num_replicas_in_sync=3).get_per_replica_batch_size(8),
@@ -108,7 +164,7 @@ class TestErrors(ErrorCases):
         "no worker": (lambda: launch(options(workers=0)), CommandError, "not 0"),
         "no file": (lambda: launch(options(file="no.py")), CommandError, "no file 'no.py'"),
     }
-    internal = ("no worker", "no file")
+    internal = ("no worker", "no file", "fewer files than workers")
     raised_in = ("distribute/*.py", "ops/collectives/*.py")
     tested_elsewhere: ClassVar[dict[str, str]] = {
         "distribute/world.py": "tests/distribute/test_strategies.py, test_faults.py",

@@ -10,7 +10,7 @@ from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.graph.views import sizes
-from dualflow.ops.op_kinds import Exchange
+from dualflow.ops.op_kinds import Collective, Exchange
 from dualflow.schedule.program_statements import CallRoutine
 
 FAILED: Final = "an exchange with other workers failed"
@@ -30,10 +30,12 @@ def write_exchange(entry: Entry, call: CallRoutine) -> None:
     unit.waits = True
     unit.addresses.update({name: jit.process_symbol(name) for name in _C})
     (source,), (target,) = call.inputs, call.outputs
+    shared = node.inputs[0] if exchange.collective is Collective.ALL_GATHER else node.output
     numbers = [
+        exchange.collective.value,
         *(exchange.function, exchange.datatype, exchange.operation, exchange.communicator),
         *(exchange.progress, exchange.signature),
-        *(math.prod(sizes(node.output)), node.output.spec.dtype.size),
+        *(math.prod(sizes(shared)), node.output.spec.dtype.size),
         *(source.buffer, source.offset, target.buffer, target.offset),
         len(unit.messages),
     ]

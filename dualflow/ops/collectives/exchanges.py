@@ -6,6 +6,7 @@ these ops have an effect, which keeps their order in compiled graphs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -19,8 +20,9 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, split
-from dualflow.ops.op_kinds import Exchange, Opaque
+from dualflow.ops.op_kinds import Collective, Exchange, Opaque
 from dualflow.ops.record import Effect, Op, register
+from dualflow.ops.repetition import pad
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -37,12 +39,17 @@ class ReplicaGroup(Protocol):
         """The number of workers."""
         ...
 
+    @property
+    def rank(self) -> int:
+        """The number of this worker, from 0."""
+        ...
+
     def all_reduce(self, array: Array) -> Array:
         """The sum of the workers' arrays, which have one shape."""
         ...
 
-    def native_all_reduce(self, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
-        """The call by which machine code runs :meth:`all_reduce`; None if there is none."""
+    def native(self, collective: Collective, dtype: DType, shape: tuple[int, ...]) -> Exchange | None:
+        """The call by which machine code runs a collective on an input; None if there is none."""
         ...
 
     def all_gather(self, array: Array) -> Array:
@@ -53,9 +60,22 @@ class ReplicaGroup(Protocol):
         """This worker's ``length`` slices of the sum of the workers' arrays, in the order of the ranks."""
         ...
 
+    def reduce_scatter_block(self, array: Array) -> Array:
+        """This worker's block of the sum of the workers' arrays, of as many blocks as there are workers."""
+        ...
+
+    def all_gather_block(self, array: Array) -> Array:
+        """The workers' arrays of one shape, concatenated along the first axis in the order of the ranks."""
+        ...
+
 
 def _gathered(x: TensorSpec, group: ReplicaGroup) -> TensorSpec:
     return TensorSpec.of(Shape([None, *x.shape[1:]]), x.dtype)
+
+
+def _native(collective: Collective) -> Opaque:
+    """The kind of an op that machine code runs if the group has a call for it."""
+    return Opaque(_REASON, exchange=lambda x, group: group.native(collective, x.dtype, tuple(x.shape)))
 
 
 ALL_REDUCE: Final[Op] = register(
@@ -64,7 +84,7 @@ ALL_REDUCE: Final[Op] = register(
         doc="The sum of the tensors of all workers of a group.",
         infer=lambda x, group: x,
         kernel=lambda x, group: group.all_reduce(x),
-        kind=Opaque(_REASON, exchange=lambda x, group: group.native_all_reduce(x.dtype, tuple(x.shape))),
+        kind=_native(Collective.ALL_REDUCE),
         vjp=(lambda g, out, x, group: sum_over(g, group),),
         effect=Effect.EXCHANGE,
     )
@@ -88,6 +108,30 @@ REDUCE_SCATTER: Final[Op] = register(
         kernel=lambda x, own, group: group.reduce_scatter(x, len(own)),
         kind=_KIND,
         vjp=(lambda g, out, x, own, group: _apply(ALL_GATHER, (g,), group), None),
+        effect=Effect.EXCHANGE,
+    )
+)
+
+
+REDUCE_SCATTER_BLOCK: Final[Op] = register(
+    Op(
+        name="reduce_scatter_block",
+        doc="This worker's block of the sum of the tensors of all workers of a group, of one block each.",
+        infer=lambda x, group: TensorSpec.of(Shape([x.shape[0] // group.size, *x.shape[1:]]), x.dtype),
+        kernel=lambda x, group: group.reduce_scatter_block(x),
+        kind=_native(Collective.REDUCE_SCATTER),
+        vjp=(lambda g, out, x, group: _apply(ALL_GATHER_BLOCK, (g,), group),),
+        effect=Effect.EXCHANGE,
+    )
+)
+ALL_GATHER_BLOCK: Final[Op] = register(
+    Op(
+        name="all_gather_block",
+        doc="The tensors of one shape of all workers of a group, concatenated along the first axis.",
+        infer=lambda x, group: TensorSpec.of(Shape([x.shape[0] * group.size, *x.shape[1:]]), x.dtype),
+        kernel=lambda x, group: group.all_gather_block(x),
+        kind=_native(Collective.ALL_GATHER),
+        vjp=(lambda g, out, x, group: _apply(REDUCE_SCATTER_BLOCK, (g,), group),),
         effect=Effect.EXCHANGE,
     )
 )
@@ -139,6 +183,66 @@ def gather_over(x: Any, group: ReplicaGroup) -> Tensor:
             f"Tensors are gathered along an axis, and {x.spec} has none: expand_dims(x, 0)."
         )
     return x if group.size == 1 else _apply(ALL_GATHER, (x,), group)
+
+
+def block_sums_over(tensors: Sequence[Any], group: ReplicaGroup, bucket_bytes: int) -> list[Tensor]:
+    """This worker's parts of the sums of tensors of static shapes over the workers of ``group``.
+
+    The elements of each tensor, in a row, are divided into as many parts as there are workers, the last of
+    them padded with zeros. Tensors of one dtype share exchanges of about ``bucket_bytes``.
+
+    Returns:
+        A vector for each tensor, of :func:`part_size` elements.
+
+    Raises:
+        DTypeError: bools or strings.
+    """
+    values: list[Any] = [convert_to_tensor(x) for x in tensors]
+    sums: list[Any] = [None] * len(values)
+    for indices in _buckets(values, bucket_bytes):
+        wide = [cast(values[i], _added_as(values[i].dtype)) for i in indices]
+        lengths = [part_size(x.shape, group.size) for x in wide]
+        rows = [_in_parts(x, n, group.size) for x, n in zip(wide, lengths, strict=True)]
+        bucket = reshape(concat(rows, 1), [-1])
+        own = _apply(REDUCE_SCATTER_BLOCK, (bucket,), group)
+        for i, piece in zip(indices, split(own, lengths, 0), strict=True):
+            sums[i] = cast(piece, values[i].dtype)
+    return sums
+
+
+def blocks_joined_over(
+    parts: Sequence[Any], shapes: Sequence[Sequence[Any]], group: ReplicaGroup, bucket_bytes: int
+) -> list[Tensor]:
+    """The tensors of ``shapes`` whose parts the workers of ``group`` have; see :func:`block_sums_over`."""
+    tensors: list[Any] = [None] * len(parts)
+    for indices in _buckets(parts, max(1, bucket_bytes // group.size)):
+        lengths = [parts[i].shape[0] for i in indices]
+        bucket = _apply(ALL_GATHER_BLOCK, (concat([parts[i] for i in indices], 0),), group)
+        rows = split(reshape(bucket, [group.size, sum(lengths)]), lengths, 1)
+        for i, row in zip(indices, rows, strict=True):
+            tensors[i] = reshape(reshape(row, [-1])[: math.prod(shapes[i])], shapes[i])
+    return tensors
+
+
+def part_size(shape: Sequence[Any], workers: int) -> int:
+    """The number of elements of each part of a tensor, of static shape, that is divided among workers.
+
+    >>> part_size([5, 2], 4)
+    3
+    """
+    return -(-math.prod(shape) // workers)
+
+
+def own_part(x: Any, group: ReplicaGroup) -> Tensor:
+    """This worker's part of a tensor that all workers have: a vector."""
+    x = convert_to_tensor(x)
+    return _in_parts(x, part_size(x.shape, group.size), group.size)[group.rank]
+
+
+def _in_parts(x: Any, length: int, workers: int) -> Tensor:
+    """The elements of ``x`` as a matrix with a row for each worker, padded with zeros."""
+    padding = length * workers - math.prod(x.shape)
+    return reshape(pad(reshape(x, [-1]), [[0, padding]]) if padding else x, [workers, length])
 
 
 def _apply(op: Op, inputs: tuple[Any, ...], group: ReplicaGroup) -> Any:

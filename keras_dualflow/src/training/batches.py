@@ -10,7 +10,7 @@ from keras.src.trainers.data_adapters import array_slicing, data_adapter, data_a
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 import dualflow as df
-from dualflow.distribute.datasets import is_distributed
+from dualflow.distribute.datasets import shares_batches
 from keras_dualflow.src.training.parts import PartAdapter
 
 
@@ -29,7 +29,9 @@ def epoch_iterator(strategy: Any, x: Any, y: Any = None, sample_weight: Any = No
                 "When `x` is a dataset, its elements are (x, y) or (x, y, sample_weight); `y` and "
                 "`sample_weight` must be None."
             )
-        elements_are_global_batches = strategy.num_replicas_in_sync == 1 or not is_distributed(x)
+        workers = strategy.num_replicas_in_sync
+        elements_are_global_batches = workers == 1 or shares_batches(x, workers)
+        x = x if elements_are_global_batches else strategy.experimental_distribute_dataset(x)
         x = DatasetAdapter(x, options.pop("class_weight", None))
         options.pop("batch_size", None)
     batches = EpochIterator(x=x, y=y, sample_weight=sample_weight, **options)

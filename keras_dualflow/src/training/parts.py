@@ -11,7 +11,7 @@ from keras.src import tree
 from keras.src.trainers.data_adapters import data_adapter
 
 import dualflow as df
-from dualflow.distribute.datasets import shard_rows
+from dualflow.distribute.row_shards import shard_rows
 from keras_dualflow import replicas
 
 

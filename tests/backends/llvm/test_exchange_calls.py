@@ -15,7 +15,7 @@ import dualflow as df
 from dualflow.backends.runtime import switches
 from dualflow.distribute.progress import Progress
 from dualflow.ops.collectives.exchanges import sum_over
-from dualflow.ops.op_kinds import Exchange
+from dualflow.ops.op_kinds import Collective, Exchange
 
 pytestmark = [
     pytest.mark.llvm,
@@ -33,6 +33,19 @@ ALL_REDUCE = ctypes.CFUNCTYPE(
 """The signature of MPI_Allreduce, with handles of 8 bytes."""
 
 
+ALL_GATHER = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int64,
+    ctypes.c_int64,
+)
+"""The signature of MPI_Allgather."""
+
+
 class TwoEqualWorkers:
     """A group of two workers with the same float32 values: a sum is twice the own value.
 
@@ -43,6 +56,7 @@ class TwoEqualWorkers:
     """
 
     size = 2
+    rank = 1
 
     def __init__(self) -> None:
         self.progress = Progress()
@@ -50,6 +64,7 @@ class TwoEqualWorkers:
         self.in_python = 0
         self.code = 0
         self._function = ALL_REDUCE(self._sum)
+        self._gather_function = ALL_GATHER(self._gather)
 
     def _sum(self, source: int, target: int, count: int, *handles: int) -> int:
         self.calls.append((count, *handles))
@@ -58,14 +73,27 @@ class TwoEqualWorkers:
             np.multiply(kind.from_address(source), np.float32(2), out=np.asarray(kind.from_address(target)))
         return self.code
 
+    def _gather(self, source: int, count: int, kind: int, target: int, counts: int, *handles: int) -> int:
+        self.calls.append((count, kind, counts, *handles))
+        own = np.asarray((ctypes.c_float * count).from_address(source))
+        np.asarray((ctypes.c_float * (2 * count)).from_address(target))[:] = np.tile(own, 2)
+        return self.code
+
     def all_reduce(self, array: Any) -> Any:
         self.in_python += 1
         return 2 * array
 
-    def native_all_reduce(self, dtype: Any, shape: tuple[int, ...]) -> Exchange:
-        signature = self.progress.signature("all_reduce", dtype.dtype, shape)
-        address = ctypes.cast(self._function, ctypes.c_void_p).value or 0
-        return Exchange(address, 11, 22, 33, self.progress.address, signature, self._error)
+    def reduce_scatter_block(self, array: Any) -> Any:
+        raise NotImplementedError
+
+    def all_gather_block(self, array: Any) -> Any:
+        raise NotImplementedError
+
+    def native(self, collective: Collective, dtype: Any, shape: tuple[int, ...]) -> Exchange:
+        signature = self.progress.signature(collective.name.lower(), dtype.dtype, shape)
+        function = self._gather_function if collective is Collective.ALL_GATHER else self._function
+        address = ctypes.cast(function, ctypes.c_void_p).value or 0
+        return Exchange(collective, address, 11, 22, 33, self.progress.address, signature, self._error)
 
     def all_gather(self, array: Any) -> Any:
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.runtime import switches
+from dualflow.ops.collectives.exchanges import block_sums_over, blocks_joined_over
 
 sys.path.append(str(Path(__file__).parents[2] / "harness"))
 from digits_model import digits
@@ -219,6 +221,151 @@ def check_a_dataset_that_is_not_sharded_is_whole() -> None:
     options.experimental_distribute.auto_shard_policy = df.data.experimental.AutoShardPolicy.OFF
     dataset = df.data.Dataset.range(4).batch(2).with_options(options)
     assert [x.numpy().tolist() for x in strategy.experimental_distribute_dataset(dataset)] == [[0, 1], [2, 3]]
+
+
+def written_files(name: str, lengths: list[int]) -> list[str]:
+    """Files of lines, each of which is ``file.line``, written by the first worker."""
+    folder = SHARED / name
+    if RANK == 0:
+        folder.mkdir()
+        for i, length in enumerate(lengths):
+            lines = [f"{i}.{line}\n" for line in range(length)]
+            (folder / f"{i}.txt").write_text("".join(lines), encoding="utf-8")
+    strategy.gather(df.zeros([1]), axis=0)  # the others wait
+    return [str(folder / f"{i}.txt") for i in range(len(lengths))]
+
+
+def line_numbers(batches: list[list[bytes]]) -> list[int]:
+    """The lines of batches as 100 times the number of the file and that of the line."""
+    parts = [line.split(b".") for batch in batches for line in batch]
+    return [100 * int(file) + int(line) for file, line in parts]
+
+
+def with_policy(dataset: Any, policy: Any) -> Any:
+    options = df.data.Options()
+    options.experimental_distribute.auto_shard_policy = policy
+    return dataset.with_options(options)
+
+
+def check_files_are_divided_among_workers() -> None:
+    """All workers have as many steps, each line is used once, and by the worker that its file belongs to."""
+    lengths = [7, 2, 0, 5, 1, 3]
+    names = written_files("files", lengths)
+    lines = [100 * i + line for i, length in enumerate(lengths) for line in range(length)]
+    tensors = df.data.Dataset.from_tensor_slices(names)
+    listed = df.data.Dataset.list_files(str(SHARED / "files" / "*.txt"), shuffle=False)
+    sources = [
+        df.data.TextLineDataset(names),
+        df.data.TextLineDataset(tensors),
+        df.data.TextLineDataset(names, num_parallel_reads=2),
+        listed.interleave(df.data.TextLineDataset, cycle_length=2),
+        listed.flat_map(lambda name: df.data.TextLineDataset(name).take(100)).map(lambda line: line),
+        listed.filter(lambda name: df.strings.length(name) > 0).flat_map(df.data.TextLineDataset),
+    ]
+    for i, lines_of_files in enumerate(sources):
+        policy = [df.data.experimental.AutoShardPolicy.AUTO, df.data.experimental.AutoShardPolicy.FILE][i % 2]
+        own = strategy.experimental_distribute_dataset(with_policy(lines_of_files.batch(2 * COUNT), policy))
+        batches = [batch.numpy().tolist() for batch in own]
+        sizes = strategy.gather(df.constant([[len(batch) for batch in batches]]), axis=0).numpy()
+        assert sizes.max() == 2
+        rows = line_numbers(batches)
+        assert {row // 100 % COUNT for row in rows} <= {RANK}
+        assert sorted(strategy.gather(df.constant(rows, df.int64), axis=0).numpy().tolist()) == lines
+
+
+def check_lines_of_files_may_be_divided_by_rows_or_be_whole() -> None:
+    names = written_files("rows", [5])
+    lines = df.data.TextLineDataset(names).batch(4)
+    policies = df.data.experimental.AutoShardPolicy
+    own = list(strategy.experimental_distribute_dataset(with_policy(lines, policies.DATA)))
+    assert [strategy.reduce("SUM", df.constant(len(x)), axis=None).numpy() for x in own] == [4, 1]
+    whole = list(strategy.experimental_distribute_dataset(with_policy(lines, policies.OFF)))
+    assert [len(x) for x in whole] == [4, 1]
+    for policy in (policies.AUTO, policies.FILE):
+        with pytest.raises(
+            df.errors.InvalidArgumentError, match=f"1 file can't be divided among {COUNT} work"
+        ):
+            strategy.experimental_distribute_dataset(with_policy(lines, policy))
+
+
+def check_a_position_in_files_is_restored_by_all_workers() -> None:
+    names = written_files("positions", [9, 1, 4, 2])
+    lines = df.data.TextLineDataset(names).shuffle(4).batch(COUNT)
+    own = strategy.experimental_distribute_dataset(lines)
+    iterator = iter(own)
+    first = [next(iterator).numpy().tolist() for _ in range(3)]
+    path = df.train.Checkpoint(iterator=iterator).write(SHARED / "position")
+    remaining = [x.numpy().tolist() for x in iterator]
+    again = iter(own)
+    df.train.Checkpoint(iterator=again).restore(path).assert_consumed()
+    assert [x.numpy().tolist() for x in again] == remaining
+    rows = line_numbers(first + remaining)
+    everything = strategy.gather(df.constant(rows, df.int64), axis=0).numpy().tolist()
+    assert len(everything) == len(set(everything)) == 16
+
+
+def check_blocks_of_sums_and_gathers_are_equal_in_compiled_code() -> None:
+    """With odd sizes, so that parts are padded, and gradients, which are one another's."""
+    shapes = [[3, 5], [], [7], [0], [4, 2]]
+    tensors = [df.random.normal(shape) * (RANK + 1.0) for shape in shapes]
+    group = strategy._group
+
+    def exchanged(*values: Any) -> Any:
+        own = block_sums_over(values, group, 64)
+        return own, blocks_joined_over(own, [df.TensorShape(shape) for shape in shapes], group, 64)
+
+    eager, compiled = exchanged(*tensors), df.function(exchanged)(*tensors)
+    expected = on_replica(lambda: all_reduce("SUM", tensors))
+    for a, b, total in zip(eager[1], compiled[1], expected, strict=True):
+        assert np.allclose(a.numpy(), total.numpy(), rtol=1e-6)
+        assert a.numpy().tobytes() == b.numpy().tobytes()
+    for part, own in zip(eager[0], compiled[0], strict=True):
+        assert part.numpy().tobytes() == own.numpy().tobytes()
+
+    def gradients(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            (own,) = block_sums_over([x], group, 64)
+            y = df.reduce_sum(own * (RANK + 1.0))
+        return tape.gradient(y, x)
+
+    expected_rows = np.repeat(np.arange(1.0, COUNT + 1), 2)
+    assert np.array_equal(df.function(gradients)(df.zeros([2 * COUNT])).numpy(), expected_rows)
+    assert np.array_equal(gradients(df.zeros([2 * COUNT])).numpy(), expected_rows)
+
+
+def check_an_iterator_ends_with_an_optional_without_a_value() -> None:
+    """The last batch has other sizes on each worker."""
+    dataset = df.data.Dataset.range(9).batch(4)
+    iterator = iter(strategy.experimental_distribute_dataset(dataset))
+
+    @df.function
+    def total(source: Any) -> Any:
+        rows, batches = df.constant(0, df.int64), 0
+        for _ in df.range(5):
+            optional = source.get_next_as_optional()
+            if not optional.has_value():
+                break
+            rows += df.reduce_sum(strategy.run(lambda x: x + 0, args=(optional.get_value(),)))
+            batches += 1
+        return rows, batches
+
+    rows, batches = total(iterator)
+    assert batches.numpy() == 3
+    assert strategy.reduce("SUM", rows, axis=None).numpy() == 36
+
+
+def check_tf_config_describes_the_job() -> None:
+    config = json.loads(os.environ["TF_CONFIG"])
+    assert len(config["cluster"]["worker"]) == COUNT
+    assert config["task"] == {"type": "worker", "index": RANK}
+    resolver = df.distribute.cluster_resolver.TFConfigClusterResolver()
+    same = df.distribute.MultiWorkerMirroredStrategy(cluster_resolver=resolver)
+    assert (same.cluster_resolver.task_id, same.num_replicas_in_sync) == (RANK, COUNT)
+    spec = df.train.ClusterSpec({"worker": ["a"] * COUNT})
+    other = df.distribute.cluster_resolver.SimpleClusterResolver(spec, "", "worker", RANK + 1)
+    with pytest.raises(df.errors.FailedPreconditionError, match=f"started this process as worker {RANK}"):
+        df.distribute.MultiWorkerMirroredStrategy(other)
 
 
 def check_checkpoints_are_written_by_the_first_worker() -> None:

@@ -10,12 +10,14 @@
 ; A return code other than 0 is stored in the progress, and the exchange remains unfinished.
 
 %call = type {
-  ptr,                          ;  0 int function(const void *in, void *out, int count, datatype, operation, communicator)
-  i64, i64, i64,                ;  1 datatype, operation, communicator
-  ptr, i64,                     ;  4 progress, signature
-  i64, i64,                     ;  6 the number of elements, and the bytes of one
-  i64, i64, i64, i64,           ;  8 input and output, each as a buffer and an offset in elements
-  i64                           ; 12 the number of its check
+  i64,                          ;  0 what is exchanged: 0 a sum, 1 a block of a sum, 2 a gather
+  ptr,                          ;  1 int function(const void *in, void *out, int count, datatype, operation, communicator),
+                                ;    a gather's (const void *in, int count, datatype, void *out, int, datatype, communicator)
+  i64, i64, i64,                ;  2 datatype, operation, communicator
+  ptr, i64,                     ;  5 progress, signature
+  i64, i64,                     ;  7 the number of elements of a worker's block, or of the sum, and the bytes of one
+  i64, i64, i64, i64,           ;  9 input and output, each as a buffer and an offset in elements
+  i64                           ; 13 the number of its check
 }
 %progress = type {
   i64, i64, i64,                ;  0 exchanges that have begun, those that have finished, a return code
@@ -38,15 +40,20 @@ entry:
   br i1 %fine, label %begin, label %end
 
 begin:
-  %function.at = getelementptr %call, ptr %c, i64 0, i32 0
-  %datatype.at = getelementptr %call, ptr %c, i64 0, i32 1
-  %operation.at = getelementptr %call, ptr %c, i64 0, i32 2
-  %communicator.at = getelementptr %call, ptr %c, i64 0, i32 3
-  %progress.at = getelementptr %call, ptr %c, i64 0, i32 4
-  %signature.at = getelementptr %call, ptr %c, i64 0, i32 5
-  %count.at = getelementptr %call, ptr %c, i64 0, i32 6
-  %bytes.at = getelementptr %call, ptr %c, i64 0, i32 7
-  %check.at = getelementptr %call, ptr %c, i64 0, i32 12
+  %kind.at = getelementptr %call, ptr %c, i64 0, i32 0
+  %kind = load i64, ptr %kind.at
+  %is.sum = icmp eq i64 %kind, 0
+  %is.gather = icmp eq i64 %kind, 2
+  %most = select i1 %is.sum, i64 268435456, i64 2147483647
+  %function.at = getelementptr %call, ptr %c, i64 0, i32 1
+  %datatype.at = getelementptr %call, ptr %c, i64 0, i32 2
+  %operation.at = getelementptr %call, ptr %c, i64 0, i32 3
+  %communicator.at = getelementptr %call, ptr %c, i64 0, i32 4
+  %progress.at = getelementptr %call, ptr %c, i64 0, i32 5
+  %signature.at = getelementptr %call, ptr %c, i64 0, i32 6
+  %count.at = getelementptr %call, ptr %c, i64 0, i32 7
+  %bytes.at = getelementptr %call, ptr %c, i64 0, i32 8
+  %check.at = getelementptr %call, ptr %c, i64 0, i32 13
   %function = load ptr, ptr %function.at
   %datatype = load i64, ptr %datatype.at
   %operation = load i64, ptr %operation.at
@@ -55,8 +62,8 @@ begin:
   %signature = load i64, ptr %signature.at
   %count = load i64, ptr %count.at
   %bytes = load i64, ptr %bytes.at
-  %in = call ptr @place(ptr %buffers, ptr %c, i32 8, i64 %bytes)
-  %out = call ptr @place(ptr %buffers, ptr %c, i32 10, i64 %bytes)
+  %in = call ptr @place(ptr %buffers, ptr %c, i32 9, i64 %bytes)
+  %out = call ptr @place(ptr %buffers, ptr %c, i32 11, i64 %bytes)
   %finished.at = getelementptr %progress, ptr %p, i64 0, i32 1
   %code.at = getelementptr %progress, ptr %p, i64 0, i32 2
   %mutex = getelementptr %progress, ptr %p, i64 0, i32 3
@@ -69,16 +76,27 @@ begin:
   store atomic i64 %begun, ptr %p release, align 8
   br label %part
 
-part:                                   ; of at most 2^28 elements, as MPI counts with 31 bits
+part:                                   ; of at most 2^28 elements of a sum, as MPI counts with 31 bits
   %done = phi i64 [ 0, %begin ], [ %after, %next ]
   %left = sub i64 %count, %done
-  %few = icmp slt i64 %left, 268435456
-  %n = select i1 %few, i64 %left, i64 268435456
+  %few = icmp slt i64 %left, %most
+  %n = select i1 %few, i64 %left, i64 %most
   %n.int = trunc i64 %n to i32
   %skipped = mul i64 %done, %bytes
   %in.part = getelementptr i8, ptr %in, i64 %skipped
   %out.part = getelementptr i8, ptr %out, i64 %skipped
-  %code = call i32 %function(ptr %in.part, ptr %out.part, i32 %n.int, i64 %datatype, i64 %operation, i64 %communicator)
+  br i1 %is.gather, label %gather, label %reduce
+
+reduce:
+  %reduced = call i32 %function(ptr %in.part, ptr %out.part, i32 %n.int, i64 %datatype, i64 %operation, i64 %communicator)
+  br label %called
+
+gather:
+  %gathered = call i32 %function(ptr %in.part, i32 %n.int, i64 %datatype, ptr %out.part, i32 %n.int, i64 %datatype, i64 %communicator)
+  br label %called
+
+called:
+  %code = phi i32 [ %reduced, %reduce ], [ %gathered, %gather ]
   %good = icmp eq i32 %code, 0
   br i1 %good, label %next, label %bad
 
