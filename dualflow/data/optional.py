@@ -38,11 +38,11 @@ class Optional:
     (True, np.int64(0), False)
     """
 
-    present: Any
-    element: Any
+    present: Tensor
+    element: object
 
     @classmethod
-    def from_value(cls, value: Any) -> Optional:
+    def from_value(cls, value: object) -> Optional:
         """An optional with a value.
 
         Args:
@@ -56,7 +56,7 @@ class Optional:
         return cls(convert_to_tensor(True), unflatten(structure, [convert_to_tensor(x) for x in leaves]))
 
     @classmethod
-    def empty(cls, element_spec: Any) -> Optional:
+    def empty(cls, element_spec: object) -> Optional:
         """An optional without a value.
 
         Args:
@@ -89,8 +89,7 @@ class Optional:
         >>> df.experimental.Optional.from_value(2.0).has_value().numpy()
         np.True_
         """
-        has_value: Tensor = self.present
-        return has_value
+        return self.present
 
     def get_value(self, name: str | None = None) -> Any:
         """The value.
