@@ -183,12 +183,19 @@ def _add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     add_call_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page with timelines, charts and graphs too")
+    parser.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="measure on a device too, such as /GPU:0",
+    )
 
 
 def _compare(options: argparse.Namespace) -> str:
     called, arguments = named_call(options)
     arguments = arguments.with_tensors()
-    report = dualflow.compare(called, *arguments.args, **dict(arguments.kwargs))
+    report = dualflow.compare(called, *arguments.args, devices=options.device, **dict(arguments.kwargs))
     if options.html is not None:
         try:
             report.save(options.html)

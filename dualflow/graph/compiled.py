@@ -186,6 +186,7 @@ class StepTime(NamedTuple):
         iterations: the trip count of a loop.
         steps: the steps inside a conditional or a loop that ran, in order.
         nbytes: the bytes of a transfer.
+        label: the name of a step without a node; "" for that of its kind.
     """
 
     kind: TimedKind
@@ -196,6 +197,7 @@ class StepTime(NamedTuple):
     iterations: int = 0
     steps: tuple[StepTime, ...] = ()
     nbytes: int = 0
+    label: str = ""
 
 
 StepTimer = Callable[[Sequence[Array]], list[StepTime]]

@@ -27,11 +27,13 @@ class StepRecorder:
     __slots__ = ("_open", "_root")
 
     def __init__(self) -> None:
-        self._root = _RecordedStep(TimedKind.NATIVE, None, 0)
+        self._root = _RecordedStep(TimedKind.NATIVE, None, 0, "")
         self._open = [self._root]
 
     @contextmanager
-    def step(self, key: Hashable, kind: TimedKind, node: Node | None, nbytes: int = 0) -> Iterator[None]:
+    def step(
+        self, key: Hashable, kind: TimedKind, node: Node | None, *, nbytes: int = 0, label: str = ""
+    ) -> Iterator[None]:
         """A context manager that records a run of a step.
 
         Args:
@@ -39,8 +41,9 @@ class StepRecorder:
             kind: its kind.
             node: the node that it computes.
             nbytes: the bytes of a transfer.
+            label: its name, if it computes no node.
         """
-        recorded = self._open[-1].inside.setdefault(key, _RecordedStep(kind, node, nbytes))
+        recorded = self._open[-1].inside.setdefault(key, _RecordedStep(kind, node, nbytes, label))
         self._open.append(recorded)
         begin = time.perf_counter()
         try:
@@ -61,10 +64,10 @@ class StepRecorder:
 class _RecordedStep:
     """A step, its runs so far, and the steps inside it."""
 
-    __slots__ = ("inside", "iterations", "kind", "nbytes", "node", "runs", "seconds", "slowest")
+    __slots__ = ("inside", "iterations", "kind", "label", "nbytes", "node", "runs", "seconds", "slowest")
 
-    def __init__(self, kind: TimedKind, node: Node | None, nbytes: int) -> None:
-        self.kind, self.node, self.nbytes = kind, node, nbytes
+    def __init__(self, kind: TimedKind, node: Node | None, nbytes: int, label: str) -> None:
+        self.kind, self.node, self.nbytes, self.label = kind, node, nbytes, label
         self.runs = self.iterations = 0
         self.seconds = self.slowest = 0.0
         self.inside: dict[Hashable, _RecordedStep] = {}
@@ -77,5 +80,13 @@ class _RecordedStep:
     def time(self) -> StepTime:
         steps = tuple([recorded.time() for recorded in self.inside.values()])
         return StepTime(
-            self.kind, self.node, self.seconds, self.runs, self.slowest, self.iterations, steps, self.nbytes
+            self.kind,
+            self.node,
+            self.seconds,
+            self.runs,
+            self.slowest,
+            self.iterations,
+            steps,
+            self.nbytes,
+            self.label,
         )

@@ -573,6 +573,18 @@ CASES = {
         "3 can't be called",
         "takes a function and its arguments",
     ),
+    "comparing with the CPU": (
+        lambda: df.compare(same, ONE, devices=["/CPU:0"]),
+        InvalidArgumentError,
+        "'/CPU:0' is no device to compare",
+        "such as '/GPU:0'",
+    ),
+    "comparing with a device that is not there": (
+        lambda: df.compare(same, ONE, devices=["/GPU:0"]),
+        InvalidArgumentError,
+        "'/GPU:0' is not available",
+        "OpenCL driver and dualflow",
+    ),
     "a comparison saved as a picture": (
         lambda: df.compare(same, ONE).save("report.png"),
         InvalidArgumentError,

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 
 from dualflow.backends.opencl.capabilities import capabilities
 from dualflow.backends.opencl.executable import OpenCLExecutable
 from dualflow.backends.opencl.program import DeviceProgram
 from dualflow.backends.opencl.steps import HostCall, Launch, walk_steps
-from dualflow.graph.compiled import CompileCosts, CompileStats, Footprint, KernelReport, StepTimer, whole_call
+from dualflow.backends.opencl.timed_call import TimedDeviceCall
+from dualflow.graph.compiled import (
+    Array,
+    CompileCosts,
+    CompileStats,
+    Footprint,
+    KernelReport,
+    StepTime,
+    StepTimer,
+)
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.step_recorder import StepRecorder
 from dualflow.schedule import plan as planning
 from dualflow.sizes.symbolic_sizes import typical
 
@@ -59,5 +70,11 @@ def costs(compiled: OpenCLExecutable) -> CompileCosts:
 
 
 def step_timer(compiled: OpenCLExecutable) -> StepTimer:
-    """A function that times a call as a whole: commands wait for each other on the device."""
-    return partial(whole_call, compiled)
+    """A function that runs a call and times each step; the host waits for the device after each."""
+
+    def timed(arrays: Sequence[Array]) -> list[StepTime]:
+        recorder = StepRecorder()
+        compiled.run(arrays, begin_call=partial(TimedDeviceCall, recorder))
+        return recorder.times()
+
+    return timed

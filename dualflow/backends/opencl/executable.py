@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -106,13 +106,20 @@ class OpenCLExecutable:
         native = [PartReport(PartKind.NATIVE, f"{what}; {moved or 'no transfers (0 bytes)'}")]
         return (*native, *(_host_report(s) for s in steps if isinstance(s, HostCall)))
 
-    def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
+    def run(
+        self,
+        arrays: Sequence[Array],
+        effect_log: EffectLog | None = None,
+        *,
+        begin_call: Callable[..., DeviceCall] = DeviceCall,
+    ) -> list[Array]:
         """The graph's outputs.
 
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
                 updated variables are written to.
             effect_log: records what runs on the host, and what ended the call if it fails.
+            begin_call: creates the state of the call.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
@@ -121,7 +128,7 @@ class OpenCLExecutable:
 
         If it raises, no variable has been written to.
         """
-        outputs, updated = self._results(arrays, ON_HOST, effect_log)
+        outputs, updated = self._results(arrays, ON_HOST, effect_log, begin_call)
         for i, value in zip(self.program.updated, updated, strict=True):
             if value is not arrays[i]:
                 arrays[i][...] = value
@@ -142,7 +149,11 @@ class OpenCLExecutable:
         return self._results(values, Placement(inputs, True), effect_log)
 
     def _results(
-        self, values: Sequence[Array | DeviceArray], placement: Placement, effect_log: EffectLog | None
+        self,
+        values: Sequence[Array | DeviceArray],
+        placement: Placement,
+        effect_log: EffectLog | None,
+        begin_call: Callable[..., DeviceCall] = DeviceCall,
     ) -> DeviceResults:
         self.device.require_own_process()
         self.placement = placement
@@ -150,7 +161,7 @@ class OpenCLExecutable:
         try:
             self._check_sizes(sizes)
             with span("native", self.graph.name):
-                call = DeviceCall(
+                call = begin_call(
                     self.device, self.program, placement, self._constants, values, sizes, effect_log
                 )
                 return call.run()

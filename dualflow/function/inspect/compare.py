@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -13,9 +13,10 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.calls.lazy_backends import listed_kernels
 from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.compare_report import Comparison
+from dualflow.function.inspect.device_run import measure_on_device, require_device
 from dualflow.function.inspect.inspected import InspectedCall, inspect_call
 from dualflow.function.inspect.measure import CountingEngine, best_times, peak_bytes
-from dualflow.function.inspect.measurements import Costs, Fused
+from dualflow.function.inspect.measurements import Costs, DeviceMeasurements, Fused
 from dualflow.function.inspect.pass_graphs import graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
@@ -26,7 +27,7 @@ _COST_RUNS = 3
 
 
 @entry
-def compare(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Comparison:
+def compare(f: Callable[..., Any], *args: Any, devices: Sequence[str] = (), **kwargs: Any) -> Comparison:
     """Run ``f(*args, **kwargs)`` eagerly and as a compiled graph, and measure both.
 
     The function is called about a hundred times each way, for about a second in all, or a few times if a call
@@ -37,6 +38,9 @@ def compare(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Comparison:
     Args:
         f: a :func:`dualflow.function`, or a plain function, which is converted to one.
         args: the positional arguments of ``f``.
+        devices: other devices to measure ``f`` on, such as ``["/GPU:0"]``; by default none. The times
+            include the transfers of arguments and results. Pass an argument of ``f`` with this name by its
+            position.
         kwargs: the keyword arguments of ``f``.
 
     Returns:
@@ -44,6 +48,7 @@ def compare(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Comparison:
 
     Raises:
         DTypeError: ``f`` is not callable.
+        InvalidArgumentError: a device is not available, or is the CPU.
         FailedPreconditionError: called while a function is traced or a tape records.
 
     >>> import dualflow as df
@@ -51,8 +56,10 @@ def compare(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Comparison:
     >>> report.kernels, report.eager_ops, report.difference.agrees
     (1, {'exp': 1, 'multiply': 1, 'reduce_sum': 1}, True)
     """
+    for device in devices:
+        require_device(device)
     with inspect_call("compare", f, args, kwargs) as call, progress(f"compare {call.concrete.name}"):
-        return _ComparisonRun(call).report()
+        return _ComparisonRun(call).report(tuple([measure_on_device(call, device) for device in devices]))
 
 
 class _ComparisonRun:
@@ -63,7 +70,7 @@ class _ComparisonRun:
         self.compiled = call.concrete.with_static_shapes(call.inputs).compiled
         self.eager, self.graph = call.timed_call(eagerly=True), call.timed_call(eagerly=False)
 
-    def report(self) -> Comparison:
+    def report(self, devices: tuple[DeviceMeasurements, ...]) -> Comparison:
         executable = self.compiled.executable
         compile_stats = self.compiled.backend.compile_stats(executable)
         counting = CountingEngine()
@@ -76,6 +83,7 @@ class _ComparisonRun:
         return Comparison(
             name=self.concrete.name,
             arguments=self.call.arguments(),
+            argument_bytes=sum(x.spec.nbytes for x in self.call.inputs),
             eager_seconds=eager_seconds,
             graph_seconds=graph_seconds,
             eager_peak_bytes=peak_bytes(self.eager),
@@ -93,6 +101,7 @@ class _ComparisonRun:
             costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
+            devices=devices,
             timelines=timelines(self.call, self.compiled, eager_seconds, kernels),
             pass_graphs=graphs_of_passes(self.compiled, kernels),
             listing=self.compiled.text,

@@ -13,6 +13,7 @@ from typing import Any, Final
 from dualflow.core.report_text import escaped
 from dualflow.function.calls.lazy_backends import machine
 from dualflow.function.inspect.compare_table import table
+from dualflow.function.inspect.crossing import SizeTimes, pays_from
 from dualflow.function.inspect.machine_limits import machine_limits
 from dualflow.function.inspect.measurements import Measurements
 from dualflow.function.inspect.pass_graphs import PassGraph
@@ -63,6 +64,7 @@ def page(comparisons: Sequence[Measurements]) -> str:
             "peak": limits.peak,
         },
         "comparisons": [_comparison(c) for c in comparisons],
+        "sizes": [_sizes(group) for group in _of_several_sizes(comparisons)],
     }
     pieces = {
         "TITLE": escaped(", ".join(dict.fromkeys(c.name for c in comparisons))),
@@ -76,7 +78,7 @@ def page(comparisons: Sequence[Measurements]) -> str:
 def _comparison(c: Measurements) -> dict[str, Any]:
     figures = c.as_dict()
     diagrams = [(stage, diagram(stage.graph, stage.kernels)) for stage in c.pass_graphs]
-    steps = c.timelines.eager, c.timelines.graph
+    steps = c.timelines.eager, c.timelines.graph, *(device.timeline for device in c.devices)
     origins = [o for timeline in steps for step in timeline for o in step.origins]
     origins += [o for _, d in diagrams for o in _origins(d)]
     labels = {(o.file, o.line): line_label(o) for o in origins}
@@ -90,11 +92,41 @@ def _comparison(c: Measurements) -> dict[str, Any]:
         "eager": [_step(step, numbers) for step in steps[0][:MAX_STEPS]],
         "graph": [_step(step, numbers) for step in steps[1][:MAX_STEPS]],
         "omitted": [max(0, len(timeline) - MAX_STEPS) for timeline in steps],
+        "devices": [
+            {**device, "steps": [_step(step, numbers) for step in timeline[:MAX_STEPS]]}
+            for device, timeline in zip(figures["devices"], steps[2:], strict=True)
+        ],
         "memory": [c.timelines.eager_memory, c.timelines.graph_memory],
         "passes": list(_pictures(diagrams, numbers)),
         "sources": _sources(lines, numbers),
         "listing": _listing(c.listing),
     }
+
+
+def _of_several_sizes(comparisons: Sequence[Measurements]) -> Iterator[list[Measurements]]:
+    """The comparisons of each function that was measured at several sizes, the smallest first."""
+    by_function: dict[str, list[Measurements]] = defaultdict(list)
+    for c in comparisons:
+        by_function[c.name].append(c)
+    for group in by_function.values():
+        if len({c.argument_bytes for c in group}) > 1:
+            yield sorted(group, key=lambda c: c.argument_bytes)
+
+
+def _sizes(group: Sequence[Measurements]) -> dict[str, Any]:
+    """The times of a function at several sizes, and the sizes from which the graph and each device pay."""
+    ways = {"eager": [c.eager_seconds for c in group], "compiled": [c.graph_seconds for c in group]}
+    for name in dict.fromkeys(device.device for device in group[0].devices):
+        seconds = [next((d.seconds for d in c.devices if d.device == name), None) for c in group]
+        if None not in seconds:
+            ways[name] = [s for s in seconds if s is not None]
+    sizes = [c.argument_bytes for c in group]
+    faster_than = {way: "eager" if way == "compiled" else "compiled" for way in ways if way != "eager"}
+    pays = {
+        way: pays_from(list(map(SizeTimes, sizes, ways[other], ways[way])))
+        for way, other in faster_than.items()
+    }
+    return {"name": group[0].name, "bytes": sizes, "seconds": ways, "pays": pays}
 
 
 def _step(step: TimelineStep, numbers: dict[tuple[str, int], int]) -> list[Any]:

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from dualflow.core.report_text import amount, duration, size
-from dualflow.function.inspect.measurements import Costs, Fused, Measurements
+from dualflow.function.inspect.measurements import Costs, DeviceMeasurements, Fused, Measurements
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def _lines(c: Measurements) -> Iterator[str]:
     yield _row("", "eager", "graph")
     yield "-" * _WIDTH
     yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _speedup_text(c))
+    for device in c.devices:
+        yield _row(f"  on {device.device}", "", duration(device.seconds), _device_text(c, device))
     yield _row("peak memory", size(c.eager_peak_bytes), size(c.graph_peak_bytes), _memory_text(c))
     runs = _plural(sum(c.eager_ops.values()), "op"), _plural(c.kernels, "kernel")
     yield _row("one call runs", *runs, _other_calls(c))
@@ -61,6 +63,13 @@ def _wrapped(label: str, text: str) -> list[str]:
 
 def _speedup_text(c: Measurements) -> str:
     return _ratio_text(c.speedup, "faster", "slower")
+
+
+def _device_text(c: Measurements, device: DeviceMeasurements) -> str:
+    """The time on a device compared with that of the graph on the CPU, and the bytes that a call moves."""
+    ratio = _ratio_text(c.graph_seconds / device.seconds, "faster", "slower")
+    agrees = "" if device.difference.agrees else "; results DIFFER"
+    return f"{ratio} than on the CPU; {size(device.transferred)} moved{agrees}"
 
 
 def _memory_text(c: Measurements) -> str:

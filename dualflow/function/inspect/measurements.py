@@ -12,10 +12,10 @@ from dualflow.graph.compiled import CodeSource, PartReport
 if TYPE_CHECKING:
     from dualflow.function.inspect.agreement import Difference
     from dualflow.function.inspect.pass_graphs import PassGraph
-    from dualflow.function.inspect.timeline import Timelines
+    from dualflow.function.inspect.timeline import Timelines, TimelineStep
     from dualflow.graph.analysis import Workload
 
-_PAGE_ONLY = ("timelines", "pass_graphs", "listing")
+_PAGE_ONLY = ("timelines", "pass_graphs", "listing", "timeline")
 """Fields for the page only, which plain data leaves out."""
 
 
@@ -64,12 +64,36 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceMeasurements:
+    """The measurements of a function on a device other than the CPU.
+
+    Attributes:
+        device: the device, such as "/GPU:0".
+        description: its kernels and transfers of a call, and the name of the hardware.
+        seconds: the time of one call, with its transfers: the best of several rounds after warm-up.
+        peak_bytes: the memory of the device that a call takes.
+        transferred: the bytes that a call moves between the memories.
+        difference: between the results of the eager call and those of the device.
+        timeline: the steps of a call; not in :meth:`Measurements.as_dict`.
+    """
+
+    device: str
+    description: str
+    seconds: float
+    peak_bytes: int
+    transferred: int
+    difference: Difference
+    timeline: tuple[TimelineStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Measurements:
     """The measurements of a function, eager and compiled.
 
     Attributes:
         name: the name of the function.
         arguments: the specs of the arguments.
+        argument_bytes: the bytes of the tensors among them.
         eager_seconds, graph_seconds: the time of one call: the best of several rounds of calls after warm-up.
         eager_peak_bytes, graph_peak_bytes: the peak memory of one call beyond arguments and variables,
             including results: allocations of Python and NumPy, and the graph's arena, which stays allocated
@@ -86,6 +110,7 @@ class Measurements:
         costs: the costs before the first result.
         difference: between the results, and between the variables after the call.
         updated: the names of the variables that a call assigns.
+        devices: the measurements on other devices.
         timelines: the steps of a call, and their memory; not in :meth:`as_dict`.
         pass_graphs: the graphs between the passes; not in :meth:`as_dict`.
         listing: the compiled program as Python source; not in :meth:`as_dict`.
@@ -93,6 +118,7 @@ class Measurements:
 
     name: str
     arguments: str
+    argument_bytes: int
     eager_seconds: float
     graph_seconds: float
     eager_peak_bytes: int
@@ -110,6 +136,7 @@ class Measurements:
     costs: Costs
     difference: Difference
     updated: tuple[str, ...]
+    devices: tuple[DeviceMeasurements, ...]
     timelines: Timelines
     pass_graphs: tuple[PassGraph, ...]
     listing: str

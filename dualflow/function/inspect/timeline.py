@@ -35,7 +35,7 @@ SECONDS = 0.3
 """The total time of the calls from which a timeline takes the fastest."""
 
 _MAX_RUNS = 100
-_NAMES = {TimedKind.NATIVE: "machine code", TimedKind.WAIT: "wait for the device"}
+_NAMES = {TimedKind.NATIVE: "machine code"}
 """The names of steps that compute no single node."""
 
 
@@ -251,7 +251,7 @@ def _steps(
 def _step(timed: StepTime, kernels: Mapping[Node, str], begin: float, depth: int) -> TimelineStep:
     node = timed.node
     if node is None:
-        name = _NAMES.get(timed.kind, timed.kind.value)
+        name = timed.label or _NAMES.get(timed.kind, timed.kind.value)
         step = TimelineStep(timed.kind, name, begin, timed.seconds, (), 0.0, timed.nbytes)
         return replace(step, depth=depth, runs=timed.runs, slowest=timed.slowest)
     body = body_of(node)

@@ -325,6 +325,7 @@ def example(**changes: Any) -> Comparison:
     result = Comparison(
         name="step",
         arguments="images: float32[32, 64], digits: int64[32]",
+        argument_bytes=0,
         eager_seconds=200e-6,
         graph_seconds=50e-6,
         eager_peak_bytes=100_000,
@@ -342,6 +343,7 @@ def example(**changes: Any) -> Comparison:
         costs=Costs(1e-3, 2e-3, 3e-3, 30e-3, 1e-3, 31e-3, "compiled"),
         difference=Difference(1e-6, 2e-7),
         updated=("weight",),
+        devices=(),
         timelines=Timelines((), (), (), ()),
         pass_graphs=(),
         listing="",

@@ -124,7 +124,7 @@ class View {
       element("p", { class: "signature" }, `${comparison.name}(${comparison.arguments})`),
       figures(comparison),
       element("div", { class: "cards" },
-        timeline(this), calls(comparison), memory(comparison), costs(comparison), breakEven(comparison),
+        timeline(this), sizes(comparison.name), calls(comparison), memory(comparison), costs(comparison), breakEven(comparison),
         roofline(this), graphs(this), kernels(this), numbers(comparison)),
     );
     this.root.addEventListener("click", (event) => {
@@ -176,14 +176,18 @@ function figures(c) {
 
 const [OUTER, INNER] = [34, 22]; // the heights of steps, and of those inside branches and loops
 const STRIPED = ["host", "transfer", "wait"];
+const OFF_CHIP = ["transfer", "wait"]; // the steps of a device that have rows of their own
 const rowTop = (depth) => (depth ? OUTER + 2 + (depth - 1) * (INNER + 2) : 0);
 
-/** Lanes of the timeline below each other, each as high as the loops inside it need. */
+/** Lanes of the timeline below each other, each with a row for each depth of loops, then for transfers and waits. */
 function laidOut(lanes) {
   let top = 0;
   return lanes.map(([name, colour, steps, seconds]) => {
-    const bottom = top + 30 + rowTop(1 + Math.max(0, ...steps.map((step) => step[DEPTH]))) + 8;
-    const lane = { name, colour, steps, seconds, top, bottom };
+    const deepest = Math.max(0, ...steps.map((step) => step[DEPTH]));
+    const others = OFF_CHIP.filter((kind) => steps.some((step) => step[KIND] === kind));
+    const rows = (step) => (others.includes(step[KIND]) ? deepest + 1 + others.indexOf(step[KIND]) : step[DEPTH]);
+    const bottom = top + 30 + rowTop(1 + deepest + others.length) + 8;
+    const lane = { name, colour, steps, rows, seconds, top, bottom };
     top = bottom;
     return lane;
   });
@@ -199,9 +203,12 @@ function stripes() {
 
 function timeline(view) {
   const c = view.data;
-  const lanes = laidOut([["eager", "eager", c.eager, c.eager_seconds], ["compiled", "graph", c.graph, c.graph_seconds]]);
+  const lanes = laidOut([
+    ["eager", "eager", c.eager, c.eager_seconds], ["compiled", "graph", c.graph, c.graph_seconds],
+    ...c.devices.map((device, i) => [`compiled, on ${device.device}`, `device${i % 2}`, device.steps, device.seconds]),
+  ]);
   const steps = lanes.flatMap((lane) => lane.steps);
-  const end = Math.max(10, 1e9 * c.eager_seconds, 1e9 * c.graph_seconds, ...steps.map((s) => s[BEGIN] + s[DURATION]));
+  const end = Math.max(10, ...lanes.map((lane) => 1e9 * lane.seconds), ...steps.map((s) => s[BEGIN] + s[DURATION]));
   const compiledEnd = Math.max(10, 1e9 * c.graph_seconds, ...c.graph.map((s) => s[BEGIN] + s[DURATION]));
   let range = [0, end];
   let current = null;
@@ -242,14 +249,14 @@ function timeline(view) {
       shapes.push(shape("path", { class: "axis", d: `M${x(tick)} 0V${height - 18}` }));
       shapes.push(label(time(tick / 1e9).replace(/^0 ns$/, "0"), x(tick), height - 4, { class: "quiet", "text-anchor": anchor(x(tick), 4, width - 14) }));
     }
-    for (const { name, colour, top, steps: own, seconds } of lanes) {
+    for (const { name, colour, top, steps: own, rows, seconds } of lanes) {
       shapes.push(label(`${name}: ${time(seconds)} a call`, 4, top + 14, { "font-weight": 600 }));
       const right = Math.min(width, x(1e9 * seconds));
       if (right > 0) shapes.push(shape("rect", { x: Math.max(0, x(0)), y: top + 20, width: right - Math.max(0, x(0)), height: 6, fill: `var(--${colour})` }));
       for (const step of own) {
         const [left, stop] = [x(step[BEGIN]), x(step[BEGIN] + step[DURATION])];
         if (stop < 0 || left > width) continue;
-        shapes.push(...bar(step, left, stop, top + 30 + rowTop(step[DEPTH]), width));
+        shapes.push(...bar(step, left, stop, top + 30 + rowTop(rows(step)), width));
       }
     }
     svg.replaceChildren(...shapes);
@@ -258,7 +265,7 @@ function timeline(view) {
 
   /** The shapes of a step between two positions. */
   function bar(step, left, stop, y, width) {
-    const tall = step[DEPTH] ? INNER : OUTER;
+    const tall = step[DEPTH] || OFF_CHIP.includes(step[KIND]) ? INNER : OUTER;
     const sides = { x: left, y, width: Math.max(0.75, stop - left), height: tall };
     const drawn = shape("rect", { class: "step", ...sides, fill: fill(step) });
     if (step[LINES].length) drawn.dataset.lines = step[LINES].join(" ");
@@ -328,7 +335,7 @@ function timeline(view) {
   const omitted = c.omitted.some(Boolean) ? ` The page leaves out ${c.omitted[0]} eager ops and ${c.omitted[1]} steps at the end.` : "";
   const section = card("wide", "Timeline",
     "The bar is the best time of a call. Below it are the steps of a call that was recorded: gaps between eager ops are Python, in proportion; "
-    + `the steps of the compiled call follow each other. Steps of a branch or loop are below it, each with the sum of its iterations.${omitted}`,
+    + `the steps of the compiled call follow each other${c.devices.length ? ", and on a device the host waits for each" : ""}. Steps of a branch or loop are below it, each with the sum of its iterations.${omitted}`,
     element("div", { class: "row" }, button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)),
       button("all", "show all", () => move(0, end)), button("compiled", "zoom to the compiled call", () => move(0, compiledEnd))),
     svg, legend, details);
@@ -350,11 +357,53 @@ function bars(rows, format, description) {
 }
 
 function calls(c) {
-  return card("calls", "Time and memory of a call", "CPU. Time is the best of several rounds; memory is the peak beyond arguments and variables.",
+  return card("calls", "Time and memory of a call", `${c.devices.length ? "The first two are on the CPU; those of a device include its transfers. " : "CPU. "}Time is the best of several rounds; memory is the peak beyond arguments and variables.`,
     element("h3", {}, "time"),
-    bars([["eager", c.eager_seconds, "var(--eager)"], ["compiled", c.graph_seconds, "var(--graph)"]], time, "Time of a call"),
+    bars([["eager", c.eager_seconds, "var(--eager)"], ["compiled", c.graph_seconds, "var(--graph)"],
+      ...c.devices.map((device, i) => [device.device, device.seconds, deviceColour(i)])], time, "Time of a call"),
     element("h3", {}, "peak memory"),
-    bars([["eager", c.eager_peak_bytes, "var(--eager)"], ["compiled", c.graph_peak_bytes, "var(--graph)"]], size, "Peak memory of a call"));
+    bars([["eager", c.eager_peak_bytes, "var(--eager)"], ["compiled", c.graph_peak_bytes, "var(--graph)"],
+      ...c.devices.map((device, i) => [device.device, device.peak_bytes, deviceColour(i)])], size, "Peak memory of a call"),
+    ...c.devices.map((device) => element("p", { class: "hint" }, `${device.device}: ${device.description}; ${size(device.transferred)} moved in a call; `
+      + (device.difference.agrees ? "the results agree with the eager ones." : `the results differ: ${device.difference.reason}`))));
+}
+
+const deviceColour = (i) => `var(--device${i % 2})`;
+
+/** The time of a function over the size of its arguments, one line for each way of running it. */
+function sizes(name) {
+  const group = DATA.sizes.find((candidate) => candidate.name === name);
+  if (!group) return "";
+  const colours = ["var(--eager)", "var(--graph)", ...Object.keys(group.seconds).slice(2).map((_, i) => deviceColour(i))];
+  const series = Object.entries(group.seconds).map(([way, seconds], i) => [way, seconds, colours[i], i > 1 ? "6 3" : ""]);
+  const facts = Object.entries(group.pays).map(([key, bytes]) => {
+    const way = key === "compiled" ? "The compiled function" : `On ${key} it`;
+    const other = key === "compiled" ? "the eager one" : "compiled on the CPU";
+    if (bytes === null) return `${way} is never faster than ${other} up to ${size(group.bytes.at(-1))} of arguments.`;
+    return bytes <= group.bytes[0] ? `${way} is faster than ${other} at all of these sizes.`
+      : `${way} is faster than ${other} from about ${size(bytes)} of arguments on.`;
+  });
+  return card("wide sizes", "Sizes", `The time of a call at the sizes on this page. ${facts.join(" ")}`,
+    chart(240, "Time of a call over the bytes of its arguments", (svg, width, height) => {
+      const [left, right, bottom, top] = [64, width - 8, height - 34, 10];
+      const times = series.flatMap(([, seconds]) => seconds);
+      const [least, most, small, large] = [Math.min(...times) / 1.5, Math.max(...times) * 1.5, group.bytes[0], group.bytes.at(-1)];
+      const x = (bytes) => left + 10 + ((right - left - 20) * Math.log(bytes / small)) / Math.log(large / small);
+      const y = (seconds) => bottom - ((bottom - top) * Math.log(seconds / least)) / Math.log(most / least);
+      for (const bytes of group.bytes) {
+        svg.append(shape("path", { class: "axis", d: `M${x(bytes)} ${top}V${bottom}` }),
+          label(size(bytes), x(bytes), bottom + 14, { class: "quiet", "text-anchor": anchor(x(bytes), left, right) }));
+      }
+      for (const seconds of powers(least, most)) {
+        svg.append(shape("path", { class: "axis", d: `M${left} ${y(seconds)}H${right}` }), label(time(seconds), left - 6, y(seconds) + 4, { class: "quiet", "text-anchor": "end" }));
+      }
+      svg.append(label("bytes of arguments", (left + right) / 2, height - 4, { class: "quiet", "text-anchor": "middle" }));
+      for (const [, seconds, colour, dashes] of series) {
+        const path = seconds.map((value, i) => `${i ? "L" : "M"}${x(group.bytes[i]).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+        svg.append(shape("path", { d: path, fill: "none", stroke: colour, "stroke-width": 2.5, "stroke-dasharray": dashes }),
+          ...seconds.map((value, i) => shape("circle", { cx: x(group.bytes[i]), cy: y(value), r: 4, fill: colour })));
+      }
+    }), legend(series.map(([way, , colour]) => [way, colour])));
 }
 
 function memory(c) {

@@ -1,0 +1,62 @@
+"""Measures a function on a device other than the CPU, for ``compare``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.core.device_names import is_gpu
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.eager.devices import gpu_count
+from dualflow.function.decorator import function
+from dualflow.function.inspect.agreement import compared
+from dualflow.function.inspect.inspected import InspectedCall, inspect_call
+from dualflow.function.inspect.measure import best_times
+from dualflow.function.inspect.measurements import DeviceMeasurements
+from dualflow.function.inspect.timeline import TimelineStep, graph_steps
+from dualflow.graph.compiled import PartKind, TimedKind
+
+_BACKEND = "opencl"
+
+
+def require_device(device: Any) -> None:
+    """Raise unless ``device`` is the name of a GPU that this process can use.
+
+    Raises:
+        InvalidArgumentError: it is another name, or there is no such device.
+    """
+    if not isinstance(device, str) or not is_gpu(device):
+        raise InvalidArgumentError(
+            f"{device!r} is no device to compare with the CPU, such as '/GPU:0'. The CPU is always measured."
+        )
+    if not gpu_count():
+        raise InvalidArgumentError(
+            f"{device!r} is not available: df.config.list_physical_devices('GPU') is empty. Install an "
+            "OpenCL driver and dualflow[gpu]; DUALFLOW_OPENCL=all counts CPUs with a driver, too."
+        )
+
+
+def measure_on_device(call: InspectedCall, device: str) -> DeviceMeasurements:
+    """The measurements of a call whose function is compiled for ``device``."""
+    python_function = call.traced.python_function
+    compiled_for_device = function(python_function, backend=_BACKEND, name=call.concrete.name)
+    with inspect_call("compare", compiled_for_device, call.args, call.kwargs) as own:
+        compiled = own.concrete.with_static_shapes(own.inputs).compiled
+        outcome = own.outcome(eagerly=False)
+        (seconds,) = best_times([own.timed_call(eagerly=False)])
+        steps = graph_steps(own, compiled, {})
+        executable = compiled.executable
+        descriptions = [part.what for part in executable.parts if part.kind is PartKind.NATIVE]
+        return DeviceMeasurements(
+            device=device,
+            description="; ".join(descriptions) or "nothing runs on the device",
+            seconds=seconds,
+            peak_bytes=compiled.backend.footprint(executable.graph).peak,
+            transferred=transferred_bytes(steps),
+            difference=compared(call.outcome(eagerly=True), outcome),
+            timeline=steps,
+        )
+
+
+def transferred_bytes(steps: tuple[TimelineStep, ...]) -> int:
+    """The bytes that a call moves between the memories, by its timeline."""
+    return sum(step.runs * step.nbytes for step in steps if step.kind == TimedKind.TRANSFER)

@@ -1,0 +1,77 @@
+"""``df.compare`` with a device: its measurements, the steps of a call, and its column on the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from opencl_driver import require_opencl
+
+import dualflow as df
+from dualflow.function.inspect import measure, timeline
+from dualflow.function.inspect.compare_report import Comparison
+from dualflow.graph.compiled import TimedKind
+
+
+def repeated(x: Any) -> Any:
+    for _ in df.range(5):
+        x = df.tanh(x @ x)
+    return df.sort(x)
+
+
+@pytest.fixture(scope="module")
+def report() -> Comparison:
+    require_opencl()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "SECONDS", 0.01)
+        patch.setattr(timeline, "SECONDS", 0.01)
+        return df.compare(df.function(repeated), df.ones([8, 8]), devices=["/GPU:0"])
+
+
+def test_a_device_has_its_time_and_agrees_with_the_eager_results(report: Comparison) -> None:
+    (device,) = report.devices
+    assert device.device == "/GPU:0"
+    assert device.difference.agrees
+    assert device.seconds > 0
+    assert device.peak_bytes >= 8 * 8 * 4
+    assert re.search(r"on /GPU:0 .* than on the CPU; \S+ B moved", str(report))
+
+
+def test_the_steps_of_a_device_are_kernels_transfers_and_host_calls(report: Comparison) -> None:
+    steps = report.devices[0].timeline
+    (loop,) = [step for step in steps if step.kind == TimedKind.CONTROL]
+    assert loop.iterations == 5
+    assert {step.runs for step in steps if step.kind == TimedKind.PRODUCT} == {5}
+    assert "sort" in {step.name for step in steps if step.kind == TimedKind.HOST}
+    assert [step.name for step in steps if step.kind == TimedKind.TRANSFER] == [
+        "to the device",
+        "to the host",
+    ]
+
+
+def test_the_bytes_moved_are_those_of_the_transfers(report: Comparison) -> None:
+    assert report.devices[0].transferred == 2 * 8 * 8 * 4
+
+
+def test_a_check_on_the_device_is_a_wait() -> None:
+    require_opencl()
+
+    def checked(x: Any, at: Any) -> Any:
+        return df.gather(x, at) * 2.0
+
+    report = df.compare(checked, df.ones([8]), df.constant([1, 2]), devices=["/GPU:0"])
+    assert TimedKind.WAIT in {step.kind for step in report.devices[0].timeline}
+
+
+def test_the_figures_as_plain_data_have_the_device_without_its_steps(report: Comparison) -> None:
+    (device,) = json.loads(json.dumps(report.as_dict()))["devices"]
+    assert device["seconds"] == report.devices[0].seconds
+    assert "timeline" not in device
+
+
+def test_the_page_has_a_lane_and_bars_for_the_device(report: Comparison) -> None:
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', report.page())[1]
+    (device,) = json.loads(data)["comparisons"][0]["devices"]
+    assert len(device["steps"]) == len(report.devices[0].timeline)
