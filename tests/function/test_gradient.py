@@ -9,6 +9,7 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.eager.engine import EAGER
+from dualflow.function.calls import trace_gradients
 
 
 def gradient(f, *xs, persistent=False):
@@ -50,6 +51,21 @@ def test_only_what_the_tape_watches_gets_a_gradient():
         tape.watch(x)
         z = f(x, y)
     assert [g if g is None else float(g) for g in tape.gradient(z, [x, y])] == [3.0, None]
+
+
+def test_graphs_are_kept_for_the_latest_sets_of_watched_inputs(monkeypatch):
+    monkeypatch.setattr(trace_gradients, "MAX_WATCHED", 2)
+    f = df.function(lambda *xs: xs[0] * xs[1] * xs[2])
+    xs = [df.constant(x) for x in (2.0, 3.0, 5.0)]
+    products = [15.0, 10.0, 6.0]
+    for watched in [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0,)]:
+        with df.GradientTape() as tape:
+            tape.watch([xs[i] for i in watched])
+            y = f(*xs)
+        gradients = tape.gradient(y, xs)
+        assert [g and float(g) for g in gradients] == [products[i] if i in watched else None for i in range(3)]
+    (trace,) = f.concrete_functions
+    assert len(trace._own.graphs) == 1 + 2 * 2
 
 
 def test_captured_tensors_and_variables_are_differentiated():

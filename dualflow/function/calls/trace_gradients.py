@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.function.calls.compiled_graph import CompiledGraph
@@ -21,6 +21,8 @@ from dualflow.graph.user_rewrites import Match
 from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 _Watched = tuple[bool, ...]
+MAX_WATCHED: Final = 64
+"""The maximum number of sets of watched inputs whose graphs are kept, the latest ones."""
 
 
 class TraceGradients:
@@ -54,16 +56,16 @@ class TraceGradients:
     @property
     def graphs(self) -> list[CompiledGraph]:
         """The forward and backward graphs created so far."""
-        return [graph for pair in self._by_watched.values() for graph in pair.graphs]
+        return [graph for pair in list(self._by_watched.values()) for graph in pair.graphs]
 
     @property
     def interpreted_calls(self) -> int:
         """The number of calls of forward graphs that NumPy has run while a thread compiled."""
-        return sum(pair.forward.interpreted_calls for pair in self._by_watched.values())
+        return sum(pair.forward.interpreted_calls for pair in list(self._by_watched.values()))
 
     def matches(self, options: CompileOptions) -> list[Match]:
         """Where rewrites of users have changed the graphs that are compiled with ``options``."""
-        pairs = [pair for (_, used), pair in self._by_watched.items() if used == options]
+        pairs = [pair for (_, used), pair in list(self._by_watched.items()) if used == options]
         return [match for pair in pairs for match in pair.matches]
 
     def forward_backward(self, watched: _Watched, options: CompileOptions) -> ForwardBackward | None:
@@ -78,6 +80,8 @@ class TraceGradients:
                 pair = self._by_watched.get(key) or self._differentiated(*key)
                 if pair is not None:
                     self._by_watched[key] = pair
+                    for oldest in list(self._by_watched)[:-MAX_WATCHED]:
+                        del self._by_watched[oldest]
                 else:
                     self._without_symbolic_sizes.add(key)
         return pair
