@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.attribute_values import written_as
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.op_kinds import SizeReader
 from dualflow.ops.static import static_value
 
 Compute = Callable[..., Any]
 Result = Callable[..., Any]
+SIZE_READER: Final[ContextVar[SizeReader | None]] = ContextVar("dualflow_size_reader", default=None)
+"""The reader of sizes while a deferred computation runs with symbolic sizes."""
 
 
 def once_sized(
@@ -50,6 +54,17 @@ def once_sized(
 def drawing_from(generator: Any, compute: Compute) -> Compute:
     """``compute`` with ``generator`` as its first argument; unchanged if that is None."""
     return compute if generator is None else partial(compute, generator)
+
+
+def as_size(x: Any) -> int:
+    """The integer scalar ``x`` as a symbolic size, which the program computes.
+
+    For deferred computations with symbolic sizes, of which a size is a function that sizes don't have, such
+    as a rounded product.
+    """
+    read = SIZE_READER.get()
+    assert read is not None, "a size of the deferred computation is symbolic"
+    return read.computed_size(x)
 
 
 def as_ints(array: Any) -> Any:

@@ -127,6 +127,10 @@ class SizeReader(Protocol):
         """
         ...
 
+    def computed_size(self, scalar: Any) -> int:
+        """The value of an integer scalar as a size, which equals only itself; also in :meth:`deciding`."""
+        ...
+
     def sizes(self, values: Sequence[int]) -> list[int]:
         """``values`` as sizes; the program checks that none is negative."""
         ...

@@ -82,7 +82,8 @@ def _pad_vjp(g: Any, out: Any, x: Any, paddings: tuple[tuple[Any, Any], ...], va
         key = tuple([(a, a + sizes[axis], 1) for axis, (a, _) in enumerate(paddings)])
         return apply_sized(GETITEM, (g,), {"key": key})
     ends = [
-        a + n if isinstance(b, SymInt) else -b or None for n, (a, b) in zip(x.shape, paddings, strict=True)
+        a + n if isinstance(a, SymInt) or isinstance(b, SymInt) else -b or None
+        for n, (a, b) in zip(x.shape, paddings, strict=True)
     ]
     key = tuple((a, end, 1) for end, (a, _) in zip(ends, paddings, strict=True))
     return dispatch.current().apply(GETITEM, (g,), {"key": key})

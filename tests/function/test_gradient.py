@@ -63,7 +63,8 @@ def test_graphs_are_kept_for_the_latest_sets_of_watched_inputs(monkeypatch):
             tape.watch([xs[i] for i in watched])
             y = f(*xs)
         gradients = tape.gradient(y, xs)
-        assert [g and float(g) for g in gradients] == [products[i] if i in watched else None for i in range(3)]
+        expected = [products[i] if i in watched else None for i in range(3)]
+        assert [g and float(g) for g in gradients] == expected
     (trace,) = f.concrete_functions
     assert len(trace._own.graphs) == 1 + 2 * 2
 

@@ -59,6 +59,7 @@ class GuardedDecisions:
 
     Attributes:
         guards: the decisions so far.
+        computed: size variables that the program computes, of which sizes equal only themselves.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class GuardedDecisions:
         self._numbers = numbers
         self._record = record
         self.guards: dict[tuple[bool, str, str], SizeGuard] = {}
+        self.computed: frozenset[SizeVariable] = frozenset()
 
     def equal(self, x: int, y: int) -> bool:
         """Whether ``x == y`` in the call; a guard unless it holds for no or all sizes.
@@ -82,7 +84,7 @@ class GuardedDecisions:
         least, most = bounds(difference)
         if (least is not None and least > 0) or (most is not None and most < 0):
             return False
-        return self._decided(True, x, y)
+        return size_variables(difference).isdisjoint(self.computed) and self._decided(True, x, y)
 
     def less(self, x: int, y: int) -> bool:
         """Whether ``x < y`` in the call; a guard unless it holds for no or all sizes."""

@@ -325,6 +325,12 @@ class SizeInference:
         """
         return deciding(self.decisions)
 
+    def computed_size(self, scalar: Any) -> int:
+        """The value of an integer scalar as a size, which equals only itself; also in :meth:`deciding`."""
+        (size,) = self(scalar, 0)
+        self.decisions.computed |= size_variables(size)
+        return size
+
     def sizes(self, values: Sequence[int]) -> list[int]:
         """``values`` as sizes; the program checks that none is negative."""
         return [self._size(x) for x in values]

@@ -21,7 +21,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import identity
-from dualflow.ops.late_sizes import as_ints, drawing_from
+from dualflow.ops.late_sizes import SIZE_READER, as_ints, drawing_from
 from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.record import Effect, Op
 from dualflow.sizes.symbolic_sizes import UndecidedSize, is_static, size_variables
@@ -57,11 +57,14 @@ def _resolved(
     compute = drawing_from(generator, compute)
     if all(is_static(x.shape) for x in inputs) and not size_variables(values):
         return _as_tuple(compute(*inputs[:count], *values))
-    with read.deciding():
-        try:
+    token = SIZE_READER.set(read)
+    try:
+        with read.deciding():
             return _as_tuple(compute(*inputs[:count], *values))
-        except (DualflowError, TypeError, ValueError, AssertionError, ArithmeticError, IndexError) as error:
-            raise UndecidedSize(f"a computation needs sizes as numbers: {error}") from None
+    except (DualflowError, TypeError, ValueError, AssertionError, ArithmeticError, IndexError) as error:
+        raise UndecidedSize(f"a computation needs sizes as numbers: {error}") from None
+    finally:
+        SIZE_READER.reset(token)
 
 
 def _read(read: SizeReader, x: Any) -> Any:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.dtypes import float64, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims, squeeze
 from dualflow.ops.arrangement import transpose as transposed
+from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
-from dualflow.ops.late_sizes import once_sized
+from dualflow.ops.late_sizes import as_size, once_sized
+from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.repetition import pad, reverse
 from dualflow.ops.static import static_float, static_int
 
@@ -274,5 +277,13 @@ def central_crop(image: TensorLike, central_fraction: TensorLike) -> Tensor:
 def _fraction(image: Any, fraction: float) -> Any:
     images, single = as_batch(image)
     have = size_of(images)
-    top, left = (int((n - n * fraction) / 2) for n in have)
+    top, left = (_margin(n, fraction) for n in have)
     return single(images[:, top : have[0] - top, left : have[1] - left])
+
+
+def _margin(size: int, fraction: float) -> int:
+    """The pixels on each side of the centre that is a ``fraction`` of ``size`` pixels."""
+    if type(size) is int:
+        return int((size - size * fraction) / 2)
+    number = cast(size_as_tensor(size), float64)
+    return as_size(cast((number - number * fraction) / 2, int64))

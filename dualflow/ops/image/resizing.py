@@ -7,26 +7,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dualflow.core.dtypes import float32
+from dualflow.core.dtypes import float32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.ops.arithmetic import add_n
+from dualflow.ops.arithmetic import add_n, maximum, minimum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
+from dualflow.ops.checks import required
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant
-from dualflow.ops.image.placement import as_batch, once_known, pad_to_bounding_box, size_of
+from dualflow.ops.image.placement import as_batch, once_known, size_of
 from dualflow.ops.image.resizing_weights import METHODS, Taps, taps
+from dualflow.ops.late_sizes import as_size
+from dualflow.ops.measuring import size_as_tensor
+from dualflow.ops.repetition import pad
+from dualflow.ops.rounding import floor
+from dualflow.ops.rounding import round as rint
 from dualflow.ops.static import ints, static_int, static_value
 from dualflow.ops.taking import gather
-from dualflow.sizes.symbolic_sizes import SymInt
+from dualflow.sizes.symbolic_sizes import SymInt, is_static
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
+_SIZE: Final = "size is [height, width] of 1 or more"
 _MAX_PICKED: Final = 16
 """The largest number of source pixels per pixel that are gathered; more are a matrix product."""
 
@@ -79,8 +86,7 @@ def resize(
     >>> df.image.resize([[[1.0], [3.0]]], [1, 4]).numpy().ravel()
     array([1. , 1.5, 2.5, 3. ], dtype=float32)
     """
-    if method not in METHODS:
-        raise InvalidArgumentError(f"resize's method is one of {', '.join(METHODS)}, not {method!r}.")
+    _check_method(method)
     target = _checked(ints(size, "an entry of size"))
     same_ratio, smooth = bool(static_value(preserve_aspect_ratio)), bool(static_value(antialias))
     height, width = (None, None) if same_ratio else target
@@ -88,28 +94,53 @@ def resize(
     return once_known(lambda x: _resized(x, target, method, same_ratio, smooth), images, height, width, dtype)
 
 
+def _check_method(method: str) -> None:
+    if method not in METHODS:
+        raise InvalidArgumentError(f"resize's method is one of {', '.join(METHODS)}, not {method!r}.")
+
+
 def _resized(images: Any, size: tuple[int, ...], method: str, same_ratio: bool, smooth: bool) -> Any:
     images, single = as_batch(images)
     old = size_of(images)
     new = _within(size, old) if same_ratio else size
-    if 0 in old:
-        raise InvalidArgumentError(f"images without pixels, of size {old}, can't be resized to {new}.")
+    # the columns of the fewer rows are resized, which takes longer
+    return single(_scaled(images, new, method, smooth, rows_first=same_ratio or new[0] <= old[0]))
+
+
+def _scaled(images: Any, new: tuple[int, ...], method: str, smooth: bool, *, rows_first: bool) -> Any:
+    """A batch of images of the size ``new``."""
+    old = size_of(images)
+    _require_pixels(old)
     rows, columns = (taps(method, before, after, smooth) for before, after in zip(old, new, strict=True))
-    if new[0] <= old[0]:  # the columns of the fewer rows are resized, which takes longer
-        return single(_columns_resized(_rows_resized(images, rows, method), columns, method))
-    return single(_rows_resized(_columns_resized(images, columns, method), rows, method))
+    if rows_first:
+        return _columns_resized(_rows_resized(images, rows, method), columns, method)
+    return _rows_resized(_columns_resized(images, columns, method), rows, method)
+
+
+def _require_pixels(size: tuple[int, ...]) -> None:
+    if 0 in size:
+        raise InvalidArgumentError(f"images without pixels, of size {size}, can't be resized.")
 
 
 def _checked(size: tuple[int, ...]) -> tuple[int, ...]:
     if len(size) != 2 or min(size) < 1:
-        raise InvalidArgumentError(f"size is [height, width] of 1 or more, not {list(size)}.")
+        raise InvalidArgumentError(f"{_SIZE}, not {list(size)}.")
     return size
 
 
 def _within(size: tuple[int, ...], old: tuple[int, ...]) -> tuple[int, ...]:
     """The largest size within ``size`` that has the aspect ratio of ``old``."""
-    scale = min(np.float32(n) / np.float32(max(o, 1)) for n, o in zip(size, old, strict=True))
-    return _checked(tuple(int(np.rint(scale * np.float32(o))) for o in old))
+    if is_static(old):
+        scale = min(np.float32(n) / np.float32(max(o, 1)) for n, o in zip(size, old, strict=True))
+        return _checked(tuple(int(np.rint(scale * np.float32(o))) for o in old))
+    height, width = (cast(size_as_tensor(o), float32) for o in old)
+    least = minimum(size[0] / maximum(height, 1.0), size[1] / maximum(width, 1.0))
+    return _positive_size(rint(least * height)), _positive_size(rint(least * width))
+
+
+def _positive_size(x: Any) -> int:
+    """The float scalar ``x`` as a symbolic size; the program checks that it is positive."""
+    return as_size(cast(required(x, x >= 1.0, f"{_SIZE}; the images are too narrow."), int64))
 
 
 def _rows_resized(images: Any, of: Taps, method: str) -> Any:
@@ -201,16 +232,41 @@ def resize_with_pad(
     target = static_int(target_height, "target_height"), static_int(target_width, "target_width")
     if min(target) < 1:
         raise InvalidArgumentError(f"the target is 1 x 1 or more, not {target[0]} x {target[1]}.")
+    _check_method(method)
     dtype = None if method == "nearest" else float32
-    return once_known(lambda x: _resize_to_fit(x, target, method, antialias), image, *target, dtype)
+    smooth = bool(static_value(antialias))
+    return once_known(lambda x: _resize_to_fit(x, target, method, smooth), image, *target, dtype)
 
 
-def _resize_to_fit(image: Any, target: tuple[int, int], method: str, antialias: Any) -> Any:
-    as_batch(image)  # which refuses other ranks
-    rank = len(image.shape)
-    old = [static_int(image.shape[rank - a], "the height and width of an image") for a in (3, 2)]
+def _resize_to_fit(image: Any, target: tuple[int, int], method: str, smooth: bool) -> Any:
+    images, single = as_batch(image)
+    old = size_of(images)
+    _require_pixels(old)
+    new, offsets = _fitted(old, target) if is_static(old) else _symbolically_fitted(old, target)
+    smaller = _scaled(images, new, method, smooth, rows_first=True)
+    # after symbolic images come zeros of the size of the target: no difference of sizes is negative then
+    pads = [
+        [before, size - before - n if is_static((n,)) else size]
+        for before, n, size in zip(offsets, new, target, strict=True)
+    ]
+    return single(pad(smaller, [[0, 0], *pads, [0, 0]])[:, : target[0], : target[1]])
+
+
+def _fitted(old: tuple[int, ...], target: tuple[int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The largest size within ``target`` that has the aspect ratio of ``old``, and the pixels before it."""
     ratio = max(np.float32(o) / np.float32(t) for o, t in zip(old, target, strict=True))
     exact = [np.float32(o) / ratio for o in old]
     offsets = [max(0, int(np.floor((t - e) / 2))) for t, e in zip(target, exact, strict=True)]
-    smaller = resize(image, [int(np.floor(e)) for e in exact], method, antialias=antialias)
-    return pad_to_bounding_box(smaller, offsets[0], offsets[1], target[0], target[1])
+    return _checked(tuple(int(np.floor(e)) for e in exact)), tuple(offsets)
+
+
+def _symbolically_fitted(
+    old: tuple[int, ...], target: tuple[int, int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """:func:`_fitted` for symbolic sizes."""
+    height, width = (cast(size_as_tensor(o), float32) for o in old)
+    ratio = maximum(height / target[0], width / target[1])
+    exact = height / ratio, width / ratio
+    margins = [floor(maximum(t - e, 0.0) / 2) for t, e in zip(target, exact, strict=True)]
+    offsets = [as_size(cast(margin, int64)) for margin in margins]
+    return tuple([_positive_size(floor(e)) for e in exact]), tuple(offsets)

@@ -27,6 +27,7 @@ from dualflow.ops.rounding import round as rint
 from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import sin
 from dualflow.sizes.size_functions import largest, smallest
+from dualflow.sizes.symbolic_sizes import UndecidedSize
 
 
 class Taps(NamedTuple):
@@ -158,7 +159,7 @@ def taps(method: str, old: int, new: int, antialias: bool) -> Taps:
 
 def _centres(xp: Any, old: int, new: int) -> Any:
     """The positions of the new centres among the old pixels, in float32 as in TensorFlow."""
-    return (xp.numbers(new) + np.float32(0.5)) * (xp.size(old) / xp.size(max(new, 1)))
+    return (xp.numbers(new) + np.float32(0.5)) * (xp.size(old) / xp.size(largest(new, 1)))
 
 
 def _indices(xp: Any, indices: Any, old: int) -> Any:
@@ -173,11 +174,11 @@ def _nearest(xp: Any, old: int, new: int) -> Taps:
 
 def _area(xp: Any, old: int, new: int) -> Taps:
     """The fraction of each old pixel inside of the new one."""
-    scale = xp.size(old) / xp.size(max(new, 1))
+    scale = xp.size(old) / xp.size(largest(new, 1))
     edges = xp.numbers(new + 1) * scale
     low, high = edges[:-1, None], edges[1:, None]
     first = xp.floor(low)
-    count = int((np.ceil(high) - first).max(initial=1)) if xp is _Arrays else old // new + 2
+    count = int((np.ceil(high) - first).max(initial=1)) if xp is _Arrays else old // largest(new, 1) + 2
     indices = xp.to(first, float64) + xp.to(xp.numbers(count)[None, :], float64)
     low, high = xp.to(low, float64), xp.to(high, float64)
     shares = xp.maximum(xp.minimum(indices + 1, high) - xp.maximum(indices, low), 0) / xp.to(scale, float64)
@@ -206,12 +207,20 @@ def _sampled(xp: Any, kernel: ResamplingKernel, old: int, new: int, antialias: b
     wide = xp.maximum(scale, one) if antialias else one
     reach = np.float32(kernel.radius) * wide
     if not antialias or xp is _Arrays:
-        count = min(2 * math.ceil(reach) + 1, old)
+        count = _smaller(2 * math.ceil(reach) + 1, old)
     else:
-        count = smallest(2 * math.ceil(kernel.radius) * largest(-(-old // new), 1) + 1, old)
+        count = smallest(2 * math.ceil(kernel.radius) * largest(-(-old // largest(new, 1)), 1) + 1, old)
     first = xp.minimum(xp.maximum(xp.ceil(centres - reach - half), 0), xp.size(largest(0, old - count)))
     indices = first + xp.numbers(count)[None, :]
     return _normalised(xp, indices, kernel.weight(xp, abs(indices + half - centres) / wide), old)
+
+
+def _smaller(x: int, y: int) -> int:
+    """The smaller size: one of them if they can be compared, else a symbolic minimum."""
+    try:
+        return min(x, y)
+    except UndecidedSize:
+        return smallest(x, y)
 
 
 def _normalised(xp: Any, indices: Any, weights: Any, old: int) -> Taps:

@@ -132,3 +132,37 @@ def test_resizing_is_machine_code_for_dynamic_batches(method):
         x = df.random.stateless_uniform([batch, 60, 5, 3], (1, batch))
         np.testing.assert_allclose(resized(x), image.resize(x, [9, 4], method, antialias=True), atol=1e-5)
     assert {part.kind for part in resized.get_concrete_function().parts} == {"native"}
+
+
+FITTED = {
+    "nearest, in proportion": lambda x: image.resize(x, [9, 12], "nearest", preserve_aspect_ratio=True),
+    "bicubic, in proportion": lambda x: image.resize(x, [9, 12], "bicubic", preserve_aspect_ratio=True),
+    "bilinear, padded": lambda x: image.resize_with_pad(x, 9, 12),
+    "lanczos3, padded": lambda x: image.resize_with_pad(x, 9, 12, "lanczos3", antialias=True),
+    "the centre": lambda x: image.central_crop(x, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_one_program_fits_images_of_any_size(name):
+    def fitted_and_slopes(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            fitted = FITTED[name](x)
+        return fitted, tape.gradient(fitted, x, output_gradients=df.sin(fitted))
+
+    compiled = df.function(fitted_and_slopes, input_signature=[df.TensorSpec([None, None, None, 2])])
+    for batch, height, width in ((2, 3, 4), (3, 9, 12), (2, 31, 33), (4, 13, 7), (2, 33, 64), (5, 2, 6)):
+        images = df.random.stateless_uniform([batch, height, width, 2], [height, width])
+        for result, expected in zip(compiled(images), fitted_and_slopes(images), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-6)
+    (trace,) = compiled.concrete_functions
+    assert len(trace._specialisations) == 1
+
+
+@pytest.mark.parametrize("name", ["bicubic, in proportion", "bilinear, padded"])
+def test_images_that_are_too_narrow_are_refused_by_the_program_for_all_sizes(name):
+    compiled = df.function(FITTED[name], input_signature=[df.TensorSpec([None, None, None, 2])])
+    compiled(df.ones([3, 4, 5, 2]))
+    with pytest.raises(df.errors.InvalidArgumentError, match="1 or more; the images are too narrow"):
+        compiled(df.ones([3, 2, 400, 2]))
