@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +20,7 @@ from dualflow.function.inspect.measurements import Costs, DeviceMeasurements, Fu
 from dualflow.function.inspect.pass_graphs import graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
+from dualflow.graph.ir import Node
 from dualflow.graph.origin import line_label
 from dualflow.graph.passes import optimise
 
@@ -93,7 +94,7 @@ class _ComparisonRun:
             kernels=len(compile_stats.kernels),
             blas_calls=compile_stats.products,
             host_calls=compile_stats.host_calls,
-            fused=tuple(_fused(k) for k in compile_stats.kernels if len(k.nodes) > 1),
+            fused=tuple(_fused(k, kernels) for k in compile_stats.kernels if len(k.nodes) > 1),
             parts=tuple(PartReport(p.kind, p.what, p.reason) for p in executable.parts),
             recomputation_ratio=compile_stats.recomputation_ratio,
             tasks=compile_stats.tasks,
@@ -139,13 +140,15 @@ def _median_seconds(run: Callable[[], object]) -> float:
     return sorted(seconds)[len(seconds) // 2]
 
 
-def _fused(kernel: KernelReport) -> Fused:
+def _fused(kernel: KernelReport, listed: Mapping[Node, str]) -> Fused:
+    """The ops of a kernel, whose name is that in the listing."""
     nodes = kernel.nodes
+    name = next((listed[node] for node in nodes if node in listed), kernel.name)
     origins = [
         origin for node in nodes for origin in (node.origin, *node.merged_origins) if origin is not None
     ]
     lines = dict.fromkeys(map(line_label, sorted(set(origins))))
-    return Fused(kernel.name, tuple(node.op.name for node in nodes), tuple(lines))
+    return Fused(name, tuple(node.op.name for node in nodes), tuple(lines))
 
 
 def _short(name: str | None) -> str:

@@ -578,7 +578,7 @@ function kernels(view) {
   };
   const steps = view.data.graph.filter((step) => starts.has(step[KERNEL]));
   const rows = steps.map((step) => element("tr", {},
-    element("td", {}, swatch(fill(step)), button(step[KERNEL], `show the source of ${step[KERNEL]}`, show(step[KERNEL])), ` ${step[NAME]}`),
+    element("td", {}, swatch(fill(step)), button(step[KERNEL], `show the source of ${step[KERNEL]}`, show(step[KERNEL])), ` ${step[NAME].replaceAll("+", "+\u200b")}`),
     element("td", {}, time(step[DURATION] / 1e9)), element("td", {}, size(step[BYTES])),
     element("td", {}, step[LINES].map((line) => view.line(line)).slice(0, 4).join(" "))));
   const head = element("tr", {}, ...["kernel", "time", "bytes", "lines"].map((name) => element("th", {}, name)));
