@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 import numpy as np
 
 from dualflow.array_api.arithmetic import floor_quotient
-from dualflow.array_api.item_assignment import assign_item, read_item
 from dualflow.core.dispatch import (
     AbstractComposite,
     AbstractTensor,
@@ -24,6 +23,7 @@ from dualflow.numpy.products import matrix_product
 from dualflow.ops import arithmetic, bitwise, comparison, powers
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.item_assignment import assign_item, read_item
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -272,7 +272,7 @@ CASES = {
 class TestErrorMessages(ErrorCases):
     cases = CASES
     internal = ("bounds for complex numbers",)
-    raised_in = ("array_api/*.py", "core/device_names.py")
+    raised_in = ("array_api/*.py", "core/device_names.py", "ops/item_assignment.py")
 
 
 def test_a_version_that_is_not_there_is_refused() -> None:

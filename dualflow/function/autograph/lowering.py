@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dualflow.core.records import dataclass
 from dualflow.function.autograph.expressions import Expressions, first_parameter
+from dualflow.function.autograph.item_assignments import created_arrays
 from dualflow.function.autograph.jumps import TestedFor, without_jumps
 from dualflow.function.autograph.liveness import Liveness
 from dualflow.function.autograph.nodes import arguments, call, defined, load, placed, strings, thunk
@@ -82,7 +83,9 @@ class _Lowering(Expressions):
 
     def _body(self, node: ast.FunctionDef) -> list[ast.stmt]:
         start = 1 if ast.get_docstring(node, clean=False) is not None else 0
-        body = without_jumps(CoreSyntax(self._namer).block(node.body[start:]), self._namer)
+        scope = ScopeNames.of(node.body)
+        arrays = created_arrays(node.body, {*parameters(node.args), *scope.module, *scope.shared})
+        body = without_jumps(CoreSyntax(self._namer, arrays).block(node.body[start:]), self._namer)
         names = ScopeNames.of(body)
         liveness = Liveness(body, frozenset(names.module | names.shared))
         self._function = function = _Function(liveness, names.module, set())

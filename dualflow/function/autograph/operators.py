@@ -14,6 +14,7 @@ _MODULES: Final = {
     "unpacking": ("contains", "is_sequence"),
     "assigned_variables": ("UNRETURNED", "ObjectAttribute", "ContainerItem"),
     "compilation": ("callee", "scoped_callee"),
+    "array_writes": ("with_item",),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -23,6 +24,7 @@ class AutographOperators:
 
     AssertionError = AssertionError
     BaseException = BaseException
+    slice = slice
 
     def __getattr__(self, name: str) -> Any:
         if name not in _MODULE_OF:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dualflow.function.autograph.item_assignments import CreatedArray, as_expression, item_assignment
 from dualflow.function.autograph.match_statements import lowered_match
 from dualflow.function.autograph.nodes import (
     assigned,
@@ -31,10 +32,12 @@ class CoreSyntax(ast.NodeTransformer):
 
     Args:
         namer: creates names that the function doesn't use.
+        arrays: the variables that it binds to new NumPy arrays, by name.
     """
 
-    def __init__(self, namer: Namer) -> None:
+    def __init__(self, namer: Namer, arrays: Mapping[str, CreatedArray]) -> None:
         self._namer = namer
+        self._arrays = arrays
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """The rewritten statements."""
@@ -100,6 +103,9 @@ class CoreSyntax(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        if len(node.targets) == 1 and (item := self._array_item(node.targets[0])) is not None:
+            target, array = item
+            return placed([item_assignment(target, node.value, array)], node)
         if not any(isinstance(t, ast.Tuple | ast.List) for t in node.targets) or isinstance(
             node.value, ast.Tuple | ast.List
         ):
@@ -109,6 +115,25 @@ class CoreSyntax(ast.NodeTransformer):
         value = self._namer.new("ag__value")
         parts = [s for target in node.targets for s in self._unpacked(target, load(value))]
         return placed([assigned(value, node.value), *parts], node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        item = self._array_item(node.target)
+        if item is None:
+            return node
+        target, array = item
+        key = self._namer.new("ag__key")
+        read = ast.Subscript(target.value, load(key), ast.Load())
+        written = ast.Subscript(target.value, load(key), ast.Store())
+        value = ast.BinOp(read, node.op, node.value)
+        statements = [assigned(key, as_expression(target.slice)), item_assignment(written, value, array)]
+        return placed(statements, node)
+
+    def _array_item(self, target: ast.expr) -> tuple[ast.Subscript, CreatedArray] | None:
+        """An item of a variable that is bound to new arrays, and the arrays; None for other targets."""
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            array = self._arrays.get(target.value.id)
+            return None if array is None else (target, array)
+        return None
 
     def _unpacked(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
         """The assignments to one target; nested tuples are unpacked by statements of their own."""

@@ -9,7 +9,7 @@ from typing import Final
 from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.function.errors import SymbolicValueError
 
-_REMEDY: Final = (
+REMEDY: Final = (
     "Collect the tensors in a list and df.stack it, or in a df.TensorArray; or change elements of a tensor "
     "with df.tensor_scatter_nd_update"
 )
@@ -30,7 +30,7 @@ def named_numpy_writes() -> Iterator[None]:
             raise
         _, _, line = str(cause).partition("\n")
         explained = SymbolicValueError(
-            f"A symbolic df.Tensor can't be written into a NumPy array: it has no value yet. {_REMEDY}."
+            f"A symbolic df.Tensor can't be written into a NumPy array: it has no value yet. {REMEDY}."
             + (f"\n{line}" if line else "")
         )
         for note in getattr(error, "__notes__", ()):

@@ -1,0 +1,93 @@
+"""Assignments to items of NumPy arrays that a function creates: ``xs = np.zeros(3)``, then ``xs[i] = x``.
+
+An array can't hold a symbolic tensor. So an assignment to an item becomes an assignment to the variable, of a
+tensor with another item. AutoGraph's loops and branches carry the variable like any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.dispatch import AbstractTensor
+from dualflow.core.errors import DTypeError
+from dualflow.function.errors import SymbolicValueError, here
+from dualflow.function.tracing.numpy_writes import REMEDY
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
+from dualflow.function.tracing.tracer import Tracer
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.item_assignment import assign_item
+from dualflow.ops.measuring import axis_sizes
+from dualflow.ops.scattering import tensor_scatter_nd_update
+from dualflow.ops.selection import where
+
+
+def with_item(value: Any, array: Any, key: Any, modules: tuple[Any, ...], is_aliased: bool) -> Any:
+    """``array`` after ``array[key] = value``; a tensor if the value, the key or the array is symbolic.
+
+    Args:
+        value: what is assigned.
+        array: the value of the variable: an array, or the tensor that has taken its place.
+        key: the index.
+        modules: the modules whose functions created the array; items of others are assigned in place.
+        is_aliased: whether something else may refer to the array.
+
+    Raises:
+        SymbolicValueError: a symbolic assignment to an array that something else may refer to.
+        DTypeError: the array's dtype can't hold the value.
+    """
+    is_ours = type(array) in (np.ndarray, SymbolicTensor) and all(module is np for module in modules)
+    if not is_ours or not any(map(_is_symbolic, (value, array, key))):
+        return _with_plain_item(value, array, key, is_ours and not is_aliased)
+    if is_aliased:
+        raise SymbolicValueError(
+            "A symbolic df.Tensor can't be written into a NumPy array that something else may refer to (a "
+            "variable, a container, another function), which would keep the old elements. Give that "
+            f"np.copy of the array. {REMEDY}.{here()}"
+        )
+    return _changed(convert_to_tensor(array), key, value)
+
+
+def _with_plain_item(value: Any, array: Any, key: Any, may_copy: bool) -> Any:
+    """The container after the assignment: itself, or a copy in a traced body, which may not run."""
+    tracer = dispatch.current().innermost
+    if may_copy and type(array) is np.ndarray and isinstance(tracer, Tracer) and tracer.outer is not None:
+        array = array.copy()
+    array[key] = value
+    return array
+
+
+def _is_symbolic(x: Any) -> bool:
+    """Whether ``x`` is a symbolic tensor, or a list or an index with one."""
+    if isinstance(x, list | tuple):
+        return any(map(_is_symbolic, x))
+    if isinstance(x, slice):
+        return any(map(_is_symbolic, (x.start, x.stop, x.step)))
+    return type(x) is SymbolicTensor
+
+
+def _changed(x: Any, key: Any, value: Any) -> Any:
+    """The tensor ``x`` with another item."""
+    part = convert_to_tensor(value, dtype_hint=x.dtype)
+    if not np.can_cast(part.dtype.dtype, x.dtype.dtype, "same_kind"):
+        raise DTypeError(
+            f"An array of {x.dtype.name} can't hold a tensor of {part.dtype.name}; create the array with "
+            f"dtype=np.{part.dtype.name}.{here()}"
+        )
+    part = cast(part, x.dtype)
+    if isinstance(key, AbstractTensor) and key.dtype.is_integer and not key.shape:
+        return _with_row(x, key, part)
+    return assign_item(x, key, part)
+
+
+def _with_row(x: Any, index: Any, row: Any) -> Any:
+    """``x`` with another row, at a symbolic index."""
+    sizes = axis_sizes(x)
+    position = where(index < 0, index + cast(sizes[0], index.dtype), index)
+    rows = expand_dims(broadcast_to(row, sizes[1:]), 0)
+    return tensor_scatter_nd_update(x, reshape(position, [1, 1]), rows)
