@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from dualflow.core.tracebacks import disable_traceback_filtering as disable_traceback_filtering
     from dualflow.core.tracebacks import enable_traceback_filtering as enable_traceback_filtering
     from dualflow.core.tracebacks import is_traceback_filtering_enabled as is_traceback_filtering_enabled
+    from dualflow.eager.placement_log import get_log_device_placement as get_log_device_placement
+    from dualflow.eager.placement_log import set_log_device_placement as set_log_device_placement
     from dualflow.function.debugging.assertions import Assert as Assert
     from dualflow.function.debugging.assertions import assert_all_finite as assert_all_finite
     from dualflow.function.debugging.assertions import assert_equal as assert_equal
@@ -44,6 +46,7 @@ _publish(
         "dualflow.core.tracebacks": (
             "disable_traceback_filtering enable_traceback_filtering is_traceback_filtering_enabled"
         ),
+        "dualflow.eager.placement_log": "get_log_device_placement set_log_device_placement",
         "dualflow.function.debugging.assertions": (
             "Assert assert_all_finite assert_equal assert_greater assert_greater_equal assert_less "
             "assert_less_equal assert_near assert_negative assert_non_negative assert_non_positive "

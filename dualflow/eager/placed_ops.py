@@ -15,7 +15,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.slot import Slot, unfilled
 from dualflow.eager.device_tensor import DeviceStorage, on_device, to_device, to_host
 from dualflow.eager.kernel_slot import Computation
-from dualflow.eager.placement import BLOCK_DEVICE, SOFT_PLACEMENT
+from dualflow.eager.placement import BLOCK_DEVICE, PLACEMENT_LOG, SOFT_PLACEMENT
 from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.conversion import identity
 from dualflow.ops.record import Effect, Op
@@ -58,6 +58,7 @@ def run_placed(
         else:
             try:
                 outputs = tuple(map(on_device, program(inputs)))
+                PLACEMENT_LOG.add(op.name, GPU)
                 return outputs[0] if op.outputs == 1 else outputs
             except InvalidArgumentError:  # on the host the op raises its own error
                 return _through_host(op, inputs, attrs, run_on_host)

@@ -1,7 +1,8 @@
-"""The placement of eager ops: the device of the innermost ``df.device`` block, and soft placement."""
+"""The placement of eager ops: the device of the innermost block, soft placement, and the log."""
 
 from __future__ import annotations
 
+import sys
 from contextvars import ContextVar
 from typing import Final
 
@@ -20,3 +21,21 @@ SOFT_PLACEMENT: Final = SoftPlacement()
 
 BLOCK_DEVICE: Final[ContextVar[str | None]] = ContextVar("dualflow_device", default=None)
 """The full name of the device of the innermost ``df.device`` block; None outside of all."""
+
+
+class PlacementLog:
+    """Prints the device of each op, while enabled."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self) -> None:
+        self.enabled = False
+
+    def add(self, op_name: str, device: str) -> None:
+        """Print the device on which an op runs."""
+        if self.enabled:
+            print(f"Executing op {op_name} in device {device}", file=sys.stderr)
+
+
+PLACEMENT_LOG: Final = PlacementLog()
+"""Set by ``df.debugging.set_log_device_placement``."""

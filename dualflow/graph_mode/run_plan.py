@@ -11,10 +11,12 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.eager.device_engine import ON_GPU
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import AssignmentHistory
+from dualflow.function.options import DEVICE_CODE, compile_options
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
@@ -28,10 +30,10 @@ from dualflow.ops.measuring import SHAPE
 from dualflow.ops.record import Effect
 
 
-def session_variable(variable: Any) -> SessionVariable:
-    """An uninitialised session variable for a graph's variable."""
+def session_variable(variable: Any, on_device: bool) -> SessionVariable:
+    """An uninitialised session variable for a graph's variable, on the GPU if ``on_device``."""
     spec = variable_spec(variable)
-    with dispatch.using(EAGER):
+    with dispatch.using(ON_GPU if on_device else EAGER):
         return SessionVariable(Variable(zeros(spec.shape, spec.dtype), name=variable.name.partition(":")[0]))
 
 
@@ -132,8 +134,9 @@ class _Replay:
         writes = [state for state, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
+        options = compile_options(DEVICE_CODE) if self._engine.on_device else None
         compiled = CompiledGraph(
-            graph, history=AssignmentHistory(graph, self._holder_of, self._mark_initialised)
+            graph, options, history=AssignmentHistory(graph, self._holder_of, self._mark_initialised)
         )
         return RunPlan(compiled, tuple(reads), tuple(writes), calls_python, tail)
 

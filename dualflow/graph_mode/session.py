@@ -211,7 +211,9 @@ class Session:
     def _session_variable(self, variable: Any) -> SessionVariable:
         state = self._state.variables.get(id(variable))
         if state is None:
-            state = self._state.variables[id(variable)] = session_variable(variable)
+            state = self._state.variables[id(variable)] = session_variable(
+                variable, self.graph.engine.on_device
+            )
         return state
 
     def _uninitialized(self, variable: Any) -> FailedPreconditionError:

@@ -25,9 +25,10 @@ class _CurrentOp(threading.local):
 
 
 class _Target:
-    """The active recorder of ops, if any."""
+    """The active recorder of ops, if any, and the engine's class without one."""
 
     recorder: Recorder | None = None
+    unprofiled: type[EagerEngine] = EagerEngine
 
 
 _CURRENT: Final = _CurrentOp()
@@ -66,5 +67,7 @@ def _timed(op: Op, run: Callable[..., Any], *args: Any) -> Any:
 
 def record_ops(recorder: Recorder | None) -> None:
     """Record the time of each op of all threads with ``recorder``, from now on; None to stop."""
+    if EAGER.__class__ is not TimedEagerEngine:
+        _Target.unprofiled = EAGER.__class__
     _Target.recorder = recorder
-    EAGER.__class__ = EagerEngine if recorder is None else TimedEagerEngine
+    EAGER.__class__ = _Target.unprofiled if recorder is None else TimedEagerEngine

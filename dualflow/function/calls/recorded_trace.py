@@ -110,6 +110,8 @@ class RecordedTrace:
             engine.innermost.record_assignment(variables.get(id(variable), variable), value)
 
         graph = with_variables(self.graph, variables) if variables else self.graph
+        if self.tracer.on_device:
+            engine.compile_for_device()
         if not engine.innermost.eager:
             graph = with_streams_of(graph, engine.innermost)
         results = replay(graph, tensors, record_assignment)

@@ -1,0 +1,58 @@
+"""``set_log_device_placement``: prints the device of each op.
+
+The class of the eager engine is replaced meanwhile, so that without a log there is no cost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.core.device_names import CPU
+from dualflow.eager.engine import EAGER, EagerEngine, convert_operands
+from dualflow.eager.placement import PLACEMENT_LOG
+from dualflow.eager.tensor import EagerTensor
+from dualflow.ops.record import Op
+
+
+class LoggedEagerEngine(EagerEngine):
+    """Prints each op that runs on the CPU."""
+
+    __slots__ = ()
+
+    def unary(self, op: Op, x: Any) -> Any:
+        return op.run_on(self, (x,), {})
+
+    def binary(self, op: Op, x: Any, y: Any) -> Any:
+        return op.run_on(self, convert_operands(self, x, y), {})
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        return op.run_on(self, inputs, attrs)
+
+    def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        if all(type(x) is EagerTensor for x in inputs):
+            PLACEMENT_LOG.add(op.name, CPU)
+        return EagerEngine.run(self, op, inputs, attrs)
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Set whether each eager op prints its name and device to stderr; False by default.
+
+    A call of a compiled function prints nothing; ``status()`` of the function has what runs where.
+
+    >>> import dualflow as df
+    >>> df.debugging.set_log_device_placement(True)
+    >>> _ = df.constant([1.0]) + df.constant([2.0])     # Executing op add in device /job:localhost/...
+    >>> df.debugging.set_log_device_placement(False)
+    """
+    PLACEMENT_LOG.enabled = bool(enabled)
+    EAGER.__class__ = LoggedEagerEngine if enabled else EagerEngine
+
+
+def get_log_device_placement() -> bool:
+    """Whether each eager op prints its name and device.
+
+    >>> import dualflow as df
+    >>> df.debugging.get_log_device_placement()
+    False
+    """
+    return PLACEMENT_LOG.enabled
