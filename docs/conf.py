@@ -34,7 +34,9 @@ nb_execution_in_temp = True
 nb_merge_streams = True
 os.environ["DUALFLOW_PROGRESS"] = "0"
 
-autodoc_typehints = "none"  # the section Args has the types, in words
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 88
 toc_object_entries = False  # they would be thousands of entries in the navigation of each page
 
 smartquotes_action = "D"  # dashes; quotes on the pages are those of code

@@ -7,20 +7,33 @@ and linked from the others.
 from __future__ import annotations
 
 import inspect
+import re
 from collections import deque
 from collections.abc import Mapping
 from types import ModuleType
 
 import dualflow
 
-EXCLUDED = ("dualflow.compat", "dualflow.contrib", "dualflow.keras")
-"""Namespaces of TensorFlow 1's names, most of which are another name of TensorFlow 2's, and of Keras."""
+EXCLUDED = (
+    "dualflow.contrib",
+    "dualflow.keras",
+    "dualflow.compat.v1.compat",
+    "dualflow.compat.v1.keras",
+    "dualflow.compat.v2",
+)
+"""Namespaces of Keras, of what TensorFlow 1 kept apart, and those that repeat all others."""
 
 
 def namespace_pages() -> dict[str, str]:
     """The text of each namespace's page, by the namespace's name."""
     described: dict[int, str] = {}  # by the id of a function or class, its path where it is described
-    return {name: namespace_page(name, namespace, described) for name, namespace in namespaces().items()}
+    pages = {name: namespace_page(name, namespace, described) for name, namespace in namespaces().items()}
+    return {name: page for name, page in pages.items() if not only_repeats(name, page)}
+
+
+def only_repeats(name: str, page: str) -> bool:
+    """Whether a namespace of TensorFlow 1's names has no name that another one doesn't describe."""
+    return name.startswith("dualflow.compat.") and not re.search(r"^\.\. auto", page, re.MULTILINE)
 
 
 def namespaces() -> dict[str, ModuleType]:

@@ -1,4 +1,4 @@
-"""A Sphinx extension that writes the pages which are derived from the code: API reference and error index.
+"""A Sphinx extension that writes the pages which are derived from the code: reference, errors, clients.
 
 They are in ``docs/reference``, which git ignores. A page whose text is the same as before is left alone, so
 that Sphinx doesn't read it again.
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from api_reference import namespace_pages
+from client_table import clients_page
 from error_index import error_page
 from sphinx.application import Sphinx
 
@@ -24,7 +25,8 @@ def write_pages(app: Sphinx) -> None:
     """Write the pages, and remove those that are no longer generated."""
     folder = Path(app.confdir, "reference")
     folder.mkdir(exist_ok=True)
-    pages = {f"{name}.rst": text for name, text in namespace_pages().items()} | {"errors.md": error_page()}
+    pages = {f"{name}.rst": text for name, text in namespace_pages().items()}
+    pages |= {"errors.md": error_page(), "clients.md": clients_page()}
     for path in folder.iterdir():
         if path.name not in pages:
             path.unlink()

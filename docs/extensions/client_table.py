@@ -1,0 +1,54 @@
+"""The page of clients: libraries that run on dualflow, from the table of ``tests/clients`` that runs them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "tests" / "clients"
+sys.path.append(str(FOLDER))
+
+from clients import CLIENTS, Client  # noqa: E402  # a folder of scripts, which is no package
+
+INTRODUCTION = """\
+# Other people's software
+
+Libraries written for TensorFlow, which run unchanged with dualflow in TensorFlow's place: `import tensorflow`
+gives dualflow. `python tests/clients/run.py NAME` installs one of them into an environment of its own, and
+runs its tests, or a program of ours where its packages have none. Run your own program so by [`dualflow
+run`](../from_tensorflow_2.md).
+
+*Passes here* is the number that must pass, *on TensorFlow* how many pass on TensorFlow 2.21 with the same
+versions.
+
+| library | version | what runs | passes here | on TensorFlow |
+| :--- | :--- | :--- | ---: | ---: |
+"""
+FAILURES = """\
+## Tests that fail
+
+Regular expressions of the names, and the reason.
+
+"""
+
+
+def clients_page() -> str:
+    """The page: a row for each client, and an item for each known failure."""
+    rows = [client_row(name, client) for name, client in CLIENTS.items()]
+    return "\n".join([INTRODUCTION + "\n".join(rows), "", FAILURES + "\n".join(failure_items()), ""])
+
+
+def client_row(name: str, client: Client) -> str:
+    """The row of a client: its first requirement is the library itself."""
+    version = client.requirements.partition(" ")[0].partition("==")[2]
+    runs = f"its tests in `{client.tests}`" if client.tests else f"`tests/clients/programs/{client.program}`"
+    tensorflow = "" if client.tensorflow is None else f"{client.tensorflow:,}"
+    return f"| {name} | {version} | {runs} | {client.floor:,} | {tensorflow} |"
+
+
+def failure_items() -> list[str]:
+    """The items of the known failures."""
+    lines = (FOLDER / "known_failures.txt").read_text(encoding="utf-8").splitlines()
+    fields = [line.split(maxsplit=2) for line in lines if line and not line.startswith("#")]
+    return [f"* {name}, `{tests}`: {reason}" for name, tests, reason in fields]
