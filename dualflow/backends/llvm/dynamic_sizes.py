@@ -34,6 +34,8 @@ SIZES = "sizes"
 """The name of the function that :func:`write_size_function` emits."""
 STANDALONE = "standalone"
 """The name of the function that :func:`write_standalone` emits."""
+_COMPILED_FAST = "noinline optnone"
+"""The attributes of code without loops, which runs once a call: it is compiled in a third of the time."""
 TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
 
 
@@ -132,7 +134,8 @@ def write_size_function(
     The function fails if sizes that ``required`` compares differ, if a value of ``shapes`` or the arena is
     larger than memory, or if elements that a statement accesses are outside of their buffer.
     """
-    function = unit.module.function(SIZES, VOID, [("params", PTR), ("status", PTR)])
+    arguments = [("params", PTR), ("status", PTR)]
+    function = unit.module.function(SIZES, VOID, arguments, _COMPILED_FAST)
     b, (params, status) = function.builder, function.args
     entry = Entry(unit, SIZES)
     entry.function = EntryFunction(b, params, params, status)
