@@ -98,15 +98,17 @@ def emitted_size(
     """Emit a size whose variables are bound; ``factors`` caches the values of its factors."""
     if not isinstance(size, SymInt):
         return b.constant(I64, size)
-    value = size.compute(lambda v: b.load(params, unit.size_param(v), I64), EmittedSizes(b), factors)
+    value = size.compute(lambda v: b.load(params, unit.table.size_param(v), I64), EmittedSizes(b), factors)
     assert isinstance(value, EmittedValue)
     return value
 
 
 def write_setters(unit: Unit) -> None:
     """Emit the functions that are called when a variable is bound: ``void sizes<index>(params)``."""
-    symbolic_params = [(i, x, size_variables(x)) for i, x in enumerate(unit.params) if isinstance(x, SymInt)]
-    for variable, index in unit.size_params.items():
+    symbolic_params = [
+        (i, x, size_variables(x)) for i, x in enumerate(unit.table.params) if isinstance(x, SymInt)
+    ]
+    for variable, index in unit.table.size_params.items():
         function = unit.module.functions[_setter(index)]
         (params,) = function.args
         for i, size, variables in symbolic_params:
@@ -168,7 +170,7 @@ def write_size_function(
     for accessed, node in unit.range_checks:
         entry.fail_if(_is_outside(unit, accessed, value), OUT_OF_BOUNDS, node)
     entry.fail_if(value(arena_bytes) > entry.memory_limit, ALLOCATION_FAILED, first)
-    for i, number in enumerate(unit.params):
+    for i, number in enumerate(unit.table.params):
         if isinstance(number, SymInt):
             b.store(value(number), params, i)
     b.ret()
@@ -177,7 +179,7 @@ def write_size_function(
 
 def _is_outside(unit: Unit, elements: ElementRange, value: Callable[[int], EmittedValue]) -> EmittedValue:
     """Emit whether some elements of a range are outside of their buffer."""
-    nbytes = unit.bounds.nbytes[elements.buffer]
+    nbytes = unit.memory_bounds.nbytes[elements.buffer]
     assert nbytes is not None, "all sizes are computed before the program runs"
     outside = value(elements.nbytes) > value(nbytes)
     if at_least(elements.first, 0) is not True:
@@ -202,7 +204,7 @@ def write_standalone(unit: Unit, entry: str) -> str:
     """
     function = unit.module.function(STANDALONE, VOID, [("buffers", PTR), ("params", PTR), ("status", PTR)])
     b, (buffers, params, status) = function.builder, function.args
-    shared, count, num_params = unit.plan.arena + 1, unit.plan.workspace + 1, len(unit.params)
+    shared, count, num_params = unit.plan.arena + 1, unit.plan.workspace + 1, len(unit.table.params)
     table, integers = b.alloca(PTR, count), b.alloca(I64, num_params)
     copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
     b.call(copy, [table, buffers, b.constant(I64, 8 * shared)])
@@ -212,7 +214,7 @@ def write_standalone(unit: Unit, entry: str) -> str:
         b.store(null, table, index)
     b.call(entry, [table, integers, status])
     free = b.symbols.declare("free", VOID, [PTR])
-    for buffer in unit.block_sizes:
+    for buffer in unit.table.block_sizes:
         b.call(free, [b.load(table, buffer, PTR)])
     b.ret()
     return STANDALONE
@@ -231,7 +233,7 @@ def write_bind_size(entry: Entry, call: CallRoutine) -> None:
         return
     if attrs.get("argument_axes"):
         axis = attrs["argument_axes"][0]
-        bind_size(entry, attrs["size"], b.load(entry.params, unit.input_size_param(axis), I64))
+        bind_size(entry, attrs["size"], b.load(entry.params, unit.table.input_size_param(axis), I64))
         return
     if node.inputs:
         (layout,), (value,) = call.inputs, node.inputs
@@ -250,7 +252,7 @@ def bind_size(entry: Entry, size: int, value: EmittedValue) -> None:
     """Emit the binding of the size variable ``size`` and the update of parameters that depend on it."""
     variable = variable_of(size)
     assert variable is not None, "a bound size is a size variable"
-    b, index = entry.b, entry.unit.size_param(variable)
+    b, index = entry.b, entry.unit.table.size_param(variable)
     b.store(value, entry.params, index)
     name = _setter(index)
     if name not in entry.unit.module.functions:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
@@ -17,10 +16,12 @@ from dualflow.backends.llvm.interval_clock import TIMED_STEPS, IntervalClock, In
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.kernel_texts import KernelText
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
+from dualflow.backends.llvm.parameter_table import ParameterTable
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
-from dualflow.backends.llvm.steps import FUNCTION, HEADER, LINK, RUN_STEPS, StepKind, StepRecord
+from dualflow.backends.llvm.scratch_memory import ScratchAllocator
+from dualflow.backends.llvm.steps import FUNCTION, RUN_STEPS, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.graph import ir
@@ -31,21 +32,15 @@ from dualflow.schedule.access_bounds import IndexRange
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.element_ranges import ElementRange, at_least
 from dualflow.schedule.kernel import KernelLaunch
-from dualflow.schedule.kernel_statements import OUT_OF_RANGE, For, LoopKind, ScratchBuffer
+from dualflow.schedule.kernel_statements import OUT_OF_RANGE, For, LoopKind
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.planned import Plan
 from dualflow.schedule.program_statements import CheckBounds, CopyMemory, LaunchNest, ScatterRows
 from dualflow.sizes.size_functions import largest
-from dualflow.sizes.symbolic_sizes import SizeVariable, typical
+from dualflow.sizes.symbolic_sizes import typical
 
-if TYPE_CHECKING:
-    from dualflow.backends.llvm.runtime.checked_memory import Workspace
-
-PARTIAL_BYTES = 8
-"""The bytes of a partial result of a full reduction in memory, for all dtypes."""
-ROW_ALIGNMENT = 64
 PADDING = 64
 """Bytes of padding after each buffer of dynamic size, for lanes that are masked off."""
 CHECKED_PADDING = 8
@@ -58,26 +53,28 @@ class Unit:
     """The state of a program under construction, which its entries share.
 
     Attributes:
+        plan: the plan of the program.
+        threads: the number of threads that share a parallel loop.
+        memory_bytes: the largest number of bytes of a buffer of dynamic size.
         module: the module with the entries that are functions.
-        bounds: the sizes of buffers, for bounds checks of accesses.
-        begin: called with each emitted source.
+        memory_bounds: the sizes of buffers, for bounds checks of accesses.
+        compile_in_background: called with each emitted source.
         launches: emits the kernels of launches.
-        params: the parameter table of the entries.
-        messages: the checks that may fail, with their nodes.
-        functions: the functions whose addresses are in the table, by index.
-        products: the indices of the addresses of matrix products.
-        addresses: the external symbols, besides functions of C.
-        polls_signals: whether a kernel polls for signals.
-        waits: whether a call waits for other workers.
-        steps: the records of the steps, for reports.
+        scratch: the scratch memory of statements.
+        table: the parameter table of the entries.
         node: the node of the statement that is being emitted.
         parent: the conditional or loop that contains it.
-        workspace: scratch memory with a block for each statement in the checked mode; else None.
-        task_start: the byte at which scratch memory of a task begins that is being emitted, in the memory
-            of its thread; None outside of tasks.
-        task_bytes: the bytes of memory that tasks of the region need so far.
+        messages: the checks that may fail, with their nodes.
         range_checks: the accesses that a call whose sizes follow from its arguments compares with the
             buffers.
+        addresses: the external symbols, besides functions of C.
+        kernels: the emitted kernels.
+        routines: the indices of the addresses of routines for products and window sums, for reports.
+        steps: the records of the steps, for reports.
+        work_ns: an estimate of the time of a call, in nanoseconds.
+        parallel: whether a loop is parallel.
+        polls_signals: whether a kernel polls for signals.
+        waits: whether a call waits for other workers.
         clock: times the steps; None in a program without a clock.
     """
 
@@ -85,31 +82,23 @@ class Unit:
     threads: int
     memory_bytes: int
     module: LlvmModule
-    bounds: MemoryBounds
-    begin: Callable[[IrSource], None]
+    memory_bounds: MemoryBounds
+    compile_in_background: Callable[[IrSource], None]
     launches: LaunchEmitter
-    params: list[int] = field(default_factory=lambda: [*HEADER])
-    messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
-    kernels: list[EmittedKernel] = field(default_factory=list)
-    functions: dict[int, IrSource] = field(default_factory=dict)
-    products: list[int] = field(default_factory=list)
-    addresses: dict[str, int] = field(default_factory=dict)
-    polls_signals: bool = False
-    waits: bool = False
-    workspace_bytes: int = 0
-    parallel: bool = False
-    work_ns: float = 0.0
-    has_dynamic_sizes: bool = False
-    size_params: dict[SizeVariable, int] = field(default_factory=dict)
-    input_sizes: dict[tuple[int, int], int] = field(default_factory=dict)
-    block_sizes: dict[int, int] = field(default_factory=dict)
-    steps: list[StepRecord] = field(default_factory=list)
+    scratch: ScratchAllocator
+    table: ParameterTable = field(default_factory=ParameterTable)
     node: Node | None = None
     parent: Node | None = None
-    workspace: Workspace | None = None
-    task_start: int | None = None
-    task_bytes: int = 0
+    messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
     range_checks: list[tuple[ElementRange, Node]] = field(default_factory=list)
+    addresses: dict[str, int] = field(default_factory=dict)
+    kernels: list[EmittedKernel] = field(default_factory=list)
+    routines: list[int] = field(default_factory=list)
+    steps: list[StepRecord] = field(default_factory=list)
+    work_ns: float = 0.0
+    parallel: bool = False
+    polls_signals: bool = False
+    waits: bool = False
     clock: IntervalClock | None = None
 
     @property
@@ -117,104 +106,27 @@ class Unit:
         """The cost model of the processor."""
         return self.plan.costs
 
-    def param(self, value: int) -> int:
-        """Append a parameter; returns its index."""
-        self.params.append(value)
-        return len(self.params) - 1
-
-    def append_params(self, values: Sequence[int]) -> int:
-        """Append parameters; returns the index of the first."""
-        self.params.extend(values)
-        return len(self.params) - len(values)
-
     def set_callee(self, step: int, function: IrSource) -> None:
         """Set the callee of the step at index ``step``."""
         self.set_address(step + FUNCTION, function)
 
     def set_address(self, index: int, function: IrSource) -> None:
         """Let the parameter ``index`` be the address of a function."""
-        self.functions[index] = function
-        self.begin(function)
+        self.table.functions[index] = function
+        self.compile_in_background(function)
 
     def use_threads(self) -> None:
         """Record that a loop is parallel; the code of the thread pool is compiled in the background."""
         if not self.parallel:
             self.parallel = True
-            self.begin(threads.pool_source())
-
-    def size_param(self, variable: SizeVariable) -> int:
-        """The index of a size variable in the parameter table."""
-        if variable not in self.size_params:
-            self.size_params[variable] = self.param(0)
-        return self.size_params[variable]
-
-    def input_size_param(self, axis: tuple[int, int]) -> int:
-        """The index of the parameter with the size of an axis of an input, which each call stores."""
-        if axis not in self.input_sizes:
-            self.input_sizes[axis] = self.param(0)
-        return self.input_sizes[axis]
-
-    def block_size_param(self, buffer: int) -> int:
-        """The index of the parameter with the allocated bytes of a buffer of dynamic size."""
-        if buffer not in self.block_sizes:
-            self.block_sizes[buffer] = self.param(0)
-        return self.block_sizes[buffer]
-
-    def reserve(self, nbytes: int) -> int:
-        """Reserve scratch memory after the arena's values, or in a separate buffer if sizes are dynamic.
-
-        Returns its offset. Statements run one after another, so all share one offset, except in the checked
-        mode.
-        """
-        if self.task_start is not None:
-            self.task_bytes = largest(self.task_bytes, self.task_start + nbytes)
-            return self.task_start
-        if self.has_dynamic_sizes:
-            self.workspace_bytes = nbytes
-            return 0
-        if self.workspace is not None:
-            return self.workspace.block(nbytes)
-        self.workspace_bytes = largest(self.workspace_bytes, nbytes)
-        return self.plan.arena_bytes
-
-    @property
-    def scratch_buffer(self) -> int:
-        """The buffer of scratch memory. Each thread that runs tasks has one of its own."""
-        separate = self.has_dynamic_sizes or self.task_start is not None
-        return self.plan.workspace if separate else self.plan.arena
-
-    def begin_steps(self) -> int:
-        """Begin a step list; returns the index of its head, 0 for the first list."""
-        index = len(self.params)
-        return self.append_params([index, 0]) if index > len(HEADER) else 0
+            self.compile_in_background(threads.pool_source())
 
     def append_step(self, before: int, kind: StepKind, values: Sequence[int]) -> int:
         """Append a step after the head or step at index ``before``; returns its index."""
-        index = self.append_params([kind, 0, *values])
         assert self.node is not None, "a statement is being emitted"
+        index = self.table.append_step(before, kind, values)
         self.steps.append(StepRecord(index, kind, self.node, self.parent))
-        self.params[before + LINK] = index - before
         return index
-
-    def memory(self, launch: KernelLaunch, lanes: int) -> KernelMemory:
-        """Reserve the memory of a kernel's partial results or scratch buffers."""
-        buffer = self.scratch_buffer
-        if launch.partials:
-            partial_bytes = launch.total * launch.partial_size * PARTIAL_BYTES
-            start = self.reserve(partial_bytes * len(launch.partials))
-            return KernelMemory(
-                buffer, tuple([start + i * partial_bytes for i in range(len(launch.partials))])
-            )
-        sizes = [
-            _aligned((math.prod(launch.parameters[n.number] for n in s.length) + lanes) * s.dtype.size)
-            for s in launch.kernel.body
-            if isinstance(s, ScratchBuffer)
-        ]
-        if not sizes:
-            return KernelMemory(buffer)
-        start = self.reserve(sum(sizes) * self.threads)
-        starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])
-        return KernelMemory(buffer, starts, sum(sizes))
 
 
 class EntryFunction(NamedTuple):
@@ -289,13 +201,13 @@ class Entry:
 
     def interval(self, kind: IntervalKind, step: StepKind | None = None) -> AbstractContextManager[None]:
         """A context manager that emits an interval of the clock, if there is one; tasks have none."""
-        clock = None if self.unit.task_start is not None else self.unit.clock
+        clock = None if self.unit.scratch.task_start is not None else self.unit.clock
         return nullcontext() if clock is None else clock.interval(self, kind, step)
 
     def append(self, kind: StepKind, numbers: Sequence[int]) -> int:
         """Append a step; returns its index. After other instructions it begins a new step list."""
         if self.first_list is None or (self.function is not None and self._list_end != self._position()):
-            self._last_step = self.unit.begin_steps()
+            self._last_step = self.unit.table.begin_steps()
             if self.first_list is None:
                 self.first_list = self._last_step
             if self.function is not None:
@@ -326,7 +238,7 @@ class Entry:
         unit.work_ns += unit.costs.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
         self._call_once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
 
-    def bounds(self, check: CheckBounds) -> None:
+    def check_bounds(self, check: CheckBounds) -> None:
         """Emit the bounds check of a scatter's indices."""
         positions = check.indices
         self.unit.messages.append((OUT_OF_RANGE, check.scatter))
@@ -365,9 +277,9 @@ class Entry:
         _, lanes, kernels = unit.launches.emit(statement)
         unit.kernels.append(EmittedKernel(f"k{len(unit.kernels)}", statement, lanes, unit.launches))
         launch, _ = kernels[0]
-        memory = unit.memory(launch, lanes)
-        if unit.has_dynamic_sizes and memory.starts:
-            self.allocate(memory.buffer, [unit.workspace_bytes], statement.node)
+        memory = unit.scratch.reserve_for_kernel(launch, lanes, unit.threads)
+        if unit.plan.has_dynamic_sizes and memory.starts:
+            self.allocate(memory.buffer, [unit.scratch.nbytes], statement.node)
         partials = (0, launch.total * launch.partial_size - 1)
         for launch, text in kernels:
             self._run(statement, launch, text, lanes, memory, partials)
@@ -382,7 +294,7 @@ class Entry:
         partials: IndexRange,
     ) -> None:
         unit = self.unit
-        undecided = unit.bounds.launched(statement, launch, kernel.accesses, partials)
+        undecided = unit.memory_bounds.launched(statement, launch, kernel.accesses, partials)
         if unit.plan.argument_sizes and unit.parent is None:  # the bodies of branches and loops may not run
             unit.range_checks += [(elements, statement.node) for elements in undecided]
             undecided = []
@@ -410,11 +322,11 @@ class Entry:
         if not ranges:
             yield
             return
-        b, bounds = self.b, self.unit.bounds
+        b, bounds = self.b, self.unit.memory_bounds
         for elements in ranges:
             nbytes = bounds.nbytes.get(elements.buffer)
             if elements.buffer in bounds.blocks or nbytes is None:
-                available = b.load(self.params, self.unit.block_size_param(elements.buffer), I64)
+                available = b.load(self.params, self.unit.table.block_size_param(elements.buffer), I64)
             else:
                 available = self.param(nbytes)
             outside = self.param(elements.nbytes) > available
@@ -428,7 +340,7 @@ class Entry:
 
     def allocate(self, buffer: int, sizes: Sequence[int], node: Node) -> None:
         """Emit the allocation of a buffer of ``prod(sizes)`` bytes, unless it is large enough."""
-        b, size_param = self.b, self.unit.block_size_param(buffer)
+        b, size_param = self.b, self.unit.table.block_size_param(buffer)
         nbytes = self.param(math.prod(sizes))
         old = b.load(self.buffers, buffer, PTR)
         too_small = (b.load(self.params, size_param, I64) < nbytes) | old.cast(I64).eq(0)
@@ -444,7 +356,7 @@ class Entry:
             b.call(b.symbols.declare("free", VOID, [PTR]), [old])
             null = b.constant(I64, 0).cast(PTR)
             padding = PADDING
-            if self.unit.workspace is not None:
+            if self.unit.scratch.checked is not None:
                 padding = CHECKED_PADDING if kind_of(node) is CallKind.POSITIONS else 0
             new = b.call(b.symbols.declare("realloc", PTR, [PTR, I64]), [null, nbytes + padding])
             b.store(new, self.buffers, buffer)
@@ -454,14 +366,14 @@ class Entry:
     def scratch(self, nbytes: int, node: Node) -> tuple[int, int]:
         """Reserve scratch memory for a call: its buffer and byte offset."""
         plan, unit = self.unit.plan, self.unit
-        start = unit.reserve(nbytes)
-        if not unit.has_dynamic_sizes:
-            return unit.scratch_buffer, start
+        start = unit.scratch.reserve(nbytes)
+        if not unit.plan.has_dynamic_sizes:
+            return unit.scratch.buffer, start
         self.allocate(plan.workspace, [nbytes], node)
         return plan.workspace, start
 
     def param(self, value: int) -> EmittedValue:
-        return self.b.load(self.params, self.unit.param(value), I64)
+        return self.b.load(self.params, self.unit.table.append(value), I64)
 
     @property
     def memory_limit(self) -> EmittedValue:
@@ -469,29 +381,24 @@ class Entry:
         return self.param(self.unit.memory_bytes)
 
 
-def _aligned(nbytes: int) -> int:
-    return nbytes + -nbytes % ROW_ALIGNMENT
-
-
 def chunk_of(launch: KernelLaunch, lanes: int, threads: int, costs: CostModel) -> int:
     """The number of iterations of the outermost loop in a chunk: all if the loop is serial."""
-    total, outermost, work = launch.total, launch.kernel.outermost, launch.work * costs.addition_ns
-    if outermost is None or threads == 1:
+    total, outermost = launch.total, launch.kernel.outermost
+    if outermost is None:
         return total
-    chunk = max(1, math.ceil(costs.chunk_ns * typical(total) / work)) if work else total
-    chunk = largest(chunk, -(-total // (8 * threads)))
+    chunk = chunk_size(total, launch.work * costs.addition_ns, threads, costs)
     if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
         chunk += -chunk % lanes
     return total if type(total) is int and total <= chunk else chunk
 
 
-def shared_chunk(unit: Unit, total: int, work: float) -> int:
-    """The iterations in a chunk of a loop with ``total`` iterations and ``work`` additions in all."""
-    ns = work * unit.costs.addition_ns
-    unit.work_ns += ns
-    if unit.threads == 1:
+def chunk_size(total: int, work_ns: float, threads: int, costs: CostModel) -> int:
+    """The number of iterations that a thread claims at a time, of a loop that takes ``work_ns`` in all.
+
+    It is ``total`` if one thread runs the loop.
+    """
+    if threads == 1:
         return total
-    chunk = min(total, max(math.ceil(unit.costs.chunk_ns * total / ns), -(-total // (8 * unit.threads))))
-    if chunk < total:
-        unit.use_threads()
-    return chunk
+    chunk = max(1, math.ceil(costs.chunk_ns * typical(total) / work_ns)) if work_ns else total
+    chunk = largest(chunk, -(-total // (8 * threads)))
+    return total if type(total) is int and total <= chunk else chunk

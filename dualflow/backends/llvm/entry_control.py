@@ -109,7 +109,7 @@ class _EntryEmitter:
         self.iterations, self.capacity = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
             b.store(b.constant(I64, 0), self.capacity, loop)
-        if entry.unit.has_dynamic_sizes:  # the caller's table has entries for the addresses
+        if entry.unit.plan.has_dynamic_sizes:  # the caller's table has entries for the addresses
             return
         first = plan.arena + 1
         table = b.alloca(PTR, first + plan.row_buffers)
@@ -147,7 +147,7 @@ class _EntryEmitter:
                         open_blocks.enter_context(self.entry.b.if_then(self._ok()))
                     checked = True
                 self._begin(statement)
-                if self.entry.unit.has_dynamic_sizes:
+                if self.entry.unit.plan.has_dynamic_sizes:
                     self._write_sized(statement)
                 else:
                     self._write_in_bounds(statement)
@@ -161,7 +161,7 @@ class _EntryEmitter:
         """Record the node of ``statement`` for steps; in the checked mode, also for other statements."""
         unit = self.entry.unit
         unit.node = statement.node
-        if unit.workspace is not None and (unit.has_dynamic_sizes or not _is_step(statement)):
+        if unit.scratch.checked is not None and (unit.plan.has_dynamic_sizes or not _is_step(statement)):
             self.entry.step(StepKind.NOTE)
 
     def _write_sized(self, statement: Statement) -> None:
@@ -176,7 +176,7 @@ class _EntryEmitter:
             buffers = {buffer: sizes for buffer, sizes in buffers.items() if buffer not in self.rows}
             for buffer, sizes in buffers.items():
                 self.entry.allocate(buffer, sizes, statement.node)
-            undecided = self.entry.unit.bounds.undecided(statement)
+            undecided = self.entry.unit.memory_bounds.undecided(statement)
             if_allocated = self.entry.b.if_then(self._ok()) if buffers else nullcontext()
             with if_allocated, self.entry.guarded(undecided, statement.node):
                 self._write(statement)
@@ -188,7 +188,7 @@ class _EntryEmitter:
         """
         unit = self.entry.unit
         in_body = unit.parent is not None and unit.plan.argument_sizes
-        with self.entry.guarded(unit.bounds.undecided(statement) if in_body else (), statement.node):
+        with self.entry.guarded(unit.memory_bounds.undecided(statement) if in_body else (), statement.node):
             self._write(statement)
 
     def _write(self, statement: Statement) -> None:
@@ -203,7 +203,7 @@ class _EntryEmitter:
             case ScatterRows():
                 self.entry.scatter(statement)
             case CheckBounds():
-                self.entry.bounds(statement)
+                self.entry.check_bounds(statement)
             case CopyMemory():
                 self.entry.move(statement)
             case RequireCondition():
@@ -247,7 +247,7 @@ class _EntryEmitter:
         """Emit a check; if it fails, write its number, and copy its values to the parameter table."""
         b, entry = self.entry.b, self.entry
         values = CheckValues(
-            tuple([entry.unit.append_params([0] * -(-v.spec.nbytes // 8)) for _, v in check.reads])
+            tuple([entry.unit.table.extend([0] * -(-v.spec.nbytes // 8)) for _, v in check.reads])
         )
         entry.unit.messages.append((values, check.node))
         number = b.constant(I64, len(entry.unit.messages))
@@ -327,7 +327,7 @@ class _EntryEmitter:
         b, entry = self.entry.b, self.entry
         with b.if_then(self._ok()):
             for pair in loop.memory.double_buffers:
-                size_params = [entry.unit.block_size_param(buffer) for buffer in pair]
+                size_params = [entry.unit.table.block_size_param(buffer) for buffer in pair]
                 for table, indices, type in ((entry.buffers, pair, PTR), (entry.params, size_params, I64)):
                     first, second = (b.load(table, index, type) for index in indices)
                     b.store(second, table, indices[0])
@@ -342,7 +342,7 @@ class _EntryEmitter:
             assert self.iterations is not None
             b = self.entry.b
             count = b.load(self.iterations, loop.trip_count.same_as, I64)
-            for other in self.entry.unit.bounds.compared_loops(loop):
+            for other in self.entry.unit.memory_bounds.compared_loops(loop):
                 self.entry.fail_if(b.load(self.iterations, other, I64) < count, OUT_OF_BOUNDS, loop.node)
             return count
         return None if loop.trip_count.limit is None else self.entry.param(loop.trip_count.limit)

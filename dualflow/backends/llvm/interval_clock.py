@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from dualflow.backends.llvm.parameter_table import ParameterTable
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.steps import StepKind
@@ -59,16 +60,12 @@ class Interval(NamedTuple):
     parent: int | None
 
 
-class StepTable(Protocol):
-    """The parameter table of a program under construction; see :class:`.entry.Unit`."""
+class ProgramUnit(Protocol):
+    """A program under construction; see :class:`.entry.Unit`."""
 
-    params: list[int]
+    table: ParameterTable
     addresses: dict[str, int]
     node: Node | None
-
-    def append_params(self, values: Sequence[int]) -> int:
-        """Append parameters; returns the index of the first."""
-        ...
 
     def set_callee(self, step: int, function: IrSource) -> None:
         """Set the callee of the step at index ``step``."""
@@ -79,8 +76,8 @@ class StepList(Protocol):
     """A list of steps under construction; see :class:`.entry.Entry`."""
 
     @property
-    def unit(self) -> StepTable:
-        """The table with the steps."""
+    def unit(self) -> ProgramUnit:
+        """The program of the steps."""
         ...
 
     def append(self, kind: StepKind, numbers: Sequence[int]) -> int:
@@ -110,9 +107,9 @@ class IntervalClock:
             kind: the kind of the interval.
             step: the kind of its step.
         """
-        table = steps.unit
-        words = table.append_params([0] * _WORDS)
-        self.intervals.append(Interval(kind, table.node, step, words, self._open[-1] if self._open else None))
+        unit = steps.unit
+        words = unit.table.extend([0] * _WORDS)
+        self.intervals.append(Interval(kind, unit.node, step, words, self._open[-1] if self._open else None))
         self._open.append(len(self.intervals) - 1)
         _emit(steps, words, stops=False)
         yield
@@ -149,11 +146,11 @@ def clock_source() -> IrSource:
 def _emit(steps: StepList, words: int, *, stops: bool) -> None:
     """Emit a step that starts or stops the interval whose words begin at the index ``words``."""
     clock = [0, int(stops), time.CLOCK_MONOTONIC]
-    step, table = steps.append(StepKind.KERNEL, [0, 1, 1, *clock]), steps.unit
-    own = len(table.params) - len(clock)
-    table.params[own] = words - own
-    table.set_callee(step, clock_source())
-    table.addresses[_FUNCTION] = jit.process_symbol(_FUNCTION)
+    step, unit = steps.append(StepKind.KERNEL, [0, 1, 1, *clock]), steps.unit
+    own = len(unit.table.params) - len(clock)
+    unit.table.params[own] = words - own
+    unit.set_callee(step, clock_source())
+    unit.addresses[_FUNCTION] = jit.process_symbol(_FUNCTION)
 
 
 class _Times:

@@ -38,7 +38,7 @@ POLL_INTERVAL = 1 << 16
 
 
 class _ElementMaths(Maths):
-    """The maths namespace inside a kernel, with element indices and checks."""
+    """Emits scalar ops inside a kernel, and those that need its loops: an element's index, and checks."""
 
     def __init__(self, emitter: KernelEmitter) -> None:
         super().__init__(emitter.module, not emitter.is_long, emitter.b)

@@ -49,7 +49,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
     for enabled, table in tables:
         index = entry.step(StepKind.PRODUCT, [_NO_ADDRESS, *products.step(scratch, table, enabled)])
         unit.set_callee(index, function)
-        unit.products.append(index + FUNCTION)
+        unit.routines.append(index + FUNCTION)
 
 
 def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> None:
@@ -64,7 +64,7 @@ def _emit_split_by_product(entry: Entry, products: ProductBatch, node: Node) -> 
     table_start = index + FUNCTION + len(words) - len(table)  # the table ends the step
     product = table_start + BatchField.PRODUCT
     unit.set_address(product, products.gemm.source())
-    unit.products.append(product)
+    unit.routines.append(product)
 
 
 def _scratch(entry: Entry, products: ProductBatch, table: Sequence[int], node: Node) -> tuple[int, int]:

@@ -22,13 +22,13 @@ from dualflow.backends.llvm.interval_clock import IntervalClock
 from dualflow.backends.llvm.launches import EmittedKernel, LaunchEmitter
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.scratch_memory import ScratchAllocator
 from dualflow.backends.llvm.steps import RUN_STEPS, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.symbolic_size_ops import (
@@ -40,13 +40,12 @@ from dualflow.graph.symbolic_size_ops import (
 )
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.planned import Plan
+from dualflow.schedule.planned import Plan, symbolic_shapes
 from dualflow.schedule.program_statements import CallRoutine, RunTasks, Statement, statements, walk_program
 from dualflow.schedule.race_check import require_no_races
 from dualflow.sizes.symbolic_sizes import (
     SizeVariable,
     SymInt,
-    is_static,
     size_variables,
     variable_of,
 )
@@ -154,33 +153,33 @@ def write(
         bounds,
         begin,
         LaunchEmitter(plan, module.vector_bits),
-        has_dynamic_sizes=plan.has_dynamic_sizes,
+        ScratchAllocator(plan),
         clock=clock,
     )
     if not plan.has_dynamic_sizes:  # which compares where it runs what it can't decide before
         unit.range_checks += bounds.check(program)
     if switches.checked_side():
-        unit.workspace = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
+        unit.scratch.checked = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         begin(driver())
     parts = _parts(unit, program)
     equal = []
     for variable, axes in plan.argument_sizes.items():
-        unit.input_sizes[axes[0]] = unit.size_param(variable)
-        equal += [(unit.input_sizes[axes[0]], unit.input_size_param(axis)) for axis in axes[1:]]
+        unit.table.input_sizes[axes[0]] = unit.table.size_param(variable)
+        equal += [(unit.table.input_sizes[axes[0]], unit.table.input_size_param(axis)) for axis in axes[1:]]
     computed = _computed_sizes(plan) if plan.argument_sizes else ()
-    equal_to = [(unit.input_size_param(axis), size) for axis, size in computed]
-    shapes, arena_bytes = [], plan.arena_bytes + _workspace_bytes(unit)
+    equal_to = [(unit.table.input_size_param(axis), size) for axis, size in computed]
+    shapes, arena_bytes = [], plan.arena_bytes + unit.scratch.bytes_in_arena
     if plan.has_dynamic_sizes or plan.argument_sizes:
         shapes = [_size_indices(unit, spec) for spec in plan.outputs]
     temporary_shapes = [_size_indices(unit, spec) for spec in plan.temporaries if plan.argument_sizes]
     standalone = size_function = arena_param = None
     if plan.argument_sizes:
-        arena_param = unit.param(arena_bytes)
-        sizes = [unit.input_sizes[node.attrs["argument_axes"][0]] for node in distinct]
+        arena_param = unit.table.append(arena_bytes)
+        sizes = [unit.table.input_sizes[node.attrs["argument_axes"][0]] for node in distinct]
         different = list(itertools.combinations(sizes, 2))
         size_function = write_size_function(
-            unit, required, equal, different, equal_to, guards, _symbolic_shapes(plan), arena_bytes
+            unit, required, equal, different, equal_to, guards, symbolic_shapes(plan), arena_bytes
         )
     if plan.has_dynamic_sizes:
         write_setters(unit)
@@ -192,19 +191,19 @@ def write(
             )
         ),
         parts=tuple(parts),
-        params=tuple([0 if isinstance(x, SymInt) else x for x in unit.params]),
+        params=tuple([0 if isinstance(x, SymInt) else x for x in unit.table.params]),
         output_shapes=tuple(shapes),
         temporary_shapes=tuple(temporary_shapes),
         standalone=standalone,
-        size_params=dict(unit.size_params),
-        input_sizes=dict(unit.input_sizes),
-        block_sizes=dict(unit.block_sizes),
+        size_params=dict(unit.table.size_params),
+        input_sizes=dict(unit.table.input_sizes),
+        block_sizes=dict(unit.table.block_sizes),
         steps=tuple(unit.steps),
-        workspace=unit.workspace,
+        workspace=unit.scratch.checked,
         messages=tuple(unit.messages),
-        functions={index: source.name for index, source in unit.functions.items()},
+        functions={index: source.name for index, source in unit.table.functions.items()},
         addresses=dict(unit.addresses),
-        products=len({unit.functions[index] for index in unit.products}),
+        products=len({unit.table.functions[index] for index in unit.routines}),
         tasks=sum(len(s.tasks) for s in walk_program(program) if isinstance(s, RunTasks)),
         arena_bytes=arena_bytes,
         arena_param=arena_param,
@@ -226,23 +225,9 @@ def _computed_sizes(plan: Plan) -> Iterator[tuple[Axis, int]]:
                 yield (place, axis), size
 
 
-def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
-    """The distinct symbolic shapes in the program, including those inside kernels.
-
-    Stacks whose length is the trip count of a while loop are left out: they grow.
-    """
-    specs = list(plan.arguments)
-    for call in plan.walk():
-        body = body_of(call.node)
-        nodes = [call.node, *(() if body is None else body.nodes)]
-        specs += [value.spec for node in nodes for value in (*node.inputs, *node.outputs)]
-    shapes = [tuple([d for d in spec.shape if d is not None]) for spec in specs if spec.shape.is_static]
-    return dict.fromkeys(shape for shape in shapes if not is_static(shape))
-
-
 def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list[IrSource]:
     """The modules of a program, without duplicates."""
-    sources = dict.fromkeys(unit.functions.values())
+    sources = dict.fromkeys(unit.table.functions.values())
     if entries:
         sources[driver()] = None
     functions = [name for name in (*entries, standalone) if name is not None and name != RUN_STEPS]
@@ -253,7 +238,7 @@ def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list
 
 def _standalone(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
     """The standalone entry, if callers need not set sizes or read sizes of outputs and values of checks."""
-    has_size_arguments = unit.input_sizes or any(
+    has_size_arguments = unit.table.input_sizes or any(
         size_variables(tuple(spec.shape)) for spec in unit.plan.outputs
     )
     stores_values = any(isinstance(message, CheckValues) for message, _ in unit.messages)
@@ -262,16 +247,9 @@ def _standalone(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
     return write_standalone(unit, parts[0].entry)
 
 
-def _workspace_bytes(unit: Unit) -> int:
-    """The bytes of scratch memory after the arena's values."""
-    if unit.has_dynamic_sizes:
-        return 0
-    return unit.workspace_bytes if unit.workspace is None else unit.workspace.nbytes
-
-
 def _size_indices(unit: Unit, spec: TensorSpec) -> tuple[int, ...]:
     """The parameter indices of the sizes of a tensor; a size that a host call computes is 0."""
-    return tuple([unit.param(0 if size is None else size) for size in spec.shape])
+    return tuple([unit.table.append(0 if size is None else size) for size in spec.shape])
 
 
 def _parts(unit: Unit, program: Sequence[Statement]) -> list[ProgramPart]:

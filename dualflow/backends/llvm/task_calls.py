@@ -81,18 +81,18 @@ def write_tasks(
     unit.addresses["sched_yield"] = jit.process_symbol("sched_yield")
     unit.use_threads()
     before, unit.threads = unit.threads, 1 if type(region.call_threads) is int else unit.threads
-    unit.task_start = unit.task_bytes = region.task_bytes
+    unit.scratch.task_start = unit.scratch.task_bytes = region.task_bytes
     for number, task in enumerate(statement.tasks):
         task_words = step + RegionField.END + TaskField.END * number
-        unit.params[task_words + TaskField.LIST] = _task_list(unit, task, run_in) - step
-    unit.task_start, unit.threads = None, before
-    bytes_per_thread = aligned(unit.task_bytes)
+        unit.table.params[task_words + TaskField.LIST] = _task_list(unit, task, run_in) - step
+    unit.scratch.task_start, unit.threads = None, before
+    bytes_per_thread = aligned(unit.scratch.task_bytes)
     plan = unit.plan
-    unit.params[step + RegionField.ENTRIES] = plan.arena + 1 + (plan.row_buffers if loops else 0)
-    unit.params[step + RegionField.WORKSPACE] = plan.workspace
-    unit.params[step + RegionField.ARENA] = plan.arena
-    unit.params[step + RegionField.SCRATCH] = unit.reserve(bytes_per_thread * region.threads)
-    unit.params[step + RegionField.BYTES] = bytes_per_thread
+    unit.table.params[step + RegionField.ENTRIES] = plan.arena + 1 + (plan.row_buffers if loops else 0)
+    unit.table.params[step + RegionField.WORKSPACE] = plan.workspace
+    unit.table.params[step + RegionField.ARENA] = plan.arena
+    unit.table.params[step + RegionField.SCRATCH] = unit.scratch.reserve(bytes_per_thread * region.threads)
+    unit.table.params[step + RegionField.BYTES] = bytes_per_thread
 
 
 def _words(region: Region) -> list[int]:
@@ -121,4 +121,4 @@ def _task_list(
     entry = Entry(unit, "task")
     run_in(entry, task)
     assert entry.function is None, "all statements of a task are steps"
-    return unit.begin_steps() if entry.first_list is None else entry.first_list
+    return unit.table.begin_steps() if entry.first_list is None else entry.first_list

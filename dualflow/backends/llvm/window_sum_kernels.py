@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from enum import IntEnum
 
-from dualflow.backends.llvm.entry import Entry, shared_chunk
+from dualflow.backends.llvm.entry import Entry, chunk_size
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, load_arguments
 from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
@@ -125,12 +125,16 @@ def write_window_sum(entry: Entry, call: CallRoutine) -> None:
     if 0 in shape:
         return
     rows = math.prod(shape[: len(sliding.axes)])
-    chunk = shared_chunk(unit, rows, math.prod([*shape, *[a.length for a in sliding.axes]]))
+    work_ns = unit.costs.addition_ns * math.prod([*shape, *[a.length for a in sliding.axes]])
+    unit.work_ns += work_ns
+    chunk = chunk_size(rows, work_ns, unit.threads, unit.costs)
+    if chunk < rows:
+        unit.use_threads()
     buffers = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
     function = routine(spec.dtype, unit.module.vector_bits, filter_row(sliding))
     streamed = spec.nbytes >= unit.plan.caches.last // 2
     parameters = [*launch_parameters(sliding, streamed), *buffers, len(unit.messages) + 1]
-    unit.products.append(entry.call_kernel(function, rows, chunk, parameters))
+    unit.routines.append(entry.call_kernel(function, rows, chunk, parameters))
 
 
 @functools.cache

@@ -60,7 +60,7 @@ def _even_and_odd(x: EmittedValue) -> Parts:
 
 
 def _signed_even_and_odd(y: EmittedValue) -> Parts:
-    """The same for signed bytes."""
+    """The signed bytes at even and at odd positions, each sign-extended to 16 bits."""
     pairs = y.bitcast(I16.vector(2 * y.type.lanes))
     return (pairs << 8) >> 8, pairs >> 8
 

@@ -36,8 +36,9 @@ def list_lengths(rows: int, depth: int) -> tuple[int, int]:
 
 
 def emit_windows(module: LlvmModule, name: str) -> None:
-    """Emit a function that copies a block of A, from row ``top`` and column ``start`` on, and lists offsets.
+    """Emit the function that packs a block of A, the matrix of windows, and writes its elements' offsets.
 
+    The block begins at row ``top`` and column ``start``.
     If windows are the rows of A and lines are copied, the first block of columns is copied with all columns.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
