@@ -11,7 +11,7 @@ from dualflow.schedule.operands import CallKind, kind_of
 
 VECTOR_BITS = 256
 """The vector width for which blocks of lane loops are planned."""
-_DTYPES = "?bBhHiIlLqQf"
+_DTYPES = "?bBhHiIlLqQf"  # as the characters of NumPy's dtypes
 
 
 def capabilities() -> Capabilities:

@@ -11,21 +11,22 @@ from dualflow.backends.opencl.kernel_source import OpenCLKernel, source
 from dualflow.backends.opencl.steps import (
     LOCAL_SIZE,
     BufferArgument,
+    ByteAddress,
     CopyOnDevice,
     HostBranch,
     HostCall,
     HostLoop,
     HostOperand,
+    Int64Argument,
     KernelArgument,
     KernelProgram,
     Launch,
-    Number,
     PartialResults,
     Require,
     ScalarArgument,
     ScratchMemory,
     Step,
-    WriteNumbers,
+    WriteSizes,
 )
 from dualflow.backends.opencl.transfers import BOTH, DEVICE, HOST, Space, Spaces, TransferInsertion
 from dualflow.core.errors import InternalError
@@ -134,7 +135,7 @@ class DeviceProgram:
     # Buffers
 
     def name_of(self, buffer: int) -> str:
-        """What a buffer is, for errors."""
+        """A description of a buffer for errors."""
         plan = self.plan
         if buffer < plan.inputs:
             return (
@@ -200,7 +201,7 @@ class DeviceProgram:
                 return self._loop(statement)
             case CallRoutine(kind=CallKind.SIZES):
                 values, dtype = statement.node.attrs["values"], statement.node.output.spec.dtype
-                return [WriteNumbers(statement.node, statement.outputs[0], tuple(values), dtype)]
+                return [WriteSizes(statement.node, statement.outputs[0], tuple(values), dtype)]
             case CallRoutine():
                 return [self._host(statement)]
         raise InternalError(
@@ -277,7 +278,7 @@ class DeviceProgram:
                 for s in kernel.scratch
             ),
             *map(ScalarArgument, launch.scalars),
-            *map(Number, launch.parameters),
+            *map(Int64Argument, launch.parameters),
         )
 
     def _multiply(self, product: Multiply) -> list[Step]:
@@ -297,9 +298,9 @@ class DeviceProgram:
         tiles = math.prod(batch) * ((rows + tile - 1) // tile) * ((columns + tile - 1) // tile)
         arguments: tuple[KernelArgument, ...] = (
             *(BufferArgument(m.buffer, m.offset) for m in (x, y, out)),
-            *map(Number, (rows, columns, inner, *strides, *by_axis)),
+            *map(Int64Argument, (rows, columns, inner, *strides, *by_axis)),
             ScalarArgument(dtype.dtype.type(product.scale)),
-            Number(int(product.accumulate)),
+            Int64Argument(int(product.accumulate)),
         )
         kernel = KernelProgram(routines.product(dtype, len(batch)))
         reads, writes = frozenset([x.buffer, y.buffer]), frozenset([out.buffer])
@@ -319,10 +320,10 @@ class DeviceProgram:
             BufferArgument(out.buffer, out.offset),
             BufferArgument(indices.layout.buffer, indices.layout.offset),
             BufferArgument(scatter.rows.buffer, scatter.rows.offset),
-            Number(indices.num_indices),
-            Number(indices.row_length),
-            Number(indices.distance),
-            *map(Number, (*indices.axis_sizes, *indices.axis_strides)),
+            Int64Argument(indices.num_indices),
+            Int64Argument(indices.row_length),
+            Int64Argument(indices.distance),
+            *map(Int64Argument, (*indices.axis_sizes, *indices.axis_strides)),
         )
         kernel = KernelProgram(routines.scatter(dtype, indices.dtype, indices.depth, scatter.join))
         reads = frozenset([out.buffer, indices.layout.buffer, scatter.rows.buffer])
@@ -335,14 +336,14 @@ class DeviceProgram:
         kernel = KernelProgram(routines.indices_inside(indices.dtype, indices.depth), ((OUT_OF_RANGE, node),))
         arguments: tuple[KernelArgument, ...] = (
             BufferArgument(indices.layout.buffer, indices.layout.offset),
-            *map(Number, indices.axis_sizes),
+            *map(Int64Argument, indices.axis_sizes),
         )
         reads = frozenset([indices.layout.buffer])
         return Launch(node, (node,), kernel, arguments, indices.num_indices, LOCAL_SIZE, reads, frozenset())
 
     def _copy(self, copy: CopyMemory) -> list[Step]:
         size, nbytes = copy.node.output.spec.dtype.size, copy.node.output.spec.nbytes
-        source_at, target = [BufferArgument(x.buffer, x.offset * size) for x in (*copy.inputs, *copy.outputs)]
+        source_at, target = [ByteAddress(x.buffer, x.offset * size) for x in (*copy.inputs, *copy.outputs)]
         return [] if source_at == target else [CopyOnDevice(copy.node, source_at, target, nbytes)]
 
     # Loops

@@ -89,9 +89,10 @@ void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, const long
 def scatter(element: DType, index: DType, depth: int, join: str) -> str:
     """The program of a scatter of rows.
 
-    A work-item has one element of each row, and takes the rows in order: so the result doesn't depend on
-    which work-item runs first. A check of the indices has run before, but the host may not have read its
-    result yet. So rows whose index is out of bounds are left out.
+    The grid runs over repetitions and positions within a row. A work-item owns one position within the rows
+    of one repetition, and applies all rows in order, so the result is deterministic. A check of the indices
+    has run before, but the host may not have read its result yet. So rows whose index is out of bounds are
+    left out.
     """
     c, i = buffer_type(element), c_type(index)
     support, lines = OpenCLSupport(), CLines(3)

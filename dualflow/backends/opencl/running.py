@@ -26,16 +26,16 @@ from dualflow.backends.opencl.steps import (
     HostCall,
     HostLoop,
     HostOperand,
+    Int64Argument,
     KernelArgument,
     Launch,
-    Number,
     PartialResults,
     Require,
     ScalarArgument,
     ScratchMemory,
     Step,
     Transfer,
-    WriteNumbers,
+    WriteSizes,
 )
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
@@ -188,8 +188,8 @@ class DeviceCall:
                     self._transfer(step)
                 case CopyOnDevice():
                     self._copy(step)
-                case WriteNumbers():
-                    self._write_numbers(step)
+                case WriteSizes():
+                    self._write_sizes(step)
                 case HostCall():
                     self._host_call(step)
                 case Require():
@@ -241,7 +241,7 @@ class DeviceCall:
                 return [self._temporary[-1]]
             case ScalarArgument():
                 return [argument.value]
-            case Number():
+            case Int64Argument():
                 return [np.int64(self._size(argument.value))]
 
     def _address(self, buffer: int) -> tuple[cl.Buffer, int]:
@@ -281,7 +281,7 @@ class DeviceCall:
         return self._status
 
     def _read_status(self) -> None:
-        """Raise the error of the first check that failed since the word was read, if one did."""
+        """Read the status word, and raise the error of the first check that failed since the last read."""
         if self._status is None or not self._launched:
             return
         status = np.empty(1, np.int32)
@@ -315,11 +315,18 @@ class DeviceCall:
         if not nbytes:
             return
         size = copy.node.output.spec.dtype.size
-        (source, begin), (target, end) = self._address(copy.source.buffer), self._address(copy.target.buffer)
-        at, to = begin * size + self._size(copy.source.offset), end * size + self._size(copy.target.offset)
-        cl.enqueue_copy(self._device.queue, target, source, byte_count=nbytes, src_offset=at, dst_offset=to)
+        source, source_start = self._address(copy.source.buffer)
+        target, target_start = self._address(copy.target.buffer)
+        cl.enqueue_copy(
+            self._device.queue,
+            target,
+            source,
+            byte_count=nbytes,
+            src_offset=source_start * size + self._size(copy.source.offset),
+            dst_offset=target_start * size + self._size(copy.target.offset),
+        )
 
-    def _write_numbers(self, step: WriteNumbers) -> None:
+    def _write_sizes(self, step: WriteSizes) -> None:
         numbers = np.array([self._size(x) for x in step.values], step.dtype.dtype)
         buffer, offset = self._address(step.target.buffer)
         self._write(buffer, (offset + self._size(step.target.offset)) * step.dtype.size, numbers)

@@ -2,7 +2,7 @@
 
     Launch: a kernel                          Transfer: a whole buffer, to the device or to the host
     CopyOnDevice: bytes of a buffer           HostCall: an op's NumPy kernel
-    WriteNumbers: sizes, as a tensor          Require: an assertion, whose values the host reads
+    WriteSizes: sizes, as a tensor            Require: an assertion, whose values the host reads
     HostBranch, HostLoop: conditionals and loops, driven by the host
 
 Buffers have the numbers of the plan. Sizes and offsets are numbers, or expressions over the sizes of
@@ -26,7 +26,14 @@ LOCAL_SIZE = 64
 
 
 class BufferArgument(NamedTuple):
-    """A buffer of the plan from an element on."""
+    """A buffer of the plan from an element on; ``offset`` is in elements."""
+
+    buffer: int
+    offset: int
+
+
+class ByteAddress(NamedTuple):
+    """A byte of a buffer of the plan; ``offset`` is in bytes."""
 
     buffer: int
     offset: int
@@ -45,7 +52,7 @@ class ScratchMemory(NamedTuple):
     nbytes: int
 
 
-class Number(NamedTuple):
+class Int64Argument(NamedTuple):
     """An integer argument of 64 bits."""
 
     value: int
@@ -57,7 +64,7 @@ class ScalarArgument(NamedTuple):
     value: np.generic
 
 
-KernelArgument = BufferArgument | PartialResults | ScratchMemory | Number | ScalarArgument
+KernelArgument = BufferArgument | PartialResults | ScratchMemory | Int64Argument | ScalarArgument
 
 
 class KernelProgram(NamedTuple):
@@ -104,15 +111,15 @@ class Transfer(NamedTuple):
 
 
 class CopyOnDevice(NamedTuple):
-    """A copy of ``nbytes`` contiguous bytes between buffers; offsets are in bytes."""
+    """A copy of ``nbytes`` contiguous bytes between buffers."""
 
     node: Node
-    source: BufferArgument
-    target: BufferArgument
+    source: ByteAddress
+    target: ByteAddress
     nbytes: int
 
 
-class WriteNumbers(NamedTuple):
+class WriteSizes(NamedTuple):
     """Writes integers to a buffer on the device, from an element on."""
 
     node: Node
@@ -128,7 +135,7 @@ class HostOperand(NamedTuple):
         layout, shape, dtype: of the tensor; a size is None if only the host knows it.
         on_host: whether its buffer is on the host, where a transfer has brought it. Otherwise its bytes alone
             are copied from and to the device.
-        whole: whether it is its whole buffer.
+        whole: whether the tensor fills its buffer.
     """
 
     layout: Layout
@@ -156,7 +163,7 @@ class Require(NamedTuple):
 
 
 class HostBranch(NamedTuple):
-    """Runs the branch of a number, or the last one if it is out of range."""
+    """Runs branch ``number``, or the last one if it is out of range."""
 
     node: Node
     number: HostOperand
@@ -178,7 +185,7 @@ class HostLoop(NamedTuple):
     condition: HostOperand | None
 
 
-Step = Launch | Transfer | CopyOnDevice | WriteNumbers | HostCall | Require | HostBranch | HostLoop
+Step = Launch | Transfer | CopyOnDevice | WriteSizes | HostCall | Require | HostBranch | HostLoop
 
 
 def walk_steps(steps: Iterable[Step]) -> Iterator[Step]:

@@ -4,8 +4,8 @@ This is a forward dataflow analysis, and the rewrite that it decides. The state 
 device) in which each buffer outside the arena has a valid copy. A step whose operand has none where it runs
 gets a transfer before it; after the step, the copy that it has written is the only one. Where paths meet, the
 state is the intersection; if that is empty for a buffer, the paths without a copy on the device transfer it.
-The state at the start of a loop is iterated to a fixed point. What a loop needs and doesn't write is
-transferred once, before it.
+The state at the start of a loop is iterated to a fixed point. What a loop reads in one space, and writes in
+no other, is transferred once, before it.
 
 The arena and the rows of stacks are on the device: a host call copies the bytes of its operands there and
 back.
@@ -26,7 +26,7 @@ from dualflow.backends.opencl.steps import (
     Require,
     Step,
     Transfer,
-    WriteNumbers,
+    WriteSizes,
     walk_steps,
 )
 
@@ -78,7 +78,11 @@ class TransferInsertion:
         return Transfer(buffer, self._sizes[buffer], to is Space.DEVICE)
 
     def accesses(self, step: Step) -> tuple[dict[int, Space], dict[int, Space]]:
-        """The buffers that a step itself reads and writes, and where."""
+        """The buffers that a step itself reads and writes, and where.
+
+        A step that writes a part of a buffer needs the rest, so what it writes is read too. :class:`Require`
+        and :class:`HostBranch` read from either space: see :meth:`_Path._with_operand_spaces`.
+        """
         reads: dict[int, Space] = {}
         writes: dict[int, Space] = {}
 
@@ -97,7 +101,7 @@ class TransferInsertion:
                 for buffer in (step.source.buffer, step.target.buffer):
                     add(reads, buffer, Space.DEVICE)
                 add(writes, step.target.buffer, Space.DEVICE)
-            case WriteNumbers():
+            case WriteSizes():
                 add(reads, step.target.buffer, Space.DEVICE)
                 add(writes, step.target.buffer, Space.DEVICE)
             case HostCall():
@@ -156,7 +160,7 @@ class _Path:
     def _branch(self, branch: HostBranch) -> None:
         number = self._operand(branch.number)
         paths = [self._inside(steps) for steps in branch.branches]
-        self.spaces = _meet(paths)
+        self.spaces = _merge_paths(paths)
         self.steps.append(branch._replace(number=number, branches=tuple([tuple(p.steps) for p in paths])))
 
     def _inside(self, steps: Iterable[Step]) -> _Path:
@@ -172,11 +176,12 @@ class _Path:
             condition = None if loop.condition is None else test._operand(loop.condition)
             body = test._inside(loop.body)
             entry = dict(self.spaces)
-            meet = _meet([self, body])
+            # transfers that the merge adds to ``self`` come before the loop, those of ``body`` at its end
+            meet = _merge_paths([self, body])
             if meet == entry:
                 break
             self.spaces = meet
-        self.spaces = _meet([self, test])
+        self.spaces = _merge_paths([self, test])
         self.steps.append(loop._replace(test=tuple(test.steps), body=tuple(body.steps), condition=condition))
 
     def _hoist(self, steps: Iterable[Step]) -> None:
@@ -195,8 +200,11 @@ class _Path:
                     self.require(buffer, space)
 
 
-def _meet(paths: Sequence[_Path]) -> dict[int, Spaces]:
-    """The memory spaces of buffers where paths meet: the intersection, if that is empty the device."""
+def _merge_paths(paths: Sequence[_Path]) -> dict[int, Spaces]:
+    """Merge the states of paths, in place; returns the memory spaces in which all have a valid copy.
+
+    Where they share no valid copy of a buffer, each path without a copy on the device gets a transfer to it.
+    """
     meet: dict[int, Spaces] = {}
     for buffer in paths[0].spaces:
         common = frozenset.intersection(*[path.spaces[buffer] for path in paths])
