@@ -107,7 +107,7 @@ class AbstractSource:
     __slots__ = ()
 
     def reading(self) -> Any:
-        """How a traced loop reads it (:class:`dualflow.function.autograph.stream_loops.StreamReading`)."""
+        """How a traced loop reads it (:class:`dualflow.function.autograph.stream_loops.ElementSource`)."""
         raise NotImplementedError
 
     def enumerate(self, start: int = 0) -> Any:
@@ -256,11 +256,11 @@ class Engine:
         return False
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
-        """A block that prefixes names with ``name/``, or with ``name`` if it ends in ``/``."""
+        """A context that prefixes names with ``name/``, or with ``name`` if it ends in ``/``."""
         return scoped(name)
 
     def no_control_dependencies(self) -> AbstractContextManager[None]:
-        """A block whose ops have no control dependencies, for a variable's initial value."""
+        """A context whose ops have no control dependencies, for a variable's initial value."""
         return nullcontext()
 
     def create_variable(self, variable: Any, initial: Any) -> None:

@@ -33,7 +33,7 @@ from dualflow.data.tracing import (
     reject_python_loop,
 )
 from dualflow.eager.engine import EAGER
-from dualflow.function.autograph.stream_loops import StreamReading
+from dualflow.function.autograph.stream_loops import ElementSource
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing_lock
 from dualflow.ops.creation import convert_to_tensor
@@ -152,7 +152,7 @@ class Iterator(AbstractSource, Generic[Element]):
         sizes = tuple(map(leaf_spec, items[0])) if len(items) else tuple(map(_smallest, layout.specs))
         return IteratorKind(layout, sizes)
 
-    def reading(self) -> StreamReading:
+    def reading(self) -> ElementSource:
         """How a traced loop reads the remaining elements."""
         return iterator_reading(self._stage.layout, (), self)
 
@@ -246,7 +246,7 @@ class Iterator(AbstractSource, Generic[Element]):
                 self._lock.release()
 
     def _free_in_child(self) -> None:
-        """Replace, in a forked process, a lock that another thread holds; the iterator then needs a state."""
+        """In a forked child, replace a lock that another thread held; the iterator must then be restored."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:

@@ -23,7 +23,7 @@ from dualflow.data.handles import ArgumentStage, arguments_in, bind_arguments, h
 from dualflow.data.optional import Optional, empty_leaf
 from dualflow.data.stage import Stage
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.autograph.stream_loops import Read, StreamReading, stream_node
+from dualflow.function.autograph.stream_loops import ElementSource, Read, stream_node
 from dualflow.function.control.trace_bodies import Body, inner_tracer
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing, values
@@ -73,7 +73,7 @@ def dataset_tree(dataset: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
     return DatasetKind(stage.layout, dataset.of), ("handle",), [handle]
 
 
-def dataset_reading(stage: Stage) -> StreamReading:
+def dataset_reading(stage: Stage) -> ElementSource:
     """How a traced loop reads a dataset from its beginning."""
     arguments, layout = arguments_in(stage), stage.layout
 
@@ -86,7 +86,7 @@ def dataset_reading(stage: Stage) -> StreamReading:
         finally:
             iterator.close()
 
-    return StreamReading(layout.structure, layout.specs, tuple([a.handle for a in arguments]), begin)
+    return ElementSource(layout.structure, layout.specs, tuple([a.handle for a in arguments]), begin)
 
 
 def traced_reduction(stage: Stage, function: ElementFunction, first: Item) -> list[Any]:
@@ -156,19 +156,19 @@ class TracedIterator(AbstractSource):
         """The structure of the elements' specs."""
         return self._kind.elements.element_spec
 
-    def reading(self) -> StreamReading:
+    def reading(self) -> ElementSource:
         """How a traced loop reads the remaining elements."""
         return iterator_reading(self._kind.elements, (self._handle,), None)
 
 
-def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: Any) -> StreamReading:
+def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: Any) -> ElementSource:
     """How a traced loop reads the remaining elements of ``iterator``, or of a handle's iterator."""
 
     @contextmanager
     def begin(numbers: Sequence[int]) -> Iterator[Read]:
         yield (source_of_handle(numbers[0]) if numbers else iterator).read
 
-    return StreamReading(layout.structure, layout.specs, handles, begin)
+    return ElementSource(layout.structure, layout.specs, handles, begin)
 
 
 def read_next(iterator: Any, handles: tuple[Any, ...], kind: IteratorKind) -> Any:

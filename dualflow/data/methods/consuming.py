@@ -28,7 +28,7 @@ from dualflow.data.tracing import (
 )
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.autograph.stream_loops import StreamReading
+from dualflow.function.autograph.stream_loops import ElementSource
 from dualflow.function.errors import here
 
 
@@ -46,7 +46,7 @@ class ConsumingMethods(DatasetBase):
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         return dataset_tree(self)
 
-    def reading(self) -> StreamReading:
+    def reading(self) -> ElementSource:
         """How a traced loop reads the dataset."""
         return dataset_reading(self.stage)
 

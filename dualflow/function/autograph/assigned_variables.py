@@ -69,14 +69,14 @@ class LocalVariable(Assignable):
 
 @dataclass(frozen=True, slots=True)
 class ContainerItem(Assignable):
-    """An item of a container: ``place`` returns the container and the key."""
+    """An item of a container: ``container_and_key`` returns the container and the key."""
 
     name: str
-    place: Callable[[], tuple[Any, Any]]
+    container_and_key: Callable[[], tuple[Any, Any]]
 
     def read(self) -> Any:
         try:
-            container, key = self.place()
+            container, key = self.container_and_key()
             return container[key]
         except (LookupError, AttributeError, NameError):
             return UNASSIGNED
@@ -84,7 +84,7 @@ class ContainerItem(Assignable):
     def write(self, x: Any) -> None:
         if x is UNASSIGNED and self.read() is UNASSIGNED:
             return
-        container, key = self.place()
+        container, key = self.container_and_key()
         if x is UNASSIGNED:
             del container[key]
         else:

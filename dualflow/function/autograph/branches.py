@@ -181,7 +181,10 @@ class _Merger:
         self._fill = fill
 
     def merge(self, name: str, main: Any, other: Any) -> Callable[[Any], Any]:
-        """A function that takes the variable ``name`` from an iterator of the conditional's results."""
+        """Merge the values that two branches give the variable ``name``.
+
+        Returns a function that takes the merged value from an iterator of the conditional's results.
+        """
         if is_same(main, other):
             return lambda results: main
         if name == _RESULT and all(x is None or is_undefined(x) for x in (main, other)):

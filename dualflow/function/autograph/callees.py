@@ -101,9 +101,10 @@ def _in_scope(
     function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any], *args: Any, **kwargs: Any
 ) -> Any:
     """Call a built-in that reads the caller's variables, such as ``eval``, with those of ``names``."""
-    if len(args) + len(kwargs) > (function in (eval, exec)):
+    evaluates = function in (eval, exec)
+    if len(args) + len(kwargs) > (1 if evaluates else 0):  # the caller passes namespaces of its own
         return function(*args, **kwargs)
-    if function in (eval, exec):
+    if evaluates:
         return function(*args, module, names)
     return sorted(names) if function is dir else names
 

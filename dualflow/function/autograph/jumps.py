@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from dualflow.function.autograph.nodes import assigned, call, load, negated, operator, placed
+from dualflow.function.autograph.nodes import assigned, call, load, negated, operator, with_location
 from dualflow.function.autograph.scope_analysis import SCOPES, Namer, own_nodes
 
 LOOPS: Final = (ast.For, ast.While)
@@ -62,9 +62,9 @@ def without_jumps(body: Sequence[ast.stmt], namer: Namer) -> list[ast.stmt]:
     ]
     end = ast.Return(call("returned", load(value), load(flag)))
     return [
-        *placed(start, first),
+        *with_location(start, first),
         *_Jumps(namer, flag, value).block(body),
-        *placed([end], last),
+        *with_location([end], last),
     ]
 
 
@@ -101,7 +101,7 @@ class _Jumps:
                 break
             if jumps:
                 guard = ast.If(negated(load(self._skips())), self.block(following), [])
-                return [*result, *placed([guard], following[0])]
+                return [*result, *with_location([guard], following[0])]
         return result
 
     def _skips(self) -> str:
@@ -131,11 +131,11 @@ class _Jumps:
             assert self._value is not None
             value = ast.Constant(None) if node.value is None else node.value
             flags = [flag for loop in self._loops for flag in loop if flag is not None]
-            return placed([assigned(self._value, value), *_set(self._returned, *flags)], node)
+            return with_location([assigned(self._value, value), *_set(self._returned, *flags)], node)
         if isinstance(node, ast.Break):
-            return placed(_set(*self._loops[-1]), node)
+            return with_location(_set(*self._loops[-1]), node)
         if isinstance(node, ast.Continue):
-            return placed(_set(self._loops[-1].skips), node)
+            return with_location(_set(self._loops[-1].skips), node)
         if isinstance(node, LOOPS):
             return self._loop(node)
         for name in ("body", "orelse", "finalbody"):
@@ -155,7 +155,7 @@ class _Jumps:
         self._loops.pop()
         if ast.Continue in jumps:
             assert skips is not None
-            node.body = [*placed([assigned(skips, ast.Constant(False))], node), *node.body]
+            node.body = [*with_location([assigned(skips, ast.Constant(False))], node), *node.body]
         orelse, node.orelse = self.block(node.orelse), []
         if left is None:
             return [node, *orelse]
@@ -170,9 +170,9 @@ class _Jumps:
             ast.copy_location(continues, node.iter)
             loop = TestedFor.of(node, continues)
         return [
-            *placed(initial, node),
-            *placed([loop], node),
-            *(placed(else_branch, orelse[0]) if orelse else ()),
+            *with_location(initial, node),
+            *with_location([loop], node),
+            *(with_location(else_branch, orelse[0]) if orelse else ()),
         ]
 
 

@@ -31,7 +31,7 @@ from dualflow.function.autograph.merge_values import (
     zeros,
 )
 from dualflow.function.autograph.sequences import LoopIterations, iterations_of
-from dualflow.function.autograph.stream_loops import StreamReading, stream_node
+from dualflow.function.autograph.stream_loops import ElementSource, stream_node
 from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.graph_exceptions import BranchRaised, TracedBranch, end_with_failing_check
@@ -202,7 +202,7 @@ class _Loop:
         self._add_node(leading, iteration, (), node)
 
     def add_over_stream(
-        self, reading: StreamReading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
+        self, reading: ElementSource, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
     ) -> None:
         """Add a loop over the elements of a stream to the graph; it ends if ``extra_test()`` is false."""
 

@@ -13,7 +13,7 @@ from dualflow.function.autograph.expressions import Expressions, first_parameter
 from dualflow.function.autograph.item_assignments import created_arrays
 from dualflow.function.autograph.jumps import TestedFor, without_jumps
 from dualflow.function.autograph.liveness import Liveness
-from dualflow.function.autograph.nodes import arguments, call, defined, load, placed, strings, thunk
+from dualflow.function.autograph.nodes import arguments, call, defined, load, strings, thunk, with_location
 from dualflow.function.autograph.parsing import FunctionNode, parameters
 from dualflow.function.autograph.scope_analysis import Namer, ScopeNames, own_nodes
 from dualflow.function.autograph.syntax import CoreSyntax
@@ -93,7 +93,7 @@ class _Lowering(Expressions):
         self.variables = sorted(name for name in variables if not name.startswith(_FLAGS))
         body = self._block(body)
         bound = ScopeNames.of(body).binds | names.shared | set(parameters(node.args))
-        return [*node.body[:start], *placed(_local(function.shared - bound), node.body[0]), *body]
+        return [*node.body[:start], *with_location(_local(function.shared - bound), node.body[0]), *body]
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
@@ -113,14 +113,14 @@ class _Lowering(Expressions):
             functions.append(self._generated("else_body", node, node.orelse, ScopeNames.of(node.orelse)))
             orelse = load(functions[1].name)
         statement = call("if_stmt", self.visit(node.test), load(body.name), orelse, *state)
-        return [*functions, *placed([ast.Expr(statement)], node.test)]
+        return [*functions, *with_location([ast.Expr(statement)], node.test)]
 
     def visit_While(self, node: ast.While) -> Any:
         state = self._state(node, ScopeNames.of(node.test, node.body))
         test = self._returning("loop_test", node.test)
         body = self._generated("loop_body", node, node.body, ScopeNames.of(node.body))
         statement = call("while_stmt", load(test.name), load(body.name), *state)
-        return [test, body, *placed([ast.Expr(statement)], node.test)]
+        return [test, body, *with_location([ast.Expr(statement)], node.test)]
 
     def visit_For(self, node: ast.For) -> Any:
         item = self._namer.new("ag__item")
@@ -134,7 +134,7 @@ class _Lowering(Expressions):
             extra_test = load(functions[1].name)
         iterated = self.visit(node.iter)
         statement = call("for_stmt", iterated, extra_test, load(body.name), *state)
-        return [*functions, *placed([ast.Expr(statement)], node.iter)]
+        return [*functions, *with_location([ast.Expr(statement)], node.iter)]
 
     visit_TestedFor = visit_For
 
@@ -151,8 +151,8 @@ class _Lowering(Expressions):
         declared: list[ast.stmt] = [ast.Global(module)] if module else []
         declared += [ast.Nonlocal(shared)] if shared else []
         new = self._block(body)
-        placed(declared, body[0])
-        return placed([defined(name, arguments(args), [*declared, *new])], node)[0]
+        with_location(declared, body[0])
+        return with_location([defined(name, arguments(args), [*declared, *new])], node)[0]
 
     def _returning(self, stem: str, expression: ast.expr) -> ast.FunctionDef:
         """A local function that returns the value of an expression."""
@@ -166,20 +166,20 @@ class _Lowering(Expressions):
         assert function is not None
         live = function.liveness.after[node]
         state: list[tuple[str, ast.expr]] = [(n, ast.Constant(self._mangled(n))) for n in names.binds & live]
-        for text, place in names.places.items():
-            if not any(isinstance(n, ast.Name) and n.id in names.binds for n in ast.walk(place)):
-                state.append((text, self._place(text, place)))
+        for text, target in names.targets.items():
+            if not any(isinstance(n, ast.Name) and n.id in names.binds for n in ast.walk(target)):
+                state.append((text, self._target_reference(text, target)))
         ordered = [x for _, x in sorted(state, key=lambda item: item[0])]
         temporaries = [self._mangled(n) for n in sorted(names.binds - live)]
         return ast.Tuple(ordered, ast.Load()), strings(temporaries)
 
-    def _place(self, text: str, place: ast.Attribute | ast.Subscript) -> ast.expr:
+    def _target_reference(self, text: str, target: ast.Attribute | ast.Subscript) -> ast.expr:
         """A reference to an attribute or item."""
-        owner = copy.deepcopy(place.value)
-        if isinstance(place, ast.Attribute):
-            attribute = ast.Constant(self._mangled(place.attr))
+        owner = copy.deepcopy(target.value)
+        if isinstance(target, ast.Attribute):
+            attribute = ast.Constant(self._mangled(target.attr))
             return call("ObjectAttribute", ast.Constant(text), thunk(owner), attribute)
-        pair = ast.Tuple([owner, copy.deepcopy(place.slice)], ast.Load())
+        pair = ast.Tuple([owner, copy.deepcopy(target.slice)], ast.Load())
         return call("ContainerItem", ast.Constant(text), thunk(pair))
 
     def _mangled(self, name: str) -> str:

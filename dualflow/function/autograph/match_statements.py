@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dualflow.function.autograph.nodes import assigned, call, load, placed
+from dualflow.function.autograph.nodes import assigned, call, load, with_location
 from dualflow.function.autograph.scope_analysis import Namer
 
 
@@ -21,8 +21,8 @@ def lowered_match(node: ast.Match, namer: Namer) -> list[ast.stmt]:
     subject = namer.new("ag__subject")
     chain: list[ast.stmt] = []
     for case in reversed(node.cases):
-        chain = placed(_case(case, load(subject), chain), case.pattern)
-    return [*placed([assigned(subject, node.subject)], node), *chain]
+        chain = with_location(_case(case, load(subject), chain), case.pattern)
+    return [*with_location([assigned(subject, node.subject)], node), *chain]
 
 
 def _case(case: ast.match_case, subject: ast.expr, orelse: list[ast.stmt]) -> list[ast.stmt]:

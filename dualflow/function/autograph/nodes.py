@@ -57,7 +57,7 @@ def strings(names: Sequence[str]) -> ast.Tuple:
     return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
 
 
-def placed(nodes: Sequence[N], at: ast.AST) -> list[N]:
+def with_location(nodes: Sequence[N], at: ast.AST) -> list[N]:
     """``nodes`` with the location of ``at``, where they or their parts have none."""
     for node in nodes:
         ast.copy_location(node, at)

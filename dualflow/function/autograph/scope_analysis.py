@@ -19,7 +19,7 @@ class ScopeNames(ast.NodeVisitor):
         reads: names that are read before this part binds them.
         loads: all names that are read, including those of nested functions.
         binds: names that this part assigns, deletes, imports or defines.
-        places: attributes and items that it assigns, by their source text.
+        targets: attributes and items that it assigns, by their source text.
         shared: names that it declares ``nonlocal``.
         module: names that it declares ``global``.
     """
@@ -28,7 +28,7 @@ class ScopeNames(ast.NodeVisitor):
         self.reads: set[str] = set()
         self.loads: set[str] = set()
         self.binds: set[str] = set()
-        self.places: dict[str, ast.Attribute | ast.Subscript] = {}
+        self.targets: dict[str, ast.Attribute | ast.Subscript] = {}
         self.shared: set[str] = set()
         self.module: set[str] = set()
 
@@ -53,7 +53,7 @@ class ScopeNames(ast.NodeVisitor):
                 if node is not None:
                     self.visit(node)
 
-    # names and places
+    # names and targets
 
     def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Store):
@@ -63,8 +63,8 @@ class ScopeNames(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute | ast.Subscript) -> None:
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) and _is_place(node):
-            self.places[ast.unparse(node)] = node
+        if not isinstance(node.ctx, ast.Load) and _is_simple_target(node):
+            self.targets[ast.unparse(node)] = node
 
     visit_Subscript = visit_Attribute
 
@@ -140,12 +140,14 @@ def free_names(node: ast.AST) -> set[str]:
     return (inside.loads - (bound - inside.shared) - inside.module) | inside.shared
 
 
-def _is_place(node: ast.expr) -> bool:
+def _is_simple_target(node: ast.expr) -> bool:
     """Whether an expression consists of names, attributes and items only, so that it can be read again."""
     if isinstance(node, ast.Attribute):
-        return _is_place(node.value)
+        return _is_simple_target(node.value)
     if isinstance(node, ast.Subscript):
-        return _is_place(node.value) and (isinstance(node.slice, ast.Constant) or _is_place(node.slice))
+        return _is_simple_target(node.value) and (
+            isinstance(node.slice, ast.Constant) or _is_simple_target(node.slice)
+        )
     return isinstance(node, ast.Name)
 
 

@@ -37,8 +37,8 @@ Read = Callable[[], "Sequence[Array] | None"]
 """Reads the leaves of the next element; None at the end."""
 
 
-class StreamReading(NamedTuple):
-    """The source of a loop's elements, which are read one after another when the graph runs.
+class ElementSource(NamedTuple):
+    """A source of elements for a loop, which reads them one after another when the graph runs.
 
     Attributes:
         structure: the structure of an element.
@@ -70,7 +70,7 @@ class StreamLoop(AssigningSpec):
     tracer: Tracer
     body: Graph
     carried: int
-    reading: StreamReading
+    reading: ElementSource
     options: CompileOptions
     variables: tuple[Any, ...]
     _bodies: dict[tuple[Any, ...], Graph] = field(default_factory=dict, repr=False)
@@ -86,7 +86,7 @@ class StreamLoop(AssigningSpec):
             with dispatch.using(EAGER), self.reading.open(numbers) as read:
                 while carry[0]._array and (element := read()) is not None:
                     inputs = [*carry, *map(wrap, element), *invariants]
-                    carry = list(self._step(element, inputs)(*inputs))
+                    carry = list(self._compiled_body(element, inputs)(*inputs))
         except BaseException as error:
             values = carry[self.carried - len(self.variables) :]
             before = {id(v): (v, x._array) for v, x in zip(self.variables, values, strict=True)}
@@ -100,7 +100,7 @@ class StreamLoop(AssigningSpec):
             self, body=with_variables(self.body, others), variables=variables, _bodies={}, _compiled={}
         )
 
-    def _step(self, element: Sequence[Array], inputs: Sequence[Any]) -> CompiledGraph:
+    def _compiled_body(self, element: Sequence[Array], inputs: Sequence[Any]) -> CompiledGraph:
         """The body, compiled for elements of these shapes.
 
         Where carried values have dynamic sizes, it is compiled for those axes that are equal in ``inputs``.
@@ -109,7 +109,7 @@ class StreamLoop(AssigningSpec):
         body = self._bodies.get(shapes)
         if body is None:
             with tracing_lock.lock:
-                body = self._bodies[shapes] = self._sized(element)
+                body = self._bodies[shapes] = self._specialised_body(element)
         equal = () if self._is_static else equal_axes(body, inputs)
         compiled = self._compiled.get((shapes, equal))
         if compiled is None:
@@ -118,7 +118,7 @@ class StreamLoop(AssigningSpec):
             compiled = self._compiled.setdefault((shapes, equal), compiled)
         return compiled.current
 
-    def _sized(self, element: Sequence[Array]) -> Graph:
+    def _specialised_body(self, element: Sequence[Array]) -> Graph:
         """The body with dynamic sizes replaced by those of an element."""
         if self._is_static:
             return self.body
@@ -160,7 +160,7 @@ STREAM_LOOP: Final = Op(
 )
 
 
-def stream_node(reading: StreamReading, iteration: Body, initial: Sequence[Any]) -> list[Any]:
+def stream_node(reading: ElementSource, iteration: Body, initial: Sequence[Any]) -> list[Any]:
     """The final carried values of a loop over elements; assigned variables are carried too.
 
     Args:

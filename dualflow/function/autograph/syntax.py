@@ -21,8 +21,8 @@ from dualflow.function.autograph.nodes import (
     load,
     negated,
     operator,
-    placed,
     thunk,
+    with_location,
 )
 from dualflow.function.autograph.scope_analysis import Namer
 
@@ -63,11 +63,11 @@ class CoreSyntax(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         if not __debug__:
-            return placed([ast.Pass()], node)
+            return with_location([ast.Pass()], node)
         message = [] if node.msg is None else [node.msg]
         error = ast.Call(operator("AssertionError"), message, [])
-        raised: list[ast.stmt] = placed([_raised(error, operator("AssertionError"))], node)
-        return placed([ast.If(negated(node.test), raised, [])], node)
+        raised: list[ast.stmt] = with_location([_raised(error, operator("AssertionError"))], node)
+        return with_location([ast.If(negated(node.test), raised, [])], node)
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         if node.exc is None:
@@ -75,7 +75,7 @@ class CoreSyntax(ast.NodeTransformer):
         error = node.exc if node.cause is None else call("caused", node.exc, node.cause)
         kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         kind = copy.deepcopy(kind) if isinstance(kind, ast.Name | ast.Attribute) else ast.Constant(None)
-        return placed([_raised(error, kind)], node)
+        return with_location([_raised(error, kind)], node)
 
     def visit_If(self, node: ast.If) -> Any:
         if _raises(node.orelse) and not _raises(node.body):
@@ -89,7 +89,7 @@ class CoreSyntax(ast.NodeTransformer):
             kinds = [h.type if h.type is not None else operator("BaseException") for h in node.handlers]
             types = thunk(call("kinds", *map(copy.deepcopy, kinds)))
             body = ast.With([ast.withitem(call("catching", types), None)], node.body)
-            node.body = placed([body], node.body[0])
+            node.body = with_location([body], node.body[0])
         return node
 
     # unpacking
@@ -97,8 +97,8 @@ class CoreSyntax(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> Any:
         if isinstance(node.target, ast.Tuple | ast.List):
             item = self._namer.new("ag__item")
-            parts = placed([ast.Assign([node.target], load(item))], node.target)
-            node.target = placed([ast.Name(item, ast.Store())], node.target)[0]
+            parts = with_location([ast.Assign([node.target], load(item))], node.target)
+            node.target = with_location([ast.Name(item, ast.Store())], node.target)[0]
             node.body = [*parts, *node.body]
         return self.generic_visit(node)
 
@@ -111,10 +111,10 @@ class CoreSyntax(ast.NodeTransformer):
         ):
             return node
         if len(node.targets) == 1:
-            return placed(self._unpacked(node.targets[0], node.value), node)
+            return with_location(self._unpacked(node.targets[0], node.value), node)
         value = self._namer.new("ag__value")
         parts = [s for target in node.targets for s in self._unpacked(target, load(value))]
-        return placed([assigned(value, node.value), *parts], node)
+        return with_location([assigned(value, node.value), *parts], node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         item = self._array_item(node.target)
@@ -153,8 +153,8 @@ class CoreSyntax(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         """Remove the annotation, which Python doesn't evaluate in a function."""
         if node.value is None:
-            return placed([ast.Pass()], node)
-        return placed([ast.Assign([node.target], node.value)], node)
+            return with_location([ast.Pass()], node)
+        return with_location([ast.Assign([node.target], node.value)], node)
 
     def visit_Match(self, node: ast.Match) -> Any:
         return self.block(lowered_match(node, self._namer))

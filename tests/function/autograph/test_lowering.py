@@ -64,7 +64,7 @@ def test_names_that_statements_read_and_bind(source, reads, binds):
 
 def test_places_are_names_attributes_and_items():
     names = names_of("a.b = 1; a.b['c'] = 2; a[i] = 3; f().x = 4; a[i + 1] = 5")
-    assert set(names.places) == {"a.b", "a.b['c']", "a[i]"}
+    assert set(names.targets) == {"a.b", "a.b['c']", "a[i]"}
 
 
 def test_free_names_of_functions_inside():
