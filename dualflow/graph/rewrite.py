@@ -12,14 +12,15 @@ None to keep the node. ``make(op, inputs, attrs)`` adds a node and returns its v
 too. New nodes have the user's lines of the nodes that they replace.
 
 :func:`expand` takes a rule that returns whole nodes. The rule of :func:`rebuild` also gets the node of the
-original graph, for decisions that were made before the walk.
+original graph, for decisions that were made before the walk. :func:`replace_matches` is :func:`rebuild` for
+nodes that are fused with operands that nothing else reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from operator import is_
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
@@ -29,6 +30,7 @@ from dualflow.ops.record import Op
 
 Replacement = Sequence[Value] | None
 _ORIGINS = 4
+M = TypeVar("M")
 
 
 class Make(Protocol):
@@ -120,6 +122,36 @@ def rebuilt(
             if new is not old:
                 replaced.setdefault(old, new)
     return new_nodes
+
+
+def replace_matches(
+    graph: Graph,
+    match: Callable[[Node, Set[Value]], M | None],
+    replacement: Callable[[Node, M], Node],
+    unused: Callable[[M], Iterable[Node]],
+) -> Graph:
+    """``graph`` with each node that matches fused with operands that nothing else reads.
+
+    Args:
+        match: returns a description of the node, or None. Its second argument is the set of values that have
+            one reader, and are no results of the graph.
+        replacement: returns the fused node.
+        unused: the fused operands, which are removed.
+    """
+    results = set(graph.results)
+    read_once = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
+    matches = {node: matched for node in graph.nodes if (matched := match(node, read_once)) is not None}
+    if not matches:
+        return graph
+    removed = {node for matched in matches.values() for node in unused(matched)}
+    replaced: dict[Value, Value] = {}
+
+    def rule(node: Node, current: Node) -> Expansion | None:
+        if node in matches:
+            return replaced_by(with_replaced_inputs(replacement(node, matches[node]), replaced))
+        return removal(node) if node in removed else None
+
+    return rebuild(graph, rule, replaced)
 
 
 def with_replaced_inputs(node: Node, replaced: Mapping[Value, Value]) -> Node:

@@ -13,13 +13,14 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.cost_model import CPU, CostModel
+from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.graph.views import sizes
 from dualflow.schedule.concurrency import Region
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
-from dualflow.sizes.symbolic_sizes import SizeFactor, size_variables
+from dualflow.sizes.symbolic_sizes import SizeFactor, is_static, size_variables
 
 NO_SIZES: Final[Mapping[SizeFactor, tuple[Axis, ...]]] = MappingProxyType({})
 
@@ -220,3 +221,17 @@ class Plan(NamedTuple):
         """All calls in order, including those inside conditionals and loops."""
         for call in self.calls:
             yield from call.walk()
+
+
+def symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
+    """The distinct symbolic shapes in a program, including those inside kernels.
+
+    Stacks whose length is the trip count of a while loop are left out: they grow.
+    """
+    specs = list(plan.arguments)
+    for call in plan.walk():
+        body = body_of(call.node)
+        nodes = [call.node, *(() if body is None else body.nodes)]
+        specs += [value.spec for node in nodes for value in (*node.inputs, *node.outputs)]
+    shapes = [tuple([d for d in spec.shape if d is not None]) for spec in specs if spec.shape.is_static]
+    return dict.fromkeys(shape for shape in shapes if not is_static(shape))

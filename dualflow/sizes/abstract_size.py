@@ -65,7 +65,7 @@ class AbstractSizeScope:
         raise NotImplementedError
 
     def recording(self) -> dispatch.using:
-        """A block whose ops are recorded in the trace, whichever trace inside it is current."""
+        """A context whose ops are recorded in the trace, whichever trace inside it is current."""
         return dispatch.using(self.tracer)
 
     def equal(self, x: int, y: int) -> bool:

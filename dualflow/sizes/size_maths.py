@@ -1,4 +1,4 @@
-"""The arithmetic that evaluates symbolic sizes, and that of ints."""
+"""The arithmetic that evaluates symbolic sizes, and the same arithmetic of ints."""
 
 from __future__ import annotations
 

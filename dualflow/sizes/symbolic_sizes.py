@@ -273,7 +273,7 @@ def bind_sizes(value: Any, bound: Mapping[SizeFactor, int]) -> Any:
 
 
 def typical(value: int, variable: int = TYPICAL) -> int:
-    """A number for ``value`` in decisions that affect speed alone; ``variable`` is that of size variables."""
+    """An estimate of ``value`` for cost models, with ``variable`` in place of every size variable."""
     return max(0, value.compute(lambda factor: variable, NUMBERS)) if isinstance(value, SymInt) else value
 
 

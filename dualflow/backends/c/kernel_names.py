@@ -1,4 +1,4 @@
-"""Names of registers, loop indices and blocks in a kernel, and the registers that are assigned repeatedly."""
+"""Names of registers in a kernel, and the registers that are assigned repeatedly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dualflow.graph.ir import Node
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
 from dualflow.schedule.kernel_statements import Register
-from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.registers import written
 
 
@@ -37,21 +36,3 @@ def register_names(kernel: Kernel) -> dict[int, str]:
                 op_name = re.sub(r"\W", "_", node.op.name, flags=re.ASCII)
                 names.setdefault(register.number, f"{op_name}_{register.number}")
     return names
-
-
-def index_name(loop: LoopId) -> str:
-    match loop:
-        case KernelLoop.CHUNKS:
-            return "chunk"
-        case KernelLoop.LANES:
-            return "lane"
-        case number:
-            return f"i{number}"
-
-
-def block_suffix(loop: LoopId, level: Level) -> str:
-    """The suffix of the variables of a block."""
-    name = "_chunks" if loop is KernelLoop.CHUNKS else str(loop)
-    if level is BlockLevel.STRIP:
-        return f"{name}_strip"
-    return name if level is BlockLevel.CHUNK else f"{name}_{level}"

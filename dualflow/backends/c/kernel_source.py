@@ -12,8 +12,6 @@ from typing import Any
 
 from dualflow.backends.c.kernel_names import (
     accumulators,
-    block_suffix,
-    index_name,
     reassigned_registers,
     register_names,
 )
@@ -35,6 +33,7 @@ from dualflow.schedule.kernel_statements import (
     Register,
 )
 from dualflow.schedule.loop_ids import BlockLevel
+from dualflow.schedule.loop_names import block_suffix, index_name
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 

@@ -24,7 +24,6 @@ from dualflow.backends.c.values import CLines, CValue, c_type, literal, type_nam
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import MAX_ELEMENTS
-from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
 from dualflow.graph.views import sizes
@@ -40,7 +39,7 @@ from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
-from dualflow.schedule.planned import Plan
+from dualflow.schedule.planned import Plan, symbolic_shapes
 from dualflow.schedule.program_statements import (
     CallRoutine,
     CheckBounds,
@@ -60,7 +59,6 @@ from dualflow.schedule.program_statements import (
 from dualflow.schedule.select_kernel import kernel_launch
 from dualflow.schedule.size_text import size_message, size_names
 from dualflow.sizes.size_functions import largest
-from dualflow.sizes.symbolic_sizes import is_static
 
 VECTOR_BITS = 256
 """The vector width for which blocks of lane loops are planned; compilers choose the width of instructions."""
@@ -140,7 +138,7 @@ class CProgram:
         first = self.plan.calls[0].node
         for name in self.sizes.names.values():
             self._require(f"{name} >= 0", CCheck(first, f"the size {name} is negative"))
-        for shape in _symbolic_shapes(self.plan):
+        for shape in symbolic_shapes(self.plan):
             elements = " * ".join(f"(double)({self.sizes.text(size)})" for size in shape)
             message = "a tensor is larger than memory can hold. Compute in parts."
             self._require(f"{elements} <= {float(MAX_ELEMENTS)!r}", CCheck(first, message))
@@ -206,7 +204,7 @@ class CProgram:
     # Checks
 
     def _require(self, condition: str, check: CCheck) -> None:
-        """Write a check: return its number unless the condition holds."""
+        """Write a check: the C function returns the check's number if ``condition`` is false."""
         self.checks.append(check)
         self.lines.add(f"if (!({condition})) return {len(self.checks)};")
 
@@ -479,14 +477,3 @@ class CProgram:
 
 def _aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
-
-
-def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
-    """The distinct symbolic shapes in the program, including those inside kernels."""
-    specs = list(plan.arguments)
-    for call in plan.walk():
-        body = body_of(call.node)
-        nodes = [call.node, *(() if body is None else body.nodes)]
-        specs += [value.spec for node in nodes for value in (*node.inputs, *node.outputs)]
-    shapes = [tuple([d for d in spec.shape if d is not None]) for spec in specs]
-    return dict.fromkeys(shape for shape in shapes if not is_static(shape))

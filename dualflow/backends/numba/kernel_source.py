@@ -26,7 +26,8 @@ from dualflow.schedule.kernel_statements import (
     LoopKind,
     Register,
 )
-from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
+from dualflow.schedule.loop_names import block_suffix, index_name
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -198,7 +199,7 @@ class _Writer:
         begin, end = (self._bound(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
         outer, self.index_names = self.index_names, dict(self.index_names)
-        with self.lines.block(f"for {_index(loop.loop)} in range({span}):"):
+        with self.lines.block(f"for {index_name(loop.loop)} in range({span}):"):
             accesses = (s.access for s in loop.body if isinstance(s, ks.Load | ks.Store))
             for text, count in Counter(map(self._index_text, accesses)).items():
                 if count > 1 and text not in self.index_names:
@@ -225,14 +226,14 @@ class _Writer:
 
     def _bound(self, bound: ks.Bound) -> str:
         if isinstance(bound, ks.Edge):
-            return f"{'end' if bound.end else 'begin'}{_block(bound.loop, bound.level)}"
+            return f"{'end' if bound.end else 'begin'}{block_suffix(bound.loop, bound.level)}"
         return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
 
     def _blocks(self, blocks: ks.Blocks) -> None:
-        self._chunked_loop(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.number}")
+        self._chunked_loop(blocks, block_suffix(blocks.loop, blocks.level), f"n{blocks.size.number}")
 
     def _strips(self, strips: ks.StripMinedLoop) -> None:
-        self._chunked_loop(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
+        self._chunked_loop(strips, block_suffix(strips.loop, BlockLevel.STRIP), str(strips.width))
 
     def _chunked_loop(self, loop: ks.Blocks | ks.StripMinedLoop, suffix: str, size: str) -> None:
         begin, end = self._bound(loop.begin), self._bound(loop.end)
@@ -247,13 +248,13 @@ class _Writer:
             self.lines.add(f"end{suffix} = {limit}")
 
     def _lanes(self, lanes: ks.Lanes) -> None:
-        with self.lines.block(f"for {_index(KernelLoop.LANES)} in range({lanes.width}):"):
+        with self.lines.block(f"for {index_name(KernelLoop.LANES)} in range({lanes.width}):"):
             self._statements(lanes.body)
 
     def _chunks(self, chunks: ks.Chunks) -> None:
-        suffix, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
-        with self.lines.block(f"for {_index(KernelLoop.CHUNKS)} in range(lo, hi):"):
-            self.lines.add(f"begin{suffix} = {_index(KernelLoop.CHUNKS)} * {size}")
+        suffix, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
+        with self.lines.block(f"for {index_name(KernelLoop.CHUNKS)} in range(lo, hi):"):
+            self.lines.add(f"begin{suffix} = {index_name(KernelLoop.CHUNKS)} * {size}")
             self._end(suffix, size, self._bound(chunks.extent))
             self._statements(chunks.body)
 
@@ -298,7 +299,7 @@ class _Writer:
             tile.tile, ((down.loop, tile.side), (across.loop, None)), block_starts=(down, across)
         )
         heads = [
-            f"for {_index(edge.loop)} in range({self._bound(edge)}, {self._bound(stop)}):"
+            f"for {index_name(edge.loop)} in range({self._bound(edge)}, {self._bound(stop)}):"
             for edge, stop in ((across, end), (down, last))
         ]
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
@@ -449,30 +450,12 @@ class _Writer:
         terms = [f"n{access.offset.number}"] if access.offset is not None else []
         begins = {edge.loop: self._bound(edge) for edge in access.block_starts}
         for loop, stride in access.terms:
-            index = f"({_index(loop)} - {begins[loop]})" if loop in begins else _index(loop)
+            index = f"({index_name(loop)} - {begins[loop]})" if loop in begins else index_name(loop)
             terms.append(index if stride is None else f"{index} * n{stride.number}")
         if access.gather_index is not None:
             position, stride = access.gather_index
             terms.append(f"{self._name(position)} * n{stride.number}")
         return f"u({' + '.join(terms) or '0'})"
-
-
-def _index(loop: LoopId) -> str:
-    match loop:
-        case KernelLoop.CHUNKS:
-            return "chunk"
-        case KernelLoop.LANES:
-            return "lane"
-        case number:
-            return f"i{number}"
-
-
-def _block(loop: LoopId, level: Level) -> str:
-    """The suffix of the variables of a block."""
-    name = "_chunk" if loop is KernelLoop.CHUNKS else str(loop)
-    if level is BlockLevel.STRIP:
-        return f"{name}_strip"
-    return name if level is BlockLevel.CHUNK else f"{name}_{level}"
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {

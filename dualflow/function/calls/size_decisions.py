@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import Axis
+from dualflow.sizes.size_functions import equal_for_all, less_for_all
 from dualflow.sizes.symbolic_sizes import (
     SIZE_DECISIONS,
     SizeVariable,
     SymInt,
     UndecidedSize,
-    bounds,
     evaluate_size,
     size_variables,
 )
@@ -78,22 +78,15 @@ class GuardedDecisions:
         Raises:
             UndecidedSize: they are equal in the call, but differ as polynomials in size variables.
         """
-        difference = x - y
-        if type(difference) is int:
-            return difference == 0
-        least, most = bounds(difference)
-        if (least is not None and least > 0) or (most is not None and most < 0):
-            return False
-        return size_variables(difference).isdisjoint(self.computed) and self._decided(True, x, y)
+        decided = equal_for_all(x, y)
+        if decided is not None:
+            return decided
+        return size_variables(x - y).isdisjoint(self.computed) and self._decided(True, x, y)
 
     def less(self, x: int, y: int) -> bool:
         """Whether ``x < y`` in the call; a guard unless it holds for no or all sizes."""
-        least, most = bounds(x - y)
-        if most is not None and most < 0:
-            return True
-        if least is not None and least >= 0:
-            return False
-        return self._decided(False, x, y)
+        decided = less_for_all(x, y)
+        return self._decided(False, x, y) if decided is None else decided
 
     def _decided(self, equality: bool, x: int, y: int) -> bool:
         if not size_variables((x, y)) <= self._numbers.keys():

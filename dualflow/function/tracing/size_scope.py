@@ -23,7 +23,8 @@ from dualflow.graph.size_guards import SizeGuard, SizeGuards
 from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.ops.size_formulas import SIZE_FORMULA, SizeFormula
 from dualflow.sizes.abstract_size import AbstractSizeScope, symbolic_sizes_enabled
-from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, bounds, evaluate_size, size_variables
+from dualflow.sizes.size_functions import equal_for_all, less_for_all
+from dualflow.sizes.symbolic_sizes import SizeVariable, SymInt, evaluate_size, size_variables
 
 _INT32_END: Final = 1 << 31
 
@@ -131,22 +132,13 @@ class SizeScope(AbstractSizeScope):
 
     def equal(self, x: int, y: int) -> bool:
         """Whether ``x == y`` in the traced call; records a guard if other sizes can change the result."""
-        difference = x - y
-        if type(difference) is int:
-            return difference == 0
-        least, most = bounds(difference)
-        if (least is not None and least > 0) or (most is not None and most < 0):
-            return False
-        return self._guarded(True, x, y, self.number(x) == self.number(y))
+        decided = equal_for_all(x, y)
+        return self._guarded(True, x, y, self.number(x) == self.number(y)) if decided is None else decided
 
     def less(self, x: int, y: int) -> bool:
         """Whether ``x < y`` in the traced call; records a guard if other sizes can change the result."""
-        least, most = bounds(x - y)
-        if most is not None and most < 0:
-            return True
-        if least is not None and least >= 0:
-            return False
-        return self._guarded(False, x, y, self.number(x) < self.number(y))
+        decided = less_for_all(x, y)
+        return self._guarded(False, x, y, self.number(x) < self.number(y)) if decided is None else decided
 
     def exact(self, size: int) -> int:
         """The value of ``size`` in the traced call; records a guard that fixes ``size`` to it."""

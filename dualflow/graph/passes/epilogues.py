@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.algebra import uniform
-from dualflow.graph.rewrite import Expansion, rebuild, removal, replaced_by, with_replaced_inputs
+from dualflow.graph.rewrite import replace_matches
 from dualflow.graph.scalar_functions import scalar_op_of
 from dualflow.ops.contraction import MATMUL, PRODUCT_ADD
 from dualflow.scalar import ScalarOp
@@ -29,23 +30,10 @@ def add_in_products(graph: Graph) -> Graph:
     """c + s * (a @ b) = product_add(a, b, c; s), if nothing else reads the product."""
     if MATMUL not in {node.op for node in graph.nodes}:
         return graph
-    results = set(graph.results)
-    single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
-    sums = {n: match for n in graph.nodes if (match := _match(n, single)) is not None}
-    if not sums:
-        return graph
-    unused = {n for match in sums.values() for n in match.unused}
-    replaced: dict[Value, Value] = {}
-
-    def added(node: Node, current: Node) -> Expansion | None:
-        if node in sums:
-            return replaced_by(with_replaced_inputs(_product_add(node, sums[node]), replaced))
-        return removal(node) if node in unused else None
-
-    return rebuild(graph, added, replaced)
+    return replace_matches(graph, _match, _product_add, lambda match: match.unused)
 
 
-def _match(node: Node, single: set[Value]) -> _Sum | None:
+def _match(node: Node, single: Set[Value]) -> _Sum | None:
     op = scalar_op_of(node)
     sign = None if op is None else _SIGNS.get(op)
     if sign is None or node.output.spec.dtype.char not in _DTYPES:
@@ -59,7 +47,7 @@ def _match(node: Node, single: set[Value]) -> _Sum | None:
     return None
 
 
-def _scaled_product(value: Value, single: set[Value]) -> tuple[float, Node, tuple[Node, ...]] | None:
+def _scaled_product(value: Value, single: Set[Value]) -> tuple[float, Node, tuple[Node, ...]] | None:
     """If ``value`` is ``scale * (a @ b)``: the scale, the product, and the nodes that become unused."""
     scale, unused = 1.0, []
     while value in single and value.node is not None:

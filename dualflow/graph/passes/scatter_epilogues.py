@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.rewrite import Expansion, rebuild, removal, replaced_by, with_replaced_inputs
+from dualflow.graph.rewrite import replace_matches
 from dualflow.graph.scalar_functions import scalar_op_of
 from dualflow.ops.op_kinds import Scatter
 from dualflow.ops.scattering import ADD_ND
@@ -18,23 +20,10 @@ def add_in_scatters(graph: Graph) -> Graph:
     """
     if Scatter not in {type(node.op.kind) for node in graph.nodes}:
         return graph
-    results = set(graph.results)
-    single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
-    sums = {n: match for n in graph.nodes if (match := _match(n, single)) is not None}
-    if not sums:
-        return graph
-    unused = {scattered for _, scattered in sums.values()}
-    replaced: dict[Value, Value] = {}
-
-    def added(node: Node, current: Node) -> Expansion | None:
-        if node in sums:
-            return replaced_by(with_replaced_inputs(_onto(node, *sums[node]), replaced))
-        return removal(node) if node in unused else None
-
-    return rebuild(graph, added, replaced)
+    return replace_matches(graph, _match, _onto, lambda match: [match[1]])
 
 
-def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
+def _match(node: Node, single: Set[Value]) -> tuple[Value, Node] | None:
     """If ``node`` is ``onto + scatter(...)``: ``onto`` and the scatter."""
     if scalar_op_of(node) is not ScalarOp.ADD:
         return None
@@ -48,7 +37,9 @@ def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
     return None
 
 
-def _onto(node: Node, onto: Value, scattered: Node) -> Node:
+def _onto(node: Node, match: tuple[Value, Node]) -> Node:
+    """The scatter onto a tensor, in place of their sum ``node``."""
+    onto, scattered = match
     if "axis" in scattered.attrs:
         op, attrs = SCATTER_ONTO, {"axis": scattered.attrs["axis"]}
     else:
