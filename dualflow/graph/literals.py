@@ -12,7 +12,7 @@ spec                        ``float32[8, ?]``
 elements of a constant      ``[[0., 1.], [2., 3.]]``, a scalar without brackets
 stored constant             ``@constants/0``
 variable                    the name of the graph's input for it, ``%weight``
-any other                   ``name(field=value, ...)`` by its form
+any other                   ``name(field=value, ...)`` by its syntax
 ==========================  ===================================================
 """
 
@@ -28,7 +28,7 @@ import numpy as np
 from dualflow.core.dtypes import DType
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.attribute_values import form_of
+from dualflow.ops.attribute_values import syntax_of
 
 Array = np.ndarray[Any, Any]
 _PLAIN: Final = (type(None), bool, int, float, str, bytes)
@@ -63,11 +63,11 @@ def literal(value: Any, name_of: Callable[[Any], str | None]) -> str:
     name = name_of(value)
     if name is not None:
         return name
-    form = form_of(value)
-    fields = None if form is None else form.fields(value)
-    if form is None or fields is None:
+    syntax = syntax_of(value)
+    fields = None if syntax is None else syntax.fields(value)
+    if syntax is None or fields is None:
         raise NoText(value)
-    return f"{form.name}({', '.join([f'{key}={literal(x, name_of)}' for key, x in fields.items()])})"
+    return f"{syntax.name}({', '.join([f'{key}={literal(x, name_of)}' for key, x in fields.items()])})"
 
 
 def shown(value: Any) -> str:

@@ -22,7 +22,7 @@ from dualflow.graph.body_specs import spec_of_bodies
 from dualflow.graph.ir import Capture, Graph, Node, Origin, Update, Value
 from dualflow.graph.literals import array_of, string
 from dualflow.graph.text_lines import NAME, WORD, Resolver, TextLine, TextLines
-from dualflow.ops.attribute_values import FORMS, TEXT_OPS
+from dualflow.ops.attribute_values import SYNTAXES, TEXT_OPS
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.operand_attributes import has_operands, operand_form
@@ -335,9 +335,9 @@ class _GraphReader:
 
     def _form(self, line: TextLine, name: str, depth: int) -> Any:
         """Parse a value with fields, such as ``window_layout(size=(2, 2), ...)``."""
-        if name not in FORMS:
+        if name not in SYNTAXES:
             load_families()
-        if name not in FORMS:
+        if name not in SYNTAXES:
             line.fail(f"there is no attribute value {name}(...)")
         fields: dict[str, Any] = {}
 
@@ -350,7 +350,7 @@ class _GraphReader:
 
         list(_separated(line, read))
         try:
-            return FORMS[name].make(**fields)
+            return SYNTAXES[name].make(**fields)
         except (DualflowError, TypeError, ValueError) as error:
             line.fail(f"{name} does not have these fields ({error})")
 

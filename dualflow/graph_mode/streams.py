@@ -14,7 +14,7 @@ import numpy as np
 from dualflow.core.dispatch import Engine
 from dualflow.core.locks import imported
 from dualflow.graph_mode.running_session import running_state
-from dualflow.ops.attribute_values import AttributeForm, declare
+from dualflow.ops.attribute_values import AttributeSyntax, declare
 from dualflow.ops.static import static_int
 
 _NO_GRAPH_SEED: Final = 87654321
@@ -60,7 +60,7 @@ def _stream_of(seeds: tuple[Any, ...] | None) -> OpStream:
     return OpStream((static_int(graph, "the graph's seed"), static_int(op, "the seed")))
 
 
-declare(OpStream, AttributeForm("graph_stream", lambda stream: {"seeds": stream.seeds}, _stream_of))
+declare(OpStream, AttributeSyntax("graph_stream", lambda stream: {"seeds": stream.seeds}, _stream_of))
 
 
 class OpSeeds:

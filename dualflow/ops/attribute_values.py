@@ -21,7 +21,7 @@ from dualflow.ops.record import Op
 C = TypeVar("C", bound=type)
 
 
-class AttributeForm(NamedTuple):
+class AttributeSyntax(NamedTuple):
     """How values of a type are written and read.
 
     Attributes:
@@ -36,20 +36,20 @@ class AttributeForm(NamedTuple):
     make: Callable[..., Any]
 
 
-FORMS: Final[dict[str, AttributeForm]] = {}
+SYNTAXES: Final[dict[str, AttributeSyntax]] = {}
 """The declared forms, by name."""
-_BY_TYPE: Final[dict[type, AttributeForm]] = {}
-_BY_VALUE: Final[dict[int, tuple[Any, AttributeForm]]] = {}
+_BY_TYPE: Final[dict[type, AttributeSyntax]] = {}
+_BY_VALUE: Final[dict[int, tuple[Any, AttributeSyntax]]] = {}
 TEXT_OPS: Final[dict[str, Op]] = {}
 """Ops of graphs that are not in the registry, by name."""
 
 
-def declare(kind: type, form: AttributeForm) -> None:
+def declare(kind: type, syntax: AttributeSyntax) -> None:
     """Let graphs with values of the type ``kind`` be written and read."""
-    if form.name in FORMS:
-        raise InternalError(f"two attribute values are called {form.name}")
-    FORMS[form.name] = form
-    _BY_TYPE[kind] = form
+    if syntax.name in SYNTAXES:
+        raise InternalError(f"two attribute values are called {syntax.name}")
+    SYNTAXES[syntax.name] = syntax
+    _BY_TYPE[kind] = syntax
 
 
 def written_as(name: str, *fields: str) -> Callable[[C], C]:
@@ -59,7 +59,7 @@ def written_as(name: str, *fields: str) -> Callable[[C], C]:
         return {field: attrgetter(field)(value) for field in fields}
 
     def mark(cls: C) -> C:
-        declare(cls, AttributeForm(name, read, cls))
+        declare(cls, AttributeSyntax(name, read, cls))
         return cls
 
     return mark
@@ -67,15 +67,15 @@ def written_as(name: str, *fields: str) -> Callable[[C], C]:
 
 def written_value(name: str, value: Any) -> None:
     """Let ``value``, one object such as a function of this package, be written as ``name()``."""
-    form = AttributeForm(name, lambda _: {}, lambda: value)
-    if name in FORMS:
+    syntax = AttributeSyntax(name, lambda _: {}, lambda: value)
+    if name in SYNTAXES:
         raise InternalError(f"two attribute values are called {name}")
-    FORMS[name] = form
-    _BY_VALUE[id(value)] = value, form
+    SYNTAXES[name] = syntax
+    _BY_VALUE[id(value)] = value, syntax
 
 
-def form_of(value: Any) -> AttributeForm | None:
-    """The form of ``value``; None if no text can name it."""
+def syntax_of(value: Any) -> AttributeSyntax | None:
+    """The syntax of ``value`` in the text of graphs; None if it can't be written."""
     by_value = _BY_VALUE.get(id(value))
     return _BY_TYPE.get(type(value)) if by_value is None else by_value[1]
 

@@ -15,10 +15,10 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.attribute_values import AttributeForm, declare, in_text
-from dualflow.ops.measuring import SIZES
+from dualflow.ops.attribute_values import AttributeSyntax, declare, in_text
 from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.tensor_sizes import SIZES
 from dualflow.sizes.size_functions import substitute
 from dualflow.sizes.symbolic_sizes import (
     SizeFactor,
@@ -132,7 +132,7 @@ def _size_of(node: ast.expr, variables: dict[tuple[int, int], SymInt]) -> int:
     raise ValueError(ast.dump(node))
 
 
-declare(SizeFormula, AttributeForm("size_formula", lambda formula: {"size": repr(formula)}, _formula))
+declare(SizeFormula, AttributeSyntax("size_formula", lambda formula: {"size": repr(formula)}, _formula))
 
 
 def _known_number(read: SizeReader, *inputs: Any, formula: SizeFormula, dtype: DType) -> Any:

@@ -43,7 +43,7 @@ def write_row(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
 
 def with_dynamic_size(rows: Any) -> Any:
     """``rows`` with a dynamic first size, since iterations of the loop that carries them may append rows."""
-    return rows if rows.shape[0] is None else dispatch.current().apply(_OPEN, (rows,), {})
+    return rows if rows.shape[0] is None else dispatch.current().apply(_WITH_DYNAMIC_SIZE, (rows,), {})
 
 
 def zero_rows(size: Any, element: Shape, dtype: DType) -> Any:
@@ -149,9 +149,9 @@ _WRITE: Final = in_text(
     )
 )
 
-_OPEN: Final = in_text(
+_WITH_DYNAMIC_SIZE: Final = in_text(
     Op(
-        name="array_open",
+        name="array_with_dynamic_size",
         doc="The rows, with a dynamic size.",
         infer=_with_dynamic_rows,
         kernel=lambda rows: rows,

@@ -32,7 +32,7 @@ from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.ir import Origin, Value
-from dualflow.ops.attribute_values import AttributeForm, declare, in_text
+from dualflow.ops.attribute_values import AttributeSyntax, declare, in_text
 from dualflow.ops.comparison import logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -117,7 +117,7 @@ class _RuntimeTensor:
 
 
 _AT_RUN_TIME: Final = _RuntimeTensor()
-declare(Raising, AttributeForm("exception", _fields_of, _restored))
+declare(Raising, AttributeSyntax("exception", _fields_of, _restored))
 
 
 class BranchRaised(BaseException):

@@ -28,7 +28,7 @@ from dualflow.graph.control_ops import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
-from dualflow.graph.passes.hoist_random import for_all_iterations, only_draw, with_rows
+from dualflow.graph.passes.hoist_random import batched_attributes, single_random_op, with_scanned_draw
 from dualflow.ops.creation import zeros
 from dualflow.ops.joining import stack, unstack
 
@@ -46,7 +46,7 @@ def scan_loop(
     xs: Tensors,
     length: int | None,
     reverse: bool,
-    results: Sequence[TensorSpec] | None = None,
+    output_specs: Sequence[TensorSpec] | None = None,
 ) -> tuple[Tensors, Tensors]:
     """Run ``step`` for each row of ``xs``, as ``jax.lax.scan``.
 
@@ -56,7 +56,8 @@ def scan_loop(
         xs: the scanned inputs.
         length: the number of rows; None if it is dynamic, or symbolic.
         reverse: whether to begin with the last row.
-        results: the specs of a row of each output. Without them, an eager scan of no rows traces ``step``.
+        output_specs: the specs of a row of each output. Without them, an eager scan of no rows traces
+            ``step``.
 
     Returns:
         The final carried values, and the outputs stacked in the order of the rows of ``xs``.
@@ -70,7 +71,7 @@ def scan_loop(
     if dispatch.current().eager:
         if length:
             return _unroll(step, carry, xs, length, reverse)
-        return carry, _empty(_row_specs(step, carry, xs) if results is None else results)
+        return carry, _empty(_row_specs(step, carry, xs) if output_specs is None else output_specs)
     return (_inlined if 0 < length <= UNROLL_LIMIT else _node)(step, carry, xs, length, reverse)
 
 
@@ -203,9 +204,11 @@ def _apply(
     graph: Graph, carry: Tensors, xs: Tensors, invariants: Tensors, length: int | None, reverse: bool
 ) -> Tensors:
     budget = tracer_of(dispatch.current()).options.stack_budget
-    draw = None if reverse or type(length) is not int else only_draw(graph, length, budget)
-    if draw is not None and type(length) is int:  # a loop without effects has a gradient
-        graph = with_rows(graph, draw, len(carry) + len(xs))
-        xs = [*xs, dispatch.current().run(draw.op, (), for_all_iterations(draw, length))]
+    draw = None if reverse or type(length) is not int else single_random_op(graph, length, budget)
+    if draw is not None and type(length) is int:
+        # hoist the random op out of the loop, as one draw for all iterations: a loop without effects has a
+        # gradient
+        graph = with_scanned_draw(graph, draw, len(carry) + len(xs))
+        xs = [*xs, dispatch.current().run(draw.op, (), batched_attributes(draw, length))]
     spec = LoopSpec(graph, len(carry), len(xs), length, reverse=reverse)
     return run_loop(spec, [*carry, *xs, *invariants])

@@ -27,7 +27,7 @@ from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.inline_branches import take_branches
 from dualflow.graph.passes.integer_products import sum_integer_products
 from dualflow.graph.passes.loop_products import batch_products
-from dualflow.graph.passes.map_over_open_stacks import loop_over_stacks
+from dualflow.graph.passes.map_over_dynamic_stacks import loop_over_stacks
 from dualflow.graph.passes.merge_loops import merge_loops
 from dualflow.graph.passes.native_exchanges import run_exchanges_natively
 from dualflow.graph.passes.over_bodies import map_bodies

@@ -27,18 +27,20 @@ def _drawn_before(node: Node, budget: int) -> Expansion | None:
     if node.effect is not Effect.RANDOM:
         return None
     loop = loop_of(node)
-    draw = only_draw(loop.body, loop.iterations, budget) if loop.iterations and not loop.reverse else None
+    draw = (
+        single_random_op(loop.body, loop.iterations, budget) if loop.iterations and not loop.reverse else None
+    )
     if draw is None or loop.iterations is None:
         return None
     all_draws = _drawn(draw, loop.iterations)
-    scanning = replace(loop, body=with_rows(loop.body, draw, loop.end), scanned=loop.scanned + 1)
+    scanning = replace(loop, body=with_scanned_draw(loop.body, draw, loop.end), scanned=loop.scanned + 1)
     inputs = (*node.inputs[: loop.end], all_draws.output, *node.inputs[loop.end :])
     new_loop = Node(LOOP, inputs, {"loop": scanning}, node.specs, node.origin, node.merged_origins)
     return Expansion((all_draws, new_loop), new_loop.outputs)
 
 
-def only_draw(body: Graph, length: int, budget: int) -> Node | None:
-    """The draw of a body, if it is the only effect, and all iterations draw at most ``budget`` bytes."""
+def single_random_op(body: Graph, length: int, budget: int) -> Node | None:
+    """The random op of a body, if it is the only effect, and all iterations draw at most ``budget`` bytes."""
     effects = [n for n in body.nodes if n.effect not in (None, Effect.ASSIGN)]
     if len(effects) != 1:
         return None
@@ -49,19 +51,19 @@ def only_draw(body: Graph, length: int, budget: int) -> Node | None:
     return effects[0] if nbytes <= budget else None
 
 
-def for_all_iterations(draw: Node, length: int) -> dict[str, Any]:
+def batched_attributes(draw: Node, length: int) -> dict[str, Any]:
     """The attributes of one draw that replaces ``draw`` in ``length`` iterations."""
     return {**draw.attrs, "shape": (length, *draw.attrs["shape"])}
 
 
-def with_rows(body: Graph, draw: Node, at: int) -> Graph:
-    """``body`` with ``draw`` replaced by a row: a new input with index ``at``."""
+def with_scanned_draw(body: Graph, draw: Node, at: int) -> Graph:
+    """``body`` with ``draw`` replaced by a scanned input with index ``at``."""
     row = Value(draw.output.spec)
     rebuilt = rebuild(body, lambda node, _: removal(node) if node is draw else None, {draw.output: row})
     return replace(rebuilt, inputs=(*body.inputs[:at], row, *body.inputs[at:]))
 
 
 def _drawn(draw: Node, length: int) -> Node:
-    attrs = for_all_iterations(draw, length)
+    attrs = batched_attributes(draw, length)
     spec = TensorSpec.of(Shape(attrs["shape"]), draw.output.spec.dtype)
     return Node(draw.op, (), attrs, [spec], draw.origin, draw.merged_origins)

@@ -1,4 +1,4 @@
-"""Products of 8-bit integers as sums, which are loops: for backends without a routine for them."""
+"""Lowers products of 8-bit integers to multiply and reduce_sum, for backends without a routine for them."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, channels_first: bool,
     return channels_second(result_tensor) if channels_first else result_tensor
 
 
-@written_as("open_correlation", "axes", "strides", "padding", "dilations", "first")
+@written_as("dynamic_correlation", "axes", "strides", "padding", "dilations", "first")
 @dataclass(frozen=True, slots=True, eq=False)
 class DynamicCorrelation:
     """A convolution of images whose sizes may be dynamic until it runs.
@@ -137,7 +137,7 @@ class DynamicCorrelation:
         return batches(correlated(x, w, layout), batch)
 
 
-@written_as("open_windows", "axes")
+@written_as("dynamic_windows", "axes")
 @dataclass(frozen=True, slots=True)
 class DynamicWindows:
     """The rule for results of windows over ``axes`` spatial axes: those sizes are dynamic.

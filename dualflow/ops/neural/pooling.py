@@ -83,7 +83,7 @@ def _pooled(
     return channels_second(result_tensor) if channels_first else result_tensor
 
 
-@written_as("open_pooling", "size", "strides", "padding", "dilations", "first", "mean")
+@written_as("dynamic_pooling", "size", "strides", "padding", "dilations", "first", "mean")
 @dataclass(frozen=True, slots=True, eq=False)
 class DynamicPooling:
     """The maximum or mean of windows of a tensor whose spatial sizes may be dynamic until it runs."""
@@ -113,7 +113,7 @@ def _with_rank(input: Any, axes: int | None, what: str) -> Any:
 
 
 def _over_channels(x: Any, ksize: Any, strides: Any, channels_first: bool) -> int:
-    """The size of windows along the channels; 1 for those along other axes."""
+    """The window size along the channel axis; 1 if windows are along other axes."""
     size = ints(ksize, "ksize")
     at = 1 if channels_first else -1
     if len(size) != len(x.shape) or size[at] == 1:

@@ -28,7 +28,6 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
 from dualflow.ops.late_sizes import FixedSpec, once_sized
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.distributions import (
     check_ends,
@@ -46,6 +45,7 @@ from dualflow.ops.static import (
     static_shape,
     static_value,
 )
+from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -230,12 +230,12 @@ def _once_sized(draw: Draw, generator: Source, shape: Any, dtype: DType) -> Any:
 
     sizes_given = [convert_to_tensor(size) for size in ints_or_symbolic(shape, "shape")]
     result = FixedSpec(TensorSpec.of(Shape(sizes_now), dtype))
-    return once_sized(OpenDraw(draw, dtype), result, integers=sizes_given, generator=generator)
+    return once_sized(DynamicDraw(draw, dtype), result, integers=sizes_given, generator=generator)
 
 
-@written_as("open_draw", "draw", "dtype")
+@written_as("dynamic_draw", "draw", "dtype")
 @dataclass(frozen=True, slots=True)
-class OpenDraw:
+class DynamicDraw:
     """A draw whose sizes are arguments: ``draw(generator, sizes, dtype)``."""
 
     draw: Draw

@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.locks import cached_attribute, imported
-from dualflow.ops.attribute_values import AttributeForm, declare
+from dualflow.ops.attribute_values import AttributeSyntax, declare
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.static import static_int
 
@@ -113,7 +113,7 @@ def _stream_of(seed: int | None = None) -> Stream:
     return STREAMS.eager(None if seed is None else static_int(seed, "seed"))
 
 
-declare(Stream, AttributeForm("stream", _fields_of, _stream_of))
+declare(Stream, AttributeSyntax("stream", _fields_of, _stream_of))
 
 
 class TracedStream:
@@ -152,7 +152,7 @@ class TracedStream:
 
 declare(
     TracedStream,
-    AttributeForm(
+    AttributeSyntax(
         "traced_stream",
         lambda stream: {"seed": stream._seed},
         lambda seed: TracedStream(static_int(seed, "seed")),
