@@ -18,10 +18,10 @@ from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat, stack
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.positions import range as positions
 from dualflow.ops.products import einsum
 from dualflow.ops.repetition import tile
+from dualflow.ops.tensor_sizes import axis_sizes
 
 _REDUCTIONS: Final = {
     "all": reduction.reduce_all,

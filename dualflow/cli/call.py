@@ -52,7 +52,7 @@ class Arguments:
         """The arguments with a tensor in place of each :class:`TensorSpec`.
 
         Raises:
-            CommandError: the rank of a spec is open.
+            CommandError: a spec has an unknown rank.
         """
         flat, structure = flatten((self.args, dict(self.kwargs)))
         leaves = [_example(x) if isinstance(x, TensorSpec) else x for x in flat]

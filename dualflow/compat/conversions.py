@@ -1,6 +1,6 @@
 """Conversions between text, bytes and paths, sizes of shapes, and groups of Python's and NumPy's types.
 
-Programs that were to run under Python 2 and 3, and TensorFlow 1 and 2, call them: ``df.compat``.
+Helpers for code that supports Python 2 and 3, or TensorFlow 1 and 2: ``df.compat``.
 """
 
 from __future__ import annotations

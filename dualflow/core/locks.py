@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _LockBlock:
-    """A block that acquires a lock, and restores at its end how often this thread holds it."""
+    """A context that acquires a lock, and restores at its end how often this thread holds it."""
 
     __slots__ = ("_before", "_count", "_lock")
 
@@ -119,7 +119,7 @@ class SharedLock:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """A block in which this thread doesn't hold the lock, even if it has acquired it several times."""
+        """A context in which this thread doesn't hold the lock, even if it has acquired it several times."""
         bare: Any = self.bare
         count = bare._release_save() if bare._is_owned() else None
         try:

@@ -17,7 +17,7 @@ def prefix() -> str:
 
 @contextmanager
 def scoped(name: str) -> Iterator[str]:
-    """A block in the name scope ``name``, nested in the open scopes unless it ends in ``/``.
+    """A context in the name scope ``name``, nested in the open scopes unless it ends in ``/``.
 
     ``""`` leaves all scopes.
     """

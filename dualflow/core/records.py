@@ -204,7 +204,7 @@ def _set_state(self: Any, state: list[Any]) -> None:
 
 
 def _initialise_first(self: object, *values: Any, **named: Any) -> None:
-    """The first ``__init__`` of a class: compiles that of all other instances."""
+    """The ``__init__`` of the first instance of a class: compiles the one that all other instances use."""
     owner = _owner(type(self), _FIELDS)
     owner.__init__ = _initialiser(owner)
     owner.__init__(self, *values, **named)

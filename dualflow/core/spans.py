@@ -22,7 +22,7 @@ class Watcher(Protocol):
     """A profiler that records spans."""
 
     def span(self, kind: str, name: str, origin: Any = None) -> AbstractContextManager[Any]:
-        """A block whose time is recorded; ``origin`` is the user's line, by default the current one."""
+        """A context whose time is recorded; ``origin`` is the user's line, by default the current one."""
         ...
 
 
@@ -32,7 +32,7 @@ _LOG_TOPICS: Final = os.environ.get("DUALFLOW_LOG")
 
 
 def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[None]:
-    """A block that is recorded by the running profiler, if there is one.
+    """A context that is recorded by the running profiler, if there is one.
 
     Args:
         kind: "op", "call", "kernels", "host", "trace", "compile", "data" or "step".

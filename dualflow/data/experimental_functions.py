@@ -122,7 +122,7 @@ def get_next_as_optional(iterator: Iterator[Any]) -> Optional:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AssertedStage(UnaryStage):
-    """The same elements, declared to be ``count``."""
+    """Passes the elements through, and declares their number to be ``count``."""
 
     count: int
 

@@ -130,7 +130,7 @@ def is_distributed(dataset: Any) -> bool:
 
 
 def _with_sharded_rows(stage: Stage, index: int, count: int) -> Stage:
-    """``stage`` with batches of this worker's rows: divided before stages that don't read the batches."""
+    """``stage`` with batches cut to this worker's rows, before transformations that don't read elements."""
     if isinstance(stage, ReorderingStage | PrefetchStage | OptionsStage):
         return stage.with_sources([_with_sharded_rows(stage.source, index, count)])
     return ShardedRowsStage(source=stage, index=index, count=count)

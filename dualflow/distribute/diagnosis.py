@@ -96,7 +96,7 @@ class Job:
                         "of steps. Give all of them as many batches."
                     )
             if report.waiting > timeout:
-                return self._late(report, absent, timeout)
+                return self._timeout_message(report, absent, timeout)
         return ""
 
     def _compare(self, number: int, rank: int, signature: int) -> None:
@@ -114,9 +114,9 @@ class Job:
         if len(by_rank) == self._size or len(self._exchanges) > MAX_EXCHANGES:
             del self._exchanges[min(self._exchanges) if len(by_rank) < self._size else number]
 
-    def _late(self, report: WorkerReport, absent: Iterable[WorkerReport], timeout: float) -> str:
+    def _timeout_message(self, report: WorkerReport, absent: Iterable[WorkerReport], timeout: float) -> str:
         text = f"Worker {report.rank} has waited {timeout:g} s (timeout=) in {self._exchange(report)}"
-        others = [f"worker {r.rank}, {r.line or 'of which there is no news'}" for r in absent]
+        others = [f"worker {r.rank}, {r.line or 'which has not reported its line'}" for r in absent]
         return f"{text} for {'; '.join(others) or 'the network'}."
 
     def _exchange(self, report: WorkerReport) -> str:
@@ -128,7 +128,7 @@ class Job:
         return self._texts.get(signature, "an exchange")
 
 
-def lost(rank: int, where: str) -> str:
+def connection_lost(rank: int, where: str) -> str:
     """The diagnosis for a worker whose connection has ended."""
     return f"Worker {rank} ({where}) has died: it was killed, or has crashed."
 

@@ -22,13 +22,13 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from dualflow.distribute.diagnosis import Job, WorkerReport, lost
+from dualflow.distribute.diagnosis import Job, WorkerReport, connection_lost
 from dualflow.distribute.progress import Progress, user_line
 from dualflow.distribute.world import World
 
 INTERVAL: Final = 0.2
 """The seconds between reports of a job of few workers."""
-STATUS: Final = 1
+EXIT_STATUS: Final = 1
 """The exit status of workers that the monitor ends."""
 DONE: Final = "done"
 """The message to all workers when the programs of all have ended."""
@@ -42,7 +42,7 @@ class Monitor:
         progress: the exchanges of this worker.
 
     Attributes:
-        timeout: the seconds for which a worker may wait in an exchange; the first worker's counts.
+        timeout: the seconds for which a worker may wait in an exchange; only worker 0's value is used.
     """
 
     def __init__(self, world: World, progress: Progress) -> None:
@@ -71,7 +71,7 @@ class Monitor:
         self._error = error
 
     def _end(self) -> None:
-        """Wait until the programs of all workers have ended, before MPI does so without a monitor."""
+        """At exit, wait for all workers: ``MPI_Finalize`` would wait without a timeout or diagnosis."""
         if os.getpid() == self._pid:  # not in a forked child
             self._ended = True
             self._done.wait()
@@ -111,11 +111,11 @@ class Monitor:
             self._socket.sendall(_message(asdict(report)))
         self._socket.settimeout(self._interval)
         messages = inbox.read()
-        return [lost(0, "the first machine")] if messages is None else messages
+        return [connection_lost(0, "the first machine")] if messages is None else messages
 
 
 def report_interval(workers: int) -> float:
-    """The seconds between reports of a worker; each hundred workers add as much as few take."""
+    """The seconds between reports of a worker; it grows by INTERVAL for each 100 workers."""
     return INTERVAL * (1 + workers / 100)
 
 
@@ -171,7 +171,7 @@ class _Server:
             reports = peer.inbox.read()
             if reports is None:
                 selector.unregister(key.fileobj)
-                diagnosis = diagnosis or lost(peer.rank, f"process {peer.pid} on {peer.host}")
+                diagnosis = diagnosis or connection_lost(peer.rank, f"process {peer.pid} on {peer.host}")
             for report in reports or ():
                 job.add(WorkerReport(**report))
         return diagnosis
@@ -238,7 +238,7 @@ def end_process(diagnosis: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     print(f"dualflow ends this worker. {diagnosis}", file=sys.stderr, flush=True)
-    os._exit(STATUS)
+    os._exit(EXIT_STATUS)
 
 
 def _report_errors(monitor: Monitor) -> None:

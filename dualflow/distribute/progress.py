@@ -16,7 +16,7 @@ from dualflow.graph.origin import PACKAGE
 RING: Final = 1 << 14
 """The number of latest exchanges whose signatures are kept."""
 _BEGUN, _FINISHED, _CODE, _MUTEX, _SIGNATURES = 0, 1, 2, 3, 3 + MUTEX_BYTES // 8
-"""The words of a progress, which machine code writes too: see ``backends/llvm/runtime/exchange.ll``."""
+"""Indices into the shared state, which machine code writes too: see ``backends/llvm/runtime/exchange.ll``."""
 _LIBRARIES: Final = ("keras", "mpi4py", "keras_dualflow")
 """Packages whose frames are not the user's."""
 
@@ -27,7 +27,7 @@ class Progress:
     Attributes:
         descriptions: the text of each signature: op, dtype and shape.
         lock: held during an exchange, so that one runs at a time.
-        address: of the words that machine code writes; 0 if it can't lock.
+        address: of the state that machine code writes; 0 without POSIX mutexes: then Python runs them all.
     """
 
     def __init__(self) -> None:
@@ -46,12 +46,12 @@ class Progress:
 
     @property
     def finished(self) -> int:
-        """The number of those that it has finished."""
+        """The number of exchanges that the worker has finished."""
         return self._view[_FINISHED]
 
     @property
     def code(self) -> int:
-        """The return code of the exchange that has failed in machine code."""
+        """MPI's error code of the exchange that failed in machine code."""
         return self._view[_CODE]
 
     def begin(self, signature: int) -> None:

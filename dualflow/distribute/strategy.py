@@ -63,7 +63,7 @@ class Strategy:
 
     @entry
     def scope(self) -> AbstractContextManager[Strategy]:
-        """A block in which the strategy is current: variables created there are equal on all workers.
+        """A context in which the strategy is current: variables created there are equal on all workers.
 
         Returns:
             A context manager.
@@ -248,7 +248,7 @@ class Strategy:
 
     @contextmanager
     def _current(self, replica: ReplicaContext | None) -> Iterator[Strategy]:
-        """A block in which this strategy is current, and ``replica`` is the replica context."""
+        """A context in which this strategy is current, and ``replica`` is the replica context."""
         token = _context.set(_Current(self, replica))
         initial = INITIAL_VALUE.set(self._group.broadcast if self._group.size > 1 else None)
         try:

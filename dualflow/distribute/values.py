@@ -1,4 +1,4 @@
-"""Values that each replica has one of: ``df.distribute.DistributedValues``."""
+"""Per-replica values: ``df.distribute.DistributedValues``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dualflow.core.tree import flatten, unflatten
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistributedValues:
-    """A value of each replica; a process has one replica, so it holds one of them.
+    """A value for each replica, of which a process holds that of its own replica.
 
     ``Strategy.run`` passes its replica's value to the function. It is created by
     ``Strategy.experimental_distribute_values_from_function``.

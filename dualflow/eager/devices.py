@@ -55,7 +55,7 @@ def get_soft_device_placement() -> bool:
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Set whether what a device can't run runs on the CPU, or raises an error.
+    """Set whether an op that a device can't run runs on the CPU, or raises an error.
 
     This is for blocks of ``df.device`` on an unavailable device, and for ops without device code.
 

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class SoftPlacement:
-    """Whether what a device can't do runs on the CPU; otherwise it is an error."""
+    """Whether ops that a device can't run run on the CPU; otherwise they are errors."""
 
     __slots__ = ("enabled",)
 

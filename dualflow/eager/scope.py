@@ -10,7 +10,7 @@ from dualflow.core.tracebacks import entry
 
 
 class name_scope:
-    """A block that prefixes the names of variables with ``name/``; in an explicit graph, of ops as well.
+    """A context that prefixes the names of variables with ``name/``; in an explicit graph, of ops as well.
 
     ``with name_scope(name) as prefix:`` yields the prefix. Used as a name, it opens the same scope again.
 

@@ -17,7 +17,7 @@ _creators: Final[ContextVar[tuple[Creator, ...]]] = ContextVar("dualflow_variabl
 
 @contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
-    """A block in which ``variable_creator`` creates the variables of this thread.
+    """A context in which ``variable_creator`` creates the variables of this thread.
 
     Args:
         variable_creator: ``creator(next_creator, **kwargs)``, called with the arguments of

@@ -82,7 +82,7 @@ def unnest(variable: Any, lock: Holder, outer: Holder) -> None:
 
 
 def put_back(variable: Any, holder: Holder) -> bool:
-    """Move the tensor of ``holder`` to its slot; False if ``holder`` isn't the substitute any more."""
+    """Move the tensor of ``holder`` back into the variable; False if it isn't the substitute any more."""
     try:
         if variable._substitute is holder:
             variable._tensor = holder.tensor

@@ -64,9 +64,12 @@ class ConcreteFunction(TracedGraph):
         names: Sequence[str],
         key: Key,
         structure: Structure,
-        shared: Sequence[Any],
+        captured_arguments: Sequence[AbstractVariable | None],
     ) -> None:
         super().__init__(trace)
+        # for each argument that is a variable, the captured variable that it must be; None if it must not
+        # be a captured one
+        self._captured_arguments = tuple(captured_arguments)
         self.key = key
         self.leaf_names = names
         self.last_call = 0
@@ -74,7 +77,6 @@ class ConcreteFunction(TracedGraph):
         self._last_interpreted_call = 0
         self._signature = signature
         self._structure = structure
-        self._shared = tuple(shared)
         self._fast: Callable[..., Any] = refuse
 
     # calls
@@ -107,12 +109,16 @@ class ConcreteFunction(TracedGraph):
     def serves(self, inputs: Sequence[Any]) -> bool:
         """Whether the guards hold, and captured variables are the same arguments as in the trace."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
-        return all(
-            v is same if same is not None else not any(v is c for c in self.captured)
-            for v, same in zip(variables, self._shared, strict=True)
-        ) and self.guards.hold(inputs)
+        for variable, captured in zip(variables, self._captured_arguments, strict=True):
+            if captured is not None and variable is not captured:
+                return False
+            if captured is None and any(variable is source for source in self.captured):
+                return False
+        return self.guards.hold(inputs)
 
-    # inspection
+    # Inspection. With dynamic sizes, ``_latest`` is the program that ran last, which may be for all sizes;
+    # ``_latest_inputs`` are the shapes of the last call that took no fast path, and ``_latest_static`` is the
+    # program for these shapes alone.
 
     @property
     def _latest(self) -> CompiledGraph:
@@ -173,7 +179,7 @@ class ConcreteFunction(TracedGraph):
         return self._latest.executable.parts
 
     @property
-    def first_calls(self) -> str:
+    def interpretation_note(self) -> str:
         """A line of text about calls that NumPy has run while a thread compiled; empty if there were none."""
         if not self._last_interpreted_call:
             return ""
@@ -407,7 +413,7 @@ class ConcreteFunction(TracedGraph):
         )
 
     def forget_fast_paths(self) -> None:
-        """Let the next call look up its program."""
+        """Drop the cached fast path; the next call looks up its program."""
         self._fast = refuse
 
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

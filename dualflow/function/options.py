@@ -163,7 +163,7 @@ def set_eager_kernels(name: str | None) -> None:
 
 @entry
 def get_eager_kernels() -> str:
-    """What computes eager ops on large tensors: ``"compiled"`` or ``"numpy"``.
+    """The implementation of eager ops on large tensors: ``"compiled"`` or ``"numpy"``.
 
     Raises:
         InvalidArgumentError: the value of ``DUALFLOW_EAGER_KERNELS`` or ``DUALFLOW_BACKEND`` is invalid.
@@ -172,7 +172,7 @@ def get_eager_kernels() -> str:
 
 
 def eager_kernels_choice() -> tuple[str, str]:
-    """What computes eager ops on large tensors, and the source of this setting."""
+    """The implementation of eager ops on large tensors, and the source of this setting."""
     if _settings.eager_unavailable_reason:
         return "numpy", _settings.eager_unavailable_reason
     kernels, source = EAGER_KERNELS[0], "the default"

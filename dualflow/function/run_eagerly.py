@@ -9,7 +9,7 @@ from typing import Final
 
 
 class CallMode:
-    """What keeps calls off the fast path.
+    """The conditions that keep calls off the fast path.
 
     Attributes:
         is_slow: whether calls take the slow path; the only attribute that each call reads.
@@ -34,7 +34,7 @@ class CallMode:
 
     @contextmanager
     def inlined(self) -> Iterator[None]:
-        """A block in which the functions that this thread calls run inline in their caller, without traces.
+        """A context in which the functions that this thread calls run inline in their caller, without traces.
 
         It is for code that replaces the values of variables temporarily, which a trace would keep.
         """

@@ -87,7 +87,7 @@ class TraceCache:
             gone = functools.partial(_forget, weakref.ref(self), key)
             self._watched[key] = [leaf.watch(gone) for leaf in objects]
         if len(self.traces) > MAX_TRACES:
-            for tried in self.recent.tried:
+            for tried in self.recent.tried:  # fast paths serve calls without updating ``last_call``
                 tried.last_call = call_number
             self.forget(min(self._traces, key=lambda k: max(c.last_call for c in self._traces[k])))
 

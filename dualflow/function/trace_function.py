@@ -187,27 +187,27 @@ class FunctionTracer:
         concrete = self._run(function, call, options, _NO_IDS, builder, guards_sizes)
         captured = {id(source) for source in concrete.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
-        shared = frozenset(id(v) for v in variables if id(v) in captured)
-        if not shared:
+        captured_arguments = frozenset(id(v) for v in variables if id(v) in captured)
+        if not captured_arguments:
             return concrete
         again = None if builder is None else builder.inner(self._name)
-        return self._run(function, call, options, shared, again, guards_sizes)
+        return self._run(function, call, options, captured_arguments, again, guards_sizes)
 
     def _run(
         self,
         function: Callable[..., Any],
         call: CallArguments,
         options: CompileOptions,
-        shared: frozenset[int],
+        captured_arguments: frozenset[int],
         builder: GraphBuilder | None,
         guards_sizes: bool,
     ) -> ConcreteFunction:
-        """The trace of one run; ``shared`` has the ids of variables that are arguments and captured too."""
+        """The trace of one run; ``captured_arguments`` are the ids of arguments that are captured too."""
         signature = self._signature
         tracer = Tracer(self._name, self._creation, options, seeds_begin_anew=True)
         tracer.builder = builder or tracer.builder
         names = signature.leaf_names(call.structure)
-        leaves = _symbolic(tracer, call, names, shared)
+        leaves = _symbolic(tracer, call, names, captured_arguments)
         scope = TraceSizes(tracer).scope(call.inputs) if guards_sizes else None
         with tracing(tracer), named_numpy_writes(), named_dynamic_axes(tracer), guarded_sizes(tracer, scope):
             values = unflatten(call.structure, leaves)  # constructors of composites may run ops
@@ -216,7 +216,7 @@ class FunctionTracer:
         signature.check_unmodified(values, call.structure, leaves)
         structure, outputs = collect(result, tracer)
         graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
-        same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
+        variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
         trace = RecordedTrace(
             tracer,
             graph,
@@ -226,11 +226,18 @@ class FunctionTracer:
             guards=NO_GUARDS if scope is None else scope.finish(),
         )
         return ConcreteFunction(
-            trace, signature=signature, names=names, key=call.key, structure=structure, shared=same
+            trace,
+            signature=signature,
+            names=names,
+            key=call.key,
+            structure=structure,
+            captured_arguments=[v if id(v) in captured_arguments else None for v in variables],
         )
 
 
-def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
+def _symbolic(
+    tracer: Tracer, call: CallArguments, names: Sequence[str], captured_arguments: frozenset[int]
+) -> list[Any]:
     """The arguments of the traced function: symbolic tensors, stand-ins for variables, Python values."""
     bound: dict[int, Any] = {}
     leaves: list[Any] = []
@@ -241,7 +248,7 @@ def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared:
             )
         elif isinstance(leaf, VariableLeaf):
             if id(value) not in bound:
-                bound[id(value)] = value if id(value) in shared else _stand_in(value)
+                bound[id(value)] = value if id(value) in captured_arguments else _stand_in(value)
                 tracer.bind(bound[id(value)])
             leaves.append(bound[id(value)])
         else:

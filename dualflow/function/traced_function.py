@@ -353,10 +353,10 @@ class Function(PicklableFunction, Generic[P, R]):
         1. at call 1: x: float32[], n: 2
         2. at call 2: x: float32[], n: 3  because n went from 2 to 3 (Python numbers are compiled in: ...)
         """
-        first_calls = [c.first_calls for c in self.concrete_functions if c.first_calls]
+        interpreted = [c.interpretation_note for c in self.concrete_functions if c.interpretation_note]
         notes = [c.recomputation_note for c in self.concrete_functions if c.recomputation_note]
         rewritten = [f"{c!r}: {line}" for c in self.concrete_functions for line in c.rewrite_report]
-        lines = [self._history.explain(), *first_calls, *notes, *rewritten, *self._captured.explain()]
+        lines = [self._history.explain(), *interpreted, *notes, *rewritten, *self._captured.explain()]
         return ReportText("\n".join(lines))
 
     @entry

@@ -158,7 +158,7 @@ def _flag(settings: Mapping[str, Any], name: str) -> bool:
 
 
 def _derivation(written: Any, loops: dict[int, int]) -> tuple[int, ...]:
-    """A derivation of this process, for the numbers in a text."""
+    """The derivation of a loop that a text contains, with ids of this process for the loops in the text."""
     if type(written) is not tuple or not written or not all(type(n) is int for n in written):
         raise InvalidArgumentError(f"a loop has derivation={written!r}, where a tuple of numbers belongs")
     return tuple([loops[n] if n in loops else loops.setdefault(n, *new_derivation()) for n in written])

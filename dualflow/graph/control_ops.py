@@ -20,7 +20,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import CondSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
-from dualflow.graph.symbolic_evaluation import present_sizes
+from dualflow.graph.symbolic_evaluation import bound_sizes
 from dualflow.graph.unequal_rows import UnequalRows
 from dualflow.ops.attribute_values import in_text
 from dualflow.ops.op_kinds import Cond, Loop
@@ -118,7 +118,7 @@ def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tup
 def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Any:
     """The rows stacked to one array; an :class:`UnequalRows` if they differ in size."""
     if not rows:
-        shape = bind_sizes(tuple(spec.shape), present_sizes() or {})
+        shape = bind_sizes(tuple(spec.shape), bound_sizes() or {})
         return np.empty((0, *[size or 0 for size in shape]), spec.dtype.dtype)
     if any(row.shape != rows[0].shape for row in rows):
         return UnequalRows(rows)

@@ -82,7 +82,7 @@ def _broadcast_axes(index_axes: Axes, shape: Shape) -> Axes:
 
 
 def output_axes(node: Node, index_axes: Axes) -> Axes:
-    """The loop axis of each axis of the output, given those of the node's index."""
+    """For each axis of the output, the loop that runs along it; ``index_axes`` are all loops of the node."""
     if not isinstance(node.op.kind, Reduce):
         return index_axes
     folded, keepdims = set(node.attrs["axis"]), node.attrs["keepdims"]

@@ -20,7 +20,7 @@ from dualflow.graph.error_notes import call_site, note_place
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
-from dualflow.graph.symbolic_evaluation import bind_inputs, bind_size, binds, present_sizes, with_numbers
+from dualflow.graph.symbolic_evaluation import bind_inputs, bind_size, binds, bound_sizes, with_numbers
 from dualflow.graph.unequal_rows import UnequalRows
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Effect
@@ -45,7 +45,7 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     run, on_graph = _observer.get()
     if on_graph is not None:
         on_graph(graph, arrays)
-    sizes = present_sizes()
+    sizes = bound_sizes()
     if sizes is not None:
         bind_inputs(sizes, graph, arrays)
     for node in graph.nodes:

@@ -22,7 +22,7 @@ Sizes = dict[SizeVariable, int]
 
 @contextmanager
 def evaluated_with(sizes: Mapping[SizeVariable, int]) -> Iterator[None]:
-    """A block in which graphs are evaluated with these numbers for size variables; graphs may bind more."""
+    """A context in which graphs are evaluated with these numbers for size variables; graphs may bind more."""
     token = _sizes.set(dict(sizes))
     try:
         yield
@@ -30,8 +30,8 @@ def evaluated_with(sizes: Mapping[SizeVariable, int]) -> Iterator[None]:
         _sizes.reset(token)
 
 
-def present_sizes() -> Sizes | None:
-    """The current numbers of size variables; None outside of :func:`evaluated_with`."""
+def bound_sizes() -> Sizes | None:
+    """The values that size variables are bound to; None outside of :func:`evaluated_with`."""
     return _sizes.get()
 
 

@@ -237,7 +237,7 @@ class Registry:
 
     @contextmanager
     def off(self, *names: str) -> Iterator[None]:
-        """A block in which rewrites are disabled, in all threads."""
+        """A context in which rewrites are disabled, in all threads."""
         self.turn_off(names)
         try:
             yield

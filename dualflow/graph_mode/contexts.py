@@ -54,7 +54,7 @@ def inside_function() -> bool:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A block whose ops run eagerly, even in a function that is being traced; no tape records them.
+    """A context whose ops run eagerly, even in a function that is being traced; no tape records them.
 
     In an explicit graph they are added to the graph.
 

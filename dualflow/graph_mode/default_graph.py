@@ -75,7 +75,7 @@ def enclosing_graph() -> ExplicitGraph | None:
 
 @contextmanager
 def outside_of_bodies() -> Iterator[None]:
-    """A block whose ops are added to the graph itself, even if a body of it is being traced."""
+    """A context whose ops are added to the graph itself, even if a body of it is being traced."""
     graph = enclosing_graph()
     in_body = graph is not None and graph is not recording_graph()
     with tracing(graph.engine) if graph is not None and in_body else nullcontext():

@@ -46,7 +46,7 @@ class ExplicitGraph:
 
     @contextmanager
     def as_default(self) -> Iterator[ExplicitGraph]:
-        """A block whose ops are added to this graph."""
+        """A context whose ops are added to this graph."""
         token = innermost_graph.set(self)
         try:
             with scoped(""), tracing(self.engine):
@@ -64,7 +64,7 @@ class ExplicitGraph:
     # Building
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
-        """A block in which names begin with ``name/``, made unique; ``as`` binds that prefix.
+        """A context in which names begin with ``name/``, made unique; ``as`` binds that prefix.
 
         A name that ends in ``/`` enters the scope of that name again; None and ``""`` leave all scopes.
 
@@ -79,7 +79,7 @@ class ExplicitGraph:
 
     @contextmanager
     def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
-        """A block whose ops run after ``control_inputs``, tensors or operations; None clears dependencies."""
+        """A context whose ops run after ``control_inputs``: tensors or operations; None clears them."""
         nodes: list[Node] = []
         for control_input in control_inputs or ():
             nodes += self.nodes_of(control_input)
@@ -92,7 +92,7 @@ class ExplicitGraph:
 
     @contextmanager
     def assignments(self) -> Iterator[list[Node]]:
-        """A block; ``as`` binds a list that has its assignments afterwards, except initial assignments."""
+        """A context; ``as`` binds a list that has its assignments afterwards, except initial assignments."""
         before = len(self.engine.assignments)
         added: list[Node] = []
         yield added

@@ -59,7 +59,7 @@ class DefinedVariable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DefinedGraph:
-    """What a graph definition contains.
+    """The contents of a graph definition.
 
     Attributes:
         graph: the nodes; its inputs are placeholders, variables, and tensors from outside the graph.

@@ -339,7 +339,7 @@ class GraphEngine(Tracer):
         return Operation(self, name, kind, [], (), [self.tensor_of(element)])
 
     def _unique(self, tensor: Any) -> Any:
-        """The only symbolic tensor of its value, so that operations return the user's own tensors."""
+        """The first symbolic tensor of the same value, so that operations return the user's own tensors."""
         if not isinstance(tensor, SymbolicTensor):  # a composite
             return tensor
         return self.tensors.setdefault(tensor._value, tensor)

@@ -94,7 +94,7 @@ class UniqueNames(Generic[Element]):
 
     @contextmanager
     def scoped(self, name: str | None) -> Iterator[str]:
-        """A block whose names are in the scope ``name``: a new one, or an old one if it ends in ``/``.
+        """A context whose names are in the scope ``name``: a new one, or an old one if it ends in ``/``.
 
         ``as`` binds the scope's full name with its ``/``. None and ``""`` leave all scopes.
         """

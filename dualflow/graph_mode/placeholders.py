@@ -128,7 +128,7 @@ def _flat(inputs: Sequence[Any]) -> list[Any]:
 
 
 def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
-    """A block whose ops run after ``control_inputs``; eagerly these have run already.
+    """A context whose ops run after ``control_inputs``; eagerly these have run already.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:

@@ -63,7 +63,7 @@ class RunMetadata:
 
     @contextmanager
     def measuring(self, operation: str) -> Iterator[None]:
-        """A block whose time is recorded for ``operation`` if it ends without an error."""
+        """A context whose time is recorded for ``operation`` if it ends without an error."""
         start, before = time.time_ns(), time.perf_counter_ns()
         yield
         self.operation, self.start, self.duration = operation, start, time.perf_counter_ns() - before

@@ -26,8 +26,8 @@ from dualflow.graph_mode.running_session import SessionVariable
 from dualflow.graph_mode.string_tail import StringTail, string_tail
 from dualflow.graph_mode.unknown_rank import POSTPONED, expand
 from dualflow.ops.creation import CONSTANT, zeros
-from dualflow.ops.measuring import SHAPE
 from dualflow.ops.record import Effect
+from dualflow.ops.tensor_sizes import SHAPE
 
 
 def session_variable(variable: Any, on_device: bool) -> SessionVariable:

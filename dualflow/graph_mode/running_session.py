@@ -27,7 +27,7 @@ class SessionVariable:
 
 @dataclass(slots=True)
 class SessionState:
-    """What a session holds.
+    """The state of a session: values of variables, random generators, positions in datasets.
 
     Attributes:
         variables: the values of the graph's variables, by the identities of these.
@@ -41,7 +41,7 @@ class SessionState:
 
 
 class running:
-    """A block in which ops of this thread use ``state``, a session's."""
+    """A context in which ops of this thread use ``state``, a session's."""
 
     __slots__ = ("_outer", "_state")
 

@@ -84,7 +84,7 @@ class Session:
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
-        """A block in which ``tensor.eval()`` and ``operation.run()`` use this session; it is not closed."""
+        """A context in which ``tensor.eval()`` and ``operation.run()`` use this session; it is not closed."""
         token = innermost_session.set(self)
         try:
             yield self

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def name_scope(
     name: str | None, default_name: str | None = None, values: TensorLike | None = None
 ) -> Iterator[str]:
-    """A block in which the names of ops and of variables begin with ``name/``.
+    """A context in which the names of ops and of variables begin with ``name/``.
 
     In a graph a name that is taken gets a number; see :meth:`Graph.name_scope`. Eagerly only variables have
     names. ``get_variable`` uses variable scopes instead.

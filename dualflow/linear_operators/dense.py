@@ -18,9 +18,9 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.linear_algebra.diagonals import band_part, diag_part
 from dualflow.ops.linear_algebra.triangular import triangular_solve
-from dualflow.ops.measuring import sizes_of
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_prod
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

@@ -19,10 +19,10 @@ from dualflow.ops.complex_numbers import conj, imag, real
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones, zeros_like
 from dualflow.ops.linear_algebra.diagonals import diag as diagonal_matrix
-from dualflow.ops.measuring import axis_sizes, sizes_of
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.reduction import reduce_max, reduce_min, reduce_prod
 from dualflow.ops.selection import where
+from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike

@@ -16,9 +16,9 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones, zeros
 from dualflow.ops.joining import concat
-from dualflow.ops.measuring import axis_sizes, sizes_of
 from dualflow.ops.rearranging.shapes import broadcast_dynamic_shape
 from dualflow.ops.selection import where
+from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike

@@ -23,7 +23,7 @@ from dualflow.linear_operators.property_hints import Hints, all_have, documented
 from dualflow.ops.arrangement import matrix_transpose, reshape
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
-from dualflow.ops.measuring import axis_sizes
+from dualflow.ops.tensor_sizes import axis_sizes
 
 
 @documented_hints

@@ -23,8 +23,8 @@ from dualflow.ops.linear_algebra.cholesky import cholesky, cholesky_solve
 from dualflow.ops.linear_algebra.diagonals import diag_part
 from dualflow.ops.linear_algebra.inverse import det, slogdet
 from dualflow.ops.linear_algebra.solving import solve
-from dualflow.ops.measuring import axis_sizes, sizes_of
 from dualflow.ops.powers import log
+from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

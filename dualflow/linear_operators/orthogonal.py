@@ -23,7 +23,6 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones, zeros
 from dualflow.ops.joining import concat
-from dualflow.ops.measuring import axis_size, axis_sizes, sizes_of
 from dualflow.ops.neural.normalization import l2_normalize
 from dualflow.ops.positions import eye
 from dualflow.ops.positions import range as count_up
@@ -31,6 +30,7 @@ from dualflow.ops.rearranging.shapes import broadcast_dynamic_shape
 from dualflow.ops.sorting import argsort
 from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size, axis_sizes, sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike

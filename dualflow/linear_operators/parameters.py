@@ -12,9 +12,9 @@ from dualflow.linear_operators.operator_shape import OperatorShape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.measuring import axis_sizes, sizes_of
 from dualflow.ops.rearranging.shapes import broadcast_dynamic_shape
 from dualflow.ops.static import static_value
+from dualflow.ops.tensor_sizes import axis_sizes, sizes_of
 
 
 def as_parameter(value: Any, name: str, least_axes: int) -> Any:

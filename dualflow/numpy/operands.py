@@ -24,11 +24,11 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.record import holds_tensors
 from dualflow.ops.shapes import size as count
 from dualflow.ops.static import ints, require_static_sizes
 from dualflow.ops.tensor import Tensor
+from dualflow.ops.tensor_sizes import axis_sizes
 
 Value = TypeVar("Value")
 """The type of the items of a named tuple of results: tensors here, arrays in the Array API."""

@@ -18,11 +18,11 @@ from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.measuring import axis_size
 from dualflow.ops.record import REGISTRY, holds_tensors
 from dualflow.ops.selection import where
 from dualflow.ops.static import dtype_of, shape_of, static_value
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size
 
 _TENSORS: Final = (AbstractTensor, AbstractVariable)
 

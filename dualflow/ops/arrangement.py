@@ -13,7 +13,6 @@ from dualflow.core.shape import Dim, Shape, check_size, normalize_axes, normaliz
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG, OF_SHAPE, BatchingRule
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.op_kinds import OperandAttributes, SizeReader, View
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, register
@@ -27,6 +26,7 @@ from dualflow.ops.static import (
     static_elements,
     static_value,
 )
+from dualflow.ops.tensor_sizes import axis_sizes
 from dualflow.sizes.size_functions import inferred_size
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ left_shift = elementwise(
 
 right_shift = elementwise(
     "right_shift",
-    """``x`` shifted right by ``y`` bits; copies of the sign bit are shifted in.""",
+    """``x`` shifted right by ``y`` bits; copies of the sign bit are shifted in (unsigned: zeros).""",
     example=("df.bitwise.right_shift([-8], 1)", "[-4]"),
     dtype=integral,
     eager=lambda x, y: np.right_shift(x, y),  # the ufunc itself takes bools

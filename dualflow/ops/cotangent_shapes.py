@@ -17,12 +17,12 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import PER_ELEMENT
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.comparison import equal
-from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.op_kinds import Decompose, SizeReader
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.summation import total
+from dualflow.ops.tensor_sizes import size_as_tensor
 from dualflow.sizes.symbolic_sizes import SymInt
 
 _NOT_BACK: Final = "a cotangent of shape {0} doesn't sum back to shape {1}"

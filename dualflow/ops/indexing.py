@@ -21,7 +21,6 @@ from dualflow.ops.assembly import assembling
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.op_kinds import CopyPieces, OperandAttributes, SizeReader, View
 from dualflow.ops.operand_attributes import OperandInteger, apply_sized, has_operands
 from dualflow.ops.record import Op, Promotion, register
@@ -29,6 +28,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import dtype_of, shape_of, static_int, static_value
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_sizes
 from dualflow.sizes.size_functions import (
     compared_slice_bounds,
     largest,

@@ -15,13 +15,13 @@ from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import ALONG
 from dualflow.ops.indexing import GETITEM, Key
-from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import CopyPieces
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import ints, require_static_sizes, shape_of, static_int
+from dualflow.ops.tensor_sizes import sizes_of
 from dualflow.sizes.size_functions import common_size
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, less_equal, not_equal
 from dualflow.ops.conversion import cast
-from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.op_kinds import Decompose, RepeatIndices, SizeReader
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
 from dualflow.ops.taking import SCATTER_ADD, gather
+from dualflow.ops.tensor_sizes import size_as_tensor
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike

@@ -208,36 +208,24 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     count = int_or_symbolic(num, "num")
-    if type(count) is not int:
-        return _dynamic_linspace(start, stop, count, axis)
-    if count < 1:
+    is_static = type(count) is int
+    if is_static and count < 1:
         raise InvalidArgumentError(f"linspace makes 1 number or more, not {count}.")
     ends: tuple[Tensor, Tensor] = divide.op.prepare((start, stop), dispatch.current())
     start, stop = ends
+    if not is_static:
+        count = required(count, greater(count, 0), "linspace makes 1 number or more.")
     rank = len(broadcast([start.shape, stop.shape]))
-    where_axis = normalize_axis(axis, rank + 1)
+    new_axis = normalize_axis(axis, rank + 1)
     sizes = [1] * (rank + 1)
-    sizes[where_axis] = count
-    position = iota(sizes, where_axis, start.dtype)
-    first, last = expand_dims(start, where_axis), expand_dims(stop, where_axis)
-    inner = first + position * ((last - first) / max(count - 1, 1))
-    return where(equal(position, count - 1), last, inner) if count > 1 else inner
-
-
-def _dynamic_linspace(start: Any, stop: Any, count: Any, axis: int) -> Any:
-    """:func:`linspace` of a number of points that is known at run time only."""
-    ends: tuple[Tensor, Tensor] = divide.op.prepare((start, stop), dispatch.current())
-    start, stop = ends
-    count = required(count, greater(count, 0), "linspace makes 1 number or more.")
-    rank = len(broadcast([start.shape, stop.shape]))
-    where_axis = normalize_axis(axis, rank + 1)
-    sizes = [1] * (rank + 1)
-    sizes[where_axis] = count
-    position = iota(sizes, where_axis, start.dtype)
-    steps = cast(count - 1, start.dtype)
-    first, last = expand_dims(start, where_axis), expand_dims(stop, where_axis)
-    inner = first + position * ((last - first) / maximum(steps, 1))
-    return where(logical_and(equal(position, steps), greater(count, 1)), last, inner)
+    sizes[new_axis] = count
+    position = iota(sizes, new_axis, start.dtype)
+    first, last = expand_dims(start, new_axis), expand_dims(stop, new_axis)
+    steps = count - 1 if is_static else cast(count - 1, start.dtype)
+    inner = first + position * ((last - first) / (max(steps, 1) if is_static else maximum(steps, 1)))
+    if is_static:
+        return where(equal(position, steps), last, inner) if steps else inner
+    return where(logical_and(equal(position, steps), greater(steps, 0)), last, inner)
 
 
 def eye(

@@ -146,7 +146,9 @@ class Op:
         return _prepare(self.promotion, inputs, engine)
 
     def run_on(self, engine: Engine, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Run on values of any kind, whose tensors may be of narrow floats or of strings.
+        """Convert the inputs to tensors, promote their dtypes, and run the op on ``engine``.
+
+        Ragged and sparse tensors are mapped element by element.
 
         Raises:
             DTypeError: strings, which the op does not take.
@@ -258,7 +260,7 @@ def _with_adapted_sizes(promotion: Promotion, inputs: Sequence[Any]) -> Sequence
 
 
 def _adapted(x: Any, dtype: DType, *, as_is: bool) -> Any:
-    """A size, or a float computed from sizes, as what is combined with tensors of ``dtype``."""
+    """A size, or a float computed from sizes, in the form that ops combine with tensors of ``dtype``."""
     if as_is or dtype.is_bool:
         return x.as_tensor()
     if isinstance(x, float) and not dtype.is_inexact:

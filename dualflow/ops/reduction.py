@@ -22,7 +22,6 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.joining import split
-from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import Reduce
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
@@ -31,6 +30,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import masked, where
 from dualflow.ops.size_values import operand
 from dualflow.ops.static import require_static_sizes, shape_of, static_int
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike

@@ -22,7 +22,6 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.masking import REPEATED, TOO_OFTEN
-from dualflow.ops.measuring import axis_size, axis_sizes, sizes_of
 from dualflow.ops.op_kinds import CopyPieces, OperandAttributes
 from dualflow.ops.operand_attributes import apply_sized
 from dualflow.ops.positions import range as count_up
@@ -38,6 +37,7 @@ from dualflow.ops.static import (
     static_value,
 )
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size, axis_sizes, sizes_of
 from dualflow.sizes.symbolic_sizes import SymInt
 
 if TYPE_CHECKING:

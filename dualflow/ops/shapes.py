@@ -14,11 +14,11 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
 from dualflow.ops.conversion import identity
-from dualflow.ops.measuring import SHAPE
 from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of
+from dualflow.ops.tensor_sizes import SHAPE
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike

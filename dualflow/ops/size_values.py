@@ -9,9 +9,9 @@ import numpy as np
 from dualflow.core.dtypes import DType, float64, int32
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant
-from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.positions import iota
 from dualflow.ops.selection import where
+from dualflow.ops.tensor_sizes import size_as_tensor
 
 
 def numbers_below(count: int) -> Any:

@@ -15,12 +15,12 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.op_kinds import Gather, Scatter
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import require_static_sizes, shape_of, static_int
+from dualflow.ops.tensor_sizes import size_as_tensor
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import AxisLike, TensorLike

@@ -34,7 +34,7 @@ class Row:
 
 
 class SpanBlock:
-    """A block that is recorded as a span; no frame of ``contextlib`` hides the line of its caller."""
+    """A context that is recorded as a span; no frame of ``contextlib`` hides the line of its caller."""
 
     __slots__ = ("_begin", "_details", "_kind", "_name", "_origin", "_recorder")
 
@@ -76,7 +76,7 @@ class Recorder:
     def span(
         self, kind: str, name: str, origin: Any = None, details: dict[str, Any] | None = None
     ) -> SpanBlock:
-        """A block that is recorded when it ends, also by an exception."""
+        """A context that is recorded when it ends, also by an exception."""
         return SpanBlock(self, kind, name, origin, details)
 
     def add(

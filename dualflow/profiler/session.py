@@ -133,7 +133,7 @@ def _block(logdir: Any) -> Iterator[ProfileFile]:
 
 @entry
 def trace(logdir: str | os.PathLike[str]) -> Any:
-    """A block of which a trace is written: the spans of each thread, with the user's lines.
+    """A context of which a trace is written: the spans of each thread, with the user's lines.
 
     Spans are ops (``op``), calls of traced functions (``call``) and in them their compiled code (``kernels``:
     ``native`` is machine code, ``host`` runs in NumPy or Python), traces (``trace``), compilations
@@ -195,7 +195,7 @@ def stop(save: bool = True) -> None:
 
 @entry
 class Profile:
-    """A block of which a trace is written, like :func:`dualflow.profiler.trace`.
+    """A context of which a trace is written, like :func:`dualflow.profiler.trace`.
 
     >>> import tempfile
     >>> import dualflow as df

@@ -136,7 +136,7 @@ def enable(name: str) -> None:
 
 
 def disabled(*names: str) -> AbstractContextManager[None]:
-    """A block in which rewrites are left out, in all threads.
+    """A context in which rewrites are left out, in all threads.
 
     Args:
         *names: the names of rewrites.

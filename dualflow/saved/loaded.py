@@ -1,4 +1,4 @@
-"""What ``load`` returns: objects with the attributes of the saved ones, functions that run saved traces."""
+"""The results of ``load``: objects with the attributes of the saved ones, and functions that run traces."""
 
 from __future__ import annotations
 

@@ -48,9 +48,10 @@ def launch_key(statement: LaunchNest) -> Hashable | None:
 
 
 def reads_forwards(launch: KernelLaunch) -> bool:
-    """Whether no launch parameter is negative, as in loops in reverse, which begin inside a buffer.
+    """Whether no launch parameter is negative, as strides are in reversed loops.
 
-    That offset includes the operand's own, so :func:`with_buffers_of` couldn't replace the buffer.
+    A reversed loop begins at an offset inside its buffer. That offset includes the operand's own, so
+    :func:`with_buffers_of` can't replace the buffer.
     """
     joined = launch.join is None or reads_forwards(launch.join)
     return joined and not any(map(may_be_negative, launch.parameters))

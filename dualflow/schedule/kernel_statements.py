@@ -164,7 +164,7 @@ class StripMinedLoop(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """``body`` for each of the ``width`` accumulators of a strip: loop ``LANES``."""
+    """Runs ``body`` for each of the ``width`` lanes of a strip; loop ``LANES`` has the number of the lane."""
 
     width: int
     body: tuple[KernelStatement, ...]
@@ -211,7 +211,7 @@ class Once(NamedTuple):
 
 
 class Compute(NamedTuple):
-    """Computes the result of a scalar function that has one.
+    """Calls a scalar function with one result, and writes it to a register.
 
     ``positions`` has for each axis of the output the loop that runs along it; None for an axis of size 1.
     """

@@ -260,7 +260,7 @@ class _CandidateFinder:
                 self._versions.setdefault(value, []).append(block)
 
     def candidates(self) -> list[_Candidate]:
-        """The candidates: each idle value, and all idle outputs of a node together, as they share inputs."""
+        """The candidates for recomputation: each idle value, and the group of all idle outputs of a node."""
         idle = [value for block in self._blocks if (value := self._idle(block)) is not None]
         together: dict[Node | None, list[_Idle]] = {}
         for value in idle:

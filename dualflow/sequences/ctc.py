@@ -23,7 +23,7 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.exponential import exp
 from dualflow.ops.joining import concat, stack
-from dualflow.ops.measuring import axis_size
+from dualflow.ops.tensor_sizes import axis_size
 from dualflow.ops.neural.activations import log_softmax
 from dualflow.ops.positions import range as range_of
 from dualflow.ops.powers import log

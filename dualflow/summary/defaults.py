@@ -40,7 +40,7 @@ DEFAULTS: Final = Defaults()
 
 @contextmanager
 def with_defaults(**changes: Any) -> Iterator[None]:
-    """A block with changed defaults."""
+    """A context with changed defaults."""
     before = {name: getattr(DEFAULTS, name) for name in changes}
     vars(DEFAULTS).update(changes)
     try:
@@ -50,7 +50,7 @@ def with_defaults(**changes: Any) -> Iterator[None]:
 
 
 def record_if(condition: Condition) -> Any:
-    """A block in which summaries are written only if ``condition`` holds.
+    """A context in which summaries are written only if ``condition`` holds.
 
     Args:
         condition: a bool, a scalar tensor, or a function without arguments that returns one of them, which

@@ -49,7 +49,7 @@ class SummaryWriter:
 
     @contextmanager
     def as_default(self, step: IntLike | None = None) -> Iterator[SummaryWriter]:
-        """A block whose summaries are written by this writer, which is flushed at its end.
+        """A context whose summaries are written by this writer, which is flushed at its end.
 
         Args:
             step: the default step in the block; unchanged if None.

@@ -98,7 +98,7 @@ class TestCase(ArrayAssertions, TemporaryFiles):
         use_gpu: bool = True,
         force_gpu: bool = False,
     ) -> Iterator[Any]:
-        """A block with a new session, whose graph is the default one in it.
+        """A context with a new session, whose graph is the default one in it.
 
         Args:
             graph: the graph; None for the default graph.
@@ -119,7 +119,7 @@ class TestCase(ArrayAssertions, TemporaryFiles):
         use_gpu: bool = True,
         force_gpu: bool = False,
     ) -> Iterator[Any]:
-        """A block with a session that all such blocks of a test share, with the values of its variables.
+        """A context with a session that all such blocks of a test share, with the values of its variables.
 
         Args:
             graph, config, use_gpu, force_gpu: as of :meth:`session`.
@@ -166,7 +166,7 @@ class TestCase(ArrayAssertions, TemporaryFiles):
     def assertRaisesWithPredicateMatch(
         self, exception_type: ErrorClasses, expected_err_re_or_predicate: str | Predicate
     ) -> Iterator[None]:
-        """A block that must raise an error of a class that satisfies a condition.
+        """A context that must raise an error of a class that satisfies a condition.
 
         Args:
             exception_type: the class, or a tuple of classes.
@@ -187,7 +187,7 @@ class TestCase(ArrayAssertions, TemporaryFiles):
     def assertRaisesOpError(
         self, expected_err_re_or_predicate: str | Predicate
     ) -> AbstractContextManager[None]:
-        """A block that must raise an error of an op.
+        """A context that must raise an error of an op.
 
         Args:
             expected_err_re_or_predicate: as of :meth:`assertRaisesWithPredicateMatch`.
@@ -199,7 +199,7 @@ class TestCase(ArrayAssertions, TemporaryFiles):
         exception_type: ErrorClasses = DualflowError,
         expected_err_re_or_predicate: str | Predicate = "shape",
     ) -> AbstractContextManager[None]:
-        """A block that must raise an error about shapes.
+        """A context that must raise an error about shapes.
 
         Args:
             exception_type, expected_err_re_or_predicate: as of :meth:`assertRaisesWithPredicateMatch`.

@@ -217,7 +217,7 @@ class Checkpoint:
 
 @contextmanager
 def counted_save(checkpoint: Checkpoint) -> Iterator[int]:
-    """A block in which a checkpoint is saved: counts the save, unless it fails, and yields its number."""
+    """A context in which a checkpoint is saved: counts the save, unless it fails, and yields its number."""
     with checkpoint._lock:
         counter = checkpoint.save_counter
         before = counter.value()

@@ -55,7 +55,7 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def writing_in(path: Path) -> Iterator[Callable[[], bool]]:
-    """A block that writes files into a folder.
+    """A context with a shared lock on a folder, for writing files into it.
 
     It yields a function that tries to lock the folder until the block's end, and returns whether no other
     process writes there. Without file locks on the system, it returns False.
@@ -81,7 +81,7 @@ def _try_lock(number: int, kind: int) -> bool:
 
 @contextmanager
 def file_errors(operation: str) -> Iterator[None]:
-    """A block in which system errors become dualflow's, which name ``operation`` and its outcome."""
+    """A context in which system errors become dualflow's, which name ``operation`` and its outcome."""
     try:
         yield
     except OSError as error:

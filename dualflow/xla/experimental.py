@@ -35,7 +35,7 @@ def compile(computation: Callable[..., Any], inputs: Sequence[Any] | None = None
 
 @contextmanager
 def jit_scope(compile_ops: bool = True, separate_compiled_gradients: bool = False) -> Iterator[None]:
-    """A block of a function that is compiled, as every function is.
+    """A context of a function that is compiled, as every function is.
 
     Args:
         compile_ops: must be True: compiled functions have no parts that are not.

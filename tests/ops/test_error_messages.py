@@ -690,7 +690,7 @@ CASES = {
 OTHERWISE_TESTED = {
     "ops/advanced_indexing.py": "in test_advanced_indexing.py",
     "ops/item_assignment.py": "in tests/array_api/test_error_messages.py",
-    "ops/measuring.py": "in tests/saved/test_hostile.py, as only texts of graphs have other variables",
+    "ops/tensor_sizes.py": "in tests/saved/test_hostile.py, as only texts of graphs have other variables",
     "ops/size_formulas.py": "in tests/graph/test_parser.py, as only texts of graphs are parsed",
     "ops/cotangent_shapes.py": "in tests/gradient/test_cotangent_shapes.py",
     "ops/integer_product.py": "quantization/test_error_messages.py",

@@ -327,7 +327,7 @@ class CallWriter(ABC):
         self.require(f"scatter_inside({arguments})", ProgramCheck(scatter, OUT_OF_RANGE))
 
     def _limits(self, indices: ScatterIndices) -> str:
-        """The sizes of the indexed axes, or 1 if there are none, and their number."""
+        """Two arguments of ``scatter_inside``: the indexed axes' sizes, (1,) if none, and their number."""
         limits = indices.axis_sizes or [1]
         return f"({', '.join(map(self.size, limits))},), {indices.depth}"
 

@@ -86,7 +86,7 @@ class FunctionSource:
     parts: tuple[FunctionSource, ...]
 
     def walk(self) -> Iterator[FunctionSource]:
-        """All functions that it calls, directly or not, in an order of definition, and itself last."""
+        """The direct and indirect callees in topological order, callees first, then the function itself."""
         for part in self.parts:
             yield from part.walk()
         yield self

@@ -79,7 +79,7 @@ def program(graph: Graph, options: CompileOptions) -> ProgramSource:
 
 
 class ProgramSource(CallWriter):
-    """The Python function of a plan, and what it calls.
+    """The Python function of a plan, and the functions that it calls.
 
     Attributes:
         plan: the plan.

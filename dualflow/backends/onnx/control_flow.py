@@ -166,7 +166,7 @@ def _condition(w: GraphWriter, graph: Graph, operands: Sequence[Operand]) -> Ope
 
 
 def _trip_count(w: GraphWriter, node: Node, loop: LoopSpec) -> Operand | None:
-    """The number of iterations, or the largest one; None for no limit."""
+    """The operand of ONNX ``Loop`` for its maximum trip count; None for no limit."""
     if loop.length is not None:
         return w.sizes.scalar(loop.length)
     if not loop.scanned:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AdadeltaOptimizer(Optimizer):
-    """Adadelta, whose steps have the size of recent steps.
+    """Adadelta, which scales gradients by the ratio of the RMS of recent steps and of recent gradients.
 
     ``v -= learning_rate * gradient * sqrt(u + epsilon) / sqrt(s + epsilon)``, with the decaying means ``s``
     of the gradient's square and ``u`` of the steps' squares.

@@ -21,7 +21,6 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as v2_ones
 from dualflow.ops.creation import zeros as v2_zeros
-from dualflow.ops.measuring import SHAPE
 from dualflow.ops.neural.dropout import check_is_number
 from dualflow.ops.neural.dropout import dropout as v2_dropout
 from dualflow.ops.op_kinds import Opaque
@@ -31,6 +30,7 @@ from dualflow.ops.random_numbers.functions import poisson as v2_poisson
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.selection import where as v2_where
+from dualflow.ops.tensor_sizes import SHAPE
 
 if TYPE_CHECKING:
     from typing import SupportsInt

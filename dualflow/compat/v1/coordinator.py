@@ -15,7 +15,7 @@ ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackTy
 
 
 class Coordinator:
-    """A request to stop that threads share.
+    """A stop request that several threads share.
 
     A thread runs ``while not coord.should_stop():``. Any thread requests the stop. The main thread waits in
     :meth:`join`, which raises the error that was passed with the request.
@@ -76,7 +76,7 @@ class Coordinator:
 
     @contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """A block of a thread whose error is a request to stop."""
+        """A context in which an exception is recorded as a stop request."""
         try:
             yield
         except Exception as error:

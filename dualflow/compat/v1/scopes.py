@@ -148,7 +148,7 @@ class EagerVariableStore:
 
     @contextmanager
     def as_default(self) -> Iterator[EagerVariableStore]:
-        """A block that uses this store."""
+        """A context that uses this store."""
         token = _eager_store.set(self.store)
         try:
             yield self
@@ -195,7 +195,7 @@ def variable_scope(
     constraint: Callable[..., Any] | None = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
-    """A block in which names of ``get_variable``, and of ops, begin with ``name/``.
+    """A context in which names of ``get_variable``, and of ops, begin with ``name/``.
 
     Args:
         name_or_scope: a name, in the open scope, or a scope to enter again.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionRunArgs:
-    """What a hook adds to a run.
+    """The fetches and feeds that a hook adds to a run.
 
     Attributes:
         fetches: tensors, or a structure of them.
@@ -40,7 +40,7 @@ class SessionRunArgs:
 
 @dataclass(frozen=True)
 class SessionRunValues:
-    """What a hook gets after a run.
+    """The results of a run that a hook receives.
 
     Attributes:
         results: the values of its fetches.
@@ -54,7 +54,7 @@ class SessionRunValues:
 
 
 class SessionRunContext:
-    """A run, for the hooks.
+    """The context of one ``Session.run`` call, which its hooks receive.
 
     Attributes:
         original_args: the fetches and feeds of the caller.

@@ -123,5 +123,5 @@ class Template:
         return result
 
     def _with_store(self) -> Any:
-        """A block with a store of variables: eagerly the template's own."""
+        """A context with a store of variables: eagerly the template's own."""
         return self._eager.as_default() if recording_graph() is None else nullcontext()

@@ -67,7 +67,7 @@ def resource_variables_enabled() -> bool:
 
 
 def colocate_with(op: object, ignore_existing: bool = False) -> AbstractContextManager[None]:
-    """A block without effect: there is one device."""
+    """A context without effect: there is one device."""
     return nullcontext()
 
 

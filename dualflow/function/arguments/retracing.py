@@ -25,9 +25,9 @@ _CALLS: Final = 10
 """The warning is given for ``_TRACES`` traces within ``_CALLS`` calls."""
 _MAX_WARNINGS: Final = 2
 """The number of warnings of one function."""
-_OPEN: Final = "make sizes dynamic by an input_signature, or pad to one size"
-_NEEDED: Final = "Python code needs it as a number: compute with df.shape, or pad to one size"
-_LEFT_OPEN: Final = "this trace serves all sizes"
+_USE_SIGNATURE: Final = "make sizes dynamic by an input_signature, or pad to one size"
+_USE_SHAPE_OP: Final = "Python code needs it as a number: compute with df.shape, or pad to one size"
+_SERVES_ALL_SIZES: Final = "this trace serves all sizes"
 _MAX_EVENTS: Final = 256
 
 
@@ -48,12 +48,12 @@ class TraceHistory:
 
     Args:
         name: the function's name.
-        opens_sizes: whether sizes in which its calls differ are dynamic, unless Python code needs them.
+        relaxes_sizes: whether sizes in which its calls differ are dynamic, unless Python code needs them.
     """
 
-    def __init__(self, name: str, opens_sizes: bool) -> None:
+    def __init__(self, name: str, relaxes_sizes: bool) -> None:
         self._name = name
-        self._remedy = _NEEDED if opens_sizes else _OPEN
+        self._remedy = _USE_SHAPE_OP if relaxes_sizes else _USE_SIGNATURE
         self._events: deque[Event] = deque(maxlen=_MAX_EVENTS)
         self._recent: deque[int] = deque(maxlen=_TRACES)
         self._warned = 0
@@ -226,5 +226,5 @@ def _tensor_difference(name: str, old: TensorSpec, new: TensorSpec, traced: Tens
         return f"{name} went from shape {old.shape} to {new.shape}, of another rank"
     sizes = enumerate(zip(old.shape, new.shape, strict=True))
     changes = {i: f"axis {i} of {name} went from {a} to {b}" for i, (a, b) in sizes if a != b}
-    note = _LEFT_OPEN if all(traced.shape[i] is None for i in changes) else remedy
+    note = _SERVES_ALL_SIZES if all(traced.shape[i] is None for i in changes) else remedy
     return f"{', '.join(changes.values())} ({note})"

@@ -12,9 +12,9 @@ from dualflow.function.batching.rules import apply_batched
 from dualflow.graph import origin
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
-from dualflow.ops.measuring import SHAPE, sizes_of
 from dualflow.ops.op_kinds import Cond, Literal, Loop
 from dualflow.ops.record import Effect
+from dualflow.ops.tensor_sizes import SHAPE, sizes_of
 
 OnAssignment = Callable[[Any, Any], None]
 

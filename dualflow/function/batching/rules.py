@@ -129,7 +129,7 @@ def _merged_size(shape: Shape) -> int:
 
 
 def _size_of_each(size: Dim, count: int) -> int:
-    """The size of an axis without the batch axis that is merged into it, for ``reshape``."""
+    """The size for ``reshape`` of an axis without the batch axis merged into it; -1 if it is dynamic."""
     return -1 if size is None or is_static((size, count)) else size // count
 
 

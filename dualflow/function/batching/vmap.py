@@ -18,7 +18,7 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.measuring import sizes_of
+from dualflow.ops.tensor_sizes import sizes_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

@@ -1,4 +1,4 @@
-"""What tracing has recorded: a graph, and what is necessary to run, inline or differentiate it.
+"""Traces: a recorded graph, with the information to run, inline or differentiate it.
 
 A traced function, its gradient, and a gradient of higher order are each a :class:`RecordedTrace`. They are
 nodes of one tracer, so that tensors in the closure of a custom gradient are valid in all of them.

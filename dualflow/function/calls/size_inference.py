@@ -319,7 +319,7 @@ class SizeInference:
         return self.sizes(elements)
 
     def deciding(self) -> AbstractContextManager[None]:
-        """A block whose code may compare sizes.
+        """A context whose code may compare sizes.
 
         For a program of no particular call, only comparisons that have one outcome for all sizes are decided.
         """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CompiledTrace(Protocol):
-    """What the text needs of a trace, whose ``repr`` names it.
+    """The interface of a trace that :func:`status` reports; its ``repr`` names it.
 
     Attributes:
         has_all_sizes: whether all sizes are known, from the trace or from a call, so that it can be compiled.

@@ -115,7 +115,7 @@ def _attrs(x: int, y: int, guard: SizeGuard) -> dict[str, Any]:
 
 
 def _record_guards(guards: SizeGuards, inputs: Sequence[Value], builder: GraphBuilder) -> None:
-    """Add a node for each of ``guards``, of symbolic sizes of ``inputs``, that equal sizes don't decide."""
+    """Add a run-time check for each guard whose outcome doesn't follow from the axes of equal size."""
     sizes: dict[SizeVariable, Any] = {
         variable: inputs[input_index].spec.shape[axis]
         for variable, (input_index, axis) in guards.axes.items()

@@ -87,7 +87,7 @@ class TraceGradients:
         return pair
 
     def _differentiated(self, watched: Sequence[bool], options: CompileOptions) -> ForwardBackward | None:
-        """The graph and the gradient of its outputs with respect to the inputs ``watched``; None as above."""
+        """Differentiate the outputs with respect to inputs; None as :meth:`forward_backward`."""
         trace, tracer = self._trace, self._trace.tracer
         before = tracer.builder.finish(())
         results = [*trace.outputs, *(u.value for u in trace.graph.updates)]

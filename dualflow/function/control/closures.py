@@ -13,7 +13,7 @@ from dualflow.graph.ir import Graph, Value
 
 
 class Closure(NamedTuple):
-    """Bodies as graphs without captures.
+    """The bodies of a conditional or loop after closure conversion: captured values are explicit inputs.
 
     Attributes:
         graphs: one for each body. The inputs are the leading arguments, the values of the assigned variables,

@@ -1,4 +1,4 @@
-"""Size probes: example numbers for the dynamic sizes of a trace, and the shapes that result from them.
+"""Size probes: trial values for the dynamic sizes of a trace, and the shapes that result from them.
 
 A deferred call is traced for several probes, to find which sizes of its results depend on dynamic sizes.
 """
@@ -16,30 +16,32 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Node, Value
 from dualflow.ops.late_sizes import as_ints
-from dualflow.ops.measuring import SHAPE
 from dualflow.ops.op_kinds import Literal
+from dualflow.ops.tensor_sizes import SHAPE
 
 Array = np.ndarray[Any, Any]
 
 PAIRS: Final = ((48, 96), (840, 1680), (6, 12), (3, 4))
-"""Pairs of numbers for dynamic sizes. They have many divisors, since some ops divide sizes."""
+"""Pairs of trial values. They have many divisors, since some ops divide sizes."""
 _SMALL: Final = (0, 1, 2, 3, 5, 8, 49)
+"""Trial values that all dynamic sizes have at once: the smallest, and numbers without a common divisor."""
 _MIXED: Final = ((7, 3, 5, 2), (3, 7, 2, 5), (98, 49, 28, 14), (14, 28, 49, 98))
+"""Trial values that differ between dynamic sizes, in both orders: primes, and multiples of one another."""
 _LARGEST: Final = 4096
-"""The largest number for a dynamic size: a trace may evaluate constants with that number of elements."""
+"""The largest trial value: a trace may evaluate constants with that number of elements."""
 _MAX_CONSTANTS: Final = 12
 
 
 class SizeProbe:
-    """Numbers for the dynamic sizes of a trace.
+    """Trial values for the dynamic sizes of a trace.
 
     Args:
-        numbers: the sizes, in the order in which dynamic sizes are read; repeated if there are more of these.
+        sizes: the values, in the order in which dynamic sizes are read; repeated if there are more of these.
         data: the number for integers that are computed from data.
     """
 
-    def __init__(self, numbers: Sequence[int], data: int = 1) -> None:
-        self._numbers = numbers
+    def __init__(self, sizes: Sequence[int], data: int = 1) -> None:
+        self._sizes = sizes
         self._data = data
         self._order: dict[tuple[Value, int], int] = {}
 
@@ -52,15 +54,15 @@ class SizeProbe:
         arrays: dict[Value, Array] = {}
         pending = [value]
         while pending:
-            at = pending[-1]
-            node = at.node
-            if at in arrays:
+            current = pending[-1]
+            node = current.node
+            if current in arrays:
                 pending.pop()
             elif node is None or node.effect is not None or node.bodies:
-                data = np.array(self._data, at.spec.dtype.dtype)
-                arrays[pending.pop()] = np.broadcast_to(data, tuple([n or 0 for n in self.shape(at)]))
+                data = np.array(self._data, current.spec.dtype.dtype)
+                arrays[pending.pop()] = np.broadcast_to(data, tuple([n or 0 for n in self.shape(current)]))
             elif node.op is SHAPE:
-                arrays[pending.pop()] = np.array(self.shape(node.inputs[0]), at.spec.dtype.dtype)
+                arrays[pending.pop()] = np.array(self.shape(node.inputs[0]), current.spec.dtype.dtype)
             elif isinstance(node.op.kind, Literal):
                 arrays[pending.pop()] = node.attrs["value"]
             elif missing := [v for v in node.inputs if v not in arrays]:
@@ -75,16 +77,16 @@ class SizeProbe:
         specs: dict[Value, TensorSpec] = {}
         pending = [value]
         while pending:
-            at = pending[-1]
-            node = at.node
-            missing = [] if node is None or at in specs else [v for v in node.inputs if v not in specs]
-            if missing and not at.spec.shape.is_static:
+            current = pending[-1]
+            node = current.node
+            missing = [] if node is None or current in specs else [v for v in node.inputs if v not in specs]
+            if missing and not current.spec.shape.is_static:
                 pending += missing
                 continue
             pending.pop()
-            if at not in specs:
-                inferred = None if node is None or at.spec.shape.is_static else _inferred(node, specs)
-                outputs = [at] if node is None else node.outputs
+            if current not in specs:
+                inferred = None if node is None or current.spec.shape.is_static else _inferred(node, specs)
+                outputs = [current] if node is None else node.outputs
                 for v, spec in zip(outputs, inferred or [v.spec for v in outputs], strict=True):
                     shape = Shape([self._size(v, axis, n) for axis, n in enumerate(spec.shape)])
                     specs[v] = TensorSpec.of(shape, spec.dtype)
@@ -94,7 +96,7 @@ class SizeProbe:
         if size is not None:
             return size
         index = self._order.setdefault((value, axis), len(self._order))
-        return self._numbers[index % len(self._numbers)]
+        return self._sizes[index % len(self._sizes)]
 
 
 def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorSpec] | None:
@@ -108,18 +110,17 @@ def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorS
 
 
 def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
-    """Probes that distinguish a size that depends on dynamic sizes from a constant one.
+    """Trial values for dynamic sizes, under which a result's size that depends on them isn't constant.
 
     Sizes of results are sums, products, quotients, minima and maxima of dynamic sizes and ``constants``.
-    Numbers below and above each constant, and different numbers for different dynamic sizes, distinguish
-    these.
+    Values below and above each constant, and different values for different dynamic sizes, distinguish these.
     """
     near = {n for c in sorted(set(constants))[:_MAX_CONSTANTS] for n in (c - 1, c, c + 1, 2 * c + 1)}
-    for number in sorted(near.union(_SMALL)):
-        if 0 <= number <= _LARGEST:
-            yield SizeProbe((number,))
-    for numbers in _MIXED:
-        yield SizeProbe(numbers)
+    for size in sorted(near.union(_SMALL)):
+        if 0 <= size <= _LARGEST:
+            yield SizeProbe((size,))
+    for sizes in _MIXED:
+        yield SizeProbe(sizes)
 
 
 def upstream_constants(value: Value) -> Iterator[int]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from dualflow.graph.ir import Value
 from dualflow.ops.conversion import CAST
-from dualflow.ops.measuring import SHAPE
 from dualflow.ops.op_kinds import CopyPieces, View
+from dualflow.ops.tensor_sizes import SHAPE
 
 Array = np.ndarray[Any, Any]
 _MAX_DEPTH: Final = 16

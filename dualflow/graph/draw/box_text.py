@@ -75,7 +75,7 @@ def branch_names(node: Node) -> list[str]:
 
 
 def body_names(node: Node) -> list[str]:
-    """The names of the graphs inside a node; that of a kernel has none."""
+    """The names of the graphs inside a node; the body of a kernel has none."""
     if isinstance(node.op.kind, Cond):
         return branch_names(node)
     return ["" if body_of(node) is not None else name for name, _ in node.bodies]

@@ -64,7 +64,7 @@ class GFile:
 
     @contextmanager
     def _text_errors(self) -> Iterator[None]:
-        """A block whose errors name the file: those of the system, and text that is no UTF-8."""
+        """A context whose errors name the file: those of the system, and text that is no UTF-8."""
         try:
             with system_errors(self.name):
                 yield

@@ -30,7 +30,7 @@ copysign: BinaryFunction = elementwise(
 
 
 def signbit(x: Any, name: str | None = None) -> Tensor:
-    """Whether the sign of a real float is minus, also that of zeros and nan.
+    """Whether the sign bit of a real float is set, also for zeros and nan.
 
     >>> import dualflow as df
     >>> signbit(df.constant([-1.0, -0.0, 0.0])).numpy().tolist()

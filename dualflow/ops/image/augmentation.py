@@ -16,7 +16,6 @@ from dualflow.ops.docstrings import documented
 from dualflow.ops.image.adjustment import adjust_brightness, adjust_contrast
 from dualflow.ops.image.colours import adjust_hue, adjust_saturation
 from dualflow.ops.image.placement import as_batch
-from dualflow.ops.measuring import axis_size
 from dualflow.ops.positions import iota
 from dualflow.ops.random_numbers.functions import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
@@ -24,6 +23,7 @@ from dualflow.ops.repetition import reverse
 from dualflow.ops.selection import where
 from dualflow.ops.static import ints, require_static_sizes, static_float
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntsLike, TensorLike

@@ -20,11 +20,11 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.exponential import exp
 from dualflow.ops.joining import stack
-from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.positions import iota
 from dualflow.ops.rounding import ceil, floor
 from dualflow.ops.rounding import round as rint
 from dualflow.ops.selection import where
+from dualflow.ops.tensor_sizes import size_as_tensor
 from dualflow.ops.trigonometric import sin
 from dualflow.sizes.size_functions import largest, smallest
 from dualflow.sizes.symbolic_sizes import UndecidedSize
@@ -72,7 +72,7 @@ class _Arrays:
 
 
 class _Tensors:
-    """The same functions of tensors."""
+    """The functions of :class:`_Arrays`, for tensors."""
 
     floor, ceil, rint, exp = floor, ceil, rint, exp
     where, maximum, minimum, stack = where, maximum, minimum, stack

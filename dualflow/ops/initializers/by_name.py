@@ -59,7 +59,7 @@ _NAMES: Final = {**_CLASSES, **{_short(name): kind for name, kind in _CLASSES.it
 
 @entry
 def get(identifier: str | dict[str, Any] | Callable[..., Any] | None) -> Any:
-    """The initializer that something names.
+    """The initializer for ``identifier``: a name, a config, a class or a function.
 
     Args:
         identifier: a name ("glorot_uniform" or "GlorotUniform"), what :func:`serialize` returns, a class, a

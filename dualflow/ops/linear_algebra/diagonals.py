@@ -16,12 +16,12 @@ from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.linear_algebra.bands import as_band, check_align, construct, extract
-from dualflow.ops.measuring import axis_size, axis_sizes
 from dualflow.ops.positions import iota
 from dualflow.ops.record import promote_together
 from dualflow.ops.repetition import pad
 from dualflow.ops.selection import masked, where
 from dualflow.ops.static import int_or_symbolic, require_static_sizes
+from dualflow.ops.tensor_sizes import axis_size, axis_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, IntsLike, TensorLike

@@ -24,13 +24,13 @@ from dualflow.ops.linear_algebra.factors import lapack_eigh, lapack_eigvalsh
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
 from dualflow.ops.linear_algebra.matrices import only, require_square_shapes, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
-from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import masked
 from dualflow.ops.static import dtype_of
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

@@ -34,13 +34,13 @@ from dualflow.ops.linear_algebra.matrices import (
     squares,
 )
 from dualflow.ops.linear_algebra.triangular import triangular_solve
-from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import eye
 from dualflow.ops.record import Op, promote_together, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.sorting import argsort
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, TensorLike

@@ -16,12 +16,12 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.linear_algebra.matrices import require_square_shapes, require_squares, squares
-from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike

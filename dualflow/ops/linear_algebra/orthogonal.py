@@ -19,10 +19,10 @@ from dualflow.ops.linear_algebra.diagonals import lower_half
 from dualflow.ops.linear_algebra.factors import lapack_qr
 from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.linear_algebra.triangular import triangular_solve
-from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.tensor_sizes import axis_size
 from dualflow.sizes.size_functions import smallest
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from dualflow.ops.linear_algebra.diagonals import diag, diag_part
 from dualflow.ops.linear_algebra.factors import lapack_svd, lapack_svdvals
 from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
 from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
-from dualflow.ops.measuring import axis_size
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -29,6 +28,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.statistics import as_float
+from dualflow.ops.tensor_sizes import axis_size
 from dualflow.sizes.size_functions import smallest
 
 if TYPE_CHECKING:

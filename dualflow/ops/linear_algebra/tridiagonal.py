@@ -34,7 +34,7 @@ def _compact(diagonals: Any, kind: str) -> Any:
         raise InvalidArgumentError(f"diagonals_format is 'compact', 'sequence' or 'matrix', not {kind!r}.")
     if len(bands.shape) < 2 or bands.shape[-2] not in (3, None):
         raise InvalidArgumentError(
-            f"a tridiagonal matrix has 3 diagonals, but the shape given is {bands.shape}; give 3 rows."
+            f"a tridiagonal matrix has 3 diagonals, as rows, but the shape is {bands.shape}; pass 3 rows."
         )
     return bands
 
@@ -46,9 +46,9 @@ def _stacked(diagonals: Any) -> Any:
     above, main, below = promote_together(*diagonals)
     size = main.shape[-1]
     rows = []
-    for row, beside in ((above, (0, 1)), (main, (0, 0)), (below, (1, 0))):
+    for row, padding in ((above, (0, 1)), (main, (0, 0)), (below, (1, 0))):
         if size is not None and row.shape[-1] == size - 1:
-            row = pad(row, [(0, 0)] * (len(row.shape) - 1) + [beside])
+            row = pad(row, [(0, 0)] * (len(row.shape) - 1) + [padding])
         rows.append(row)
     return stack(rows, -2)
 
@@ -93,11 +93,11 @@ def tridiagonal_solve(
         raise InvalidArgumentError(
             "tridiagonal_solve does not perturb singular matrices; add a small number to the main diagonal."
         )
-    bands, side = promote_together(_compact(diagonals, diagonals_format), rhs)
-    side = conj(side) if conjugate_rhs else side
-    if len(side.shape) == len(bands.shape) - 1:
-        return squeeze(solve_banded(bands, expand_dims(side, -1), (-1, 1), False), -1)
-    return solve_banded(bands, matrix_transpose(side) if transpose_rhs else side, (-1, 1), False)
+    bands, right = promote_together(_compact(diagonals, diagonals_format), rhs)
+    right = conj(right) if conjugate_rhs else right
+    if len(right.shape) == len(bands.shape) - 1:
+        return squeeze(solve_banded(bands, expand_dims(right, -1), (-1, 1), False), -1)
+    return solve_banded(bands, matrix_transpose(right) if transpose_rhs else right, (-1, 1), False)
 
 
 def tridiagonal_matmul(
@@ -120,16 +120,17 @@ def tridiagonal_matmul(
     >>> df.linalg.tridiagonal_matmul([[1, 0], [1, 2], [0, 3]], [[1], [10]]).numpy().tolist()
     [[11], [23]]
     """
-    bands, side = promote_together(_compact(diagonals, diagonals_format), rhs)
-    if len(side.shape) < 2 or side.shape[-2] not in (bands.shape[-1], None):
+    bands, right = promote_together(_compact(diagonals, diagonals_format), rhs)
+    if len(right.shape) < 2 or right.shape[-2] not in (bands.shape[-1], None):
         raise InvalidArgumentError(
-            f"tridiagonal_matmul multiplies {bands.shape[-1]} rows, but the shape is {side.shape}."
+            f"tridiagonal_matmul needs a right-hand side of {bands.shape[-1]} rows, not of shape "
+            f"{right.shape}; transpose it or pass more rows."
         )
     above, main, below = (expand_dims(bands[..., i, :], -1) for i in (0, 1, 2))
-    beside = [(0, 0)] * (max(len(bands.shape), len(side.shape)) - 2)
-    over = pad(above[..., :-1, :] * side[..., 1:, :], [*beside, (0, 1), (0, 0)])
-    under = pad(below[..., 1:, :] * side[..., :-1, :], [*beside, (1, 0), (0, 0)])
-    return main * side + over + under
+    batch = [(0, 0)] * (max(len(bands.shape), len(right.shape)) - 2)
+    from_above = pad(above[..., :-1, :] * right[..., 1:, :], [*batch, (0, 1), (0, 0)])
+    from_below = pad(below[..., 1:, :] * right[..., :-1, :], [*batch, (1, 0), (0, 0)])
+    return main * right + from_above + from_below
 
 
 @overload
@@ -214,7 +215,8 @@ def _selected(values: Any, vectors: Any, select: str, ends: Any) -> tuple[Any, A
     """The selected eigenvalues and their vectors."""
     if select == "a":
         return values, vectors
-    if select not in ("i", "v") or not ends[0] <= ends[1] or (select == "v" and ends[0] == ends[1]):
+    is_range = ends is not None and bool(ends[0] <= ends[1])
+    if select not in ("i", "v") or not is_range or (select == "v" and ends[0] == ends[1]):
         raise InvalidArgumentError(
             f"select is 'a', 'i' or 'v', these with an ascending select_range, not {select!r} and {ends!r}."
         )

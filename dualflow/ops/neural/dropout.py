@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.random_numbers.draws import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.selection import where
 from dualflow.ops.static import shape_of, static_value
+from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import ShapeLike, TensorLike

@@ -16,13 +16,13 @@ from dualflow.ops.comparison import less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_partitions import longest, positions_in_rows, row_ids, size_along
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_sizes
 
 Sizes = tuple[int | None, ...]
 

@@ -14,7 +14,6 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.joining import stack
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.ragged import rules as rules  # which are registered
 from dualflow.ops.ragged.dense_rows import (
     array_of_rows,
@@ -35,6 +34,7 @@ from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Operators
+from dualflow.ops.tensor_sizes import axis_sizes
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike

@@ -14,7 +14,6 @@ from dualflow.ops.comparison import less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.masking import boolean_mask
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.ragged.ragged_rows import RaggedRows
 from dualflow.ops.ragged.row_partitions import (
@@ -32,6 +31,7 @@ from dualflow.ops.segments.segments import unsorted_segment_sum
 from dualflow.ops.selection import where
 from dualflow.ops.static import static_int, static_value
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_sizes
 
 
 def rows_of(x: Any) -> Any:

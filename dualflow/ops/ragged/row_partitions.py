@@ -16,13 +16,13 @@ from dualflow.ops.comparison import equal, less_equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
-from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.reduction import reduce_all, reduce_max
 from dualflow.ops.repetition import repeat
 from dualflow.ops.scans import cumsum
 from dualflow.ops.segments.rows import count_up_to, counted_rows
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import sizes_of
 
 
 def as_partition(x: Any, what: str, dtype: DType | None = None) -> Any:

@@ -170,7 +170,7 @@ def check_ends(low: Tensor, high: Tensor) -> None:
 
 
 def uniform(begin: Callable[[], DrawState], shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
-    """Uniform numbers of any dtype; integers without ends are of the whole range.
+    """Uniform numbers of any dtype; integers without bounds cover the whole range of the dtype.
 
     ``begin`` makes the state, once it is sure that the dtype and the ends fit together.
 

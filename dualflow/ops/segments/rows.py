@@ -16,10 +16,10 @@ from dualflow.ops.checks import required_size
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill
 from dualflow.ops.joining import unstack
-from dualflow.ops.measuring import sizes_of
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
 from dualflow.ops.static import static_value
+from dualflow.ops.tensor_sizes import sizes_of
 
 Count = Any
 """A number: a Python int, or a scalar tensor whose value is known at run time only."""

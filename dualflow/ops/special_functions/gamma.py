@@ -120,7 +120,7 @@ BY_ORDER = register(
         name="igamma_by_order",
         doc="""The lower regularized incomplete gamma function, differentiated by its order.""",
         infer=lambda a, x, times: of_floats("igamma", a, x),
-        kernel=lambda a, x, times: computed(partial(derivative_by_order, times=times), a, x),
+        kernel=lambda a, x, times: computed(partial(derivative_by_order, degree=times), a, x),
         kind=Opaque("SciPy computes parts of it"),
         batching_rule=LEADING,
         vjp=(

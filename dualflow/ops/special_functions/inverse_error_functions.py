@@ -80,7 +80,7 @@ def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The number below which a normal value of variance 1 is with probability ``x``; nan outside of [0, 1].
+    """The quantile function of the standard normal distribution, the inverse of ``ndtr``; nan outside [0, 1].
 
     Args:
         x: real numbers of any shape; integers become float32.

@@ -2,7 +2,7 @@ r"""Regular expressions of RE2 in the syntax of Python's ``re``.
 
 The two differ in what their classes hold (RE2's ``\d``, ``\w`` and ``\s`` are ASCII's), in ``$`` and ``\z``,
 in flags inside of an expression, in classes such as ``[[:alpha:]]``, and in what only Python's has:
-look-around, back references, possessive repetition. The text to match has half surrogates for bytes that are
+look-around, back references, possessive repetition. The text to match has lone surrogates for bytes that are
 no UTF-8, which RE2's ``.`` and its classes do not match. https://github.com/google/re2/wiki/Syntax
 """
 
@@ -34,8 +34,8 @@ _BROKEN: Final = r"\udc80-\udcff"
 """The characters to which ``surrogateescape`` decodes bytes that are not UTF-8."""
 _PLAIN_ESCAPES: Final = {"a": r"\x07", "f": r"\f", "t": r"\t", "n": r"\n", "r": r"\r", "v": r"\x0b"}
 _AT_ENDS: Final = {"A": r"\A", "z": r"\Z"}
-_EDGE: Final = f"(?:(?<![{_WORD}])(?=[{_WORD}])|(?<=[{_WORD}])(?![{_WORD}]))"
-_NO_EDGE: Final = f"(?:(?<![{_WORD}])(?![{_WORD}])|(?<=[{_WORD}])(?=[{_WORD}]))"
+_WORD_BOUNDARY: Final = f"(?:(?<![{_WORD}])(?=[{_WORD}])|(?<=[{_WORD}])(?![{_WORD}]))"
+_NO_WORD_BOUNDARY: Final = f"(?:(?<![{_WORD}])(?![{_WORD}])|(?<=[{_WORD}])(?=[{_WORD}]))"
 _REPEAT: Final = re.compile(r"\{(\d+)(,(\d*))?\}")
 _FLAGS: Final = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
 _MAX_REPETITIONS: Final = 1000
@@ -53,8 +53,8 @@ def in_pythons_syntax(pattern: str) -> str:
 class _Translation:
     """The state of the translation of one pattern, from left to right.
 
-    For each open parenthesis ``_flags`` are those in force, and ``_scopes`` what opens the groups that stand
-    for flags which hold to its end.
+    ``_flags[i]`` are the flags in force inside the ``i``-th open group. ``_scopes[i]`` are the ``(?i:``
+    groups that were opened for its inline flags, and are closed with it.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -81,7 +81,7 @@ class _Translation:
         if char == "\\":
             self._escape()
         elif char == "[":
-            self._put(self._class(), None)
+            self._put(self._class(), 0)
         elif char == "(":
             self._open()
         elif char == ")":
@@ -98,9 +98,10 @@ class _Translation:
         else:
             self._put(re.escape(char), 1)
 
-    def _put(self, text: str, length: int | None) -> None:
+    def _put(self, text: str, length: int) -> None:
+        """Append ``text``, and skip ``length`` characters of the pattern."""
         self._out.append(text)
-        self._at += length or 0
+        self._at += length
 
     def _repetition(self, sign: str) -> None:
         following = self._pattern[self._at + len(sign) :]
@@ -113,7 +114,7 @@ class _Translation:
             raise re.error(f"invalid repetition size: {sign}")
         lazy = following.startswith("?")
         self._at += len(sign) + lazy
-        self._out.append(sign + ("?" if lazy is not ("U" in self._flags[-1]) else ""))
+        self._out.append(sign + ("?" if lazy != ("U" in self._flags[-1]) else ""))
         self._repeatable = "repeated"
 
     def _open(self) -> None:
@@ -160,7 +161,7 @@ class _Translation:
         if char in _AT_ENDS:
             self._put(_AT_ENDS[char], 2)
         elif char in ("b", "B"):
-            self._put(_EDGE if char == "b" else _NO_EDGE, 2)
+            self._put(_WORD_BOUNDARY if char == "b" else _NO_WORD_BOUNDARY, 2)
         elif char == "C":
             raise re.error(r"\C, a single byte, is not supported: characters are those of UTF-8")
         elif char.lower() in _PERL:

@@ -160,7 +160,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
     "a tridiagonal product of other rows": (
         lambda: L.tridiagonal_matmul(BANDS, Q),
         InvalidArgumentError,
-        r"multiplies 4 rows, but the shape is \(3, 3\)",
+        r"needs a right-hand side of 4 rows, not of shape \(3, 3\)",
         "",
     ),
     "a singular matrix, perturbed": (
@@ -174,6 +174,12 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
         InvalidArgumentError,
         r"\(2, 3\) and \(3,\)",
         "n - 1",
+    ),
+    "a missing range": (
+        lambda: L.eigh_tridiagonal(V, V[1:], select="i"),
+        InvalidArgumentError,
+        "not 'i' and None",
+        "ascending",
     ),
     "an empty range": (
         lambda: L.eigh_tridiagonal(V, V[1:], select="i", select_range=(2, 1)),

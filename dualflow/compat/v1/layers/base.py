@@ -93,7 +93,7 @@ class Layer(Module):
     # For subclasses
 
     def build(self, input_shape: Sequence[int | None]) -> None:
-        """Create the variables for inputs of ``input_shape``; a structure of inputs has one of shapes."""
+        """Create the variables for inputs of ``input_shape``: for nested inputs, a structure of shapes."""
         self.built = True
 
     def call(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -162,7 +162,7 @@ class Layer(Module):
         )
 
     def add_loss(self, losses: object, inputs: object = None) -> None:
-        """Add a loss, or several, to :attr:`losses`; eagerly until the next call of the layer.
+        """Add a loss, or several, to :attr:`losses`; in eager mode the next call removes it.
 
         Args:
             losses: a tensor, a function without arguments that returns one, or a list of them.
@@ -287,7 +287,7 @@ class Layer(Module):
         self.built = True
 
     def _variable_scope(self) -> Any:
-        """A block in the layer's variable scope, whose name is chosen by the first call."""
+        """A context in the layer's variable scope, whose name is chosen by the first call."""
         if self._scope is None:
             new_scope = variable_scope(
                 self._requested_name, self._name, reuse=self._reuse, auxiliary_name_scope=False

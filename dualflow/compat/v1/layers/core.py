@@ -41,7 +41,8 @@ class Dense(Layer):
         units: the size of the last axis of the outputs.
         activation: a function such as ``nn.relu``, or its name in ``nn``; none by default.
         use_bias: whether there is a bias.
-        kernel_initializer, bias_initializer: by default the scope's or Glorot's uniform numbers, and zeros.
+        kernel_initializer, bias_initializer: by default the variable scope's initializer or Glorot
+            uniform for the kernel, and zeros for the bias.
         kernel_regularizer, bias_regularizer: see :func:`get_variable`.
         activity_regularizer: a function of the outputs whose result is added to the layer's losses.
         kernel_constraint, bias_constraint: see :func:`get_variable`.

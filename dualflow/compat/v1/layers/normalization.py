@@ -137,7 +137,7 @@ class BatchNormalization(Layer):
         """The normalized inputs.
 
         Args:
-            inputs: floats of the rank of the first inputs.
+            inputs: floats of the rank that the layer was built for.
             training: a bool or a scalar tensor: whether to normalize by the batch's mean and variance, and to
                 update the moving averages.
         """
@@ -155,7 +155,9 @@ class BatchNormalization(Layer):
         if isinstance(training, TENSORS) or training:
             self._update(self.moving_mean, mean, training)
             count = (
-                reduce_sum(ones_like(x), reduced, keepdims=not is_single) if self._unbiased(rank) else None
+                reduce_sum(ones_like(x), reduced, keepdims=not is_single)
+                if self._uses_unbiased_variance(rank)
+                else None
             )
             unbiased = variance if count is None else variance * (count / maximum(count - 1, 1))
             self._update(self.moving_variance, unbiased, training)
@@ -175,7 +177,7 @@ class BatchNormalization(Layer):
         )
         self.add_update(average.assign_sub((average - value) * rate))
 
-    def _unbiased(self, rank: int) -> bool:
+    def _uses_unbiased_variance(self, rank: int) -> bool:
         return rank == 4 if self.fused is None else self.fused
 
     def _channel_axes(self, rank: int) -> list[int]:

@@ -87,6 +87,7 @@ def compute_weighted_loss(
     with name_scope(scope, "weighted_loss"):
         values = required_tensor(losses, "losses")
         w = fit_weights(required_tensor(weights, "weights"), values)
+        # float64 is kept; losses of any other dtype are computed in float32
         computed = values if values.dtype.size == 8 and values.dtype.is_floating else as_numbers(values)
         w = cast(w, computed.dtype)
         loss = computed * w

@@ -20,7 +20,7 @@ Pair = tuple[Any, Any]
 
 @contextmanager
 def metric_scope(name: str | None, default: str) -> Iterator[None]:
-    """A block for the variables and operations of a metric, in the scope ``name`` or the default name.
+    """A context for the variables and operations of a metric, in the scope ``name`` or the default name.
 
     Raises:
         FailedPreconditionError: in eager execution, which has no session that could update the metric.

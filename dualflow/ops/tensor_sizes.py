@@ -13,14 +13,12 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Decompose, SizeReader, SizeVector
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.sizes.symbolic_sizes import (
-    is_static,
-)
+from dualflow.sizes.symbolic_sizes import is_static
 
 SIZES = register(
     Op(
         name="sizes",
-        doc="""The integers ``values``.""",
+        doc="""The sizes ``values``, of which some are symbolic, as one integer tensor.""",
         infer=lambda values, dtype: TensorSpec.of(Shape([len(values)]), dtype),
         kernel=lambda values, dtype: np.array(values, dtype.dtype),
         kind=SizeVector(),
