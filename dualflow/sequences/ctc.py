@@ -23,7 +23,6 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.exponential import exp
 from dualflow.ops.joining import concat, stack
-from dualflow.ops.tensor_sizes import axis_size
 from dualflow.ops.neural.activations import log_softmax
 from dualflow.ops.positions import range as range_of
 from dualflow.ops.powers import log
@@ -34,6 +33,7 @@ from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int
 from dualflow.ops.statistics import as_float, reduce_logsumexp
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import axis_size
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import TensorLike
