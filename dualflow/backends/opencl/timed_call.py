@@ -15,7 +15,7 @@ from dualflow.backends.opencl.steps import (
     Require,
     Step,
     Transfer,
-    WriteNumbers,
+    WriteSizes,
 )
 from dualflow.graph.compiled import TimedKind
 from dualflow.graph.ir import Node
@@ -56,7 +56,7 @@ class TimedDeviceCall(DeviceCall):
                 return TimedKind.TRANSFER, None, direction, self._size(step.nbytes)
             case CopyOnDevice():
                 return TimedKind.COPY, step.node, "", 0
-            case WriteNumbers():
+            case WriteSizes():
                 return TimedKind.TRANSFER, None, "sizes to the device", len(step.values) * step.dtype.size
             case HostCall():
                 return TimedKind.HOST, step.node, "", 0

@@ -22,9 +22,9 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.item_assignment import assign_item
-from dualflow.ops.measuring import axis_sizes
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.selection import where
+from dualflow.ops.tensor_sizes import axis_sizes
 
 
 def with_item(value: Any, array: Any, key: Any, modules: tuple[Any, ...], is_aliased: bool) -> Any:

@@ -105,7 +105,7 @@ class CoreSyntax(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         if len(node.targets) == 1 and (item := self._array_item(node.targets[0])) is not None:
             target, array = item
-            return placed([item_assignment(target, node.value, array)], node)
+            return with_location([item_assignment(target, node.value, array)], node)
         if not any(isinstance(t, ast.Tuple | ast.List) for t in node.targets) or isinstance(
             node.value, ast.Tuple | ast.List
         ):
@@ -126,7 +126,7 @@ class CoreSyntax(ast.NodeTransformer):
         written = ast.Subscript(target.value, load(key), ast.Store())
         value = ast.BinOp(read, node.op, node.value)
         statements = [assigned(key, as_expression(target.slice)), item_assignment(written, value, array)]
-        return placed(statements, node)
+        return with_location(statements, node)
 
     def _array_item(self, target: ast.expr) -> tuple[ast.Subscript, CreatedArray] | None:
         """An item of a variable that is bound to new arrays, and the arrays; None for other targets."""

@@ -16,9 +16,9 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import documented
 from dualflow.ops.late_sizes import as_size, once_sized
-from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.repetition import pad, reverse
 from dualflow.ops.static import static_float, static_int
+from dualflow.ops.tensor_sizes import size_as_tensor
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import IntLike, TensorLike

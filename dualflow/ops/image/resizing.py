@@ -20,12 +20,12 @@ from dualflow.ops.creation import constant
 from dualflow.ops.image.placement import as_batch, once_known, size_of
 from dualflow.ops.image.resizing_weights import METHODS, Taps, taps
 from dualflow.ops.late_sizes import as_size
-from dualflow.ops.measuring import size_as_tensor
 from dualflow.ops.repetition import pad
 from dualflow.ops.rounding import floor
 from dualflow.ops.rounding import round as rint
 from dualflow.ops.static import ints, static_int, static_value
 from dualflow.ops.taking import gather
+from dualflow.ops.tensor_sizes import size_as_tensor
 from dualflow.sizes.symbolic_sizes import SymInt, is_static
 
 if TYPE_CHECKING:
