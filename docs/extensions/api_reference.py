@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from types import ModuleType
 
 import dualflow
@@ -26,7 +27,7 @@ EXCLUDED = (
 
 def namespace_pages() -> dict[str, str]:
     """The text of each namespace's page, by the namespace's name."""
-    described: dict[int, str] = {}  # by the id of a function or class, its path where it is described
+    described: dict[Hashable, str] = {}  # by the identity of a function or class, its path
     pages = {name: namespace_page(name, namespace, described) for name, namespace in namespaces().items()}
     return {name: page for name, page in pages.items() if not only_repeats(name, page)}
 
@@ -60,12 +61,12 @@ def is_namespace(name: str, value: object, visited: Mapping[str, ModuleType]) ->
     )
 
 
-def namespace_page(name: str, namespace: ModuleType, described: dict[int, str]) -> str:
+def namespace_page(name: str, namespace: ModuleType, described: dict[Hashable, str]) -> str:
     """The page of a namespace; adds to ``described`` the functions and classes that it describes."""
     title = name.replace("dualflow", "df", 1)
     members = {f"{name}.{member}": getattr(namespace, member) for member in dir(namespace)}
     values = [path for path, value in members.items() if is_value(value)]
-    first = [path for path, value in members.items() if described.setdefault(id(value), path) == path]
+    first = [path for path, value in members.items() if described.setdefault(identity(value), path) == path]
     documented = [path for path in first if is_documented(members[path])]
     others = [path for path in members if path not in documented and is_documented(members[path])]
     heading = f"{title}\n{'=' * len(title)}"
@@ -73,9 +74,22 @@ def namespace_page(name: str, namespace: ModuleType, described: dict[int, str]) 
     if values:
         parts.append("Values: " + ", ".join(f"``{path.rpartition('.')[2]}``" for path in values) + ".")
     if others:
-        links = (f":py:obj:`{path.rpartition('.')[2]} <{described[id(members[path])]}>`" for path in others)
+        links = (
+            f":py:obj:`{path.rpartition('.')[2]} <{described[identity(members[path])]}>`" for path in others
+        )
         parts.append("Also available here, documented elsewhere: " + ", ".join(links) + ".")
     return "\n\n".join([*parts, *(directive(path, members[path]) for path in documented), ""])
+
+
+def identity(value: object) -> Hashable:
+    """What two names of the same description have in common.
+
+    Functions of TensorFlow 1's names that only call one of TensorFlow 2's have its signature and docstring.
+    """
+    if inspect.isroutine(value):
+        with suppress(ValueError, TypeError):  # it has no signature
+            return getattr(value, "__name__", ""), str(inspect.signature(value)), inspect.getdoc(value)
+    return id(value)
 
 
 def is_documented(value: object) -> bool:
