@@ -3,7 +3,7 @@
 The stages are attributes of :class:`CompiledGraph`; each is computed once, from those above it::
 
     graph                          before any pass
-    -> _graph_with_symbolic_sizes  if sizes vary; None if no expression describes one of them
+    -> graph_with_symbolic_sizes  if sizes vary; None if no expression describes one of them
     -> _symbolic_program           one program for all sizes; None if no program serves all of them
     -> _after_passes               the program's graph, or ``graph`` after all passes
     -> _rematerialised             the graph within the memory budget; None without a budget
@@ -192,7 +192,7 @@ class CompiledGraph:
     def _memory_planner(self) -> Any:
         """The module ``memory_budget``; raises an error if the graph can't be planned."""
         budgets = imported("dualflow.function.calls.memory_budget")
-        sized = self._graph_with_symbolic_sizes if self._first_data_dependent_node is not None else self.graph
+        sized = self.graph_with_symbolic_sizes if self._first_data_dependent_node is not None else self.graph
         if self._strings or sized is None or computes_sizes(sized):
             budgets.reject_unknown(self.graph, self._first_data_dependent_node)
         return budgets
@@ -225,9 +225,9 @@ class CompiledGraph:
         if self._sizes_vary and self._symbolic_program is not None:
             return self._symbolic_program.graph
         if cause is not None:
-            if self._graph_with_symbolic_sizes is None or has_symbolic_sizes(self._graph_with_symbolic_sizes):
+            if self.graph_with_symbolic_sizes is None or has_symbolic_sizes(self.graph_with_symbolic_sizes):
                 return as_one_node(graph, cause)
-            graph = self._graph_with_symbolic_sizes
+            graph = self.graph_with_symbolic_sizes
         if self.options.checking:
             check = import_module("dualflow.graph.passes.fusion_check")
             check.require_legal_kernels(graph, self.options)
@@ -252,7 +252,7 @@ class CompiledGraph:
         return self._first_data_dependent_node is not None or has_symbolic_sizes(self.graph)
 
     @computed_once(_compiling)
-    def _graph_with_symbolic_sizes(self) -> Graph | None:
+    def graph_with_symbolic_sizes(self) -> Graph | None:
         """The graph with symbolic sizes instead of dynamic ones.
 
         None if no expression describes one of the sizes.
@@ -271,13 +271,13 @@ class CompiledGraph:
         """The graph with symbolic sizes, optimised and compiled; None if no one program serves all sizes."""
         if (
             not self.options.capabilities.symbolic_sizes
-            or self._graph_with_symbolic_sizes is None
-            or not has_symbolic_sizes(self._graph_with_symbolic_sizes)
+            or self.graph_with_symbolic_sizes is None
+            or not has_symbolic_sizes(self.graph_with_symbolic_sizes)
         ):
             return None
         try:
             with collection_paused():
-                graph, plan = self._optimise(self._graph_with_symbolic_sizes), None
+                graph, plan = self._optimise(self.graph_with_symbolic_sizes), None
                 if self._requested.memory_budget is not None:
                     budgets = self._memory_planner
                     plan = budgets.guarded_budget(graph, self.options, self.backend, self._call_sizes)

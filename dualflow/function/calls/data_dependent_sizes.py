@@ -78,6 +78,11 @@ class InterpretedSpec(BodySpec):
         return InterpretedSpec(change(self.body))
 
 
+def is_one_node(graph: Graph) -> bool:
+    """Whether a graph is a result of :func:`as_one_node`, on which no pass has run."""
+    return any(isinstance(node.attrs.get("interpreted"), InterpretedSpec) for node in graph.nodes)
+
+
 def as_one_node(graph: Graph, cause: Node) -> Graph:
     """A graph with one node, which runs the nodes of ``graph`` through NumPy.
 

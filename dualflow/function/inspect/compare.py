@@ -17,7 +17,7 @@ from dualflow.function.inspect.device_run import measure_on_device, require_devi
 from dualflow.function.inspect.inspected import InspectedCall, inspect_call
 from dualflow.function.inspect.measure import CountingEngine, best_times, peak_bytes
 from dualflow.function.inspect.measurements import Costs, DeviceMeasurements, Fused
-from dualflow.function.inspect.pass_graphs import graphs_of_passes
+from dualflow.function.inspect.pass_graphs import graph_before_passes, graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
 from dualflow.graph.ir import Node
@@ -117,12 +117,13 @@ class _ComparisonRun:
 
     def _costs(self) -> Costs:
         traced, compiled = self.call.traced, self.compiled
+        begin = graph_before_passes(compiled)
         self.graph.prepare()
         call = traced._signature.bind(self.graph.args, self.graph.kwargs)
         compiling = compiled.backend.costs(compiled.executable)
         return Costs(
             trace=_median_seconds(lambda: traced.traced(call)),
-            passes=_median_seconds(lambda: optimise(compiled.graph, compiled.options)),
+            passes=0.0 if begin is None else _median_seconds(lambda: optimise(begin, compiled.options)),
             emission=compiling.emission,
             compilation=compiling.compilation,
             linking=compiling.linking,

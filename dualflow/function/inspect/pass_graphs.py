@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dualflow.core.records import NamedTuple
 from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.data_dependent_sizes import is_one_node, sized_by_data
 from dualflow.graph.draw.diagram import NumberedKernel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
@@ -49,11 +50,20 @@ def graphs_of_passes(compiled: CompiledGraph, kernels: Mapping[Node, str]) -> tu
             last_text = text
 
     observe("trace", compiled.graph)
-    optimise(compiled.graph, compiled.options, observe, passes)
+    if (begin := graph_before_passes(compiled)) is not None:
+        optimise(begin, compiled.options, observe, passes)
     observe("plan", compiled.optimised)
     runs = compiled.optimised  # equal to the last graph, but with the nodes that the kernels compute
     graphs[-1] = graphs[-1]._replace(graph=runs, kernels=dict(_kernels_of(runs, kernels)))
     return tuple(graphs)
+
+
+def graph_before_passes(compiled: CompiledGraph) -> Graph | None:
+    """The graph that the passes begin with, whose sizes may be symbolic; None if no pass has run."""
+    if is_one_node(compiled.optimised):
+        return None
+    symbolic = compiled.serves_all_sizes or sized_by_data(compiled.graph) is not None
+    return compiled.graph_with_symbolic_sizes if symbolic else compiled.graph
 
 
 def kernel_name(node: Node, kernels: Mapping[Node, str]) -> str:

@@ -178,6 +178,19 @@ def test_a_value_whose_size_depends_on_data_has_no_planned_memory() -> None:
     assert data_of(report.page())["comparisons"][0]["memory"][1] == []
 
 
+def test_a_loop_whose_sizes_grow_with_the_data_is_compared() -> None:
+    def grown(x: Any) -> Any:
+        y = df.boolean_mask(x, x > 0.0)
+        while df.reduce_sum(y) < 50.0:
+            y = df.concat([y, y * 1.5], 0)
+        return y
+
+    report = comparison_of(grown, df.ones([4]))
+    assert report.difference.agrees
+    assert report.pass_graphs[0].name == "trace"
+    assert report.timelines.graph
+
+
 # The file
 
 
