@@ -43,11 +43,16 @@ def pytest_runtest_setup() -> None:
     df.random.set_seed(0)
 
 
-@pytest.fixture(autouse=True)
-def _backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests marked ``llvm`` are about the default backend, whichever the suite runs on."""
-    if request.node.get_closest_marker("llvm"):
-        monkeypatch.delenv("DUALFLOW_BACKEND", raising=False)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """Tests marked ``llvm`` are about the default backend, whichever the suite runs on.
+
+    An autouse fixture would do the same, for each of all other tests, too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("llvm"):
+            patch.delenv("DUALFLOW_BACKEND", raising=False)
+        return (yield)
 
 
 @pytest.fixture(params=["eager", "compiled"])
