@@ -3,6 +3,7 @@
 It also writes what became of each test to the file that ``KERAS_OUTCOMES`` names.
 """
 
+import gc
 import importlib.util
 import os
 import re
@@ -39,6 +40,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "multi_device" in item.keywords:
             item.add_marker(one_device)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave the collected tests out of garbage collection: layers collect it at each variable they delete."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -129,7 +129,7 @@ check_against_kernels(list(of_one_dtype()), Path(sys.argv[1]), sys.argv[2])
 def test_sanitizers_report_nothing_about_the_op_matrix(tmp_path: Path) -> None:
     """GCC's AddressSanitizer and UndefinedBehaviorSanitizer, which end the process at their first report."""
     library = require_sanitizer("gcc")
-    options = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    options = "-O1 -march=native -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
     done = subprocess.run(
         [sys.executable, "-c", SANITIZED, str(tmp_path), options],
         env=os.environ
