@@ -281,6 +281,10 @@ def test_dots_lead_into_classes(run: Run) -> None:
         (["model:pair", "--args", "unknown"], "can't be evaluated: NameError"),
         (["model:pair", "--args", "df.ones([2])"], "missing a required argument: 'y'"),
         (["model:pair", "--args", "df.ones([2]), df.ones([3])"], "do not broadcast"),
+        (
+            ["model:square", "--args", "df.ones([2])", "--device", "/CPU:0"],
+            "'/CPU:0' is no device to compare",
+        ),
     ],
 )
 def test_compare_reports_unsupported_functions(run: Run, words: list[str], message: str) -> None:
