@@ -1,4 +1,20 @@
-"""Arguments that must have static values: shapes, axes, sizes and other plain numbers."""
+"""Arguments of ops that must have static values: shapes, axes, sizes and other plain numbers.
+
+========================== ============================ ==================================================
+function                   argument                     if it is symbolic
+========================== ============================ ==================================================
+``static_value``           anything                     returns None
+``static_elements``        an integer tensor            returns its elements, None for each symbolic one
+``static_int`` and others  a number                     raises DTypeError
+``ints``                   integers                     raises DTypeError
+``int_or_symbolic``        an integer                   returns it
+``ints_or_symbolic``       integers                     returns them, as scalar tensors
+``shape_argument``         a shape, which may have -1   returns None for each symbolic entry of a list
+``partial_shape``          a shape                      returns None for each symbolic entry
+``static_shape``           a shape                      raises DTypeError
+``require_static_sizes``   the shape of a tensor        raises InvalidArgumentError for a dynamic size
+========================== ============================ ==================================================
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""The names that renderers give to the indices and blocks of a kernel's loops."""
+"""Names of loop indices and blocks in the text of kernels, and indices of elements, for Python and C."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from dualflow.schedule.kernel_statements import Edge, ElementAccess, Register
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 
 
@@ -22,3 +25,18 @@ def block_suffix(loop: LoopId, level: Level) -> str:
     if level is BlockLevel.STRIP:
         return f"{name}_strip"
     return name if level is BlockLevel.CHUNK else f"{name}_{level}"
+
+
+def index_text(
+    access: ElementAccess, edge: Callable[[Edge], str], register: Callable[[Register], str]
+) -> str:
+    """The index of an element in its buffer: a sum; ``edge`` and ``register`` return the names of these."""
+    terms = [f"n{access.offset.number}"] if access.offset is not None else []
+    begins = {start.loop: edge(start) for start in access.block_starts}
+    for loop, stride in access.terms:
+        index = f"({index_name(loop)} - {begins[loop]})" if loop in begins else index_name(loop)
+        terms.append(index if stride is None else f"{index} * n{stride.number}")
+    if access.gather_index is not None:
+        position, stride = access.gather_index
+        terms.append(f"{register(position)} * n{stride.number}")
+    return " + ".join(terms) or "0"

@@ -33,7 +33,7 @@ from dualflow.schedule.kernel_statements import (
     Register,
 )
 from dualflow.schedule.loop_ids import BlockLevel
-from dualflow.schedule.loop_names import block_suffix, index_name
+from dualflow.schedule.loop_names import block_suffix, index_name, index_text
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -435,18 +435,7 @@ class CKernelWriter:
         return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
     def _element(self, access: ElementAccess) -> str:
-        return f"x{access.buffer}[{self._index(access)}]"
-
-    def _index(self, access: ElementAccess) -> str:
-        terms = [f"n{access.offset.number}"] if access.offset is not None else []
-        begins = {edge.loop: self._bound(edge) for edge in access.block_starts}
-        for loop, stride in access.terms:
-            index = f"({index_name(loop)} - {begins[loop]})" if loop in begins else index_name(loop)
-            terms.append(index if stride is None else f"{index} * n{stride.number}")
-        if access.gather_index is not None:
-            position, stride = access.gather_index
-            terms.append(f"{self._name(position)} * n{stride.number}")
-        return " + ".join(terms) or "0"
+        return f"x{access.buffer}[{index_text(access, self._bound, self._name)}]"
 
 
 _WRITERS: dict[type, Callable[[CKernelWriter, Any], None]] = {

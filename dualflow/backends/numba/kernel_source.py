@@ -27,7 +27,7 @@ from dualflow.schedule.kernel_statements import (
     Register,
 )
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
-from dualflow.schedule.loop_names import block_suffix, index_name
+from dualflow.schedule.loop_names import block_suffix, index_name, index_text
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -447,15 +447,8 @@ class _Writer:
         return f"x{access.buffer}[{self.index_names.get(text, text)}]"
 
     def _index_text(self, access: ElementAccess) -> str:
-        terms = [f"n{access.offset.number}"] if access.offset is not None else []
-        begins = {edge.loop: self._bound(edge) for edge in access.block_starts}
-        for loop, stride in access.terms:
-            index = f"({index_name(loop)} - {begins[loop]})" if loop in begins else index_name(loop)
-            terms.append(index if stride is None else f"{index} * n{stride.number}")
-        if access.gather_index is not None:
-            position, stride = access.gather_index
-            terms.append(f"{self._name(position)} * n{stride.number}")
-        return f"u({' + '.join(terms) or '0'})"
+        """The index of an element as an unsigned integer, for which Numba leaves out the test of its sign."""
+        return f"u({index_text(access, self._bound, self._name)})"
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
