@@ -78,6 +78,16 @@ class DeviceTensor(EagerTensor):
         """TensorFlow's full name of the GPU that holds the elements."""
         return GPU
 
+    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+        """A copy of the elements on the host, for another library.
+
+        Raises:
+            BufferError: ``copy=False``, as only a copy can leave the device.
+        """
+        if copy is False:
+            raise BufferError(f"A tensor on {GPU} can't be exported without a copy; leave out copy=False.")
+        return to_host(self).__dlpack__(**options)
+
     def __dlpack_device__(self) -> tuple[int, int]:
         """The CPU: other libraries get a copy on the host."""
         return wrap(np.empty(0)).__dlpack_device__()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dualflow.core.locks import SharedLock
+from dualflow.eager.device_tensor import placed_like
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable_slots import put_back, substitute
 
@@ -51,7 +52,7 @@ def restore_initial(variable: Any, tensor: EagerTensor) -> bool:
     first = substitute(variable)
     if type(first) is not DeferredInitialValue:
         return False
-    first.tensor = tensor
+    first.tensor = placed_like(tensor, first.tensor)
     return put_back(variable, first)
 
 

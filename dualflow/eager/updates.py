@@ -175,8 +175,11 @@ class UpdateStep:
 
 
 def commit(locks: Sequence[WriteLock], tensors: Sequence[EagerTensor]) -> None:
-    """Assign each tensor to the variable of its lock: to all, even if a signal handler raises meanwhile."""
-    pairs = list(zip(locks, tensors, strict=True))
+    """Assign each tensor to the variable of its lock: to all, even if a signal handler raises meanwhile.
+
+    A variable stays on its device.
+    """
+    pairs = [(lock, placed_like(tensor, lock.tensor)) for lock, tensor in zip(locks, tensors, strict=True)]
     try:
         for lock, tensor in pairs:
             lock.tensor = tensor

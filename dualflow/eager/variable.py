@@ -305,7 +305,7 @@ class Variable(VariableParts, metaclass=CreatedByScopes):
 
     def _checked_value(self, value: Any) -> Any:
         """``value`` as a tensor of the variable's dtype and a shape that it can have."""
-        if type(value) is not EagerTensor or not dispatch.current().eager:
+        if not isinstance(value, EagerTensor) or not dispatch.current().eager:
             value = convert_to_tensor(value, self.dtype)
         self._check(value)
         return value

@@ -120,9 +120,10 @@ class DeviceProgram:
         """The steps with the transfers of calls of this placement."""
         steps = self._placed.get(placement)
         if steps is None:
-            ends = dict.fromkeys(self._results(), Space.DEVICE if placement.results else Space.HOST)
-            for i in self.updated:
-                ends[i] = Space.DEVICE if i in placement.inputs else Space.HOST
+            on_device = {*self._results()} if placement.results else set()
+            on_device = {i for i in on_device if self.has_size(i)} | placement.inputs
+            buffers = [*self._results(), *self.updated]
+            ends = {i: Space.DEVICE if i in on_device else Space.HOST for i in buffers}
             steps = self._insertion.with_transfers(self.steps, self._spaces(placement), ends)
             self._placed[placement] = steps
         return steps
@@ -133,6 +134,10 @@ class DeviceProgram:
         return work_ratio(self._nests)
 
     # Buffers
+
+    def has_size(self, buffer: int) -> bool:
+        """Whether the bytes of a buffer follow from the arguments; otherwise only a host call knows them."""
+        return self.bounds.nbytes.get(buffer) is not None
 
     def name_of(self, buffer: int) -> str:
         """A description of a buffer for errors."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from dualflow.backends.opencl.device_array import DeviceArray
+from dualflow.backends.opencl.device_array import DeviceArray, upload
 from dualflow.backends.opencl.devices import NO_CHECK_FAILED, OpenCLDevice
 from dualflow.backends.opencl.program import DeviceProgram, Placement
 from dualflow.backends.opencl.steps import (
@@ -160,6 +160,8 @@ class DeviceCall:
         """A result: on the device, its buffer, which the call then does not release."""
         if not on_device:
             return self._host_array(buffer)
+        if not self._program.has_size(buffer):
+            return upload(self._host_array(buffer))
         shape, dtype = self._shape_and_dtype(buffer)
         self._on_device(buffer)
         return DeviceArray(self._device, self._buffers.pop(buffer), shape, dtype)

@@ -67,6 +67,8 @@ def test_python_reads_a_tensor_on_the_device_as_one_on_the_host() -> None:
     assert (type(one.numpy()), bytes(x)) == (np.float32, bytes(X))
     np.testing.assert_array_equal(np.asarray(x), X.numpy())
     np.testing.assert_array_equal(np.from_dlpack(x), X.numpy())
+    with pytest.raises(BufferError, match="can't be exported without a copy"):
+        x.__dlpack__(copy=False)
     assert x.shape is X.shape
 
 

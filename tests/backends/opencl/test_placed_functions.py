@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,14 @@ def test_functions_of_all_sizes_run_on_the_device() -> None:
         result = f(X[:n].gpu())
         assert result.device == GPU
         np.testing.assert_allclose(result.numpy(), (X.numpy()[:n] ** 2).sum(0), rtol=1e-6)
+
+
+def test_a_result_whose_size_depends_on_data_goes_to_the_device() -> None:
+    f = df.function(lambda x: (df.unique(x)[0], x * 2))
+    for values in ([3, 3, 1], [1, 2, 3]):
+        unique, doubled = f(df.constant(values).gpu())
+        assert (unique.device, doubled.device) == (GPU, GPU)
+        assert unique.numpy().tolist() == list(dict.fromkeys(values))
 
 
 def test_a_gradient_of_a_function_is_computed_on_the_device() -> None:
@@ -183,6 +192,29 @@ def test_each_variable_of_a_call_stays_where_it_is() -> None:
     exchange()
     assert (on_gpu.device, on_gpu.numpy().tolist()) == (GPU, [3.0, 4.0])
     assert (on_cpu.device, on_cpu.numpy().tolist()) == (CPU, [1.0, 2.0])
+
+
+def test_a_call_on_the_host_leaves_a_variable_on_the_device() -> None:
+    v = variable_on_gpu([1.0, 2.0])
+    double = df.function(lambda: v.assign(v * 2.0))
+    for _ in range(3):
+        with df.device("/cpu:0"):
+            double()
+    assert (v.device, v.numpy().tolist()) == (GPU, [8.0, 16.0])
+
+
+@pytest.mark.parametrize("deferred", [False, True])
+def test_a_checkpoint_restores_a_variable_where_it_is(tmp_path: Path, deferred: bool) -> None:
+    path = df.train.Checkpoint(v=variable_on_gpu([1.0, 2.0])).save(str(tmp_path / "c"))
+    if deferred:
+        checkpoint = df.train.Checkpoint()
+        status = checkpoint.restore(path)
+        checkpoint.v = v = variable_on_gpu([0.0, 0.0])
+        status.assert_consumed()
+    else:
+        v = variable_on_gpu([0.0, 0.0])
+        df.train.Checkpoint(v=v).restore(path)
+    assert (v.device, v.numpy().tolist()) == (GPU, [1.0, 2.0])
 
 
 def test_a_tensor_that_was_read_before_a_call_keeps_its_value() -> None:
