@@ -45,11 +45,13 @@ def measure_on_device(call: InspectedCall, device: str) -> DeviceMeasurements:
         (seconds,) = best_times([own.timed_call(eagerly=False)])
         steps = graph_steps(own, compiled, {})
         executable = compiled.executable
+        costs = compiled.backend.costs(executable)
         descriptions = [part.what for part in executable.parts if part.kind is PartKind.NATIVE]
         return DeviceMeasurements(
             device=device,
             description="; ".join(descriptions) or "nothing runs on the device",
             seconds=seconds,
+            compile_seconds=costs.emission + costs.compilation + costs.linking,
             peak_bytes=compiled.backend.footprint(executable.graph).peak,
             transferred=transferred_bytes(steps),
             difference=compared(call.outcome(eagerly=True), outcome),

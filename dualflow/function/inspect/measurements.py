@@ -71,6 +71,7 @@ class DeviceMeasurements:
         device: the device, such as "/GPU:0".
         description: its kernels and transfers of a call, and the name of the hardware.
         seconds: the time of one call, with its transfers: the best of several rounds after warm-up.
+        compile_seconds: the time to plan, emit and compile the program for the device.
         peak_bytes: the memory of the device that a call takes.
         transferred: the bytes that a call moves between the memories.
         difference: between the results of the eager call and those of the device.
@@ -80,6 +81,7 @@ class DeviceMeasurements:
     device: str
     description: str
     seconds: float
+    compile_seconds: float
     peak_bytes: int
     transferred: int
     difference: Difference
@@ -166,6 +168,8 @@ class Measurements:
         fields |= {"speedup": self.speedup, "break_even": self.break_even}
         fields |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
         fields["workload"]["parallelism"] = self.workload.parallelism
+        for device, measured in zip(fields["devices"], self.devices, strict=True):
+            device["agrees"] = measured.difference.agrees
         return fields
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import chromium
 from opencl_driver import require_opencl
 
 import dualflow as df
@@ -35,6 +37,7 @@ def test_a_device_has_its_time_and_agrees_with_the_eager_results(report: Compari
     assert device.device == "/GPU:0"
     assert device.difference.agrees
     assert device.seconds > 0
+    assert device.compile_seconds > 0
     assert device.peak_bytes >= 8 * 8 * 4
     assert re.search(r"on /GPU:0 .* than on the CPU; \S+ B moved", str(report))
 
@@ -68,6 +71,7 @@ def test_a_check_on_the_device_is_a_wait() -> None:
 def test_the_figures_as_plain_data_have_the_device_without_its_steps(report: Comparison) -> None:
     (device,) = json.loads(json.dumps(report.as_dict()))["devices"]
     assert device["seconds"] == report.devices[0].seconds
+    assert device["agrees"] is True
     assert "timeline" not in device
 
 
@@ -75,3 +79,25 @@ def test_the_page_has_a_lane_and_bars_for_the_device(report: Comparison) -> None
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', report.page())[1]
     (device,) = json.loads(data)["comparisons"][0]["devices"]
     assert len(device["steps"]) == len(report.devices[0].timeline)
+    assert device["agrees"] is True
+
+
+def test_chromium_shows_the_lane_of_the_device_with_a_row_for_transfers(
+    report: Comparison, tmp_path: Path
+) -> None:
+    report.save(tmp_path / "report.html")
+    with chromium(tmp_path / "profile") as page:
+        page.appearance(scheme="light", width=1280)
+        page.open(tmp_path / "report.html")
+        page.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.errors == []
+        text = page.value("document.querySelector('main').textContent")
+        assert "compiled, on /GPU:0" in text
+        assert "the results agree with the eager ones." in text
+        rectangles = page.value(
+            "[...document.querySelectorAll('.timeline .step')]"
+            ".map((step) => [step.getAttribute('fill'), step.getAttribute('y')])"
+        )
+    transfers = {y for fill, y in rectangles if fill == "var(--transfer)"}
+    assert len(transfers) == 1
+    assert transfers.isdisjoint(y for fill, y in rectangles if fill != "var(--transfer)")

@@ -365,7 +365,7 @@ function calls(c) {
     bars([["eager", c.eager_peak_bytes, "var(--eager)"], ["compiled", c.graph_peak_bytes, "var(--graph)"],
       ...c.devices.map((device, i) => [device.device, device.peak_bytes, deviceColour(i)])], size, "Peak memory of a call"),
     ...c.devices.map((device) => element("p", { class: "hint" }, `${device.device}: ${device.description}; ${size(device.transferred)} moved in a call; `
-      + (device.difference.agrees ? "the results agree with the eager ones." : `the results differ: ${device.difference.reason}`))));
+      + (device.agrees ? "the results agree with the eager ones." : `the results differ: ${device.difference.reason}`))));
 }
 
 const deviceColour = (i) => `var(--device${i % 2})`;
@@ -447,6 +447,7 @@ function breakEven(c) {
     ["eager", 0, c.eager_seconds, "var(--eager)", ""],
     ["compiled, nothing cached", warm + compilation, c.graph_seconds, "var(--graph)", ""],
     ["compiled, code on disk", warm, c.graph_seconds, "var(--warm)", "6 3"],
+    ...c.devices.map((device, i) => [`on ${device.device}`, trace + passes + device.compile_seconds, device.seconds, deviceColour(i), "2 3"]),
   ];
   const total = ([, cost, seconds], count) => cost + count * seconds;
   return card("break-even", "Break-even", c.break_even === null ? "Each compiled call takes longer, so compiling never pays."
