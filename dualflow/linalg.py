@@ -9,7 +9,15 @@ if TYPE_CHECKING:
     from dualflow.linear_operators.adjoint_and_inverse import (
         LinearOperatorInversion as LinearOperatorInversion,
     )
+    from dualflow.linear_operators.banded_and_toeplitz import LinearOperatorToeplitz as LinearOperatorToeplitz
+    from dualflow.linear_operators.banded_and_toeplitz import LinearOperatorTridiag as LinearOperatorTridiag
+    from dualflow.linear_operators.block_lower_triangular import (
+        LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
+    )
     from dualflow.linear_operators.blocks import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+    from dualflow.linear_operators.circulant import LinearOperatorCirculant as LinearOperatorCirculant
+    from dualflow.linear_operators.circulant import LinearOperatorCirculant2D as LinearOperatorCirculant2D
+    from dualflow.linear_operators.circulant import LinearOperatorCirculant3D as LinearOperatorCirculant3D
     from dualflow.linear_operators.composition import LinearOperatorComposition as LinearOperatorComposition
     from dualflow.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
     from dualflow.linear_operators.dense import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
@@ -78,6 +86,11 @@ _publish(
     globals(),
     lazy={
         "dualflow.linear_operators.adjoint_and_inverse": "LinearOperatorAdjoint LinearOperatorInversion",
+        "dualflow.linear_operators.banded_and_toeplitz": "LinearOperatorToeplitz LinearOperatorTridiag",
+        "dualflow.linear_operators.circulant": (
+            "LinearOperatorCirculant LinearOperatorCirculant2D LinearOperatorCirculant3D"
+        ),
+        "dualflow.linear_operators.block_lower_triangular": "LinearOperatorBlockLowerTriangular",
         "dualflow.linear_operators.blocks": "LinearOperatorBlockDiag",
         "dualflow.linear_operators.composition": "LinearOperatorComposition",
         "dualflow.linear_operators.dense": "LinearOperatorFullMatrix LinearOperatorLowerTriangular",

@@ -214,7 +214,7 @@ space.{min(hidden)}
         ("df.compat.v1.train", "import_meta_graph", "a checkpoint has no graph"),
         ("df.array_api", "transpose", "use df.array_api.permute_dims."),
         ("df.array_api", "cumsum", "use df.array_api.cumulative_sum."),
-        ("df.linalg", "LinearOperatorCirculant", "write the function that the operator stands for"),
+        ("df.linalg", "experimental", "write the iteration with df.while_loop"),
     ],
 )
 def test_a_missing_name_reports_what_to_use(place: str, name: str, advice: str) -> None:

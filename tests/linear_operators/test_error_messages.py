@@ -189,6 +189,29 @@ CASES = {
         InvalidArgumentError,
         "always",
     ),
+    "a format": (lambda: L.LinearOperatorTridiag(A, "rows"), InvalidArgumentError, "diagonals_format"),
+    "two diagonals": (lambda: L.LinearOperatorTridiag(A, "sequence"), InvalidArgumentError, "three, not 2"),
+    "a row and a column": (
+        lambda: L.LinearOperatorToeplitz([1.0, 2.0], [1.0]),
+        InvalidArgumentError,
+        "one size",
+    ),
+    "a row of blocks": (
+        lambda: L.LinearOperatorBlockLowerTriangular([[FULL], [FULL]]),
+        InvalidArgumentError,
+        "2 blocks, not 1",
+    ),
+    "a block of the diagonal": (
+        lambda: L.LinearOperatorBlockLowerTriangular([[TALL]]),
+        InvalidArgumentError,
+        "is square",
+    ),
+    "a block below": (
+        lambda: L.LinearOperatorBlockLowerTriangular([[FULL], [TALL, FULL]]),
+        InvalidArgumentError,
+        "2 columns",
+        "not 2 and 1",
+    ),
     "slices": (lambda: FULL[0], InvalidArgumentError, "has no part 0"),
     "slices of a bare operator": (
         lambda: Bare(df.float32)[0],

@@ -111,6 +111,45 @@ SQUARE: dict[str, Callable[[], tuple[Any, Any]]] = {
         L.LinearOperatorKronecker([full(BATCH), full(POSITIVE[:2, :2])]),
         np.stack([np.kron(x, POSITIVE[:2, :2]) for x in BATCH]),
     ),
+    "circulant": lambda: (
+        L.LinearOperatorCirculant(np.fft.fft(ROWS[0]), df.float64),
+        np.stack([np.roll(ROWS[0], i) for i in range(3)], -1),
+    ),
+    "self-adjoint circulant": lambda: (
+        L.LinearOperatorCirculant(DIAGONAL, df.complex128),
+        np.stack([np.roll(np.fft.ifft(DIAGONAL), i) for i in range(3)], -1),
+    ),
+    "circulants": lambda: (
+        L.LinearOperatorCirculant(np.fft.fft(ROWS), df.float64),
+        np.stack([[np.roll(row, i) for i in range(3)] for row in ROWS]).swapaxes(-1, -2),
+    ),
+    "block circulant": lambda: (
+        L.LinearOperatorCirculant2D(np.fft.fft2(KERNEL), df.float64),
+        np.stack([np.roll(KERNEL, (i, j), (0, 1)).reshape(-1) for i in range(2) for j in range(3)], -1),
+    ),
+    "nested circulant": lambda: (
+        L.LinearOperatorCirculant3D(np.fft.fftn(KERNEL[None]), df.float64),
+        np.stack([np.roll(KERNEL, (i, j), (0, 1)).reshape(-1) for i in range(2) for j in range(3)], -1),
+    ),
+    "tridiagonal": lambda: (L.LinearOperatorTridiag(BANDS), tridiagonal(BANDS)),
+    "complex tridiagonal": lambda: (
+        L.LinearOperatorTridiag(BANDS * (1 + 0.5j)),
+        tridiagonal(BANDS * (1 + 0.5j)),
+    ),
+    "tridiagonals": lambda: (
+        L.LinearOperatorTridiag(np.stack([BANDS, 2 * BANDS])),
+        np.stack([tridiagonal(BANDS), tridiagonal(2 * BANDS)]),
+    ),
+    "tridiagonal in parts": lambda: (L.LinearOperatorTridiag(list(BANDS), "sequence"), tridiagonal(BANDS)),
+    "tridiagonal as a matrix": lambda: (
+        L.LinearOperatorTridiag(tridiagonal(BANDS), "matrix"),
+        tridiagonal(BANDS),
+    ),
+    "toeplitz": lambda: (
+        L.LinearOperatorToeplitz(ROWS[0], [2.0, 0.5, 1.0] * ROWS[0] / [2, 1, 1]),
+        toeplitz(),
+    ),
+    "block lower triangular": lambda: (block_lower(), block_lower_matrix()),
     "inverse": lambda: (L.LinearOperatorInversion(full(COMPLEX)), np.linalg.inv(COMPLEX)),
     "adjoint": lambda: (L.LinearOperatorAdjoint(full(COMPLEX)), COMPLEX.conj().T),
     "permutation": lambda: (
@@ -143,6 +182,29 @@ OTHER: dict[str, Callable[[], tuple[Any, Any]]] = {
     ),
 }
 ALL = SQUARE | OTHER
+
+
+KERNEL = np.array([[9.0, 1.0, -0.5], [2.0, 0.3, 1.5]])
+BANDS = np.array([[1.0, -1.0, 0.0, 7.0], [4.0, 5.0, 6.0, 4.0], [7.0, 0.5, 1.0, 2.0]])
+
+
+def tridiagonal(bands: Any) -> Any:
+    above, main, below = bands
+    return np.diag(main) + np.diag(above[:-1], 1) + np.diag(below[1:], -1)
+
+
+def toeplitz() -> Any:
+    column, row = ROWS[0], np.array([2.0, 0.5, 1.0]) * ROWS[0] / [2, 1, 1]
+    return np.array([[column[i - j] if i >= j else row[j - i] for j in range(3)] for i in range(3)])
+
+
+def block_lower() -> Any:
+    rows = [[full()], [full(TALL.T.copy()), L.LinearOperatorDiag(WEIGHTS)]]
+    return L.LinearOperatorBlockLowerTriangular(rows)
+
+
+def block_lower_matrix() -> Any:
+    return np.block([[FULL, np.zeros((3, 2))], [TALL.T, np.diag(WEIGHTS)]])
 
 
 def adjoint(x: Any) -> Any:
@@ -299,7 +361,10 @@ def test_shapes_are_those_of_the_matrix(name: str) -> None:
 SIZES = df.TensorSpec([None, None], df.float64)
 
 
-@pytest.mark.parametrize("name", ["full", "block", "kronecker", "low rank", "composition", "inverse"])
+@pytest.mark.parametrize(
+    "name",
+    ["full", "block", "kronecker", "low rank", "composition", "inverse", "toeplitz", "tridiagonal", "lower"],
+)
 def test_one_program_serves_all_sizes(name: str) -> None:
     make = {
         "full": full,
@@ -308,6 +373,9 @@ def test_one_program_serves_all_sizes(name: str) -> None:
         "low rank": lambda m: L.LinearOperatorLowRankUpdate(full(m), m[:, :2]),
         "composition": lambda m: full(m) @ full(m),
         "inverse": lambda m: full(m).inverse(),
+        "toeplitz": lambda m: L.LinearOperatorToeplitz(m[:, 0], m[0]),
+        "tridiagonal": lambda m: L.LinearOperatorTridiag(m, "matrix"),
+        "lower": lambda m: L.LinearOperatorBlockLowerTriangular([[full(m)], [full(m), full(m)]]),
     }[name]
 
     def values(m: Any) -> list[Any]:
@@ -379,8 +447,9 @@ def test_slices_are_those_of_the_batch(name: str, key: Any) -> None:
 # Blocks
 
 
-def test_block_operators_take_and_return_lists_of_blocks() -> None:
-    operator, dense = SQUARE["block diagonal"]()
+@pytest.mark.parametrize("name", ["block diagonal", "block lower triangular"])
+def test_block_operators_take_and_return_lists_of_blocks(name: str) -> None:
+    operator, dense = SQUARE[name]()
     x = numbers(5, 2)
     blocks = [x[:3], x[3:]]
     close(df.concat(operator.matmul(blocks), 0), dense @ x)

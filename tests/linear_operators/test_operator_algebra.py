@@ -58,6 +58,18 @@ def test_products_and_solutions_keep_the_structure(left: str, right: str) -> Non
     assert type(product).__name__ == f"LinearOperator{expected}"
 
 
+def test_products_of_circulants_are_circulant() -> None:
+    a, b = (L.LinearOperatorCirculant(df.cast(x, df.complex64)) for x in ([3.0, 1.0, 2.0], [2.0, 1j, -1j]))
+    for operator in (a @ b, a.solve(b), a.inverse(), b.adjoint()):
+        assert isinstance(operator, L.LinearOperatorCirculant)
+    np.testing.assert_allclose((a @ b).to_dense(), a.to_dense().numpy() @ b.to_dense().numpy(), atol=1e-5)
+    np.testing.assert_allclose(a.matmul(a.solve(b).to_dense()), b.to_dense(), atol=1e-5)
+    assert (a.block_shape, a.block_shape_tensor().numpy().tolist()) == ((3,), [3])
+    np.testing.assert_allclose(a.convolution_kernel(), a.to_dense()[:, 0], atol=1e-6)
+    b.assert_hermitian_spectrum()
+    assert isinstance(a @ L.LinearOperatorIdentity(3, dtype=df.complex64), L.LinearOperatorCirculant)
+
+
 def test_a_product_of_square_operators_with_zeros_is_zeros() -> None:
     zeros, diagonal = L.LinearOperatorZeros(2), L.LinearOperatorDiag([1.0, 2.0])
     assert zeros @ diagonal is zeros
