@@ -101,6 +101,7 @@ def test_the_loss_and_its_gradient_are_compiled():
     assert "numpy:" not in str(traced.status())
 
 
+@pytest.mark.llvm  # Numba has no programs for sizes that depend on data
 def test_one_program_serves_batches_of_any_number_length_and_labels():
     def loss_and_slopes(labels, x, lengths, steps):
         with df.GradientTape() as tape:

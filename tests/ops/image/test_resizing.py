@@ -143,6 +143,7 @@ FITTED = {
 }
 
 
+@pytest.mark.llvm  # Numba has no programs for sizes that the program computes
 @pytest.mark.parametrize("name", FITTED)
 def test_one_program_fits_images_of_any_size(name):
     def fitted_and_slopes(x):
@@ -160,6 +161,7 @@ def test_one_program_fits_images_of_any_size(name):
     assert len(trace._specialisations) == 1
 
 
+@pytest.mark.llvm
 @pytest.mark.parametrize("name", ["bicubic, in proportion", "bilinear, padded"])
 def test_images_that_are_too_narrow_are_refused_by_the_program_for_all_sizes(name):
     compiled = df.function(FITTED[name], input_signature=[df.TensorSpec([None, None, None, 2])])
