@@ -37,7 +37,7 @@ def cardinality(dataset: Dataset) -> EagerTensor:
 
 @entry
 def get_single_element(dataset: Dataset) -> Any:
-    """``dataset.get_single_element()``.
+    """The element of a dataset that has one, as :meth:`Dataset.get_single_element`.
 
     >>> import dualflow as df
     >>> int(df.data.experimental.get_single_element(df.data.Dataset.range(7, 8)))

@@ -136,7 +136,7 @@ class SizeReader(Protocol):
         ...
 
     def require_size(self, x: Any, new_size: int, size: int) -> Any:
-        """``x``, a vector of ``size`` elements, with size ``new_size``, which must be equal."""
+        """The vector ``x`` of ``size`` elements as one of ``new_size``; the program checks their equality."""
         ...
 
     def require_shape(

@@ -339,7 +339,7 @@ def _candidate(window: _Window, costs: CostModel, threads: int) -> _RegionCandid
 
 
 def _region(candidate: _RegionCandidate, costs: CostModel, threads: int) -> tuple[Region, list[int]]:
-    """The region of a candidate, and the previous numbers of its steps."""
+    """The region of a candidate, and for each of its steps the position in the original order."""
     window, groups, before, times, _ = candidate
     chains = chain_costs(times, before)
     positions = [window.steps[i] for group in groups for i in group]

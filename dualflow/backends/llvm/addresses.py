@@ -56,7 +56,7 @@ class Addresses:
                 self._row_starts[access] = start.frozen()
 
     def discard_row_starts(self) -> None:
-        """Discard the indices after the loop."""
+        """Discard the hoisted starts of rows; called at the end of their loop."""
         self._row_starts = {}
 
     def index_of(self, access: ElementAccess) -> EmittedValue | None:

@@ -76,7 +76,7 @@ class Raising:
         return error
 
     def example(self) -> BaseException:
-        """The exception for tensors that are 0, whose class is that of all."""
+        """The exception for tensors of zeros; exceptions for other tensors have the same class."""
         try:
             return self([np.zeros(()) for leaf in self.leaves if type(leaf) is _RuntimeTensor])
         except Exception:  # an expression that needs the tensors as they are at run time

@@ -43,7 +43,7 @@ class ExtensionField:
     of_spec: bool = False
 
     def convert(self, value: Any) -> Any:
-        """``value`` as the annotation requires.
+        """``value`` converted to the type of the annotation.
 
         Raises:
             DTypeError: it can't be converted.

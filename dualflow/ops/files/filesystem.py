@@ -91,7 +91,7 @@ class GFile:
 
     @entry
     def readlines(self) -> list[Any]:
-        """All following lines."""
+        """The lines from the current position to the end of the file."""
         with self._text_errors():
             lines: list[Any] = self._opened().readlines()
             return lines

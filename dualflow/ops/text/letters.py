@@ -1,4 +1,4 @@
-"""String case, strip and length."""
+"""String ops on characters: case, strip and length."""
 
 from __future__ import annotations
 
