@@ -74,6 +74,88 @@ def test_the_context_is_eager_outside_of_functions() -> None:
     assert module.context().device_spec.device_type is None
 
 
+LIBRARY = """
+import tensorflow as tf
+from tensorflow.python.autograph.pyct import transformer
+from tensorflow.python.framework import tensor_shape, type_spec, type_spec_registry
+from tensorflow.python.ops import array_ops, control_flow_case, control_flow_util, random_ops
+from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.ops.linalg import linear_operator_addition
+from tensorflow.python.ops.parallel_for import control_flow_ops
+from tensorflow.python.util import deprecation, nest, tf_inspect, variable_utils
+
+class Pair(tf.__internal__.CompositeTensor):
+    def __init__(self, v):
+        self.v = v
+    _type_spec = property(lambda self: PairSpec(self.v.shape))
+
+@type_spec_registry.register("test.PairSpec")
+class PairSpec(type_spec.BatchableTypeSpec):
+    value_type = Pair
+    def __init__(self, shape):
+        self.shape = tf.TensorShape(shape)
+    def _serialize(self):
+        return (self.shape,)
+    @property
+    def _component_specs(self):
+        return resource_variable_ops.VariableSpec(self.shape)
+    def _to_components(self, value):
+        return value.v
+    def _from_components(self, components):
+        return Pair(components)
+
+v = tf.Variable([1.0, 2.0])
+assert type_spec_registry.lookup("test.PairSpec") is PairSpec
+assert type_spec_registry.get_name(PairSpec) == "test.PairSpec"
+assert variable_utils.convert_variables_to_tensors([v])[0].numpy().tolist() == [1.0, 2.0]
+assert resource_variable_ops.VariableSpec([2]).is_compatible_with(v)
+@tf.function
+def add_one(pair):
+    pair.v.assign_add([1.0, 1.0])
+    return pair.v + 0.0
+assert add_one(Pair(v)).numpy().tolist() == v.numpy().tolist() == [2.0, 3.0]
+class Owner(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.pair = Pair(v)
+assert Owner().variables == (v,)
+
+assert control_flow_ops.pfor(lambda i: i * 2, 3).numpy().tolist() == [0, 2, 4]
+assert not control_flow_util.GraphOrParentsInXlaContext(None)
+assert tensor_shape.as_shape([2]) == tf.TensorShape([2])
+(total,) = linear_operator_addition.add_operators([tf.linalg.LinearOperatorIdentity(2)] * 2)
+assert total.to_dense().numpy().tolist() == [[2.0, 0.0], [0.0, 2.0]]
+draws = random_ops.parameterized_truncated_normal([2, 50], [0.0, 10.0], 1.0, [1.0, 9.0], [2.0, 11.0]).numpy()
+assert ((draws >= [[1.0], [9.0]]) & (draws <= [[2.0], [11.0]])).all()
+pairs = [(False, lambda: 1), (True, lambda: 2)]
+chosen = control_flow_case._case_helper(tf.cond, pairs, lambda: 3, False, None)
+assert int(chosen) == 2
+spec = tf_inspect.getfullargspec(tf.rank)
+assert spec.args == ["input", "name"] and not spec.annotations
+assert nest._is_namedtuple(tf.unique([1])) and nest._sequence_like((1, 2), [3, 4]) == (3, 4)
+assert deprecation.deprecated_alias("old", "new", len) is len
+x = tf.constant(2.0)
+with tf.GradientTape() as tape:
+    tape.watch(x)
+    y = array_ops.prevent_gradient(x, "it is discrete")
+for call in (lambda: tape.gradient(y, x), lambda: transformer.Base(None)):
+    try:
+        call()
+    except Exception as error:
+        print(error)
+"""
+
+
+def test_a_library_defines_composites_and_calls_internal_functions(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(LIBRARY)
+    command = [sys.executable, "-m", "dualflow", "run", str(tmp_path / "program.py")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = run.stdout.splitlines()
+    assert len(lines) == 2, run.stderr
+    assert "it is discrete" in lines[0]
+    assert "has no equivalent" in lines[1]
+
+
 # nest
 
 

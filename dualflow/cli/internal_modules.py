@@ -7,29 +7,38 @@ namespaces. A module that is not in the table can't be imported, and a name that
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
 import dualflow
-from dualflow.cli import internal_nest
-from dualflow.core import dispatch
+from dualflow.cli.internal_objects import OBJECTS
 from dualflow.core.absent import missing
 from dualflow.core.composite_tensor import CompositeTensor
-from dualflow.core.delegating_engine import DelegatingEngine
-from dualflow.core.device_names import DeviceSpec
 from dualflow.core.namespace import ABSENT
-from dualflow.eager.recording import Recording
-from dualflow.eager.tensor import EagerTensor
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 
 PREFIX: Final = "tensorflow.python"
 _TABLE: Final = """\
 client.session                compat.v1
 distribute.values             distribute
 distribute.ps_values          distribute
+autograph.converters.break_statements
+autograph.converters.continue_statements
+autograph.converters.return_statements
+autograph.core.converter
+autograph.pyct.anno
+autograph.pyct.common_transformers.anf
+autograph.pyct.inspect_utils
+autograph.pyct.loader
+autograph.pyct.naming
+autograph.pyct.parser
+autograph.pyct.qual_names
+autograph.pyct.static_analysis.activity
+autograph.pyct.templates
+autograph.pyct.transformer
 eager.context                 compat.v1
+eager.monitoring
 eager.record
 eager.tape
 framework.composite_tensor    compat.v1
@@ -46,6 +55,8 @@ framework.tensor_shape        compat.v1
 framework.tensor_spec         .
 framework.tensor_util         compat.v1
 framework.test_util           test
+framework.type_spec
+framework.type_spec_registry
 layers.base                   compat.v1.layers
 layers.core                   compat.v1.layers
 layers.normalization          compat.v1.layers
@@ -60,12 +71,15 @@ ops.gradients_impl            compat.v1
 ops.image_ops                 image
 ops.init_ops                  compat.v1
 ops.io_ops                    io
+ops.linalg.linear_operator  linalg
+ops.linalg.linear_operator_addition
 ops.linalg_ops                linalg compat.v1
 ops.logging_ops               compat.v1
 ops.math_ops                  compat.v1 math
 ops.nn                        compat.v1.nn
 ops.nn_ops                    compat.v1.nn
 ops.nn_impl                   compat.v1.nn
+ops.parallel_for.control_flow_ops
 ops.parsing_ops               io
 ops.random_ops                compat.v1 random
 ops.resource_variable_ops     .
@@ -78,6 +92,7 @@ platform.gfile                compat.v1.gfile
 platform.test                 test
 platform.tf_logging           compat.v1.logging
 summary.summary               compat.v1.summary
+trackable.data_structures
 training.basic_session_run_hooks  compat.v1.train
 training.checkpoint_management    train
 training.gradient_descent     compat.v1.train
@@ -87,13 +102,23 @@ training.optimizer            compat.v1.train
 training.saver                compat.v1.train
 training.session_run_hook     compat.v1.train
 training.training_util        compat.v1.train
+types.trace
 util.deprecation
 util.nest                     nest
+util.tf_export
 util.tf_inspect
+util.variable_utils
 """
 """Each module below ``tensorflow.python``, and the namespaces that are searched; "." is dualflow."""
+
+
+def _parents(name: str) -> list[str]:
+    """The packages that hold a module, from the innermost on."""
+    return [name.rsplit(".", i)[0] for i in range(1, name.count(".") + 1)]
+
+
 _MODULES: Final = {words[0]: words[1:] for words in map(str.split, _TABLE.splitlines())}
-_PACKAGES: Final = {"", *(name.rpartition(".")[0] for name in _MODULES)}
+_PACKAGES: Final = {"", *(parent for name in _MODULES for parent in _parents(name))}
 
 
 def internal_module(name: str) -> ModuleType | None:
@@ -129,7 +154,7 @@ class InternalModule(ModuleType):
     def __init__(self, name: str, relative: str) -> None:
         super().__init__(name, "Names of a module of TensorFlow, from dualflow's namespaces.")
         self._relative = relative
-        vars(self).update(_OWN.get(relative, {}))
+        vars(self).update(OBJECTS.get(relative, {}))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -146,46 +171,11 @@ def _namespace(path: str) -> Any:
     return functools.reduce(getattr, parts, dualflow)
 
 
-# What no public namespace has
+class InternalNames(ModuleType):
+    """``tensorflow.__internal__``: names that TensorFlow shows to libraries."""
 
-
-class Context:
-    """The context of eager execution."""
-
-    def executing_eagerly(self) -> bool:
-        """Whether ops run as they are called."""
-        return bool(dualflow.executing_eagerly())
-
-    @property
-    def device_spec(self) -> DeviceSpec:
-        """The device that a block has chosen: none, as there is one device."""
-        return DeviceSpec()
-
-
-def _should_record_backprop(tensors: Iterable[Any]) -> bool:
-    """Whether an open tape watches one of the tensors."""
-    engine: Any = dispatch.current()
-    while isinstance(engine, DelegatingEngine):
-        if isinstance(engine, Recording) and any(t.watches(x) for t in engine.tapes for x in tensors):
-            return True
-        engine = engine.base
-    return False
-
-
-def _decorator(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-    """A decorator that returns the function unchanged: it warns of nothing."""
-    return lambda function: function
-
-
-_OWN: Final[dict[str, dict[str, Any]]] = {
-    "eager.context": {"context": Context, "executing_eagerly": dualflow.executing_eagerly},
-    "eager.record": {"should_record_backprop": _should_record_backprop},
-    "eager.tape": {"should_record_backprop": _should_record_backprop},
-    "framework.ops": {"EagerTensor": EagerTensor},
-    "framework.composite_tensor": {"CompositeTensor": CompositeTensor},
-    "util.deprecation": dict.fromkeys(
-        ("deprecated", "deprecated_args", "deprecated_arg_values", "deprecated_endpoints"), _decorator
-    ),
-    "util.nest": internal_nest.FUNCTIONS,
-    "util.tf_inspect": {name: getattr(inspect, name) for name in dir(inspect) if not name.startswith("_")},
-}
+    def __init__(self) -> None:
+        super().__init__("tensorflow.__internal__", "Names that TensorFlow shows to libraries.")
+        self.CompositeTensor = CompositeTensor
+        self.SymbolicTensor = SymbolicTensor
+        self.nest = InternalModule("tensorflow.__internal__.nest", "util.nest")

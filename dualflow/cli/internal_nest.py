@@ -124,6 +124,21 @@ def is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
+def _is_namedtuple(instance: Any, strict: bool = False) -> bool:
+    """Whether a value is a named tuple."""
+    return isinstance(instance, tuple) and hasattr(instance, "_fields")
+
+
+def _yield_value(iterable: Any) -> Iterator[Any]:
+    """The parts of a container."""
+    return (part for _, part in _children(iterable))
+
+
+def _yield_sorted_items(iterable: Any) -> Iterator[tuple[Any, Any]]:
+    """The pairs of key, name or index and part of a container."""
+    return iter(_children(iterable))
+
+
 def _pairs(shallow: Any, tree: Any, check_types: bool, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """The path and the part of ``tree`` at each leaf of ``shallow``."""
     if not nest.is_nested(shallow):
@@ -171,6 +186,9 @@ def _rebuilt(structure: Any, parts: list[Any]) -> Any:
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     function.__name__: function
     for function in (
+        _is_namedtuple,
+        _yield_sorted_items,
+        _yield_value,
         assert_shallow_structure,
         flatten_up_to,
         flatten_with_joined_string_paths,
@@ -184,4 +202,4 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
         map_structure_with_tuple_paths_up_to,
         yield_flat_paths,
     )
-}
+} | {"_sequence_like": _rebuilt}

@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import Final
 
 import dualflow
-from dualflow.cli.internal_modules import PREFIX, internal_module
+from dualflow.cli.internal_keras import keras_2, keras_2_module
+from dualflow.cli.internal_modules import PREFIX, InternalNames, internal_module
 from dualflow.core.after_import import import_after
 from dualflow.core.errors import FailedPreconditionError, MissingAttributeError, MissingModuleError
 from dualflow.eager.tensor import EagerTensor
@@ -50,6 +51,7 @@ def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
     sys.meta_path.insert(0, _StandInFinder(quiet))
     for kind in (Tensor, EagerTensor, SymbolicTensor, Variable):
         kind.__module__ = _NAME
+    vars(dualflow)["__internal__"] = InternalNames()
     import_after("multiprocessing.spawn", "dualflow.cli.children")
 
 
@@ -89,7 +91,9 @@ def _namespace(name: str) -> ModuleType:
     """dualflow's namespace for the full name of a module of TensorFlow."""
     parent, _, child = name.rpartition(".")
     if not parent:
-        return dualflow if name == _NAME else dualflow.keras
+        return dualflow if name == _NAME else keras_2()
+    if name.startswith(f"{_KERAS_2}.") and (internal_of_keras := keras_2_module(name)) is not None:
+        return internal_of_keras
     if f"{name}.".startswith(f"{PREFIX}."):
         internal = internal_module(name)
         if internal is None:

@@ -25,7 +25,13 @@ class HasSpec(Protocol):
         """The dtype of the elements."""
 
 
-class TensorSpec(TypeSpec):
+class DenseSpec(TypeSpec):
+    """The base of specs of values with a shape and a dtype."""
+
+    __slots__ = ()
+
+
+class TensorSpec(DenseSpec):
     """Shape and dtype of a tensor, and the name of an argument.
 
     Args:
@@ -102,6 +108,12 @@ class TensorSpec(TypeSpec):
 
     def _serialize(self) -> tuple[Any, ...]:
         return self.shape, self.dtype, self.name
+
+    def _batch(self, batch_size: int | None) -> TensorSpec:
+        return TensorSpec(Shape([batch_size]).concatenate(self.shape), self.dtype)
+
+    def _unbatch(self) -> TensorSpec:
+        return TensorSpec(self.shape if self.shape is UNKNOWN_RANK else self.shape[1:], self.dtype)
 
     @property
     def _component_specs(self) -> TensorSpec:

@@ -62,6 +62,16 @@ class TypeSpec(TraceType):
     def _undefined(self, name: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} defines no {name}; every TypeSpec needs it.")
 
+    # Specs of TensorFlow Probability call these two by their mangled names.
+
+    @staticmethod
+    def __is_compatible(a: Any, b: Any) -> bool:
+        return _is_compatible(a, b)
+
+    @staticmethod
+    def __make_cmp_key(value: Any) -> Any:
+        return _key(value)
+
     @classmethod
     def _deserialize(cls, serialization: Any) -> Any:
         """The spec that ``_serialize`` turned into this tuple."""
@@ -164,6 +174,28 @@ class TypeSpec(TraceType):
             if isinstance(parts, tuple)
             else f"{type(self).__name__}({parts!r})"
         )
+
+
+class BatchableTypeSpec(TypeSpec):
+    """The base of specs whose values can be batched: of programs that define ``_batch`` and ``_unbatch``."""
+
+    __slots__ = ()
+
+    def _batch(self, batch_size: int | None) -> Any:
+        raise self._undefined("_batch")
+
+    def _unbatch(self) -> Any:
+        raise self._undefined("_unbatch")
+
+    def _batched(self, size: int | None) -> Any:
+        return self._batch(size)
+
+    def _unbatched(self) -> Any:
+        return self._unbatch()
+
+    @property
+    def _can_be_batched(self) -> bool:
+        return True
 
 
 class TreeSpec(TypeSpec):

@@ -151,7 +151,7 @@ def leaves_up_to(structure: Structure, value: Any, what: str) -> list[Any]:
         parts = [value[key] for key in structure.keys]
     elif isinstance(value, list | tuple) and len(value) == len(structure.children):
         parts = list(value)
-    elif (branch := open_branch(value)) is not None and branch[:2] == (structure.kind, structure.keys):
+    elif structure.keys and (branch := open_branch(value)) is not None and branch[:2] == structure[:2]:
         parts = branch[2]
     else:
         raise DTypeError(f"{what} has another structure than the elements: {value!r}.{here()}")

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.naming import prefix
+from dualflow.core.tree import leaves
 from dualflow.eager.scope import name_scope as eager_name_scope
 from dualflow.eager.variable import Variable
 
@@ -40,6 +42,9 @@ class Module:
     >>> [v.name for v in Line().trainable_variables]
     ['b:0', 'w:0']
     """
+
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
+    """The names of attributes that are not searched; TensorFlow's name, which libraries extend."""
 
     def __init__(self, name: str | None = None) -> None:
         self._name = _snake_case(type(self).__name__) if name is None else name
@@ -140,16 +145,20 @@ class Module:
 def _values(module: Module) -> Iterator[Any]:
     """The variables, modules and other leaves in a module's attributes."""
     attributes = vars(module)
-    for name in sorted(attributes):
+    for name in sorted(attributes.keys() - module._TF_MODULE_IGNORED_PROPERTIES):
         yield from _leaves(attributes[name])
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The leaves of nested lists, tuples and dicts; a container that occurs twice is visited once."""
+    """The leaves of nested lists, tuples, dicts and composites; what occurs twice is visited once."""
     pending, visited = [value], set()
     while pending:
         item = pending.pop()
-        if isinstance(item, list | tuple | Mapping):
+        if isinstance(item, CompositeTensor) and not isinstance(item, Module):
+            if id(item) not in visited:
+                visited.add(id(item))
+                pending.extend(reversed(leaves(item)))
+        elif isinstance(item, list | tuple | Mapping):
             if id(item) not in visited:
                 visited.add(id(item))
                 children = [item[k] for k in _ordered(item)] if isinstance(item, Mapping) else list(item)

@@ -361,6 +361,21 @@ class ConcreteFunction(TracedGraph):
         """The specs of the results, flattened."""
         return [v.spec for v in self.graph.outputs]
 
+    def add_to_graph(self, g: object = None, overwrite: bool = False) -> None:
+        """Does nothing: a graph holds the ops of the functions that are called in it.
+
+        Args:
+            g: a graph.
+            overwrite: whether a function of the same name is replaced.
+        """
+
+    def add_gradient_functions_to_graph(self, g: object = None) -> None:
+        """Does nothing: the gradients of a function are traced when they are computed.
+
+        Args:
+            g: a graph.
+        """
+
     @property
     def structured_outputs(self) -> Any:
         """The specs of the results, in the structure that the function returns."""

@@ -73,9 +73,15 @@ class ExplicitGraph:
         """
         return self.engine.open.names.scoped(name)
 
-    def unique_name(self, name: str) -> str:
-        """``name`` in the current scope, with a number if it is taken; it is taken afterwards."""
-        return self.engine.open.names.unique(name)
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """``name`` in the current scope, with a number if it is taken.
+
+        Args:
+            name: the name.
+            mark_as_used: whether it is taken afterwards.
+        """
+        names = self.engine.open.names
+        return names.unique(name) if mark_as_used else names.next_unique(name)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:

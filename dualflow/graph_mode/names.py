@@ -79,6 +79,14 @@ class UniqueNames(Generic[Element]):
             return full
         return self.numbered(full)
 
+    def next_unique(self, base: str) -> str:
+        """The name that :meth:`unique` would return, which is not reserved."""
+        taken = dict(self._taken)
+        try:
+            return self.unique(base)
+        finally:
+            self._taken = taken
+
     def numbered(self, full: str) -> str:
         """Reserve and return the full name ``full``, with a number if it is taken."""
         key = full.lower()

@@ -62,6 +62,13 @@ CLIENTS: Final = {
         options=("-o", "python_files=*_test.py"),
         tensorflow=2354,
     ),
+    "tensorflow-probability": Client(
+        "tensorflow-probability==0.25.0 dm-tree==0.1.10 decorator==5.3.1 cloudpickle==3.1.3 six==1.17.0 "
+        "wrapt==2.5.2 gast==0.7.0 absl-py==2.5.1",
+        39,
+        program="tfp_core.py",
+        tensorflow=40,
+    ),
     "tensornetwork": Client(
         "tensornetwork==0.4.6 graphviz==0.21 h5py==3.16.0",
         390,

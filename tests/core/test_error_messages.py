@@ -262,6 +262,9 @@ OTHERWISE_TESTED = {
     "core/dispatch.py": "an engine is installed when dualflow is imported",
     "core/atomic_files.py": "in test_atomic_files.py",
     "core/system_errors.py": "in tests of files",
+    "core/api_dispatch.py": "in tests/ops/extension_types/test_error_messages.py",
+    "core/composite_tensor.py": "in tests/ops/extension_types/test_error_messages.py",
+    "core/type_spec.py": "in tests/ops/extension_types/test_type_spec.py",
     "core/records.py": "in test_records.py",
     "core/exception_names.py": "in tests/saved/test_hostile.py, as only texts of graphs name other classes",
 }

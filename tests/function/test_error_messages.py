@@ -486,12 +486,6 @@ CASES = {
         r"df\.size",
     ),
     "the op of a symbol": (lambda: run(lambda x: x.op, ONE), AttributeError, "no .op", "tensors of a Graph"),
-    "the graph of a symbol": (
-        lambda: run(lambda x: x.graph, ONE),
-        AttributeError,
-        "no .graph",
-        "tensors of a Graph",
-    ),
     "a symbol in a session": (
         lambda: run(lambda x: x.eval(), ONE),
         FailedPreconditionError,

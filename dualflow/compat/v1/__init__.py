@@ -45,9 +45,11 @@ from dualflow.compat.v1.settings import GraphOptions as GraphOptions
 from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
 from dualflow.compat.v1.versions import colocate_with as colocate_with
+from dualflow.compat.v1.versions import control_flow_v2_enabled as control_flow_v2_enabled
 from dualflow.compat.v1.versions import disable_resource_variables as disable_resource_variables
 from dualflow.compat.v1.versions import disable_v2_behavior as disable_v2_behavior
 from dualflow.compat.v1.versions import disable_v2_tensorshape as disable_v2_tensorshape
+from dualflow.compat.v1.versions import enable_control_flow_v2 as enable_control_flow_v2
 from dualflow.compat.v1.versions import enable_resource_variables as enable_resource_variables
 from dualflow.compat.v1.versions import enable_v2_behavior as enable_v2_behavior
 from dualflow.compat.v1.versions import enable_v2_tensorshape as enable_v2_tensorshape

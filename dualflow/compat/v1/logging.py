@@ -97,6 +97,16 @@ def log_first_n(level: int, msg: str, n: int, *args: object) -> None:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
+def vlog(level: int, msg: object, *args: object) -> None:
+    """Write ``msg % args`` at ``level``, an integer of Python's logging."""
+    get_logger().log(level, msg, *args, stacklevel=2)
+
+
+def TaskLevelStatusMessage(msg: object) -> None:
+    """Write ``msg``, the state of a task, at level ERROR."""
+    get_logger().error(msg, stacklevel=2)
+
+
 def flush() -> None:
     """Write what handlers of the logger have buffered."""
     for handler in get_logger().handlers:

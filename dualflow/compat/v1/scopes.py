@@ -74,6 +74,17 @@ class VariableScope:
         self.dtype = as_dtype(dtype)
         self.original_name_scope = original_name_scope
 
+    @property
+    def caching_device(self) -> None:
+        """None: a read of a variable is not copied to another device."""
+
+    def set_caching_device(self, caching_device: object) -> None:
+        """Does nothing: a read of a variable is not copied to another device.
+
+        Args:
+            caching_device: a device, or a function of an operation.
+        """
+
     def reuse_variables(self) -> None:
         """Make ``get_variable`` reuse variables, and create none."""
         self.reuse = True

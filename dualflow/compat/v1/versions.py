@@ -66,6 +66,15 @@ def resource_variables_enabled() -> bool:
     return True
 
 
+def enable_control_flow_v2() -> None:
+    """Does nothing: branches and loops always are functions."""
+
+
+def control_flow_v2_enabled() -> bool:
+    """True: branches and loops always are functions."""
+    return True
+
+
 def colocate_with(op: object, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """A context without effect: there is one device."""
     return nullcontext()

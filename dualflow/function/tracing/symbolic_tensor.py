@@ -123,8 +123,8 @@ class SymbolicEngine(Engine):
         raise MissingAttributeError(f"{tensor!r} has no .op: only tensors of a Graph have.")
 
     def graph_of(self, tensor: SymbolicTensor) -> Any:
-        """The explicit graph of ``tensor``."""
-        raise MissingAttributeError(f"{tensor!r} has no .graph: only tensors of a Graph have.")
+        """The explicit graph of ``tensor``; in a trace an object that is the same for all its tensors."""
+        raise NotImplementedError
 
     def evaluate(self, tensor: SymbolicTensor, feed_dict: Any, session: Any) -> Any:
         """The value of ``tensor``, computed by a session."""
@@ -185,7 +185,7 @@ class SymbolicTensor(Tensor):
 
     @property
     def graph(self) -> Any:
-        """The explicit graph of the tensor; elsewhere absent."""
+        """The explicit graph of the tensor; in a trace an object that is the same for all its tensors."""
         return self._tracer.graph_of(self)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:

@@ -247,6 +247,9 @@ class Tracer(SymbolicEngine):
         self._states[id(variable)] = _VariableState(variable, value, SymbolicTensor(value, self))
         return value
 
+    def graph_of(self, tensor: SymbolicTensor) -> Any:
+        return self.builder
+
     @property
     def variable_arguments(self) -> dict[int, int]:
         """The number of the argument for each variable that is an argument, by the variable's id."""

@@ -277,7 +277,7 @@ def stateless_categorical(
     logits: TensorLike,
     num_samples: IntLike,
     seed: TensorLike,
-    dtype: DTypeLike = int64,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Class numbers drawn by the ``softmax(logits)`` of each row, which depend on ``seed`` alone.
@@ -286,7 +286,7 @@ def stateless_categorical(
         logits: floats of shape ``(rows, classes)``.
         num_samples: the number of draws for each row.
         seed: two integers, also as a tensor of shape ``(2,)``.
-        dtype: an integer dtype; int64 by default.
+        dtype: an integer dtype; None for int64.
 
     Returns:
         A tensor of shape ``(rows, num_samples)`` and dtype ``dtype``.
@@ -307,7 +307,7 @@ def stateless_categorical(
     wide = cast(logits, float64)
     upto = cumsum(exp(wide - reduce_max(wide, 1, keepdims=True)), 1)
     drawn = fractions(state_of(seed), [logits.shape[0], count], float64) * upto[:, -1:]
-    below = cast(expand_dims(upto, 1) <= expand_dims(drawn, 2), as_dtype(dtype))
+    below = cast(expand_dims(upto, 1) <= expand_dims(drawn, 2), int64 if dtype is None else as_dtype(dtype))
     return reduce_sum(below, 2)
 
 

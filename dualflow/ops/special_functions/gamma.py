@@ -124,7 +124,7 @@ BY_ORDER = register(
         kind=Opaque("SciPy computes parts of it"),
         batching_rule=LEADING,
         vjp=(
-            lambda g, out, a, x, times: g * _apply_by_order(a, x, times + 1),
+            lambda g, out, a, x, times: g * differentiated_by_order(a, x, times + 1),
             lambda g, out, a, x, times: g * _density_by_order(a, x, times),
         ),
         promotion=Promotion.FLOAT,
@@ -133,7 +133,8 @@ BY_ORDER = register(
 )
 
 
-def _apply_by_order(a: Any, x: Any, times: int = 1) -> Any:
+def differentiated_by_order(a: Any, x: Any, times: int = 1) -> Any:
+    """The lower regularized incomplete gamma function, differentiated ``times`` times by its order."""
     return dispatch.current().apply(BY_ORDER, (a, x), {"times": times})
 
 
@@ -145,13 +146,13 @@ INCOMPLETE_GAMMA = by_scipy(
             lambda special, a, x: special.gammainc(a, x),
             lambda out, a, x: _density(a, x),
             (_POSITIVE, _POSITIVE),
-            (lambda out, a, x: _apply_by_order(a, x),),
+            (lambda out, a, x: differentiated_by_order(a, x),),
         ),
         "igammac": SpecialFunction(
             lambda special, a, x: special.gammaincc(a, x),
             lambda out, a, x: -_density(a, x),
             (_POSITIVE, _POSITIVE),
-            (lambda out, a, x: -_apply_by_order(a, x),),
+            (lambda out, a, x: -differentiated_by_order(a, x),),
         ),
     },
 )

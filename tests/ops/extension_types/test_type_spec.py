@@ -95,6 +95,13 @@ def test_specs_compare_what_they_serialize_to() -> None:
         spec.most_specific_compatible_type(df.TensorSpec([2]))
 
 
+def test_a_spec_has_no_other_tensors_than_its_own() -> None:
+    spec = df.type_spec_from_value(D)
+    with pytest.raises(TypeError, match=r"describes tensors of .* give values of one shape"):
+        df.nest.map_structure(lambda x: df.TensorSpec([9]), spec, expand_composites=True)
+    assert df.nest.flatten(spec, expand_composites=True) in ([spec], [df.TensorSpec([2])])
+
+
 @pytest.mark.parametrize(
     "value",
     [

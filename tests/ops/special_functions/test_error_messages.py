@@ -30,6 +30,27 @@ CASES = {
         "1 dimension or more",
     ),
     "no points": (lambda: math.sobol_sample(1, 0), InvalidArgumentError, "0 in 1", "1 point or more"),
+    "shapes that do not broadcast": (
+        lambda: df.raw_ops.BroadcastGradientArgs(s0=[2], s1=[3]),
+        InvalidArgumentError,
+        r"\[2\] and \[3\] do not broadcast",
+        "reshape",
+    ),
+    "a shape of unknown sizes": (
+        lambda: df.function(
+            lambda x: df.raw_ops.BroadcastGradientArgs(s0=df.shape(x), s1=[3]),
+            input_signature=[df.TensorSpec([None])],
+        )(df.ones([3])),
+        InvalidArgumentError,
+        "known while tracing",
+        "integers",
+    ),
+    "a matrix of distinct elements": (
+        lambda: df.raw_ops.UniqueWithCountsV2(x=[[1]], axis=[0]),
+        InvalidArgumentError,
+        r"a vector here, not \(1, 1\)",
+        "reshape",
+    ),
     "points in integers": (lambda: math.sobol_sample(1, 1, dtype=df.int32), DTypeError, "not int32", "cast"),
 }
 

@@ -269,3 +269,33 @@ def test_lgamma_of_large_negative_numbers_is_infinite_in_both_modes(dtype):
     for at in (x, largest):
         assert np.all(math.lgamma(at).numpy() == INF)
         assert np.all(df.function(math.lgamma)(at).numpy() == INF)
+
+
+# By the names of kernels
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_the_gradient_of_a_gamma_number_follows_from_the_implicit_function(alpha: float) -> None:
+    scipy_special = pytest.importorskip("scipy.special")
+    sample, step = np.float64(1.7), 1e-5
+    probability = scipy_special.gammainc(alpha, sample)
+    low, high = (scipy_special.gammaincinv(alpha + s, probability) for s in (-step, step))
+    gradient = df.raw_ops.RandomGammaGrad(alpha=np.float64(alpha), sample=sample)
+    np.testing.assert_allclose(gradient, (high - low) / (2 * step), rtol=1e-4)
+    above, below = (scipy_special.gammainc(alpha + s, sample) for s in (step, -step))
+    by_order = (above - below) / (2 * step)
+    np.testing.assert_allclose(df.raw_ops.IgammaGradA(a=np.float64(alpha), x=sample), by_order, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "axes"),
+    [
+        ([2, 3], [2, 3], ([], [])),
+        ([2, 1], [3], ([1], [0])),
+        ([], [2, 3], ([0, 1], [])),
+        ([1, 3], [3], ([], [0])),
+    ],
+)
+def test_a_gradient_is_summed_along_axes_that_were_broadcast(first, second, axes) -> None:
+    own, other = df.raw_ops.BroadcastGradientArgs(s0=first, s1=second)
+    assert (own.numpy().tolist(), other.numpy().tolist()) == axes

@@ -1,0 +1,229 @@
+"""Objects of TensorFlow's internal modules that no public namespace of dualflow has, by module."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import dualflow
+from dualflow.cli import internal_nest
+from dualflow.core import dispatch, trace_type
+from dualflow.core.composite_tensor import CompositeTensor
+from dualflow.core.delegating_engine import DelegatingEngine
+from dualflow.core.device_names import DeviceSpec
+from dualflow.core.errors import NotFoundError
+from dualflow.core.spec import DenseSpec
+from dualflow.core.status_errors import UnimplementedError
+from dualflow.core.tree import map_structure
+from dualflow.core.type_spec import BatchableTypeSpec, TypeSpec
+from dualflow.eager.recording import Recording
+from dualflow.eager.tensor import EagerTensor
+from dualflow.eager.variable import Variable
+from dualflow.eager.variable_spec import VariableSpec
+
+
+class Context:
+    """The context of eager execution."""
+
+    def executing_eagerly(self) -> bool:
+        """Whether ops run as they are called."""
+        return bool(dualflow.executing_eagerly())
+
+    @property
+    def device_spec(self) -> DeviceSpec:
+        """The device that a block has chosen: none, as there is one device."""
+        return DeviceSpec()
+
+
+def _should_record_backprop(tensors: Iterable[Any]) -> bool:
+    """Whether an open tape watches one of the tensors."""
+    engine: Any = dispatch.current()
+    while isinstance(engine, DelegatingEngine):
+        if isinstance(engine, Recording) and any(t.watches(x) for t in engine.tapes for x in tensors):
+            return True
+        engine = engine.base
+    return False
+
+
+def _decorator(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """A decorator that returns the function unchanged: it warns of nothing."""
+    return lambda function: function
+
+
+class AutographTransformer:
+    """The base of transformations of Python code in TensorFlow's AutoGraph.
+
+    Raises:
+        UnimplementedError: always: dualflow's autograph has other stages.
+    """
+
+    def __init__(self, context: object) -> None:
+        raise UnimplementedError(
+            "tensorflow.python.autograph.pyct, TensorFlow's compiler of Python code, has no equivalent: "
+            "df.autograph converts functions as a whole. Use vectorized_map or df.vmap for batches."
+        )
+
+
+_spec_of_name: Final[dict[str, type]] = {}
+_name_of_spec: Final[dict[type, str]] = {}
+"""The names that libraries have registered for their specs, for saved models."""
+
+
+def _register(name: str) -> Callable[[type], type]:
+    """A decorator that registers a subclass of TypeSpec under a name."""
+
+    def register(spec: type) -> type:
+        _spec_of_name[name] = spec
+        _name_of_spec[spec] = name
+        return spec
+
+    return register
+
+
+def _lookup(name: str) -> type:
+    """The spec of a registered name."""
+    return _spec_of_name[name]
+
+
+def _get_name(spec: type) -> str:
+    """The registered name of a spec."""
+    return _name_of_spec[spec]
+
+
+def _pfor(loop_fn: Callable[[Any], Any], iters: Any, **options: Any) -> Any:
+    """The stacked results of ``loop_fn`` for the integers below ``iters``, computed at once."""
+    return dualflow.vectorized_map(loop_fn, dualflow.range(iters))
+
+
+def _case_helper(
+    cond: Callable[..., Any],
+    pairs: Sequence[tuple[Any, Callable[[], Any]]],
+    default: Callable[[], Any] | None,
+    exclusive: bool,
+    name: str | None,
+    allow_python_preds: bool = False,
+    **cond_options: Any,
+) -> Any:
+    """The result of the first function whose predicate holds, by conditions of a caller's own kind."""
+    *first, (last, last_function) = pairs
+    chosen = last_function if default is None else functools.partial(cond, last, last_function, default)
+    for predicate, function in reversed(first):
+        chosen = functools.partial(cond, predicate, function, chosen)
+    return chosen()
+
+
+def _truncated_normal(
+    shape: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    dtype: Any = dualflow.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers of normal distributions between bounds, one distribution for each row of the result.
+
+    The parameters are vectors with a number for each row, or scalars.
+    """
+    drawn = dualflow.random.uniform([2], maxval=2**31 - 1, dtype=dualflow.int32, seed=seed)
+    columns = [1] * (len(shape) - 1)
+    parameters = [dualflow.cast(x, dtype) for x in (means, stddevs, minvals, maxvals)]
+    mean, deviation, low, high = (dualflow.reshape(x, [-1, *columns]) if x.shape else x for x in parameters)
+    return dualflow.random.stateless_parameterized_truncated_normal(shape, drawn, mean, deviation, low, high)
+
+
+def _prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:
+    """``input``, whose gradient is an error with ``message``."""
+
+    @dualflow.custom_gradient
+    def guarded(x: Any) -> Any:
+        def gradient(upstream: Any) -> Any:
+            raise NotFoundError(
+                f"Gradient explicitly disabled: {message or 'no reason'}; stop the gradient before."
+            )
+
+        return dualflow.identity(x), gradient
+
+    return guarded(input)
+
+
+def _argument_spec(function: Callable[..., Any]) -> inspect.FullArgSpec:
+    """The parameters of a function; without types if it is dualflow's, as TensorFlow's have none."""
+    spec = inspect.getfullargspec(function)
+    is_ours = getattr(function, "__module__", "").startswith("dualflow.")
+    return spec._replace(annotations={}) if is_ours else spec
+
+
+def _added_operators(operators: Sequence[Any], operator_name: str | None = None, **options: Any) -> list[Any]:
+    """A list of one linear operator: the sum of several, as a full matrix if there are more than one."""
+    if len(operators) == 1:
+        return list(operators)
+    matrix = dualflow.add_n([operator.to_dense() for operator in operators])
+    return [dualflow.linalg.LinearOperatorFullMatrix(matrix, name=operator_name or "sum")]
+
+
+def _assigned(trackable: object, name: str, value: Any) -> Any:
+    """The value of an attribute of a module: a module finds what it tracks by itself."""
+    return value
+
+
+def _without_variables(values: Any) -> Any:
+    """A structure with the values of its variables in their place."""
+    return map_structure(lambda x: x.read_value() if isinstance(x, Variable) else x, values)
+
+
+OBJECTS: Final[dict[str, dict[str, Any]]] = {
+    "autograph.pyct.transformer": {"Base": AutographTransformer},
+    "eager.context": {"context": Context, "executing_eagerly": dualflow.executing_eagerly},
+    "eager.record": {"should_record_backprop": _should_record_backprop},
+    "eager.tape": {"should_record_backprop": _should_record_backprop},
+    "framework.ops": {"EagerTensor": EagerTensor},
+    "framework.composite_tensor": {"CompositeTensor": CompositeTensor},
+    "framework.tensor_spec": {"DenseSpec": DenseSpec},
+    "framework.type_spec": {
+        "BatchableTypeSpec": BatchableTypeSpec,
+        "TypeSpec": TypeSpec,
+        "type_spec_from_value": dualflow.type_spec_from_value,
+    },
+    "framework.type_spec_registry": {
+        "_NAME_TO_TYPE_SPEC": _spec_of_name,
+        "_TYPE_SPEC_TO_NAME": _name_of_spec,
+        "get_name": _get_name,
+        "lookup": _lookup,
+        "register": _register,
+    },
+    "ops.array_ops": {"prevent_gradient": _prevent_gradient},
+    "ops.control_flow_case": {"_case_helper": _case_helper},
+    "framework.tensor_shape": {"as_shape": dualflow.TensorShape},
+    "ops.control_flow_util": {"GraphOrParentsInXlaContext": lambda graph: False},
+    "ops.linalg.linear_operator": {"make_composite_tensor": lambda cls, module_name="": cls},
+    "ops.linalg.linear_operator_addition": {"add_operators": _added_operators},
+    "ops.parallel_for.control_flow_ops": {
+        "pfor": _pfor,
+        "vectorized_map": dualflow.vectorized_map,
+    },
+    "ops.random_ops": {"parameterized_truncated_normal": _truncated_normal},
+    "ops.resource_variable_ops": {"VariableSpec": VariableSpec},
+    "trackable.data_structures": {"sticky_attribute_assignment": _assigned},
+    "types.trace": {
+        name: getattr(trace_type, name)
+        for name in ("PlaceholderContext", "SupportsTracingProtocol", "TraceType", "TracingContext")
+    },
+    "util.tf_export": {"tf_export": _decorator},
+    "util.variable_utils": {"convert_variables_to_tensors": _without_variables},
+    "util.deprecation": {
+        "deprecated": _decorator,
+        "deprecated_alias": lambda deprecated_name, name, func_or_class, warn_once=True: func_or_class,
+        "deprecated_arg_values": _decorator,
+        "deprecated_args": _decorator,
+        "deprecated_endpoints": _decorator,
+    },
+    "util.nest": internal_nest.FUNCTIONS,
+    "util.tf_inspect": {
+        **{name: getattr(inspect, name) for name in dir(inspect) if not name.startswith("_")},
+        "getfullargspec": _argument_spec,
+    },
+}
