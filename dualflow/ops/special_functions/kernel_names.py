@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.dtypes import DTypeLike, int32
 from dualflow.core.errors import InvalidArgumentError
@@ -15,7 +15,7 @@ from dualflow.ops.special_functions.gamma import differentiated_by_order, lgamma
 from dualflow.ops.static import static_value
 
 if TYPE_CHECKING:
-    from dualflow.core.argument_types import TensorLike
+    from dualflow.core.argument_types import IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -76,7 +76,7 @@ def BroadcastGradientArgs(
 
 
 def MatrixDiagPartV2(
-    *, input: TensorLike, k: Any, padding_value: TensorLike, name: str | None = None
+    *, input: TensorLike, k: IntsLike, padding_value: TensorLike, name: str | None = None
 ) -> Tensor:
     """The diagonals ``k`` of matrices, filled with ``padding_value`` at the right.
 
