@@ -72,6 +72,8 @@ def test_the_context_is_eager_outside_of_functions() -> None:
     df.function(lambda: states.append(module.context().executing_eagerly()))()
     assert (module.executing_eagerly(), states) == (True, [False])
     assert module.context().device_spec.device_type is None
+    with df.device("/cpu:0"):
+        assert module.context().device_spec.device_type == "CPU"
 
 
 LIBRARY = """

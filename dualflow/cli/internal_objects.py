@@ -18,6 +18,7 @@ from dualflow.core.spec import DenseSpec
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.core.tree import map_structure
 from dualflow.core.type_spec import BatchableTypeSpec, TypeSpec
+from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
@@ -33,8 +34,9 @@ class Context:
 
     @property
     def device_spec(self) -> DeviceSpec:
-        """The device that a block has chosen: none, as there is one device."""
-        return DeviceSpec()
+        """The device of the innermost ``df.device`` block; empty outside of all."""
+        name = BLOCK_DEVICE.get()
+        return DeviceSpec() if name is None else DeviceSpec.from_string(name)
 
 
 def _should_record_backprop(tensors: Iterable[Any]) -> bool:

@@ -24,7 +24,7 @@ class NodeDef:
         input: the names of the tensors that it reads, ``"x"`` or ``"x:1"``, then ``"^y"`` for each operation
             that runs before it.
         attr: the attributes of the op.
-        device: may be set, and is ignored: there is one device.
+        device: may be set, and is ignored.
     """
 
     name: str

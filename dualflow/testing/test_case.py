@@ -103,7 +103,7 @@ class TestCase(ArrayAssertions, TemporaryFiles):
         Args:
             graph: the graph; None for the default graph.
             config: as of a session.
-            use_gpu, force_gpu: ignored: there is one device, the CPU.
+            use_gpu, force_gpu: ignored; ops run where df.device places them.
         """
         if executing_eagerly():
             yield EagerSession()

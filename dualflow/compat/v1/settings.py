@@ -1,6 +1,6 @@
 """Settings of TensorFlow 1's sessions, which are accepted and ignored.
 
-There is one device, whose memory is allocated on demand; ``DUALFLOW_NUM_THREADS`` sets the number of threads.
+Memory is allocated on demand; ``DUALFLOW_NUM_THREADS`` sets the number of threads.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ from typing import Final
 
 from dualflow.compat.v1.dimension import Dimension
 from dualflow.core.shape import set_size_class
+from dualflow.eager.device_engine import DeviceBlock
+from dualflow.eager.tensor import EagerTensor
+from dualflow.eager.variable import Variable
 from dualflow.graph_mode import disable_eager_execution, enable_eager_execution
 
 _INTERNAL: Final = frozenset({"dualflow", "keras", "keras_dualflow", "numpy"})
@@ -76,8 +79,13 @@ def control_flow_v2_enabled() -> bool:
 
 
 def colocate_with(op: object, ignore_existing: bool = False) -> AbstractContextManager[None]:
-    """A context without effect: there is one device."""
-    return nullcontext()
+    """A block on the device of a tensor or variable; of a symbolic tensor or an operation, without effect.
+
+    Args:
+        op: the tensor or variable.
+        ignore_existing: ignored.
+    """
+    return DeviceBlock(op.device) if isinstance(op, EagerTensor | Variable) else nullcontext()
 
 
 def _is_internal(frame: FrameType) -> bool:

@@ -75,6 +75,13 @@ def test_variables_on_the_cpu_are_multiplied_on_the_gpu() -> None:
     assert (a.device[-5:], k.device[-5:], k.numpy().tolist()) == ("CPU:0", "GPU:0", [[2.0, 4.0, 6.0]])
 
 
+def test_a_tensor_is_created_beside_a_variable() -> None:
+    with df.device("/gpu:0"):
+        v = df.Variable([1.0])
+    with v1.colocate_with(v):
+        assert df.constant([2.0]).device == v.device
+
+
 def test_a_model_is_fitted_by_hand_on_the_gpu() -> None:
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(100,)).astype(np.float32)
