@@ -25,6 +25,10 @@ class Watcher(Protocol):
         """A context whose time is recorded; ``origin`` is the user's line, by default the current one."""
         ...
 
+    def add(self, kind: str, name: str, begin: int, end: int, origin: Any) -> None:
+        """Record a span that machine code has timed, in nanoseconds of ``time.perf_counter``."""
+        ...
+
 
 WATCHED: Final[Slot[Watcher | None]] = Slot("the profiler that runs", None)
 _NOTHING: Final = nullcontext()
@@ -35,7 +39,7 @@ def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[Non
     """A context that is recorded by the running profiler, if there is one.
 
     Args:
-        kind: "op", "call", "kernels", "host", "trace", "compile", "data" or "step".
+        kind: "op", "call", "kernels", "host", "exchange", "trace", "compile", "data" or "step".
         name: the name of the operation.
         origin: the user's line; by default the current one.
 

@@ -108,6 +108,7 @@ class WorkerGroup:
             self.progress.address,
             self.progress.signature(collective.name.lower(), dtype.dtype, shape),
             self.exchange_error,
+            self.progress.native_spans,
         )
 
     def exchange_error(self) -> Exception:

@@ -6,7 +6,7 @@ import sys
 import threading
 from hashlib import blake2b
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,18 @@ from dualflow.graph.origin import PACKAGE
 RING: Final = 1 << 14
 """The number of latest exchanges whose signatures are kept."""
 _BEGUN, _FINISHED, _CODE, _MUTEX, _SIGNATURES = 0, 1, 2, 3, 3 + MUTEX_BYTES // 8
+_TIMES: Final = _SIGNATURES + RING
 """Indices into the shared state, which machine code writes too: see ``backends/llvm/runtime/exchange.ll``."""
 _LIBRARIES: Final = ("keras", "mpi4py", "keras_dualflow")
 """Packages whose frames are not the user's."""
+
+
+class NativeSpan(NamedTuple):
+    """An exchange of machine code: op, dtype and shape, and the nanoseconds at which it began and ended."""
+
+    text: str
+    begin: int
+    end: int
 
 
 class Progress:
@@ -32,7 +41,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.descriptions: dict[int, str] = {}
-        self._words: Final = np.zeros(_SIGNATURES + RING, np.int64)
+        self._words: Final = np.zeros(_TIMES + 2 * RING, np.int64)
         self._view: Final = self._words.data  # whose items are read faster
         self._cached: dict[tuple[str, str, tuple[int, ...]], int] = {}
         address = self._words.ctypes.data
@@ -58,6 +67,7 @@ class Progress:
         """Record that an exchange begins; the caller holds the lock."""
         begun = self._view[_BEGUN]
         self._view[_SIGNATURES + begun % RING] = signature
+        self._view[_TIMES + 2 * (begun % RING)] = 0  # machine code stores the time at which it begins
         self._view[_BEGUN] = begun + 1
 
     def finish(self) -> None:
@@ -67,6 +77,19 @@ class Progress:
     def signatures(self, begin: int, end: int) -> list[int]:
         """The signatures of the exchanges from ``begin`` to before ``end`` that are still kept."""
         return [self._view[_SIGNATURES + i % RING] for i in range(max(begin, end - RING), end)]
+
+    def native_spans(self, start: int) -> list[NativeSpan]:
+        """The exchanges of machine code that have begun since ``start``, nanoseconds of ``perf_counter``."""
+        spans: list[NativeSpan] = []
+        finished = self.finished
+        for number in range(finished - 1, max(finished - RING, 0) - 1, -1):
+            place = number % RING
+            begin, end = self._view[_TIMES + 2 * place], self._view[_TIMES + 2 * place + 1]
+            if begin and begin < start:
+                break
+            if begin:
+                spans.append(NativeSpan(self.descriptions[self._view[_SIGNATURES + place]], begin, end))
+        return spans[::-1]
 
     def signature(
         self, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...], *, any_length: bool = False

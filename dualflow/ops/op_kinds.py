@@ -236,6 +236,7 @@ class Exchange(NamedTuple):
         progress: the address of the counters of exchanges.
         signature: the number of the op, dtype and shape, which the monitor compares between workers.
         error: called after the function has returned another number than 0; returns the error.
+        spans: ``spans(start)`` returns the text, begin and end of each exchange since a time, for profilers.
     """
 
     collective: Collective
@@ -246,6 +247,7 @@ class Exchange(NamedTuple):
     progress: int
     signature: int
     error: Callable[[], Exception]
+    spans: Callable[[int], Sequence[tuple[str, int, int]]]
 
 
 AddNode = Callable[..., Any]

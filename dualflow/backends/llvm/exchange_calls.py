@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from typing import Final
 
 from dualflow.backends.llvm.entry import Entry
@@ -14,8 +15,10 @@ from dualflow.ops.op_kinds import Collective, Exchange
 from dualflow.schedule.program_statements import CallRoutine
 
 FAILED: Final = "an exchange with other workers failed"
-_C: Final = ("pthread_mutex_lock", "pthread_mutex_unlock")
+_C: Final = ("pthread_mutex_lock", "pthread_mutex_unlock", "clock_gettime")
 """The functions of C that the code calls."""
+_CLOCK: Final[int] = getattr(time, "CLOCK_UPTIME_RAW", getattr(time, "CLOCK_MONOTONIC", 0))
+"""The clock of ``time.perf_counter``: on macOS, and elsewhere."""
 
 
 def write_exchange(entry: Entry, call: CallRoutine) -> None:
@@ -37,7 +40,7 @@ def write_exchange(entry: Entry, call: CallRoutine) -> None:
         *(exchange.progress, exchange.signature),
         *(math.prod(sizes(shared)), node.output.spec.dtype.size),
         *(source.buffer, source.offset, target.buffer, target.offset),
-        len(unit.messages),
+        *(len(unit.messages), _CLOCK),
     ]
     entry.call_kernel(_source(), 1, 1, numbers)
 

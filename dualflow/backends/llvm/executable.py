@@ -10,6 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from time import perf_counter_ns
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,7 +29,7 @@ from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.records import NamedTuple, replace
-from dualflow.core.spans import span
+from dualflow.core.spans import WATCHED, span
 from dualflow.graph.compiled import PartKind, PartReport, count_text
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
@@ -223,8 +224,7 @@ class Executable:
             if table is None:
                 table, status = np.array([address_of(b) for b in buffers], np.uintp), np.zeros(1, np.int64)
                 addresses = [address_of(a) for a in (table, params, status)]
-            with span("native", self.graph.name):
-                self.enter(call, addresses, status, effect_log, params)
+            self._enter_in_span(call, addresses, status, effect_log, params)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
@@ -281,8 +281,7 @@ class Executable:
                     with span("host", part.node.op.name, part.node.origin):
                         call.host(part.call, effect_log)
                 else:
-                    with span("native", self.graph.name):
-                        self.enter(part, addresses, status, effect_log, call.params)
+                    self._enter_in_span(part, addresses, status, effect_log, call.params)
             return [self._output(call, i) for i in range(len(layout.outputs))]
         finally:
             call.release()
@@ -340,6 +339,28 @@ class Executable:
     def failing(self, number: int) -> Node:
         """The node of a status ``number``; the outermost loop if a signal ended it."""
         return self.program.messages[abs(number) - 1][1]
+
+    def _enter_in_span(
+        self,
+        part: NativePart,
+        addresses: Sequence[int],
+        status: Array,
+        effect_log: EffectLog | None,
+        params: Array,
+    ) -> None:
+        """:meth:`enter`, in a span of the running profiler; exchanges of the part are spans of their own."""
+        watcher = WATCHED.value
+        if watcher is None:
+            self.enter(part, addresses, status, effect_log, params)
+            return
+        start = perf_counter_ns()
+        with watcher.span("native", self.graph.name):
+            self.enter(part, addresses, status, effect_log, params)
+        kinds = [node.op.kind for _, node in self.program.messages]
+        exchanges = {kind.progress: kind for kind in kinds if isinstance(kind, Exchange)}
+        for exchange in exchanges.values():
+            for text, begin, end in exchange.spans(start):
+                watcher.add("exchange", text, begin, end, None)
 
     def enter(
         self,

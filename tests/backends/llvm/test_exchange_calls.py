@@ -6,6 +6,8 @@ The function is one of this process, in place of MPI's; tests/distribute runs re
 from __future__ import annotations
 
 import ctypes
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.runtime import switches
 from dualflow.distribute.progress import Progress
-from dualflow.ops.collectives.exchanges import sum_over
+from dualflow.ops.collectives.exchanges import block_sums_over, blocks_joined_over, sum_over
 from dualflow.ops.op_kinds import Collective, Exchange
 
 pytestmark = [
@@ -93,7 +95,17 @@ class TwoEqualWorkers:
         signature = self.progress.signature(collective.name.lower(), dtype.dtype, shape)
         function = self._gather_function if collective is Collective.ALL_GATHER else self._function
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
-        return Exchange(collective, address, 11, 22, 33, self.progress.address, signature, self._error)
+        return Exchange(
+            collective,
+            address,
+            11,
+            22,
+            33,
+            self.progress.address,
+            signature,
+            self._error,
+            self.progress.native_spans,
+        )
 
     def all_gather(self, array: Any) -> Any:
         raise NotImplementedError
@@ -154,6 +166,35 @@ def test_more_elements_than_mpi_counts_are_exchanged_in_parts() -> None:
     (first, begin), (second, after) = group.calls
     assert (first, second, after - begin) == (limit, 5, limit)
     assert group.progress.begun == group.progress.finished == 1
+
+
+def test_a_profile_has_a_span_of_each_exchange_in_that_of_its_call(
+    group: TwoEqualWorkers, tmp_path: Path
+) -> None:
+    f = df.function(lambda x: sum_over(sum_over(x, group) + 1.0, group))
+    x = df.ones([3])
+    f(x)
+    with df.profiler.trace(tmp_path) as file:
+        f(x)
+        f(x)
+    events = json.loads(file.path.read_text(encoding="utf-8"))["traceEvents"]
+    spans = [e for e in events if e.get("cat") == "exchange"]
+    native = [e for e in events if e.get("cat") == "native"]
+    assert [e["name"] for e in spans] == ["all_reduce of float32[3]"] * 4
+    for i, span in enumerate(spans):
+        call = native[i // 2]
+        assert call["ts"] <= span["ts"] <= span["ts"] + span["dur"] <= call["ts"] + call["dur"]
+
+
+def test_blocks_are_scattered_and_gathered_by_machine_code(group: TwoEqualWorkers) -> None:
+    def exchanged(x: Any) -> Any:
+        (own,) = block_sums_over([x], group, 1 << 20)
+        return own, blocks_joined_over([own], [[5]], group, 1 << 20)[0]
+
+    own, whole = df.function(exchanged)(df.constant([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert own.numpy().tolist() == [2.0, 4.0, 6.0]  # the first block: MPI would return that of the rank
+    assert whole.numpy().tolist() == [2.0, 4.0, 6.0, 2.0, 4.0]
+    assert group.calls == [(3, 11, 22, 33), (3, 11, 3, 11, 33)]
 
 
 def test_an_update_uses_the_sum(group: TwoEqualWorkers) -> None:

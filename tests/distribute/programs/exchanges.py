@@ -92,6 +92,17 @@ def check_compiled_sums_of_every_dtype() -> None:
         assert ("numpy: " in f.status()) == bool(switches.off("exchanges"))
 
 
+def check_a_profile_has_the_exchanges_of_machine_code() -> None:
+    compiled = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))
+    compiled(df.ones([300]))
+    with df.profiler.trace(SHARED / f"profile{RANK}") as file:
+        for _ in range(3):
+            compiled(df.ones([300]))
+    events = json.loads(file.path.read_text(encoding="utf-8"))["traceEvents"]
+    spans = [e["name"] for e in events if e.get("cat") == "exchange"]
+    assert spans == ["all_reduce of float32[300]"] * (0 if switches.off("exchanges") else 3)
+
+
 def check_threads_exchange_one_after_another() -> None:
     """By machine code and Python; tensors of one shape, as the order of threads differs between workers."""
     compiled = df.function(lambda x: strategy.run(all_reduce, args=("SUM", x)))

@@ -17,14 +17,16 @@
   ptr, i64,                     ;  5 progress, signature
   i64, i64,                     ;  7 the number of elements of a worker's block, or of the sum, and the bytes of one
   i64, i64, i64, i64,           ;  9 input and output, each as a buffer and an offset in elements
-  i64                           ; 13 the number of its check
+  i64, i64                      ; 13 the number of its check, and of the clock
 }
 %progress = type {
   i64, i64, i64,                ;  0 exchanges that have begun, those that have finished, a return code
   [13 x i64],                   ;  3 the mutex
-  [16384 x i64]                 ;  4 the ring of signatures
+  [16384 x i64],                ;  4 the ring of signatures
+  [32768 x i64]                 ;  5 the times at which they began and ended
 }
 
+declare i32 @clock_gettime(i32, ptr)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 
@@ -72,6 +74,13 @@ begin:
   %place = and i64 %number, 16383
   %place.at = getelementptr %progress, ptr %p, i64 0, i32 4, i64 %place
   store i64 %signature, ptr %place.at
+  %begin.index = shl i64 %place, 1
+  %end.index = or i64 %begin.index, 1
+  %begin.at = getelementptr %progress, ptr %p, i64 0, i32 5, i64 %begin.index
+  %end.at = getelementptr %progress, ptr %p, i64 0, i32 5, i64 %end.index
+  %clock.at = getelementptr %call, ptr %c, i64 0, i32 14
+  %clock = load i64, ptr %clock.at
+  call void @store_time(i64 %clock, ptr %begin.at)
   %begun = add i64 %number, 1
   store atomic i64 %begun, ptr %p release, align 8
   br label %part
@@ -106,6 +115,7 @@ next:
   br i1 %more, label %part, label %finish
 
 finish:
+  call void @store_time(i64 %clock, ptr %end.at)
   store atomic i64 %begun, ptr %finished.at release, align 8
   br label %unlock
 
@@ -135,4 +145,18 @@ define internal ptr @place(ptr %buffers, ptr %c, i32 %word, i64 %bytes) nounwind
   %skipped = mul i64 %offset, %bytes
   %address = getelementptr i8, ptr %start, i64 %skipped
   ret ptr %address
+}
+
+; Stores the nanoseconds of a clock.
+define internal void @store_time(i64 %clock, ptr %target) nounwind {
+  %time = alloca { i64, i64 }
+  %id = trunc i64 %clock to i32
+  %failed = call i32 @clock_gettime(i32 %id, ptr %time)
+  %rest.at = getelementptr { i64, i64 }, ptr %time, i64 0, i32 1
+  %seconds = load i64, ptr %time
+  %rest = load i64, ptr %rest.at
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  store i64 %now, ptr %target
+  ret void
 }
