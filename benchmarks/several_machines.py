@@ -8,8 +8,9 @@ whose workers are processes of the Python that has torch. Blocks of calls altern
 block counts. Two workers need two idle cores: they spin while they wait.
 
 Training steps: the digits, and an MLP of 10 million parameters, on 1 and 2 workers with the same whole batch.
-The share of the exchange is that of the spans of ``all_reduce`` in a profile of the same steps, in which
-exchanges are host calls (DUALFLOW_DISABLE=exchanges).
+The share of the exchange is that of its spans in a profile of the same steps.
+
+Optimizer state: Adam's for the larger model, whole on each of 2 and 4 workers and divided among them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -162,27 +164,60 @@ def shares(quick: bool, rounds: int) -> dict[str, float]:
                 for _ in range(rounds * calls):
                     step()
             events = json.loads(file.path.read_text(encoding="utf-8"))["traceEvents"]
-        spans = [(e["cat"], e["name"], e["dur"]) for e in events if e["ph"] == "X"]
-        exchanged = sum(dur for kind, op, dur in spans if (kind, op) == ("host", "all_reduce"))
-        figures[name] = exchanged / sum(dur for kind, _, dur in spans if kind == "call")
+        spans = [(e["cat"], e["dur"]) for e in events if e["ph"] == "X"]
+        exchanged = sum(dur for kind, dur in spans if kind == "exchange")
+        figures[name] = exchanged / sum(dur for kind, dur in spans if kind == "call")
     return figures
+
+
+def state(quick: bool, rounds: int, *, shard: bool) -> dict[str, float]:
+    """Adam's state in this worker, the memory of its process, and a step of the largest model, by Keras.
+
+    The memory is the resident one after the steps: code, variables, gradients and the buffers of exchanges.
+    """
+    import dualflow as df
+
+    strategy = df.distribute.MultiWorkerMirroredStrategy(shard_optimizer_state=shard)
+    batch, widths, _ = list(models(quick).values())[-1]
+    keras = df.keras
+    with strategy.scope():
+        layers = [keras.layers.Dense(n, "tanh") for n in widths[1:]]
+        model = keras.Sequential([keras.Input([widths[0]]), *layers])
+        model.compile("adam", "mse")
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(batch, n)).astype(np.float32) for n in (widths[0], widths[-1]))
+    best = math.inf
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        model.fit(x, y, batch_size=batch, epochs=1, verbose=0)
+        best = min(best, time.perf_counter() - start)
+    slots = sum(math.prod(v.shape) for v in model.optimizer.variables)
+    return {"state": 4.0 * slots, "resident": resident_bytes(), "step": best}
+
+
+def resident_bytes() -> float:
+    """The resident memory of this process, by Linux's /proc."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 PARTS: Final[dict[str, Callable[[bool, int], Any]]] = {
     "exchanges": exchanges,
     "steps": steps,
     "shares": shares,
+    "whole-state": partial(state, shard=False),
+    "sharded-state": partial(state, shard=True),
 }
 
 
-def in_workers(part: str, workers: int, options: argparse.Namespace, **environment: str) -> Any:
+def in_workers(part: str, workers: int, options: argparse.Namespace) -> Any:
     """The figures of a part in the first of several workers."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figures.json"
         command = [sys.executable, "-m", "dualflow", "launch", "-n", str(workers)]
         command += ["-m", "benchmarks.several_machines", "--part", part, *_same(options)]
         one_thread = {"DUALFLOW_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        _run([*command, "--json", str(path)], {**os.environ, **one_thread, **environment})
+        _run([*command, "--json", str(path)], {**os.environ, **one_thread})
         return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -242,6 +277,17 @@ def step_lines(by_workers: dict[int, dict[str, float]], shares: dict[str, float]
         yield f"| {name} | {1e3 * alone:.2f} | {1e3 * both:.2f} | {alone / both:.2f} | {shares[name]:.0%} |"
 
 
+def state_lines(figures: dict[int, dict[str, dict[str, float]]]) -> Iterator[str]:
+    """The rows of the table of optimizer state: megabytes of a worker, and milliseconds."""
+    yield "| workers | state, MB | sharded | resident, MB | sharded | epoch of one step, ms | sharded |"
+    yield "| ---: |" + " ---: |" * 6
+    for workers, by_part in figures.items():
+        whole, sharded = by_part["whole-state"], by_part["sharded-state"]
+        pairs = [("state", 1e-6), ("resident", 1e-6), ("step", 1e3)]
+        cells = [f"{unit * x[name]:,.0f}" for name, unit in pairs for x in (whole, sharded)]
+        yield f"| {workers} | {' | '.join(cells)} |"
+
+
 def main() -> None:
     parser = command_line("several_machines", __doc__)
     parser.add_argument("--rounds", type=int, default=10, help="rounds of blocks of calls (default: 10)")
@@ -262,8 +308,13 @@ def main() -> None:
         print(f"There is no torch in {options.torch_python}, so gloo is left out: --torch-python.\n")
     print(*exchange_lines(compared), "", sep="\n", flush=True)
     trained = {workers: in_workers("steps", workers, options) for workers in (1, 2)}
-    shared = in_workers("shares", 2, options, DUALFLOW_DISABLE="exchanges")
+    shared = in_workers("shares", 2, options)
     print(*step_lines(trained, shared), "", sep="\n", flush=True)
+    states = {
+        workers: {part: in_workers(part, workers, options) for part in ("whole-state", "sharded-state")}
+        for workers in (2, 4)
+    }
+    print(*state_lines(states), "", sep="\n", flush=True)
     training = {
         name: Training(trained[1][name], 4.0 * sum(a * b for a, b in itertools.pairwise(widths)))
         for name, (_, widths, _) in models(options.quick).items()
@@ -272,7 +323,13 @@ def main() -> None:
         print(f"{name}: {1e3 * measured.compute:.2f} ms, {measured.nbytes / 1e6:.2f} MB of gradients\n")
         print(*lines(measured, NETWORKS), "", sep="\n")
     parameters = {name: dataclasses.asdict(measured) for name, measured in training.items()}
-    figures = {"exchanges": compared, "steps": trained, "shares": shared, "models": parameters}
+    figures = {
+        "exchanges": compared,
+        "steps": trained,
+        "shares": shared,
+        "models": parameters,
+        "states": states,
+    }
     write_json(options.json, figures)
 
 

@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, Final
 
-from dualflow.eager.replicas import INITIAL_VALUE
+from dualflow.eager.replicas import INITIAL_VALUE, gathered_wholes
 from dualflow.train.shared_files import WRITE_ONCE
 from keras_dualflow.all_or_none import loading_all_or_none
 from keras_dualflow.branches import structure_error
@@ -88,7 +88,9 @@ def _change_saving(names: dict[str, Any]) -> None:
 def _write_once(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     def once(model: Any, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        WRITE_ONCE.value(str(filepath), lambda: save(model, filepath, *args, **kwargs))
+        optimizer = getattr(model, "optimizer", None)
+        with gathered_wholes([v.value for v in getattr(optimizer, "variables", ())]):
+            WRITE_ONCE.value(str(filepath), lambda: save(model, filepath, *args, **kwargs))
 
     return once
 
@@ -197,6 +199,35 @@ def _sum_gradients(class_name: str) -> Callable[[dict[str, Any]], None]:
     return patch_class
 
 
+def _change_optimizers(names: dict[str, Any]) -> None:
+    """Let optimizers add the gradients of all replicas, and divide their slots if the strategy does."""
+    _sum_gradients("BaseOptimizer")(names)
+    optimizer = names["BaseOptimizer"]
+    add, clip, key = optimizer.add_variable_from_reference, optimizer._clip_gradients, optimizer._var_key
+
+    @functools.wraps(add)
+    def add_variable_from_reference(
+        self: Any, reference_variable: Any, name: Any = None, initializer: Any = "zeros"
+    ) -> Any:
+        if INITIAL_VALUE.get() is None:
+            return add(self, reference_variable, name, initializer)
+        replicas = import_module("keras_dualflow.replicas")
+        return replicas.add_slot(add, self, reference_variable, name, initializer)
+
+    @functools.wraps(clip)
+    def clip_gradients(self: Any, grads: Any) -> Any:
+        if INITIAL_VALUE.get() is None:
+            return clip(self, grads)
+        return import_module("keras_dualflow.replicas").clipped(clip, self, grads)
+
+    @functools.wraps(key)
+    def variable_key(self: Any, variable: Any) -> Any:
+        return key(self, getattr(variable, "whole", variable))
+
+    optimizer.add_variable_from_reference = add_variable_from_reference
+    optimizer._clip_gradients, optimizer._var_key = clip_gradients, variable_key
+
+
 def _tensorflow_is_dualflow() -> bool:
     """Whether ``import tensorflow`` imports dualflow."""
     # two different defaults, so that the result is False if neither is imported
@@ -214,7 +245,15 @@ PATCHES: Final = {
         ("scale_loss_for_distribution", "unscale_loss_for_distribution"), _scale_losses
     ),
     "keras.src.metrics.metric": Patch(("Metric.reset_state",), _add_reset_states),
-    "keras.src.optimizers.base_optimizer": Patch(("BaseOptimizer.apply",), _sum_gradients("BaseOptimizer")),
+    "keras.src.optimizers.base_optimizer": Patch(
+        (
+            "BaseOptimizer.apply",
+            "BaseOptimizer.add_variable_from_reference",
+            "BaseOptimizer._clip_gradients",
+            "BaseOptimizer._var_key",
+        ),
+        _change_optimizers,
+    ),
     "keras.src.optimizers.loss_scale_optimizer": Patch(
         ("LossScaleOptimizer.apply",), _sum_gradients("LossScaleOptimizer")
     ),

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+from dualflow.core.records import NamedTuple
+from dualflow.core.slot import Slot
 from dualflow.distribute.strategy import Strategy, get_replica_context, get_strategy
 from dualflow.eager.replicas import INITIAL_VALUE
 from dualflow.ops.arithmetic import divide_no_nan, multiply
@@ -24,6 +26,21 @@ _summing: Final[ContextVar[bool]] = ContextVar("dualflow_keras_summing", default
 """Whether an optimizer is using gradients that are sums over the replicas already."""
 _totals: Final[ContextVar[Mapping[int, Any]]] = ContextVar("dualflow_keras_totals", default={})  # noqa: B039
 """The sums over the replicas of variables, by ``id``, which is never written to."""
+
+
+class PartUpdates(NamedTuple):
+    """How optimizers update the replica's parts of variables, by ``src/training/sharded_state.py``.
+
+    Each function takes the method of Keras's optimizers that it replaces, and this method's arguments.
+    """
+
+    apply: Callable[..., None]
+    add: Callable[..., Any]
+    clip: Callable[..., Any]
+
+
+PART_UPDATES: Final[Slot[Any]] = Slot("updates of parts of variables", None)
+"""The :class:`PartUpdates`."""
 
 
 def in_replicas() -> bool:
@@ -64,14 +81,39 @@ def apply_to_sums(apply: Callable[..., Any], optimizer: Any, grads: Sequence[Any
     context = get_replica_context()
     if context is None or _summing.get():
         return apply(optimizer, grads, variables)
+    if get_strategy().shards_optimizer_state:
+        with _sums():
+            PART_UPDATES.value.apply(apply, optimizer, grads, variables)
+        return None
     grads = list(grads)
     existing = [g for g in grads if g is not None]
     sums = iter(context.all_reduce("SUM", existing))
+    with _sums():
+        return apply(optimizer, [g if g is None else next(sums) for g in grads], variables)
+
+
+@contextmanager
+def _sums() -> Iterator[None]:
+    """A block in which gradients are sums over the replicas."""
     token = _summing.set(True)
     try:
-        return apply(optimizer, [g if g is None else next(sums) for g in grads], variables)
+        yield
     finally:
         _summing.reset(token)
+
+
+def clipped(clip: Callable[..., Any], optimizer: Any, grads: Sequence[Any]) -> Any:
+    """The optimizer's clipped gradients; of parts, by the norms of whole gradients."""
+    if not _summing.get() or not get_strategy().shards_optimizer_state:
+        return clip(optimizer, grads)
+    return PART_UPDATES.value.clip(clip, optimizer, grads)
+
+
+def add_slot(add: Callable[..., Any], optimizer: Any, variable: Any, name: Any, initializer: Any) -> Any:
+    """An optimizer's slot for a variable; for this replica's part of it, if the strategy divides states."""
+    if not get_strategy().shards_optimizer_state:
+        return add(optimizer, variable, name, initializer)
+    return PART_UPDATES.value.add(add, optimizer, variable, name, initializer)
 
 
 def total(variable: Any, strategy: Strategy) -> Any:

@@ -115,6 +115,7 @@ class MirroredStrategy(Strategy):
     Args:
         devices: the devices of the replicas, as many as there are workers; None for all.
         cross_device_ops: ignored, as MPI exchanges the tensors.
+        shard_optimizer_state: as in :class:`MultiWorkerMirroredStrategy`.
 
     Raises:
         InvalidArgumentError: there is no such device, or another number of workers.
@@ -127,9 +128,14 @@ class MirroredStrategy(Strategy):
 
     @entry
     def __init__(
-        self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None
+        self,
+        devices: Sequence[str] | None = None,
+        cross_device_ops: CrossDeviceOps | None = None,
+        *,
+        shard_optimizer_state: bool = False,
     ) -> None:
         super().__init__()
+        self._shards_optimizer_state = shard_optimizer_state
         for device in devices or ():
             _check_device(device)
         if devices is not None and len(devices) == 1:
@@ -156,6 +162,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         communication_options: the size of shared exchanges, and a timeout that replaces ``timeout``.
         timeout: the seconds for which a worker waits for others, before all end with an error that names
             them.
+        shard_optimizer_state: whether each worker has, and updates, only its part of the state of Keras's
+            optimizers, such as the moments of Adam. Checkpoints and saved models have the whole state.
 
     Raises:
         NotFoundError: there are several workers, and mpi4py is not installed.
@@ -177,8 +185,10 @@ class MultiWorkerMirroredStrategy(Strategy):
         communication_options: CommunicationOptions | None = None,
         *,
         timeout: float = TIMEOUT,
+        shard_optimizer_state: bool = False,
     ) -> None:
         super().__init__()
+        self._shards_optimizer_state = shard_optimizer_state
         options = communication_options or CommunicationOptions()
         timeout = options.timeout_seconds or timeout
         self._group = _group_of_job(timeout)

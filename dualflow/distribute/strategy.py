@@ -45,6 +45,12 @@ class Strategy:
     def __init__(self, extended: object = None) -> None:
         self._group: Group = OneWorker()
         self._bucket_bytes = BUCKET_BYTES
+        self._shards_optimizer_state = False
+
+    @property
+    def shards_optimizer_state(self) -> bool:
+        """Whether each of several replicas has a part of the state of Keras's optimizers."""
+        return self._shards_optimizer_state and self._group.size > 1
 
     @property
     def num_replicas_in_sync(self) -> int:

@@ -7,6 +7,7 @@ from typing import Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager import initial_values, updates
+from dualflow.eager.replicas import whole_value
 from dualflow.eager.tensor import wrap
 from dualflow.eager.variable import Variable
 from dualflow.train.folder import Folder
@@ -18,11 +19,13 @@ _SHOWN: Final = 5
 def mismatch_reason(folder: Folder, key: str, variable: Variable) -> str | None:
     """The reason why a variable can't hold the array ``key``; None if it can."""
     entry = folder.entries[key]
-    if entry.dtype is variable.dtype and variable.shape.is_compatible_with(entry.shape):
+    whole = whole_value(variable)
+    shape = variable.shape if whole is None else whole.shape
+    if entry.dtype is variable.dtype and shape.is_compatible_with(entry.shape):
         return None
     return (
         f"    {key.removesuffix(f'/{VALUE}')} is {entry.dtype.name} of shape {entry.shape}, and the variable "
-        f"{variable.name} is {variable.dtype.name} of shape {variable.shape}"
+        f"{variable.name} is {variable.dtype.name} of shape {shape}"
     )
 
 
@@ -38,12 +41,14 @@ def raise_for_mismatches(folder: Folder, reasons: Collection[str], outcome: str)
 def assign_arrays(folder: Folder, values: Collection[tuple[Variable, str]]) -> None:
     """Assign arrays of a checkpoint to variables that they fit: to all of them, or to none after an error."""
     tensors = {key: wrap(folder.read(key)) for _, key in values}
+    parts = {id(v): wrap(whole.own(tensors[key]._array)) for v, key in values if (whole := whole_value(v))}
     assigned: set[str] = set()
     before = [(v, updates.value_of(v)) for v, _ in values if not initial_values.is_new(v)]
     try:
         for variable, key in values:
             # variables never share a buffer, since compiled code writes to it
-            updates.restore(variable, wrap(tensors[key]._array.copy()) if key in assigned else tensors[key])
+            array = wrap(tensors[key]._array.copy()) if key in assigned else tensors[key]
+            updates.restore(variable, parts.get(id(variable), array))
             assigned.add(key)
     except BaseException:
         for variable, tensor in before:

@@ -16,6 +16,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.eager import initial_values, updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.python_call import numpy_function
+from dualflow.eager.replicas import whole_arrays
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import recording_graph
 from dualflow.train.durable import checked_path
@@ -230,6 +231,8 @@ def counted_save(checkpoint: Checkpoint) -> Iterator[int]:
 
 
 def _write(path: str, nodes: list[LiveNode], arrays: dict[str, Array]) -> None:
+    variables = variables_in(nodes)
+    arrays = dict(zip(arrays, whole_arrays(map(variables.get, arrays), arrays.values()), strict=True))
     WRITE_ONCE.value(path, lambda: write_folder(Path(path), arrays, to_json(nodes)))
 
 

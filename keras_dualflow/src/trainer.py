@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from keras.src import tree
@@ -21,7 +22,10 @@ from keras_dualflow import replicas
 from keras_dualflow.all_or_none import all_or_none
 from keras_dualflow.src.core.conversion import convert_to_numpy, shape
 from keras_dualflow.src.core.variable import Variable
-from keras_dualflow.src.training import loops
+from keras_dualflow.src.training import (
+    loops,
+    sharded_state,  # noqa: F401  # which fills a slot
+)
 from keras_dualflow.src.training.batches import epoch_iterator, split_validation
 from keras_dualflow.src.training.parts import BatchPart, combined_logs, share_shuffles
 
@@ -353,8 +357,10 @@ def _build_metrics(model: Any, batch: Batch) -> None:
     """
     compiled = [part for part in (model._compile_metrics, model._compile_loss) if part is not None]
     if not all(part.built for part in compiled):
-        model._symbolic_build(data_batch=batch)
-        model.reset_metrics()
+        strategy = model.distribute_strategy
+        with strategy.scope() if strategy.num_replicas_in_sync > 1 else nullcontext():
+            model._symbolic_build(data_batch=batch)
+            model.reset_metrics()
 
 
 def _on_batch(model: Any, function: Any, batch: Batch, return_dict: bool) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from keras.src.backend.common import KerasVariable
 
 import dualflow as df
 from dualflow.core.dispatch import DifferentiableComposite
-from dualflow.eager.replicas import INITIAL_VALUE
+from dualflow.eager.replicas import INITIAL_VALUE, gathered_whole, whole_value
 from keras_dualflow import replicas
 from keras_dualflow.src.core.conversion import cast, convert_to_tensor
 
@@ -38,6 +39,13 @@ class Variable(KerasVariable, DifferentiableComposite):  # type: ignore[misc]  #
         with df.init_scope():
             super()._initialize_with_initializer(initializer)
 
+    def assign(self, value: Any) -> Any:
+        """Assign a value; a variable that is a part of a whole one takes its part of a whole value."""
+        whole = whole_value(self._value)
+        if whole is not None and tuple(value.shape) == tuple(whole.shape) != tuple(self.shape):
+            value = whole.own(np.asarray(value))
+        return super().assign(value)
+
     def _direct_assign(self, value: Any) -> None:
         value = cast(value, self._dtype)
         if self._strategy is not None:
@@ -56,8 +64,9 @@ class Variable(KerasVariable, DifferentiableComposite):  # type: ignore[misc]  #
         return convert_to_tensor(value, dtype=dtype)
 
     def numpy(self) -> Any:
-        """The current value as a NumPy array."""
-        return self.value.numpy()
+        """The current value as a NumPy array; for a file that is written the whole value of a part."""
+        whole = gathered_whole(self._value)
+        return self.value.numpy() if whole is None else whole
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.value.__array__(dtype, copy)
