@@ -189,6 +189,15 @@ def commit(locks: Sequence[WriteLock], tensors: Sequence[EagerTensor]) -> None:
         raise
 
 
+def tensor_of(variable: Any) -> EagerTensor | None:
+    """The variable's tensor without waiting, wherever it is held; None if it has no value."""
+    holder = present(variable)
+    if holder is None or isinstance(holder, EagerTensor):
+        return holder
+    tensor: EagerTensor = holder.tensor
+    return tensor
+
+
 def value_of(variable: Any) -> EagerTensor | None:
     """The variable's tensor, after waiting for compiled code that writes to it; None if it has no value."""
     try:

@@ -18,10 +18,9 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.replicas import VariableAggregation, VariableSynchronization
 from dualflow.eager.tensor import EagerTensor
-from dualflow.eager.updates import value_of
+from dualflow.eager.updates import tensor_of, value_of
 from dualflow.eager.variable_creators import CreatedByScopes
 from dualflow.eager.variable_parts import VariableParts
-from dualflow.eager.variable_slots import tensor_of
 from dualflow.ops.arithmetic import add, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem

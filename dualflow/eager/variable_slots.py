@@ -104,12 +104,6 @@ def present(variable: Any) -> Any:
             return None
 
 
-def tensor_of(variable: Any) -> EagerTensor | None:
-    """A variable's tensor, wherever it is held; None if it has no value."""
-    holder = present(variable)
-    return holder if holder is None or isinstance(holder, EagerTensor) else holder.tensor
-
-
 def substitute(variable: Any) -> Any:
     """What replaces the tensor of a variable, such as its deferred initial value; None if nothing does."""
     try:

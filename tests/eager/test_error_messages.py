@@ -511,6 +511,7 @@ CASES |= {
     ),
 }
 OTHERWISE_TESTED = {
+    "eager/device_tensor.py": "tests/backends/opencl/test_device_tensors.py",
     "eager/placed_ops.py": "tests/backends/opencl/test_device_tensors.py",
     "eager/engine.py": "short memory, and variables of explicit graphs, in tests of both",
 }

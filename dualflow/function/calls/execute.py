@@ -14,8 +14,7 @@ from dualflow.core.spans import span
 from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor, on_device
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.eager.updates import UpdateStep, WriteLock, commit
-from dualflow.eager.variable_slots import tensor_of
+from dualflow.eager.updates import UpdateStep, WriteLock, commit, tensor_of
 from dualflow.function.calls.array_ownership import call_arrays, device_values
 from dualflow.graph.effect_log import EffectLog
 
