@@ -46,7 +46,6 @@ begin:
   %kind = load i64, ptr %kind.at
   %is.sum = icmp eq i64 %kind, 0
   %is.gather = icmp eq i64 %kind, 2
-  %most = select i1 %is.sum, i64 268435456, i64 2147483647
   %function.at = getelementptr %call, ptr %c, i64 0, i32 1
   %datatype.at = getelementptr %call, ptr %c, i64 0, i32 2
   %operation.at = getelementptr %call, ptr %c, i64 0, i32 3
@@ -64,6 +63,8 @@ begin:
   %signature = load i64, ptr %signature.at
   %count = load i64, ptr %count.at
   %bytes = load i64, ptr %bytes.at
+  %most.sum = udiv i64 16777216, %bytes
+  %most = select i1 %is.sum, i64 %most.sum, i64 2147483647
   %in = call ptr @place(ptr %buffers, ptr %c, i32 9, i64 %bytes)
   %out = call ptr @place(ptr %buffers, ptr %c, i32 11, i64 %bytes)
   %finished.at = getelementptr %progress, ptr %p, i64 0, i32 1
@@ -85,7 +86,7 @@ begin:
   store atomic i64 %begun, ptr %p release, align 8
   br label %part
 
-part:                                   ; of at most 2^28 elements of a sum, as MPI counts with 31 bits
+part:                                   ; of at most 16 MB of a sum, which stay in caches
   %done = phi i64 [ 0, %begin ], [ %after, %next ]
   %left = sub i64 %count, %done
   %few = icmp slt i64 %left, %most
