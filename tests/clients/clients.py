@@ -67,7 +67,6 @@ CLIENTS: Final = {
         "wrapt==2.5.2 gast==0.7.0 absl-py==2.5.1",
         39,
         program="tfp_core.py",
-        tensorflow=40,
     ),
     "tensornetwork": Client(
         "tensornetwork==0.4.6 graphviz==0.21 h5py==3.16.0",
