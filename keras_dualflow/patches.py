@@ -6,6 +6,7 @@ The originals have a fixed list of backends, or import TensorFlow.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,15 +96,21 @@ def _write_once(save: Callable[..., Any]) -> Callable[..., Any]:
     return once
 
 
-def _delete_backup_once(names: dict[str, Any]) -> None:
-    """Let the workers of a job delete their common backup once, when all have written it."""
-    end = names["BackupAndRestore"].on_train_end
+def _share_backup(names: dict[str, Any]) -> None:
+    """Let the workers of a job create the folder of a backup, and delete it once all have written it."""
+    end, save = names["BackupAndRestore"].on_train_end, names["BackupAndRestore"]._save_model
+
+    @functools.wraps(save)
+    def save_model(self: Any) -> None:
+        os.makedirs(self.backup_dir, exist_ok=True)  # Keras fails if another worker does so meanwhile
+        save(self)
 
     @functools.wraps(end)
     def on_train_end(self: Any, logs: Any = None) -> None:
         WRITE_ONCE.value(str(self.backup_dir), lambda: end(self, logs))
 
     names["BackupAndRestore"].on_train_end = on_train_end
+    names["BackupAndRestore"]._save_model = save_model
 
 
 def _add_reset_states(names: dict[str, Any]) -> None:
@@ -236,7 +243,9 @@ def _tensorflow_is_dualflow() -> bool:
 
 PATCHES: Final = {
     "keras.src.backend.common.dtypes": Patch(("BIT64_TO_BIT32_DTYPE",), _keep_float64),
-    "keras.src.callbacks.backup_and_restore": Patch(("BackupAndRestore.on_train_end",), _delete_backup_once),
+    "keras.src.callbacks.backup_and_restore": Patch(
+        ("BackupAndRestore.on_train_end", "BackupAndRestore._save_model"), _share_backup
+    ),
     "keras.src.callbacks.tensorboard": Patch(
         ("TensorBoard.summary", "keras_model_summary"), _write_with_dualflow
     ),
