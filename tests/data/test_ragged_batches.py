@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked_programs import run_forked
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,6 +96,15 @@ def test_an_iterator_s_state_restores_its_place_among_rows() -> None:
 
 def test_the_older_name_is_a_transformation() -> None:
     assert listed(counted(3).apply(df.data.experimental.dense_to_ragged_batch(2))) == [[[], [0]], [[0, 1]]]
+
+
+def test_a_program_that_names_no_ragged_tensor_may_read_such_batches() -> None:
+    program = """if True:
+        import dualflow as df
+        rows = df.data.Dataset.range(3).map(lambda n: df.range(n))
+        print([batch.to_list() for batch in rows.ragged_batch(3)])
+    """
+    assert run_forked(["-c", program]).stdout == "[[[], [0], [0, 1]]]\n"
 
 
 def test_a_batch_of_an_unknown_number_of_axes_is_refused() -> None:

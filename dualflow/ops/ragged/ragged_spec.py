@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.dispatch import AbstractComposite
 from dualflow.core.dtypes import DType, as_dtype, float32, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.records import dataclass
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
-from dualflow.core.slot import Slot
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.type_spec import TreeSpec
@@ -17,13 +17,19 @@ from dualflow.core.type_spec import TreeSpec
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, ShapeLike
 
-RAGGED_CLASS: Final[Slot[type[Any]]] = Slot("the class of ragged tensors", AbstractComposite)
-"""RaggedTensor, whose module imports this one."""
+_RAGGED_TENSOR: Final = "dualflow.ops.ragged.ragged_tensor"
+"""The module of RaggedTensor, which imports this one."""
+
+
+def ragged_class() -> type[Any]:
+    """RaggedTensor."""
+    loaded: type[Any] = imported(_RAGGED_TENSOR).RaggedTensor
+    return loaded
 
 
 def from_parts(values: Any, row_splits: Any, uniform_row_length: int | None = None) -> Any:
     """A ragged tensor from parts that fit, without checks."""
-    tensor: Any = object.__new__(RAGGED_CLASS.value)
+    tensor: Any = object.__new__(ragged_class())
     tensor._values, tensor._row_splits = values, row_splits
     tensor._uniform_row_length = uniform_row_length
     return tensor
@@ -102,7 +108,7 @@ class RaggedTensorSpec(TreeSpec):
     @property
     def value_type(self) -> type:
         """RaggedTensor, the class of the values that it describes."""
-        return RAGGED_CLASS.value
+        return ragged_class()
 
     @classmethod
     def from_value(cls, value: AbstractComposite) -> RaggedTensorSpec:

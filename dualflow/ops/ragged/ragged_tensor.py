@@ -23,7 +23,7 @@ from dualflow.ops.ragged.dense_rows import (
 )
 from dualflow.ops.ragged.flat_values import map_elements
 from dualflow.ops.ragged.ragged_rows import RaggedRows
-from dualflow.ops.ragged.ragged_spec import RAGGED_CLASS, from_parts
+from dualflow.ops.ragged.ragged_spec import from_parts
 from dualflow.ops.ragged.row_constructors import RowConstructors
 from dualflow.ops.ragged.row_gathering import getitem
 from dualflow.ops.ragged.row_partitions import (
@@ -220,9 +220,6 @@ class RaggedTensor(RowConstructors, Operators):  # type: ignore[override]  # sha
         return f"<tf.RaggedTensor {self.to_list()!r}>"
 
     __str__ = __repr__
-
-
-RAGGED_CLASS.fill(RaggedTensor)
 
 
 def _merged(x: Any, first: int, last: int) -> Any:
