@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from forked_programs import run_forked
 
 from dualflow.backends.llvm.runtime import compiler, parallel_compile
 from dualflow.core.errors import InternalError
@@ -47,6 +48,25 @@ def test_all_threads_end() -> None:
     before = set(threading.enumerate())
     codes(TEXTS)
     assert set(threading.enumerate()) <= before
+
+
+def test_code_is_compiled_after_the_threads_that_compiled_before_have_ended() -> None:
+    program = """if True:
+        import threading
+        from dualflow.backends.llvm.runtime import compiler
+        text = "define void @f() noinline optnone { ret void }"
+        together = threading.Barrier(12)  # more stacks than a process keeps for later threads
+        def build():
+            together.wait()
+            compiler.build(text, 128)
+            together.wait()
+        threads = [threading.Thread(target=build) for _ in range(12)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        print(len(compiler.build(text, 128).code) > 0)
+    """
+    ended = run_forked(["-c", program])
+    assert (ended.returncode, ended.stdout) == (0, "True\n")
 
 
 def test_modules_may_be_added_one_by_one() -> None:

@@ -60,6 +60,7 @@ _typed(
     ["ContextCreate", "CreateNewModulePassManager", "CreatePipelineTuningOptions"],
 )
 _typed(_library, _POINTER, (_POINTER, _POINTER), ["CreatePassBuilder"])
+_typed(_library, None, (_POINTER,), ["DisposePassBuilder"])
 _typed(_library, None, (_POINTER, _POINTER, _POINTER), ["RunNewModulePassManager"])
 _typed(_library, _POINTER, (_POINTER, _TEXT, _OUT_STRING), ["ParseAssembly"])
 _typed(_library, ctypes.c_bool, (_POINTER, _OUT_STRING), ["VerifyModule"])
@@ -163,7 +164,8 @@ class Passes(NamedTuple):
     """A pass manager, for one thread at a time; never freed."""
 
     manager: int
-    builder: int
+    target: Target
+    options: int
 
     @classmethod
     def create(cls, target: Target, names: Iterable[str]) -> Self:
@@ -173,12 +175,14 @@ class Passes(NamedTuple):
             add = getattr(_library, f"LLVMPY_module_Add{name}Pass")
             add.restype, add.argtypes = None, [_POINTER]
             add(manager)
-        options = _library.LLVMPY_CreatePipelineTuningOptions()
-        return cls(manager, _library.LLVMPY_CreatePassBuilder(target.pointer, options))
+        return cls(manager, target, _library.LLVMPY_CreatePipelineTuningOptions())
 
     def run(self, module: ParsedModule) -> None:
         """Run the passes on a module in place."""
-        _library.LLVMPY_RunNewModulePassManager(self.manager, module.pointer, self.builder)
+        # A run adds callbacks to its builder that refer to this thread's stack, so the next needs another.
+        builder = _library.LLVMPY_CreatePassBuilder(self.target.pointer, self.options)
+        _library.LLVMPY_RunNewModulePassManager(self.manager, module.pointer, builder)
+        _library.LLVMPY_DisposePassBuilder(builder)
 
 
 class ParsedModule:
