@@ -139,7 +139,7 @@ class _Machine(NamedTuple):
 def _the_machine(vector_bits: int) -> _Machine:
     if vector_bits not in _machines:
         target = _new_target(vector_bits)
-        _machines[vector_bits] = _Machine(target, Passes.create(target, PASSES))
+        _machines[vector_bits] = _Machine(target, Passes(target, PASSES))
     return _machines[vector_bits]
 
 

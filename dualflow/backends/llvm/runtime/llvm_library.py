@@ -39,6 +39,8 @@ def _typed(library: Any, result: Any, arguments: Sequence[Any], names: Iterable[
 _POINTER, _INT, _TEXT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t
 _OUT_STRING = ctypes.POINTER(ctypes.c_char_p)
 
+_RUNS_OF_A_BUILDER: Final = 64
+
 _library: Final = _loaded()
 _typed(_library, ctypes.c_uint, (), ["GetVersionInfo"])
 _typed(_library, None, (), ["InitializeNativeTarget", "InitializeNativeAsmPrinter"])
@@ -160,29 +162,44 @@ class Target(NamedTuple):
             _library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-class Passes(NamedTuple):
-    """A pass manager, for one thread at a time; never freed."""
+class Passes:
+    """A pass manager, for one thread at a time; never freed.
 
-    manager: int
-    target: Target
-    options: int
+    A run adds callbacks to its builder that every later run with it calls. They make that run slower, and for
+    a function with ``optnone`` they read the stack of a thread that may have ended. So a module with such
+    functions gets a new builder, and a builder serves a limited number of modules. Each leaves 1.5 kB when it
+    is freed.
 
-    @classmethod
-    def create(cls, target: Target, names: Iterable[str]) -> Self:
-        """A pass manager with the passes of these names in C, such as ``"SROA"``."""
-        manager = _library.LLVMPY_CreateNewModulePassManager()
+    Args:
+        target: the target.
+        names: the names of the passes in C, such as ``"SROA"``.
+    """
+
+    __slots__ = ("_builder", "_manager", "_options", "_runs", "_target")
+
+    def __init__(self, target: Target, names: Iterable[str]) -> None:
+        self._target = target
+        self._manager = _library.LLVMPY_CreateNewModulePassManager()
         for name in names:
             add = getattr(_library, f"LLVMPY_module_Add{name}Pass")
             add.restype, add.argtypes = None, [_POINTER]
-            add(manager)
-        return cls(manager, target, _library.LLVMPY_CreatePipelineTuningOptions())
+            add(self._manager)
+        self._options = _library.LLVMPY_CreatePipelineTuningOptions()
+        self._builder: int | None = None
+        self._runs = 0
 
     def run(self, module: ParsedModule) -> None:
         """Run the passes on a module in place."""
-        # A run adds callbacks to its builder that refer to this thread's stack, so the next needs another.
-        builder = _library.LLVMPY_CreatePassBuilder(self.target.pointer, self.options)
-        _library.LLVMPY_RunNewModulePassManager(self.manager, module.pointer, builder)
-        _library.LLVMPY_DisposePassBuilder(builder)
+        if self._builder is None or module.has_optnone or self._runs == _RUNS_OF_A_BUILDER:
+            self._replace_builder()
+        self._runs += 1
+        _library.LLVMPY_RunNewModulePassManager(self._manager, module.pointer, self._builder)
+
+    def _replace_builder(self) -> None:
+        previous, self._runs = self._builder, 0
+        self._builder = _library.LLVMPY_CreatePassBuilder(self._target.pointer, self._options)
+        if previous is not None:
+            _library.LLVMPY_DisposePassBuilder(previous)
 
 
 class ParsedModule:
@@ -191,9 +208,10 @@ class ParsedModule:
     Raises RuntimeError for text that LLVM rejects.
     """
 
-    __slots__ = ("_context", "pointer")
+    __slots__ = ("_context", "has_optnone", "pointer")
 
     def __init__(self, text: str) -> None:
+        self.has_optnone = "optnone" in text
         # A separate context: the global one would never free types and constants.
         self._context = _library.LLVMPY_ContextCreate()
         message = _OutString()
