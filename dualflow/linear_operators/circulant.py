@@ -1,5 +1,4 @@
-"""Circulant matrices, which Fourier transforms make diagonal; and block circulant ones of circulant "
-"blocks."""
+"""Circulant matrices, which Fourier transforms make diagonal, and block circulant ones."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ def as_complex(x: Any) -> Any:
 
 @entry
 class CirculantOperator(LinearOperator):
-    """The base of circulant matrices: ``A @ x`` is the inverse transform of the spectrum times that of "
-    "``x``."""
+    """Base of circulant matrices: ``A @ x`` is the inverse transform of the spectrum times ``x``'s."""
 
     block_depth: ClassVar[int] = 1
     """The number of axes of the spectrum that are transformed."""
@@ -102,8 +100,7 @@ class CirculantOperator(LinearOperator):
         return kernel
 
     def _filtered(self, x: Any, factors: Any) -> Any:
-        """The matrices ``x``, whose columns are transformed, multiplied by ``factors``, and transformed "
-        "back."""
+        """The matrices ``x`` with columns transformed, multiplied by ``factors``, and transformed back."""
         columns = matrix_transpose(cast(x, factors.dtype))
         *batch, width, rows = axis_sizes(columns)
         blocks = self._block_sizes()

@@ -71,7 +71,7 @@ def check_annotation(annotation: Any, field: str, owner: str) -> None:
             if argument is not Ellipsis:
                 check_annotation(argument, field, owner)
         return
-    if origin in _MAPPINGS:
+    if origin in _MAPPINGS and arguments:
         check_annotation(arguments[1], field, owner)
         return
     if origin is typing.Literal or annotation in (None, *_PLAIN) or isinstance(annotation, TypeSpec):

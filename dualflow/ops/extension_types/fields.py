@@ -80,8 +80,8 @@ def _resolved(kind: Any) -> dict[str, Any]:
     """The annotations of a class itself, with classes in place of their names."""
     own = SimpleNamespace(__annotations__=inspect.get_annotations(kind))
     module = sys.modules.get(kind.__module__)
-    names = {**vars(kind).get(_SCOPE, {}), **_classes}
-    return typing.get_type_hints(own, vars(module) if module is not None else {}, names)
+    names = {**_classes, **(vars(module) if module is not None else {})}
+    return typing.get_type_hints(own, names, {**vars(kind).get(_SCOPE, {}), kind.__name__: kind})
 
 
 def _check_defaults(kind: Any, fields: Sequence[ExtensionField]) -> None:

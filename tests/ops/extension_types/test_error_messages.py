@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Literal
 
 from error_cases import ErrorCases, Frames
@@ -76,6 +77,7 @@ CASES = {
     ),
     "a nested type of a field": (lambda: declared(a=tuple[set, ...]), DTypeError, "the type set"),
     "the type of a mapping's values": (lambda: declared(a=dict[str, object]), DTypeError, "the type object"),
+    "a mapping without types": (lambda: declared(a=typing.Mapping), DTypeError, "the field 'a' has the type"),
     "a reserved name": (lambda: declared(Spec=int), InvalidArgumentError, "'Spec' is reserved", "rename"),
     "defaults": (with_default_first, InvalidArgumentError, "non-default", "put fields with defaults after"),
     "a field that is missing": (lambda: Point(), DTypeError, "Point: missing .* 'x'", "pass each field"),

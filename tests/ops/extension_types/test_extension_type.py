@@ -343,3 +343,18 @@ def test_map_fn_computes_slices_of_it() -> None:
     assert (doubled.shape, doubled.work.numpy().tolist()) == ((2,), [[2.0, 4.0], [6.0, 8.0]])
     sums = df.map_fn(lambda x: df.reduce_sum(x.work), networks, fn_output_signature=df.float32)
     assert sums.numpy().tolist() == [3.0, 7.0]
+
+
+def test_a_name_in_an_annotation_is_that_of_its_block_rather_than_of_a_later_type() -> None:
+    class Edge(df.experimental.ExtensionType):
+        weight: df.Tensor
+
+    other = type("Edge", (df.experimental.ExtensionType,), {"__annotations__": {"name": str}})
+
+    class Path(df.experimental.ExtensionType):
+        first: Edge
+
+    first = Edge(1.0)
+    assert Path(first).first is first
+    with pytest.raises(TypeError, match="first"):
+        Path(other("a"))
