@@ -12,7 +12,7 @@ from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.inspected import InspectedCall, inspect_call
 from dualflow.function.inspect.measure import best_times
 from dualflow.function.inspect.measurements import DeviceMeasurements
-from dualflow.function.inspect.timeline import TimelineStep, graph_steps
+from dualflow.function.inspect.timeline import TimelineStep, graph_steps, planned_memory
 from dualflow.graph.compiled import PartKind, TimedKind
 
 _BACKEND = "opencl"
@@ -44,7 +44,7 @@ def measure_on_device(call: InspectedCall, device: str) -> DeviceMeasurements:
         outcome = own.outcome(eagerly=False)
         (seconds,) = best_times([own.timed_call(eagerly=False)])
         steps = graph_steps(own, compiled, {})
-        executable = compiled.executable
+        executable, planned = compiled.executable, planned_memory(compiled)
         costs = compiled.backend.costs(executable)
         descriptions = [part.what for part in executable.parts if part.kind is PartKind.NATIVE]
         return DeviceMeasurements(
@@ -52,7 +52,7 @@ def measure_on_device(call: InspectedCall, device: str) -> DeviceMeasurements:
             description="; ".join(descriptions) or "nothing runs on the device",
             seconds=seconds,
             compile_seconds=costs.emission + costs.compilation + costs.linking,
-            peak_bytes=compiled.backend.footprint(executable.graph).peak,
+            peak_bytes=None if planned is None else planned.peak,
             transferred=transferred_bytes(steps),
             difference=compared(call.outcome(eagerly=True), outcome),
             timeline=steps,

@@ -72,7 +72,7 @@ class DeviceMeasurements:
         description: its kernels and transfers of a call, and the name of the hardware.
         seconds: the time of one call, with its transfers: the best of several rounds after warm-up.
         compile_seconds: the time to plan, emit and compile the program for the device.
-        peak_bytes: the memory of the device that a call takes.
+        peak_bytes: the memory of the device that a call takes, by the plan; None if sizes depend on data.
         transferred: the bytes that a call moves between the memories.
         difference: between the results of the eager call and those of the device.
         timeline: the steps of a call; not in :meth:`Measurements.as_dict`.
@@ -82,7 +82,7 @@ class DeviceMeasurements:
     description: str
     seconds: float
     compile_seconds: float
-    peak_bytes: int
+    peak_bytes: int | None
     transferred: int
     difference: Difference
     timeline: tuple[TimelineStep, ...]

@@ -153,17 +153,19 @@ def timelines(
         eager_seconds: the time of an eager call that is not recorded.
         kernels: the name that the kernel of each node has in the listing.
     """
-    planned = sized_by_data(compiled.graph) is None and not holds_strings(compiled.graph)
+    planned = planned_memory(compiled)
     return Timelines(
         eager_steps(call, eager_seconds),
         graph_steps(call, compiled, kernels),
         eager_memory(call),
-        graph_memory(_footprint(compiled)) if planned else (),
+        () if planned is None else graph_memory(planned),
     )
 
 
-def _footprint(compiled: CompiledGraph) -> Footprint:
-    """The memory of a call: with a budget the steps run in order."""
+def planned_memory(compiled: CompiledGraph) -> Footprint | None:
+    """The memory of a call by the plan; None if sizes depend on data. With a budget, steps run in order."""
+    if sized_by_data(compiled.graph) is not None or holds_strings(compiled.graph):
+        return None
     in_order = compiled.options.memory_budget is not None
     return compiled.backend.footprint(compiled.optimised, in_order=in_order)
 

@@ -68,6 +68,17 @@ def test_a_check_on_the_device_is_a_wait() -> None:
     assert TimedKind.WAIT in {step.kind for step in report.devices[0].timeline}
 
 
+def test_the_memory_of_sizes_that_depend_on_data_is_not_planned() -> None:
+    require_opencl()
+
+    def positive(x: Any) -> Any:
+        return df.sort(df.boolean_mask(x, x > 0.0))
+
+    (device,) = df.compare(positive, df.constant([1.0, -1.0, 2.0]), devices=["/GPU:0"]).devices
+    assert device.difference.agrees
+    assert device.peak_bytes is None
+
+
 def test_the_figures_as_plain_data_have_the_device_without_its_steps(report: Comparison) -> None:
     (device,) = json.loads(json.dumps(report.as_dict()))["devices"]
     assert device["seconds"] == report.devices[0].seconds

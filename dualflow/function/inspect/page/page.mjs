@@ -363,7 +363,7 @@ function calls(c) {
       ...c.devices.map((device, i) => [device.device, device.seconds, deviceColour(i)])], time, "Time of a call"),
     element("h3", {}, "peak memory"),
     bars([["eager", c.eager_peak_bytes, "var(--eager)"], ["compiled", c.graph_peak_bytes, "var(--graph)"],
-      ...c.devices.map((device, i) => [device.device, device.peak_bytes, deviceColour(i)])], size, "Peak memory of a call"),
+      ...c.devices.map((device, i) => [device.device, device.peak_bytes, deviceColour(i)]).filter(([, bytes]) => bytes !== null)], size, "Peak memory of a call"),
     ...c.devices.map((device) => element("p", { class: "hint" }, `${device.device}: ${device.description}; ${size(device.transferred)} moved in a call; `
       + (device.agrees ? "the results agree with the eager ones." : `the results differ: ${device.difference.reason}`))));
 }
