@@ -93,7 +93,12 @@ def first_mismatch(a: Array, b: Array) -> tuple[int, ...] | None:
 
 
 def _distances(a: Array, b: Array) -> tuple[Array, float]:
-    """The differences of the elements, infinite between nan and a number; the largest magnitude of ``a``."""
+    """The differences of the elements, infinite between nan and a number; the largest magnitude of ``a``.
+
+    Different strings, which have no magnitude, are infinitely far apart.
+    """
+    if a.dtype.kind == "O":
+        return np.where(a == b, 0.0, math.inf), 0.0
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     x, y = a.astype(wide), b.astype(wide)
     with np.errstate(all="ignore"):

@@ -256,6 +256,12 @@ def test_a_result_that_depends_on_eager_mode_is_reported() -> None:
     assert "DIFFER" in str(report)
 
 
+def test_strings_are_compared() -> None:
+    report = compare(lambda x: df.strings.join([x, x]), df.constant(["a", "b"]))
+    assert report.difference == Difference(0.0, 0.0)
+    assert "equal" in str(report)
+
+
 def test_different_final_values_of_variables_are_reported() -> None:
     v = df.Variable([1.0, 2.0])
 
@@ -283,8 +289,9 @@ def outcome(*results: Any) -> Outcome:
         (np.zeros((0, 4)), np.zeros((0, 4))),
         (np.array([True, False]), np.array([True, False])),
         (np.array([1 + 2j], np.complex64), np.array([1 + 2j], np.complex64)),
+        (np.array([b"a", b"bc"], object), np.array([b"a", b"bc"], object)),
     ],
-    ids=["nan and inf", "zeros", "empty", "bools", "complex"],
+    ids=["nan and inf", "zeros", "empty", "bools", "complex", "strings"],
 )
 def test_equal_outcomes_agree_without_any_difference(eager: np.ndarray, graph: np.ndarray) -> None:
     assert compared(outcome(eager), outcome(graph)) == Difference(0.0, 0.0)
@@ -299,8 +306,9 @@ def test_equal_outcomes_agree_without_any_difference(eager: np.ndarray, graph: n
         (floats(0.0), floats(1e-9), 1e-9),
         (floats(1.0), np.array([1.0]), math.inf),
         (np.zeros(3), np.zeros(4), math.inf),
+        (np.array([b"a", b"bc"], object), np.array([b"a", b"b"], object), math.inf),
     ],
-    ids=["nan", "infinities", "integers", "zero", "dtype", "shape"],
+    ids=["nan", "infinities", "integers", "zero", "dtype", "shape", "strings"],
 )
 def test_different_outcomes_do_not_agree(eager: np.ndarray, graph: np.ndarray, largest: float) -> None:
     result = compared(outcome(eager), outcome(graph))
