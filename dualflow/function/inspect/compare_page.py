@@ -104,10 +104,14 @@ def _comparison(c: Measurements) -> dict[str, Any]:
 
 
 def _of_several_sizes(comparisons: Sequence[Measurements]) -> Iterator[list[Measurements]]:
-    """The comparisons of each function that was measured at several sizes, the smallest first."""
+    """The comparisons of each function that was measured at several sizes, the smallest first.
+
+    Arguments without elements are none of the sizes, whose axis is logarithmic.
+    """
     by_function: dict[str, list[Measurements]] = defaultdict(list)
     for c in comparisons:
-        by_function[c.name].append(c)
+        if c.argument_bytes:
+            by_function[c.name].append(c)
     for group in by_function.values():
         if len({c.argument_bytes for c in group}) > 1:
             yield sorted(group, key=lambda c: c.argument_bytes)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.core.records import replace
 from dualflow.function.inspect import compare_page, measure, timeline
 from dualflow.function.inspect.compare_report import Comparison
 from dualflow.graph.compiled import TimedKind
@@ -249,6 +250,16 @@ def test_a_function_at_several_sizes_has_their_times_and_where_compiling_pays(re
     assert sizes["seconds"]["compiled"] == [report.graph_seconds, larger.graph_seconds]
     assert "compiled" in sizes["pays"]
     assert data_of(report.page())["sizes"] == []
+
+
+def test_arguments_without_elements_are_no_size_of_the_chart(report: Comparison) -> None:
+    empty, small, large = [
+        replace(report, argument_bytes=n, graph_seconds=s, eager_seconds=2e-3)
+        for n, s in ((0, 4e-3), (8, 3e-3), (800, 1e-3))
+    ]
+    assert data_of(small.page(empty))["sizes"] == []
+    (sizes,) = data_of(empty.page(small, large))["sizes"]
+    assert sizes["bytes"] == [8, 800]
 
 
 # The browser
