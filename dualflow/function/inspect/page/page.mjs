@@ -63,8 +63,8 @@ function fill(step) {
   return `var(--${step[KIND]})`;
 }
 
-function swatch(colour, kind = "") {
-  return element("i", { class: kind, style: `background-color: ${colour}` });
+function swatch(colour, pattern = "") {
+  return element("i", { class: pattern, style: `background-color: ${colour}` });
 }
 
 // Numbers
@@ -204,8 +204,8 @@ function stripes() {
 function timeline(view) {
   const c = view.data;
   const lanes = laidOut([
-    ["eager", "eager", c.eager, c.eager_seconds], ["compiled", "graph", c.graph, c.graph_seconds],
-    ...c.devices.map((device, i) => [`compiled, on ${device.device}`, `device${i % 2}`, device.steps, device.seconds]),
+    ["eager", "var(--eager)", c.eager, c.eager_seconds], ["compiled", "var(--graph)", c.graph, c.graph_seconds],
+    ...c.devices.map((device, i) => [`compiled, on ${device.device}`, deviceColour(i), device.steps, device.seconds]),
   ]);
   const steps = lanes.flatMap((lane) => lane.steps);
   const end = Math.max(10, ...lanes.map((lane) => 1e9 * lane.seconds), ...steps.map((s) => s[BEGIN] + s[DURATION]));
@@ -252,7 +252,7 @@ function timeline(view) {
     for (const { name, colour, top, steps: own, rows, seconds } of lanes) {
       shapes.push(label(`${name}: ${time(seconds)} a call`, 4, top + 14, { "font-weight": 600 }));
       const right = Math.min(width, x(1e9 * seconds));
-      if (right > 0) shapes.push(shape("rect", { x: Math.max(0, x(0)), y: top + 20, width: right - Math.max(0, x(0)), height: 6, fill: `var(--${colour})` }));
+      if (right > 0) shapes.push(shape("rect", { x: Math.max(0, x(0)), y: top + 20, width: right - Math.max(0, x(0)), height: 6, fill: colour }));
       for (const step of own) {
         const [left, stop] = [x(step[BEGIN]), x(step[BEGIN] + step[DURATION])];
         if (stop < 0 || left > width) continue;
@@ -329,16 +329,17 @@ function timeline(view) {
   describe(null);
   const kinds = [...new Set(steps.filter((step) => !step[KERNEL]).map((step) => step[KIND]))];
   const kernels = [...new Map(steps.filter((step) => step[KERNEL]).map((step) => [step[KERNEL], step])).values()].slice(0, 2 * HUES);
-  const legend = element("ul", { class: "legend" },
-    ...kinds.map((kind) => element("li", {}, swatch(`var(--${kind})`, STRIPED.includes(kind) ? `${kind} striped` : ""), KINDS[kind])),
-    ...kernels.map((step) => element("li", {}, swatch(fill(step)), `kernel ${step[KERNEL]}`)));
+  const entries = [
+    ...kinds.map((kind) => [KINDS[kind], `var(--${kind})`, STRIPED.includes(kind) ? `${kind} striped` : ""]),
+    ...kernels.map((step) => [`kernel ${step[KERNEL]}`, fill(step)]),
+  ];
   const omitted = c.omitted.some(Boolean) ? ` The page leaves out ${c.omitted[0]} eager ops and ${c.omitted[1]} steps at the end.` : "";
   const section = card("wide", "Timeline",
     "The bar is the best time of a call. Below it are the steps of a call that was recorded: gaps between eager ops are Python, in proportion; "
     + `the steps of the compiled call follow each other${c.devices.length ? ", and on a device the host waits for each" : ""}. Steps of a branch or loop are below it, each with the sum of its iterations.${omitted}`,
     element("div", { class: "row" }, button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)),
       button("all", "show all", () => move(0, end)), button("compiled", "zoom to the compiled call", () => move(0, compiledEnd))),
-    svg, legend, details);
+    svg, legend(entries), details);
   return section;
 }
 
@@ -427,9 +428,9 @@ function memory(c) {
     legend(series.map(([name, , colour]) => [name, colour])));
 }
 
+/** The names of colours, each of which may have the class of a pattern. */
 function legend(entries) {
-  return element("ul", { class: "legend" }, ...entries.map(([name, colour]) =>
-    element("li", {}, element("i", { style: `background: ${colour}` }), name)));
+  return element("ul", { class: "legend" }, ...entries.map(([name, colour, pattern]) => element("li", {}, swatch(colour, pattern), name)));
 }
 
 function costs(c) {
