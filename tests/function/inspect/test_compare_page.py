@@ -15,6 +15,7 @@ import dualflow as df
 from dualflow.core.records import replace
 from dualflow.function.inspect import compare_page, measure, timeline
 from dualflow.function.inspect.compare_report import Comparison
+from dualflow.function.inspect.measurements import DeviceMeasurements
 from dualflow.graph.compiled import TimedKind
 from tests.harness.chromium import Page, chromium
 
@@ -312,3 +313,15 @@ def test_chromium_shows_the_page_without_errors(report: Comparison, browser: Pag
     browser.value("document.querySelectorAll('#choices button')[1].click()")
     assert texts(browser, ".signature") == ["other(x: float32[32])"]
     assert browser.errors == []
+
+
+def test_the_page_has_the_numbers_of_the_steps_that_it_leaves_out(
+    report: Comparison, browser: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare_page, "MAX_STEPS", 3)
+    steps = report.timelines.graph * 3
+    device = DeviceMeasurements("/GPU:0", "a device", 1e-3, 1e-3, 64, 0, report.difference, steps)
+    replace(report, devices=(device,)).save(tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    omitted = max(0, len(report.timelines.graph) - 3) + len(steps) - 3
+    assert f"leaves out 1 eager op and {omitted} steps at the end." in " ".join(texts(browser, ".wide .hint"))

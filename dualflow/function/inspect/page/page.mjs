@@ -333,7 +333,9 @@ function timeline(view) {
     ...kinds.map((kind) => [KINDS[kind], `var(--${kind})`, STRIPED.includes(kind) ? `${kind} striped` : ""]),
     ...kernels.map((step) => [`kernel ${step[KERNEL]}`, fill(step)]),
   ];
-  const omitted = c.omitted.some(Boolean) ? ` The page leaves out ${c.omitted[0]} eager ops and ${c.omitted[1]} steps at the end.` : "";
+  const [ops, ...others] = c.omitted;
+  const leftOut = [counted(ops, "eager op"), counted(others.reduce((sum, count) => sum + count, 0), "step")].join(" and ");
+  const omitted = c.omitted.some(Boolean) ? ` The page leaves out ${leftOut} at the end.` : "";
   const section = card("wide", "Timeline",
     "The bar is the best time of a call. Below it are the steps of a call that was recorded: gaps between eager ops are Python, in proportion; "
     + `the steps of the compiled call follow each other${c.devices.length ? ", and on a device the host waits for each" : ""}. Steps of a branch or loop are below it, each with the sum of its iterations.${omitted}`,
