@@ -13,9 +13,8 @@ from dualflow.function.inspect.inspected import InspectedCall, inspect_call
 from dualflow.function.inspect.measure import best_times
 from dualflow.function.inspect.measurements import DeviceMeasurements
 from dualflow.function.inspect.timeline import TimelineStep, graph_steps, planned_memory
+from dualflow.function.options import DEVICE_CODE
 from dualflow.graph.compiled import PartKind, TimedKind
-
-_BACKEND = "opencl"
 
 
 def require_device(device: Any) -> None:
@@ -38,7 +37,7 @@ def require_device(device: Any) -> None:
 def measure_on_device(call: InspectedCall, device: str) -> DeviceMeasurements:
     """The measurements of a call whose function is compiled for ``device``."""
     python_function = call.traced.python_function
-    compiled_for_device = function(python_function, backend=_BACKEND, name=call.concrete.name)
+    compiled_for_device = function(python_function, backend=DEVICE_CODE, name=call.concrete.name)
     with inspect_call("compare", compiled_for_device, call.args, call.kwargs) as own:
         compiled = own.concrete.with_static_shapes(own.inputs).compiled
         outcome = own.outcome(eagerly=False)
@@ -53,12 +52,12 @@ def measure_on_device(call: InspectedCall, device: str) -> DeviceMeasurements:
             seconds=seconds,
             compile_seconds=costs.emission + costs.compilation + costs.linking,
             peak_bytes=None if planned is None else planned.peak,
-            transferred=transferred_bytes(steps),
+            transferred=_transferred_bytes(steps),
             difference=compared(call.outcome(eagerly=True), outcome),
             timeline=steps,
         )
 
 
-def transferred_bytes(steps: tuple[TimelineStep, ...]) -> int:
+def _transferred_bytes(steps: tuple[TimelineStep, ...]) -> int:
     """The bytes that a call moves between the memories, by its timeline."""
     return sum(step.runs * step.nbytes for step in steps if step.kind == TimedKind.TRANSFER)
