@@ -32,7 +32,8 @@ class Comparison(Measurements):
 
         It has the timelines of both calls, time and memory, the cost before the first result, the number of
         calls after which compiling has paid, the graph after each pass with the source lines, the kernels,
-        and their speed compared with the limits of this machine.
+        and their speed compared with the limits of this machine. Devices have their timelines and times. If
+        ``others`` has a function at several sizes, the page has its times over the size.
 
         Args:
             others: measurements of other functions or sizes, shown on the same page.
