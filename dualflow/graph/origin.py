@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextvars import ContextVar, Token
 from types import FrameType
 
-from dualflow.graph.ir import Origin
+from dualflow.graph.ir import Node, Origin
 
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGE = (_FOLDER + os.sep, os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}", ""))
@@ -31,6 +32,12 @@ def line_label(origin: Origin) -> str:
     """A line of the user: ``train.py:12``, or ``cell 3, line 12``."""
     label = file_label(origin.file)
     return f"{label}, line {origin.line}" if label.startswith("cell ") else f"{label}:{origin.line}"
+
+
+def origins_of(nodes: Iterable[Node]) -> tuple[Origin, ...]:
+    """The user's lines that called the ops of ``nodes``, each once, with those of nodes merged into them."""
+    origins = [o for node in nodes for o in (node.origin, *node.merged_origins) if o is not None]
+    return tuple(dict.fromkeys(origins))
 
 
 def caller() -> Origin | None:

@@ -20,7 +20,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass, field
 from dualflow.graph.ir import Capture, Graph, Node, Value
 from dualflow.graph.literals import NoText, elements, elements_exactly, literal, quoted, shown
-from dualflow.graph.origin import line_label
+from dualflow.graph.origin import line_label, origins_of
 from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.record import Effect
 
@@ -73,8 +73,7 @@ def attributes(node: Node) -> list[str]:
 
 def lines_of(node: Node) -> str:
     """The user's lines that called the node's op, as ``file.py:12``; empty without any."""
-    origins = [o for o in (node.origin, *node.merged_origins) if o is not None]
-    return ", ".join(dict.fromkeys(map(line_label, origins)))
+    return ", ".join(dict.fromkeys(map(line_label, origins_of((node,)))))
 
 
 @dataclass(slots=True)

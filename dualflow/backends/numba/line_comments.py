@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from dualflow.backends.numba.source_lines import Lines
 from dualflow.graph.ir import Node
+from dualflow.graph.origin import origins_of
 
 _COLUMN = 60
 
@@ -16,8 +17,7 @@ def ops_comment(nodes: Sequence[Node]) -> str:
     """The ops of some nodes with the user's lines: ``multiply, add (model.py:3)``."""
     ops = Counter(node.op.name for node in nodes)
     what = ", ".join(name if n == 1 else f"{name} (x{n})" for name, n in ops.items())
-    origins = [o for node in nodes for o in (node.origin, *node.merged_origins) if o is not None]
-    where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
+    where = ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins_of(nodes)))
     return f"{what} ({where})" if where else what
 
 

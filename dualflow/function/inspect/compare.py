@@ -21,7 +21,7 @@ from dualflow.function.inspect.pass_graphs import graph_before_passes, graphs_of
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
 from dualflow.graph.ir import Node
-from dualflow.graph.origin import line_label
+from dualflow.graph.origin import line_label, origins_of
 from dualflow.graph.passes import optimise
 
 _COST_RUNS = 3
@@ -145,10 +145,7 @@ def _fused(kernel: KernelReport, listed: Mapping[Node, str]) -> Fused:
     """The ops of a kernel, whose name is that in the listing."""
     nodes = kernel.nodes
     name = next((listed[node] for node in nodes if node in listed), kernel.name)
-    origins = [
-        origin for node in nodes for origin in (node.origin, *node.merged_origins) if origin is not None
-    ]
-    lines = dict.fromkeys(map(line_label, sorted(set(origins))))
+    lines = dict.fromkeys(map(line_label, sorted(origins_of(nodes))))
     return Fused(name, tuple(node.op.name for node in nodes), tuple(lines))
 
 

@@ -26,7 +26,7 @@ from dualflow.function.inspect.pass_graphs import kernel_name
 from dualflow.graph.compiled import Footprint, StepTime, TimedKind
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Origin, Value
-from dualflow.graph.origin import caller
+from dualflow.graph.origin import caller, origins_of
 from dualflow.graph.string_graphs import holds_strings
 from dualflow.graph.work import bytes_moved, work
 from dualflow.ops.record import Op
@@ -258,14 +258,13 @@ def _step(timed: StepTime, kernels: Mapping[Node, str], begin: float, depth: int
         return replace(step, depth=depth, runs=timed.runs, slowest=timed.slowest)
     body = body_of(node)
     nodes = (node, *(() if body is None else body.nodes))
-    origins = [o for n in nodes for o in (n.origin, *n.merged_origins) if o is not None]
     divided = timed.kind is TimedKind.CONTROL  # whose work is that of its steps
     return TimelineStep(
         timed.kind,
         node.op.name if body is None else body.name,
         begin,
         timed.seconds,
-        tuple(dict.fromkeys(origins)),
+        origins_of(nodes),
         0.0 if divided else work(node),
         0 if divided else bytes_moved(node),
         kernel_name(node, kernels),

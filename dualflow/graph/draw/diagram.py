@@ -15,6 +15,7 @@ from dualflow.core.records import NamedTuple, dataclass, replace
 from dualflow.graph.draw.box_text import arguments, body_names, counted
 from dualflow.graph.draw.folding import Group, groups_of
 from dualflow.graph.fused import body_of
+from dualflow.graph.origin import origins_of
 from dualflow.graph.printer import attributes, lines_of, value_names
 from dualflow.ops.conversion import identity
 from dualflow.ops.op_kinds import Cond, Literal, Loop
@@ -189,7 +190,7 @@ class _Drawing:
     def _assignment(self, node: Node) -> None:
         variable = node.attrs["variable"]
         name = self._shared.variables.get(id(variable)) or f"%{str(variable.name).removesuffix(':0')}"
-        origins = _origins((node,))
+        origins = origins_of((node,))
         self._add(Box("update", f"{_short(name)} <-", (lines_of(node),), origins=origins), node.inputs, ())
 
     def _op(self, node: Node) -> None:
@@ -220,7 +221,7 @@ class _Drawing:
             title = node.op.name
             shown = shown if kernel is None else (kernel.name, *shown)
         number = None if kernel is None else kernel.number
-        box = Box(kind, title, shown, 0, tuple(labels), tuple(panels), names, _origins((node,)), number)
+        box = Box(kind, title, shown, 0, tuple(labels), tuple(panels), names, origins_of((node,)), number)
         self._add(box, node.inputs, node.outputs)
 
     def _group(self, group: Group) -> None:
@@ -244,7 +245,7 @@ class _Drawing:
         names = (_short(self._names[outside[0]]),) if outside else ()
         shown = tuple([_short(line) for line in details if line])
         index = len(self._boxes)
-        self._add(Box("group", _short(title), shown, 0, labels, (), names, _origins(group)), inputs, ())
+        self._add(Box("group", _short(title), shown, 0, labels, (), names, origins_of(group)), inputs, ())
         self._sources.update(dict.fromkeys(outside, (index, 0)))
 
     def _body(self, node: Node, body: Graph, number: int) -> Diagram:
@@ -284,11 +285,6 @@ class _Drawing:
         self._boxes.append(replace(box, inputs=len(distinct)))
         self._wires += [Wire(source[0], source[1], index, n) for n, source in enumerate(distinct)]
         self._sources.update({value: (index, port) for port, value in enumerate(outputs)})
-
-
-def _origins(nodes: Iterable[Node]) -> tuple[Origin, ...]:
-    origins = [o for node in nodes for o in (node.origin, *node.merged_origins) if o is not None]
-    return tuple(dict.fromkeys(origins))
 
 
 def _short(line: str) -> str:
