@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "tests" / "clients"
-sys.path.append(str(FOLDER))
+sys.path.append(str(ROOT / "tests" / "clients"))
 
-from clients import CLIENTS, Client  # noqa: E402  # a folder of scripts, which is no package
+from clients import CLIENTS, Client, known_failures  # noqa: E402  # a folder of scripts, which is no package
 
 INTRODUCTION = """\
 # Other people's software
@@ -49,6 +48,4 @@ def client_row(name: str, client: Client) -> str:
 
 def failure_items() -> list[str]:
     """The items of the known failures."""
-    lines = (FOLDER / "known_failures.txt").read_text(encoding="utf-8").splitlines()
-    fields = [line.split(maxsplit=2) for line in lines if line and not line.startswith("#")]
-    return [f"* {name}, `{tests}`: {reason}" for name, tests, reason in fields]
+    return [f"* {client}, `{tests}`: {reason}" for client, tests, reason in known_failures()]

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
+KNOWN_FAILURES: Final = Path(__file__).parent / "known_failures.txt"
+
+
+class KnownFailure(NamedTuple):
+    """Tests of a client that fail: a regular expression of their names, and the reason."""
+
+    client: str
+    tests: str
+    reason: str
+
+
+def known_failures() -> list[KnownFailure]:
+    """The rows of ``known_failures.txt``."""
+    lines = KNOWN_FAILURES.read_text(encoding="utf-8").splitlines()
+    return [KnownFailure(*line.split(maxsplit=2)) for line in lines if line and not line.startswith("#")]
 
 
 @dataclass(frozen=True)

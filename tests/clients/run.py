@@ -24,10 +24,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients import CLIENTS, PROGRAMS, Client
+from clients import CLIENTS, PROGRAMS, Client, known_failures
 
 ROOT = Path(__file__).resolve().parents[2]
-KNOWN = Path(__file__).parent / "known_failures.txt"
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,7 @@ def arguments_of(client: Client, python: Path) -> list[str]:
 
 def is_known(name: str, test: str) -> bool:
     """Whether a test of a client is listed as failing."""
-    rows = [line.split(maxsplit=2) for line in KNOWN.read_text().splitlines()]
-    return any(len(row) > 1 and row[0] == name and re.search(row[1], test) for row in rows)
+    return any(row.client == name and re.search(row.tests, test) for row in known_failures())
 
 
 def _count(output: str, kind: str) -> int:
