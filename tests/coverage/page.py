@@ -8,6 +8,7 @@ The reasons are those that asking for a missing name gives (``dualflow/core/abse
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from functools import reduce
@@ -83,7 +84,13 @@ def section(namespace: str, entries: list[Found]) -> Iterator[str]:
         return
     yield "| out | why, and what to use |\n| :--- | :--- |"
     for advice, names in by_advice.items():
-        yield f"| {code(names)} | {advice[:1].upper()}{advice[1:]} |"
+        yield f"| {code(names)} | {sentence(advice)} |"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter at its beginning, unless that is a name of code."""
+    is_code = re.match(r"\w+[._(]\w", text) is not None
+    return text if is_code else f"{text[:1].upper()}{text[1:]}"
 
 
 def page() -> str:
