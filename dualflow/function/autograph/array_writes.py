@@ -41,7 +41,7 @@ def with_item(value: Any, array: Any, key: Any, modules: tuple[Any, ...], is_ali
         SymbolicValueError: a symbolic assignment to an array that something else may refer to.
         DTypeError: the array's dtype can't hold the value.
     """
-    is_ours = type(array) in (np.ndarray, SymbolicTensor) and all(module is np for module in modules)
+    is_ours = _is_created(array, modules)
     if not is_ours or not any(map(_is_symbolic, (value, array, key))):
         return _with_plain_item(value, array, key, is_ours and not is_aliased)
     if is_aliased:
@@ -51,6 +51,20 @@ def with_item(value: Any, array: Any, key: Any, modules: tuple[Any, ...], is_ali
             f"np.copy of the array. {REMEDY}.{here()}"
         )
     return _changed(convert_to_tensor(array), key, value)
+
+
+def augmented_item(array: Any, key: Any, modules: tuple[Any, ...]) -> Any:
+    """``array[key]`` for ``array[key] += x`` and its like, which :func:`with_item` assigns afterwards.
+
+    A part of a created array is copied: ``+=`` would change the array, and a traced body may not run.
+    """
+    item = array[key]
+    return item.copy() if type(item) is np.ndarray and _is_created(array, modules) else item
+
+
+def _is_created(array: Any, modules: tuple[Any, ...]) -> bool:
+    """Whether NumPy's functions created ``array``, or the array in whose place a tensor is."""
+    return type(array) in (np.ndarray, SymbolicTensor) and all(module is np for module in modules)
 
 
 def _with_plain_item(value: Any, array: Any, key: Any, may_copy: bool) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dualflow.core.records import dataclass
-from dualflow.function.autograph.nodes import call, load
+from dualflow.function.autograph.nodes import assigned, call, load
 from dualflow.function.autograph.scope_analysis import SCOPES, ScopeNames
 
 _CREATORS: Final = frozenset(
@@ -114,15 +114,19 @@ def _only_reads(function: ast.expr, local: set[str]) -> bool:
     return isinstance(root, ast.Name) and root.id not in local
 
 
-def item_assignment(target: ast.Subscript, value: ast.expr, array: CreatedArray) -> ast.Assign:
-    """The assignment to the variable in place of one to its item."""
-    assert isinstance(target.value, ast.Name)
-    name = target.value.id
-    modules = ast.Tuple([load(module) for module in array.modules], ast.Load())
-    key, is_aliased = as_expression(target.slice), ast.Constant(array.is_aliased)
-    return ast.Assign(
-        [ast.Name(name, ast.Store())], call("with_item", value, load(name), key, modules, is_aliased)
-    )
+def item_assignment(name: str, key: ast.expr, value: ast.expr, array: CreatedArray) -> ast.Assign:
+    """The assignment to the variable ``name`` in place of one to its item."""
+    is_aliased = ast.Constant(array.is_aliased)
+    return assigned(name, call("with_item", value, load(name), key, _modules(array), is_aliased))
+
+
+def augmented_item(name: str, key: ast.expr, array: CreatedArray) -> ast.Call:
+    """The item of the variable ``name`` that an augmented assignment changes."""
+    return call("augmented_item", load(name), key, _modules(array))
+
+
+def _modules(array: CreatedArray) -> ast.Tuple:
+    return ast.Tuple([load(module) for module in array.modules], ast.Load())
 
 
 def as_expression(key: ast.expr) -> ast.expr:

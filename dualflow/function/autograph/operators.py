@@ -14,7 +14,7 @@ _MODULES: Final = {
     "unpacking": ("contains", "is_sequence"),
     "assigned_variables": ("UNRETURNED", "ObjectAttribute", "ContainerItem"),
     "compilation": ("callee", "scoped_callee"),
-    "array_writes": ("with_item",),
+    "array_writes": ("augmented_item", "with_item"),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
 

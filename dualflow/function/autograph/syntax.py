@@ -12,7 +12,12 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dualflow.function.autograph.item_assignments import CreatedArray, as_expression, item_assignment
+from dualflow.function.autograph.item_assignments import (
+    CreatedArray,
+    as_expression,
+    augmented_item,
+    item_assignment,
+)
 from dualflow.function.autograph.match_statements import lowered_match
 from dualflow.function.autograph.nodes import (
     assigned,
@@ -103,9 +108,9 @@ class CoreSyntax(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        if len(node.targets) == 1 and (item := self._array_item(node.targets[0])) is not None:
-            target, array = item
-            return with_location([item_assignment(target, node.value, array)], node)
+        if len(node.targets) == 1 and (target := self._array_item(node.targets[0])) is not None:
+            name, key, array = target
+            return with_location([item_assignment(name, as_expression(key), node.value, array)], node)
         if not any(isinstance(t, ast.Tuple | ast.List) for t in node.targets) or isinstance(
             node.value, ast.Tuple | ast.List
         ):
@@ -117,22 +122,24 @@ class CoreSyntax(ast.NodeTransformer):
         return with_location([assigned(value, node.value), *parts], node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        item = self._array_item(node.target)
-        if item is None:
+        target = self._array_item(node.target)
+        if target is None:
             return node
-        target, array = item
-        key = self._namer.new("ag__key")
-        read = ast.Subscript(target.value, load(key), ast.Load())
-        written = ast.Subscript(target.value, load(key), ast.Store())
-        value = ast.BinOp(read, node.op, node.value)
-        statements = [assigned(key, as_expression(target.slice)), item_assignment(written, value, array)]
+        name, target_key, array = target
+        key, item = self._namer.new("ag__key"), self._namer.new("ag__item")
+        statements = [
+            assigned(key, as_expression(target_key)),
+            assigned(item, augmented_item(name, load(key), array)),
+            ast.AugAssign(ast.Name(item, ast.Store()), node.op, node.value),
+            item_assignment(name, load(key), load(item), array),
+        ]
         return with_location(statements, node)
 
-    def _array_item(self, target: ast.expr) -> tuple[ast.Subscript, CreatedArray] | None:
-        """An item of a variable that is bound to new arrays, and the arrays; None for other targets."""
+    def _array_item(self, target: ast.expr) -> tuple[str, ast.expr, CreatedArray] | None:
+        """For an item of a variable that is bound to new arrays: its name, the key, and the arrays."""
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            array = self._arrays.get(target.value.id)
-            return None if array is None else (target, array)
+            name = target.value.id
+            return (name, target.slice, self._arrays[name]) if name in self._arrays else None
         return None
 
     def _unpacked(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,45 @@ def test_lists_dicts_and_tensors_are_assigned_as_before() -> None:
 
     with pytest.raises(TypeError, match="Tensors do not change"):
         g(df.constant(2.0))
+
+
+# Augmented assignments without tensors
+
+
+def test_an_augmented_assignment_changes_the_item_of_another_container_in_place() -> None:
+    @df.function
+    def f(x: Any) -> Any:
+        original = {"list": [1], "array": np.zeros(2)}
+        shallow = copy.copy(original)
+        shallow["list"] += (2,)
+        shallow["array"] += 1.5
+        return x + len(original["list"]), x + original["array"]
+
+    count, array = f(df.constant(0.0, df.float64))
+    assert (float(count), array.numpy().tolist()) == (2, [1.5, 1.5])
+
+
+def test_an_augmented_assignment_to_a_part_keeps_the_dtype_of_the_array() -> None:
+    @df.function
+    def f(x: Any) -> Any:
+        out = np.zeros(3, int)
+        out[:2] += 0.5
+        return x + out
+
+    with pytest.raises(TypeError, match=r"Cannot cast ufunc 'add' output"):
+        f(df.constant(0))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_augmented_assignment_in_a_branch_that_is_not_taken_changes_nothing(sign: float) -> None:
+    @df.function
+    def f(x: Any) -> Any:
+        out = np.zeros(3)
+        if x > 0:
+            out[:2] += 4.0
+        return x * out
+
+    assert f(df.constant(sign, df.float64)).numpy().tolist() == ([4, 4, 0] if sign > 0 else [0, 0, 0])
 
 
 # Where something else refers to the array
