@@ -253,7 +253,8 @@ def _pair(a: Any, left: str, b: Any, right: str, kept: set[str]) -> tuple[Any, s
     inner = [c for c in left if c in right and c not in kept]
     rows = [c for c in left if c not in right]
     columns = [c for c in right if c not in left]
-    if not inner and all(type(a.shape[left.index(c)]) is int for c in batch):  # no axis that may broadcast
+    shared = [*(a.shape[left.index(c)] for c in batch), *(b.shape[right.index(c)] for c in batch)]
+    if not inner and all(type(size) is int for size in shared):  # a dynamic size of 1 would broadcast
         return _multiplied(a, left, b, right)
     shapes = (*require_static_sizes(a.shape, "einsum"), *require_static_sizes(b.shape, "einsum"))
     size = dict(zip(left + right, shapes, strict=True))

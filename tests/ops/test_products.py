@@ -243,6 +243,20 @@ def test_many_inputs_are_multiplied_in_an_order_that_follows_the_chain():
     np.testing.assert_allclose(df.einsum(equation, *matrices), np.linalg.multi_dot(matrices), rtol=1e-12)
 
 
+@pytest.mark.parametrize("static", [1, 3])
+@pytest.mark.parametrize("position", [0, 1])
+def test_shared_axes_of_dynamic_size_do_not_broadcast(static, position):
+    signature = [df.TensorSpec([static]), df.TensorSpec([None])]
+    values = [np.arange(1.0, static + 1), np.arange(4 - static, dtype=float)]
+    if position:
+        signature, values = signature[::-1], values[::-1]
+    product = df.function(lambda x, y: df.einsum("i,i->i", x, y), input_signature=signature)
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"'i' is both [13] and [13]"):
+        product(*[value.astype(np.float32) for value in values])
+    same = np.ones(static, np.float32)
+    np.testing.assert_array_equal(product(same, same), same)
+
+
 def test_a_product_without_a_sum_is_elementwise():
     @df.function
     def weighted(x, y, weights):
