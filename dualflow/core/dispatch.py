@@ -283,6 +283,11 @@ def install(base: Engine) -> None:
     current = _current.get
 
 
+def operand(engine: Engine, source: Any) -> Any:
+    """The tensor of ``engine`` for ``source``: a tensor, or a variable, whose current value is read."""
+    return engine.read(source) if isinstance(source, AbstractVariable) else engine.lift(source)
+
+
 def switch(engine: Engine) -> None:
     """Make ``engine`` current until the next switch: for tapes, whose blocks may end in any order."""
     _current.set(engine)

@@ -53,7 +53,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         engine = dispatch.current()
         leaves = tree.leaves(args[1:] if _is_method(args, decorated) else args)
-        inputs = {i: _tensor(x, engine) for i, x in enumerate(leaves) if _has_gradient(x)}
+        inputs = {i: dispatch.operand(engine, x) for i, x in enumerate(leaves) if _has_gradient(x)}
         reader = ReadRecordingEngine(engine)
         with dispatch.using(reader):
             result, grad = f(*args, **kwargs)
@@ -171,10 +171,6 @@ def _is_method(args: Sequence[Any], function: Callable[..., Any]) -> bool:
 
 def _has_gradient(x: Any) -> bool:
     return isinstance(x, AbstractTensor | AbstractVariable)
-
-
-def _tensor(x: Any, engine: Engine) -> AbstractTensor:
-    return engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x)
 
 
 def _takes_variables(grad: Callable[..., Any]) -> bool:

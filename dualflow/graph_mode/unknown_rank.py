@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import TENSORS, AbstractVariable
+from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DualflowError, InternalError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
 from dualflow.core.spec import TensorSpec
@@ -59,7 +59,7 @@ def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         )
     places = [i for i, x in enumerate(leaves) if isinstance(x, TENSORS)]
     engine = dispatch.current()
-    inputs = tuple([_tensor(engine, leaves[i]) for i in places])
+    inputs = tuple([dispatch.operand(engine, leaves[i]) for i in places])
 
     def result_of(tensors: Sequence[Any]) -> Any:
         arguments = list(leaves)
@@ -91,10 +91,6 @@ def expand(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequen
         if not spec.is_compatible_with(value.spec):
             raise InternalError(f"{node.attrs['called']} has the result {value.spec} instead of {spec}")
     return values
-
-
-def _tensor(engine: Any, x: Any) -> Any:
-    return engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x)
 
 
 def _tensors(result: Any) -> tuple[list[Any], Structure]:

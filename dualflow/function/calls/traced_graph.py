@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractVariable, Engine
+from dualflow.core.dispatch import Engine
 from dualflow.core.locks import cached_attribute
 from dualflow.eager.engine import EagerEngine
 from dualflow.eager.recording import Recording
@@ -100,7 +100,7 @@ class SpecialisedTrace:
         if isinstance(engine, EagerEngine):
             return self._run_compiled(arguments)
         trace, sources = self.trace, [*arguments, *self.trace.captured]
-        tensors = _read(engine, sources)
+        tensors = [dispatch.operand(engine, x) for x in sources]
         if not isinstance(engine, Recording) or not isinstance(engine.base, EagerEngine):
             return trace.packed(trace.inline(engine, sources, tensors))
         watched = self._watched(engine, tensors)
@@ -148,7 +148,8 @@ class SpecialisedTrace:
         step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as locks:
-                tensors, attrs = tuple(_read(engine, sources)), {"call": call}
+                tensors = tuple([dispatch.operand(engine, x) for x in sources])
+                attrs = {"call": call}
                 results: Sequence[Any]
                 if pair.forward.is_placed_on_device(tensors):
                     results = engine.record(CALL, tensors, attrs, call.run_on_device(tensors))
@@ -340,8 +341,3 @@ def _raise_for_shapes(trace: weakref.ref[TracedGraph], inputs: Sequence[Any]) ->
 def _fits_all_sizes(graph: CompiledGraph) -> bool:
     """Whether ``graph`` can run calls of any sizes."""
     return graph.is_interpreted() or graph.serves_all_sizes
-
-
-def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
-    """The engine's tensors for ``sources``."""
-    return [engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x) for x in sources]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractVariable, Engine
+from dualflow.core.dispatch import Engine
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
@@ -130,4 +130,4 @@ def tracer_of(engine: Engine) -> Tracer:
 def operands(sources: Sequence[Any]) -> list[Any]:
     """The current engine's tensors for captured ``sources``: tensors, and the current values of variables."""
     engine = dispatch.current()
-    return [engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x) for x in sources]
+    return [dispatch.operand(engine, x) for x in sources]
