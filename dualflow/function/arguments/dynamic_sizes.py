@@ -9,6 +9,7 @@ from dualflow.core.records import replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
+from dualflow.function.arguments.match_structure import kind_serves
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf
 
@@ -36,8 +37,7 @@ def structure_serves(old: Structure, new: Structure) -> bool:
     """Whether a trace for the structure ``old`` serves ``new``: its types are equal or subtypes."""
     if old.keys != new.keys or len(old.children) != len(new.children):
         return False
-    is_served = old.kind == new.kind or (hasattr(old.kind, "serves") and old.kind.serves(new.kind))
-    return is_served and all(map(structure_serves, old.children, new.children))
+    return kind_serves(old.kind, new.kind) and all(map(structure_serves, old.children, new.children))
 
 
 def serves_others(key: Key) -> bool:

@@ -34,6 +34,11 @@ def match_structure(expected: Structure, value: Any) -> list[Any]:
     return leaves
 
 
+def kind_serves(expected: Any, kind: Any) -> bool:
+    """Whether a trace for a structure of kind ``expected`` serves ``kind``: the same, or a subtype."""
+    return expected == kind or (hasattr(expected, "serves") and bool(expected.serves(kind)))
+
+
 def _collect(expected: Structure, value: Any, leaves: list[Any]) -> None:
     if expected.kind is None:
         leaves.append(value)
@@ -59,9 +64,7 @@ def _children(expected: Structure, value: Any) -> Sequence[Any] | None:
         branch = open_branch(value)
         if branch is None or branch[1] != expected.keys:
             return None
-        return (
-            branch[2] if branch[0] == kind or (hasattr(kind, "serves") and kind.serves(branch[0])) else None
-        )
+        return branch[2] if kind_serves(kind, branch[0]) else None
     if issubclass(kind, Mapping):
         same = isinstance(value, Mapping) and value.keys() == set(expected.keys)
         return [value[k] for k in expected.keys] if same else None
