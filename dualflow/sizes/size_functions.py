@@ -131,8 +131,25 @@ def always_equal(x: int | None, y: int | None) -> bool:
     """
     if x is None or y is None:
         return x is y
+    return equal_for_all(x, y) is True
+
+
+def equal_for_all(x: int, y: int) -> bool | None:
+    """Whether ``x == y`` for all sizes, or for none; None if that depends on the sizes."""
     difference = x - y
-    return type(difference) is int and difference == 0
+    if type(difference) is int:
+        return difference == 0
+    least, most = bounds(difference)
+    differ = (least is not None and least > 0) or (most is not None and most < 0)
+    return False if differ else None
+
+
+def less_for_all(x: int, y: int) -> bool | None:
+    """Whether ``x < y`` for all sizes, or for none; None if that depends on the sizes."""
+    least, most = bounds(x - y)
+    if most is not None and most < 0:
+        return True
+    return False if least is not None and least >= 0 else None
 
 
 def common_size(*sizes: int) -> int:
@@ -165,21 +182,3 @@ def _inside(kind: str, part: int, whole: int) -> bool:
         return False
     ((monomial, coefficient),) = whole.terms.items()
     return coefficient == 1 and len(monomial) == 1 and monomial[0].kind == kind and part in monomial[0].parts
-
-
-def equal_for_all(x: int, y: int) -> bool | None:
-    """Whether ``x == y`` for all sizes, or for none; None if that depends on the sizes."""
-    difference = x - y
-    if type(difference) is int:
-        return difference == 0
-    least, most = bounds(difference)
-    differ = (least is not None and least > 0) or (most is not None and most < 0)
-    return False if differ else None
-
-
-def less_for_all(x: int, y: int) -> bool | None:
-    """Whether ``x < y`` for all sizes, or for none; None if that depends on the sizes."""
-    least, most = bounds(x - y)
-    if most is not None and most < 0:
-        return True
-    return False if least is not None and least >= 0 else None
