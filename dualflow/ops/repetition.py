@@ -139,7 +139,7 @@ def pad(
     tensor = as_tensor(tensor)
     table = _known_paddings(paddings)
     if table is None:
-        return _padded_openly(tensor, convert_to_tensor(paddings), mode, constant_values)
+        return _padded_dynamically(tensor, convert_to_tensor(paddings), mode, constant_values)
     if table.ndim != 2 or table.shape[1] != 2 or table.shape[0] != len(tensor.shape):
         raise InvalidArgumentError(
             f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}."
@@ -165,7 +165,7 @@ def _known_paddings(paddings: Any) -> Any:
     return static_value(paddings)
 
 
-def _padded_openly(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
+def _padded_dynamically(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
     """``tensor`` padded with one value, by paddings that are known at run time only."""
     is_constant = isinstance(mode, str) and mode.upper() == "CONSTANT"
     if not is_constant or tuple(paddings.shape) != (len(tensor.shape), 2):

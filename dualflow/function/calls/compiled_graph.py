@@ -3,7 +3,7 @@
 The stages are attributes of :class:`CompiledGraph`; each is computed once, from those above it::
 
     graph                          before any pass
-    -> graph_with_symbolic_sizes  if sizes vary; None if no expression describes one of them
+    -> graph_with_symbolic_sizes   if sizes vary; None if no expression describes one of them
     -> _symbolic_program           one program for all sizes; None if no program serves all of them
     -> _after_passes               the program's graph, or ``graph`` after all passes
     -> _rematerialised             the graph within the memory budget; None without a budget
