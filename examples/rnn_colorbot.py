@@ -118,6 +118,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
+    if options.letters < 4:
+        parser.error("--letters must be at least 4: fewer than a batch of names have at most 3")
     names, colours = surveyed(options.letters)
     words, longest = options.words.split(","), max(map(len, names))
     if not all(word.isascii() and 0 < len(word) <= longest for word in words):

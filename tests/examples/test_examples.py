@@ -222,6 +222,15 @@ def test_colours_are_guessed_from_their_names_the_same_both_ways() -> None:
 
 
 @pytest.mark.exhaustive
+def test_names_of_too_few_letters_are_refused() -> None:
+    command = [sys.executable, str(ROOT / "examples" / "rnn_colorbot.py"), "--letters", "3"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 2
+    assert "--letters must be at least 4: fewer than a batch of names have at most 3" in done.stderr
+
+
+@pytest.mark.exhaustive
 def test_a_residual_network_is_measured_in_every_mode() -> None:
     sizes = ["--size", "8", "--batch", "2", "--steps", "1", "--blocks", "1"]
     output = run_example("resnet_benchmark.py", *sizes, "--backends", "dualflow")
