@@ -219,7 +219,7 @@ class EagerEngine(Engine):
     def create_variable(self, variable: Any, initial: Any) -> None:
         shared = INITIAL_VALUE.get()
         if shared is not None:
-            initial = wrap(shared(initial._array))
+            initial = placed_like(wrap(shared(initial._array)), initial)
         tensor = updates.owned(initial)
         initial_values.create(variable, initial.__copy__() if tensor is initial else tensor)
 

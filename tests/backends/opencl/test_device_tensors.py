@@ -16,6 +16,7 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.eager import num_gpus
 from dualflow.eager.engine import EAGER
+from dualflow.eager.replicas import INITIAL_VALUE
 from dualflow.ops.testing.cases import Case
 
 require_opencl()
@@ -116,6 +117,16 @@ def test_a_block_on_the_device_places_what_it_creates(name: str) -> None:
         variable = df.Variable([1.0])
     assert {x.device for x in created} == {GPU}
     assert variable.device == variable.value().device == GPU
+
+
+def test_the_first_replicas_initial_value_is_placed_as_well() -> None:
+    token = INITIAL_VALUE.set(lambda own: own * 2.0)
+    try:
+        with df.device("/gpu:0"):
+            variable = df.Variable([1.0])
+    finally:
+        INITIAL_VALUE.reset(token)
+    assert (variable.device, variable.numpy().tolist()) == (GPU, [2.0])
 
 
 def test_blocks_nest() -> None:
