@@ -16,6 +16,11 @@ Computation = Op | Callable[..., Any]
 """An op, or a function of tensors that calls ops."""
 
 
+def computation_name(what: Computation) -> str:
+    """The name of an op or a function, for names of graphs and for messages."""
+    return what.name if isinstance(what, Op) else what.__name__.strip("_")
+
+
 class KernelRule(Protocol):
     """Runs a computation's compiled kernel on its inputs and attributes; returns None without a kernel.
 

@@ -14,7 +14,7 @@ from dualflow.core.device_names import CPU, GPU
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.slot import Slot, unfilled
 from dualflow.eager.device_tensor import DeviceStorage, on_device, to_device, to_host
-from dualflow.eager.kernel_slot import Computation
+from dualflow.eager.kernel_slot import Computation, computation_name
 from dualflow.eager.placement import BLOCK_DEVICE, PLACEMENT_LOG, SOFT_PLACEMENT
 from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.conversion import identity
@@ -85,4 +85,8 @@ def run_function_placed(
     if BLOCK_DEVICE.get() == CPU or not all(isinstance(x, EagerTensor) for x in inputs):
         return None
     program = DEVICE_PROGRAMS.value(rule, inputs, attrs, count)
-    return None if isinstance(program, str) else on_device(program(inputs)[0])
+    if isinstance(program, str):
+        return None
+    (output,) = program(inputs)
+    PLACEMENT_LOG.add(computation_name(rule), GPU)
+    return on_device(output)

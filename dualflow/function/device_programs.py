@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor
-from dualflow.eager.kernel_slot import Computation
+from dualflow.eager.kernel_slot import Computation, computation_name
 from dualflow.eager.placed_ops import DEVICE_PROGRAMS, DeviceProgram
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.calls.array_ownership import array_of
@@ -69,8 +69,7 @@ def _new_program(
 
 def _graph(what: Computation, specs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Graph:
     """The graph of the op or function alone."""
-    name = what.name if isinstance(what, Op) else what.__name__.strip("_")
-    tracer = Tracer(name, options=compile_options(DEVICE_CODE))
+    tracer = Tracer(computation_name(what), options=compile_options(DEVICE_CODE))
     with tracing(tracer):
         inputs = tuple([tracer.argument(spec) for spec in specs])
         results = tracer.run(what, inputs, attrs) if isinstance(what, Op) else what(*inputs, **attrs)

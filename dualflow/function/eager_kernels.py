@@ -25,7 +25,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.warning import warn_user
-from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS, Computation
+from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS, Computation, computation_name
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.lazy_backends import any_length
@@ -251,7 +251,7 @@ def _is_program_of_all(
 ) -> bool:
     """Whether the graph with symbolic sizes has the program that ``kernel`` runs, which is then shared."""
     options = compile_options()
-    tracer = Tracer(_name(what), options=options)
+    tracer = Tracer(computation_name(what), options=options)
     dynamic_shape = Shape([1 if unit else size_variable(least=0) for unit in family.units or ()])
     specs = [
         TensorSpec.of(dynamic_shape if fixed is None else Shape(fixed), of_array(dtype))
@@ -277,16 +277,12 @@ class _UnfitError(Exception):
 
 
 def _switch_off(what: Computation, error: Exception) -> None:
-    name = _name(what)
+    name = computation_name(what)
     without_eager_kernels(f"no kernel for {name}: {type(error).__name__}: {error}")
     warn_user(
         f"Large tensors are computed by NumPy on one thread, as no kernel of {name} could be made "
         f'({type(error).__name__}: {error}). To choose NumPy, call df.config.set_eager_kernels("numpy").'
     )
-
-
-def _name(what: Computation) -> str:
-    return what.name if isinstance(what, Op) else what.__name__.strip("_")
 
 
 def is_plain(value: Any) -> bool:
@@ -312,7 +308,7 @@ def _compiled(
     """
     orders = [_memory_order(a) for a in arrays]
     options = compile_options()
-    tracer = Tracer(_name(what), options=options)
+    tracer = Tracer(computation_name(what), options=options)
     if count is not None:
         attrs = {**attrs, "count": count}
     try:

@@ -42,6 +42,15 @@ def test_the_log_has_the_device_of_each_op(capfd: pytest.CaptureFixture[str]) ->
     assert c.shape == (2, 2)
 
 
+@pytest.mark.usefixtures("placement_log")
+def test_the_log_has_functions_of_several_ops_that_are_one_program(capfd: pytest.CaptureFixture[str]) -> None:
+    df.nn.gelu(df.constant([1.0, 2.0]).gpu())
+    with df.device("/GPU:0"):
+        df.nn.softmax(df.constant([1.0, 2.0]))
+    lines = re.findall(r"Executing op (\w+) in device \S*device:(\w+):0", capfd.readouterr().err)
+    assert lines == [("gelu", "GPU"), ("softmax", "GPU")]
+
+
 def test_an_op_is_timed_on_each_device() -> None:
     def measure(x: Any, steps: int) -> float:
         df.matmul(x, x)
