@@ -13,13 +13,13 @@ from functools import partial
 from typing import Any, Final
 
 from dualflow.core.spec import TensorSpec
-from dualflow.eager.device_tensor import DeviceStorage, DeviceTensor
+from dualflow.eager.device_tensor import DeviceStorage
 from dualflow.eager.kernel_slot import Computation, computation_name
 from dualflow.eager.placed_ops import DEVICE_PROGRAMS, DeviceProgram
 from dualflow.eager.tensor import EagerTensor
-from dualflow.function.calls.array_ownership import array_of
+from dualflow.function.calls.array_ownership import device_value
 from dualflow.function.calls.compiled_graph import CompiledGraph
-from dualflow.function.eager_kernels import is_plain
+from dualflow.function.eager_kernels import is_plain, remember
 from dualflow.function.options import DEVICE_CODE, compile_options
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.exact_equality import exact_attrs
@@ -47,10 +47,7 @@ def device_program(
     if program is None:
         attributes = attrs if count is None else {**attrs, "count": count}
         program = Context().run(_new_program, what, specs, attributes)
-        if len(_programs) >= _MAX_PROGRAMS:
-            for oldest in list(_programs)[: _MAX_PROGRAMS // 8]:
-                _programs.pop(oldest, None)
-        _programs[key] = program
+        remember(_programs, key, program, _MAX_PROGRAMS)
     return program
 
 
@@ -78,6 +75,5 @@ def _graph(what: Computation, specs: Sequence[TensorSpec], attrs: dict[str, Any]
 
 
 def _run(executable: Any, inputs: Sequence[EagerTensor]) -> list[DeviceStorage]:
-    values = [x.storage if type(x) is DeviceTensor else array_of(x) for x in inputs]
-    outputs: list[DeviceStorage] = executable.run_on_device(values).outputs
+    outputs: list[DeviceStorage] = executable.run_on_device([device_value(x) for x in inputs]).outputs
     return outputs

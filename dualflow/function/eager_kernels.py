@@ -172,7 +172,7 @@ def _new_run(
         run = _in_memory_order(what, attrs, order)
     elif not isinstance(what, Op) or _eligible(what, arrays):
         run = _in_build(_compiled, what, arrays, attrs, family, count)
-    _remember(_runs, key, run)
+    remember(_runs, key, run)
     return run
 
 
@@ -206,10 +206,10 @@ def _is_repeated(array: Array, arrays: Sequence[Array]) -> bool:
     )
 
 
-def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:
-    """Store ``value``; the oldest entries of a full table are removed."""
-    if len(table) >= _MAX_CALLS:
-        for oldest in list(table)[: _MAX_CALLS // 8]:
+def remember(table: dict[Hashable, Any], key: Hashable, value: Any, most: int = _MAX_CALLS) -> None:
+    """Store ``value``; the oldest entries of a table with ``most`` entries are removed."""
+    if len(table) >= most:
+        for oldest in list(table)[: most // 8]:
             table.pop(oldest, None)
     table[key] = value
 
@@ -327,7 +327,7 @@ def _compiled(
     if family is not None and family not in _shared_kernels and result.spec.shape == shape:
         kernel = any_length(compiled.executable)
         if kernel is not None:
-            _remember(_shared_kernels, family, _ManyShapes(kernel, True if isinstance(what, Op) else None))
+            remember(_shared_kernels, family, _ManyShapes(kernel, True if isinstance(what, Op) else None))
     if all(a.flags.c_contiguous for a in arrays):
         return lambda *inputs: compiled(*inputs)[0]
     return lambda *inputs: compiled(*map(_in_order, inputs, orders))[0]

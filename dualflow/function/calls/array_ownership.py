@@ -67,8 +67,12 @@ def device_values(
 
     Those of tensors on the device stay there.
     """
-    tensors = _snapshot(sources, written, locks)
-    return [x.storage if type(x) is DeviceTensor else array_of(x) for x in tensors]
+    return [device_value(x) for x in _snapshot(sources, written, locks)]
+
+
+def device_value(tensor: Any) -> Array | DeviceStorage:
+    """The elements of a tensor on the device; the array of :func:`array_of` for a tensor on the host."""
+    return tensor.storage if type(tensor) is DeviceTensor else array_of(tensor)
 
 
 def _snapshot(sources: Sequence[Any], written: Sequence[int], locks: Sequence[WriteLock]) -> list[Any]:
