@@ -231,12 +231,6 @@ def owned(tensor: EagerTensor) -> EagerTensor:
     return wrap(array.copy())
 
 
-def next_value(rule: Callable[[EagerTensor], EagerTensor], before: EagerTensor) -> EagerTensor:
-    """``rule(before)`` as a variable's value: with memory of its own, on the device of ``before``."""
-    after = rule(before)
-    return owned(after if type(after) is type(before) else placed_like(after, before))
-
-
 def assign(variable: Any, tensor: EagerTensor) -> None:
     """Assign ``tensor``, which must have no other reference."""
     if store(variable, tensor):
@@ -261,7 +255,7 @@ def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
     with step.running, step as (lock,):
         while True:
             before = lock.tensor
-            after = next_value(rule, before)
+            after = owned(placed_like(rule(before), before))
             if lock.tensor is before:  # otherwise a signal handler has changed it
                 lock.tensor = after
                 return
