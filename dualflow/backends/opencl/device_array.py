@@ -53,8 +53,8 @@ class DeviceArray:
         return array
 
 
-def upload(array: Array) -> DeviceArray:
-    """A copy of an array on the device of this process.
+def upload(array: Array, purpose: str = "") -> DeviceArray:
+    """A copy of an array on the device of this process, for ``purpose``, which an error names.
 
     Raises:
         NotFoundError: there is no device.
@@ -63,8 +63,8 @@ def upload(array: Array) -> DeviceArray:
     """
     device = current_device()
     source = np.ascontiguousarray(array)
-    shown = f"a tensor of shape {list(array.shape)} and dtype {array.dtype.name}"
-    uploaded = DeviceArray(device, device.memory.allocate(source.nbytes, shown), array.shape, array.dtype)
+    purpose = purpose or f"a tensor of shape {list(array.shape)} and dtype {array.dtype.name}"
+    uploaded = DeviceArray(device, device.memory.allocate(source.nbytes, purpose), array.shape, array.dtype)
     try:
         event = device.write(uploaded.buffer, source)
         if event is not None:

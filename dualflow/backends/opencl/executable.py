@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -12,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pyopencl as cl
 
-from dualflow.backends.opencl.device_array import DeviceArray
+from dualflow.backends.opencl.device_array import DeviceArray, upload
 from dualflow.backends.opencl.devices import OpenCLDevice, current_device
 from dualflow.backends.opencl.program import ON_HOST, DeviceProgram, Placement
 from dualflow.backends.opencl.running import DeviceCall, DeviceResults, FailedCheck
@@ -48,7 +46,6 @@ class OpenCLExecutable:
     """
 
     __slots__ = (
-        "__weakref__",
         "_axes",
         "_constants",
         "compile_seconds",
@@ -67,7 +64,6 @@ class OpenCLExecutable:
         self.placement = ON_HOST
         self._axes = tuple(first_axes(self.program.plan.argument_sizes).items())
         self._constants = self._constants_on_device()
-        weakref.finalize(self, _release, self.device, list(self._constants.values())).atexit = False
         launches = [s for s in walk_steps(self.program.steps) if isinstance(s, Launch)]
         texts = [s.kernel.text for s in launches if not self.device.has_kernel(s.kernel.text)]
         begun = time.perf_counter()
@@ -81,19 +77,12 @@ class OpenCLExecutable:
         """The plan: calls and buffers."""
         return self.program.plan
 
-    def _constants_on_device(self) -> dict[int, cl.Buffer]:
+    def _constants_on_device(self) -> dict[int, DeviceArray]:
         """The constants that steps on the device read, by the numbers of their buffers."""
         plan, read = self.program.plan, device_reads(self.program.steps)
-        constants = {}
-        for buffer in range(plan.inputs, plan.first_output):
-            if buffer in read:
-                array = plan.constants[buffer - plan.inputs]
-                constants[buffer] = self.device.memory.allocate(
-                    array.nbytes, f"a constant of {self.graph.name}"
-                )
-                if array.nbytes:
-                    cl.enqueue_copy(self.device.queue, constants[buffer], array)
-        return constants
+        purpose = f"a constant of {self.graph.name}"
+        numbers = [i for i in range(plan.inputs, plan.first_output) if i in read]
+        return {i: upload(plan.constants[i - plan.inputs], purpose) for i in numbers}
 
     @property
     def parts(self) -> tuple[PartReport, ...]:
@@ -194,13 +183,6 @@ class OpenCLExecutable:
         assert nbytes is not None, "all sizes are computed before the program runs"
         first, last = evaluate_size(elements.first, sizes), evaluate_size(elements.nbytes, sizes)
         return first >= 0 and last <= evaluate_size(nbytes, sizes)
-
-
-def _release(device: OpenCLDevice, buffers: Sequence[cl.Buffer]) -> None:
-    """Release the constants of an executable that is collected; a forked child leaves them alone."""
-    if device.process == os.getpid():
-        for buffer in buffers:
-            device.memory.release(buffer)
 
 
 def _fail(failed: FailedCheck, effect_log: EffectLog | None) -> NoReturn:

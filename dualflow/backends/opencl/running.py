@@ -100,7 +100,7 @@ class DeviceCall:
         device: OpenCLDevice,
         program: DeviceProgram,
         placement: Placement,
-        constants: Mapping[int, cl.Buffer],
+        constants: Mapping[int, DeviceArray],
         values: Sequence[Array | DeviceArray],
         sizes: Mapping[SizeFactor, int],
         effect_log: EffectLog | None,
@@ -257,7 +257,7 @@ class DeviceCall:
     def _on_device(self, buffer: int) -> cl.Buffer:
         plan = self._plan
         if plan.inputs <= buffer < plan.first_output:
-            return self._constants[buffer]
+            return self._constants[buffer].buffer
         allocated = self._buffers.get(buffer)
         if allocated is None and buffer in self._inputs:
             return self._inputs[buffer].buffer
