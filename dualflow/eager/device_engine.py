@@ -11,26 +11,17 @@ from dualflow.core.convert import Array
 from dualflow.core.device_names import GPU
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.eager.device_tensor import to_device
-from dualflow.eager.engine import EAGER, EagerEngine, convert_operands
+from dualflow.eager.engine import EAGER, EagerEngine, UniformEagerEngine
 from dualflow.eager.placed_ops import run_function_placed, run_placed
 from dualflow.eager.placement import BLOCK_DEVICE
 from dualflow.eager.tensor import wrap
 from dualflow.ops.record import Op
 
 
-class DeviceEngine(EagerEngine):
+class DeviceEngine(UniformEagerEngine):
     """The eager engine of a block on a GPU: results of ops, constants and new variables are there."""
 
     __slots__ = ()
-
-    def unary(self, op: Op, x: Any) -> Any:
-        return op.run_on(self, (x,), {})
-
-    def binary(self, op: Op, x: Any, y: Any) -> Any:
-        return op.run_on(self, convert_operands(self, x, y), {})
-
-    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        return op.run_on(self, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return run_placed(op, inputs, attrs, EAGER.run)

@@ -224,6 +224,17 @@ class EagerEngine(Engine):
         initial_values.create(variable, initial.__copy__() if tensor is initial else tensor)
 
 
+class UniformEagerEngine(EagerEngine):
+    """An eager engine without fast paths: each op comes to :meth:`run`, which a subclass overrides."""
+
+    __slots__ = ()
+    unary = Engine.unary
+    apply = Engine.apply
+
+    def binary(self, op: Op, x: Any, y: Any) -> Any:
+        return op.run_on(self, convert_operands(self, x, y), {})
+
+
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
     """Whether ``op`` converts inputs of ``dtype`` to floats first: integers, or narrow floats."""
     return not (

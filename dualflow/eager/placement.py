@@ -24,7 +24,11 @@ BLOCK_DEVICE: Final[ContextVar[str | None]] = ContextVar("dualflow_device", defa
 
 
 class PlacementLog:
-    """Prints the device of each op, while enabled."""
+    """Prints a line for each op that runs, with its device, while enabled.
+
+    :mod:`dualflow.eager.placed_ops` adds the ops on a GPU, :mod:`dualflow.eager.placement_log` those on the
+    CPU.
+    """
 
     __slots__ = ("enabled",)
 

@@ -1,6 +1,7 @@
-"""``set_log_device_placement``: prints the device of each op.
+"""``set_log_device_placement``, and the engine that prints the ops on the CPU.
 
-The class of the eager engine is replaced meanwhile, so that without a log there is no cost.
+The class of the eager engine is replaced meanwhile, so that without a log there is no cost. Ops on a GPU are
+printed where they run, in :mod:`dualflow.eager.placed_ops`.
 """
 
 from __future__ import annotations
@@ -8,25 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.core.device_names import CPU
-from dualflow.eager.engine import EAGER, EagerEngine, convert_operands
+from dualflow.eager.engine import EAGER, EagerEngine, UniformEagerEngine
 from dualflow.eager.placement import PLACEMENT_LOG
 from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.record import Op
 
 
-class LoggedEagerEngine(EagerEngine):
+class LoggedEagerEngine(UniformEagerEngine):
     """Prints each op that runs on the CPU."""
 
     __slots__ = ()
-
-    def unary(self, op: Op, x: Any) -> Any:
-        return op.run_on(self, (x,), {})
-
-    def binary(self, op: Op, x: Any, y: Any) -> Any:
-        return op.run_on(self, convert_operands(self, x, y), {})
-
-    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        return op.run_on(self, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if all(type(x) is EagerTensor for x in inputs):
