@@ -29,7 +29,7 @@ DEVICE_PROGRAMS: Final[
 """The device program of an op for inputs like these, or the reason why there is none."""
 
 _HOST_EFFECTS: Final = (Effect.PYTHON, Effect.PRINT, Effect.CHECK, Effect.EXCHANGE)
-"""The effects of ops that run on the host by their nature."""
+"""The effects of ops that run on the host even without soft placement: no device can have them."""
 
 
 def run_placed(

@@ -1,7 +1,8 @@
-"""TensorFlow's choices for the values that replicas of a program have of a variable or gradient.
+"""Variables of a program with several replicas: initial values, divided variables, TensorFlow's choices.
 
-A process has one replica, whose variables are its own: they return their choices, which Keras's variables and
-other libraries read. In the scope of a distribution strategy, variables begin with equal values.
+A process has one replica, whose variables are its own. In the scope of a distribution strategy they begin
+with equal values. A variable may contain only this replica's part of a value; files contain the whole one.
+TensorFlow's choices of how replicas combine values are returned as they are: other libraries read them.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
 INITIAL_VALUE: Final[ContextVar[Callable[[Any], Any] | None]] = ContextVar(
     "dualflow_initial_value", default=None
 )
-"""In the scope of a strategy with several replicas: returns the first replica's array for one's own."""
+"""In the scope of a strategy with several replicas: maps an initial array to that of the first replica."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeValue:
-    """The value of which a variable of this replica is a part; files have the whole one.
+    """The whole value of a variable that is divided among replicas; checkpoints and files contain it.
 
     Attributes:
-        shape: its shape.
-        gather: returns the whole array for the variable's; all replicas call it together.
-        own: returns the part of a whole array that is the variable's.
+        shape: the shape of the whole value.
+        gather: returns the whole array for this replica's part; all replicas call it together.
+        own: returns this replica's part of a whole array.
     """
 
     shape: Shape
@@ -41,33 +42,33 @@ class WholeValue:
 
 
 _wholes: Final[dict[int, WholeValue]] = {}
-"""The whole values by the ``id`` of the variable, which removes its entry when it ends."""
+"""The whole values of divided variables by ``id``; a variable that is collected removes its entry."""
 
 
-def divide(variable: Any, whole: WholeValue) -> None:
-    """Declare that ``variable`` is a part of a whole value."""
+def declare_part(variable: Any, whole: WholeValue) -> None:
+    """Declare that ``variable`` contains this replica's part of a whole value."""
     _wholes[id(variable)] = whole
     weakref.finalize(variable, _wholes.pop, id(variable), None)
 
 
 def whole_value(variable: object) -> WholeValue | None:
-    """The value of which ``variable`` is a part; None for other variables."""
+    """The whole value of a variable that is divided among replicas; None for other variables."""
     return _wholes.get(id(variable)) if _wholes else None
 
 
 def whole_arrays(variables: Iterable[object], arrays: Iterable[Array]) -> list[Array]:
-    """The arrays of variables, whole ones for parts; all replicas call it together."""
+    """The array of each variable, whole if it is divided among replicas, which call this together."""
     wholes = [(whole_value(v), array) for v, array in zip(variables, arrays, strict=True)]
     return [array if whole is None else whole.gather(array) for whole, array in wholes]
 
 
 _gathered: Final[ContextVar[dict[int, Array]]] = ContextVar("dualflow_gathered", default={})  # noqa: B039
-"""The whole arrays of parts that a file is written from, by ``id``; it is never written to."""
+"""The whole arrays of divided variables by ``id``, for the file that is being written; it isn't modified."""
 
 
 @contextmanager
 def gathered_wholes(variables: Iterable[Any]) -> Iterator[None]:
-    """A block in which :func:`gathered_whole` returns the whole arrays of those variables that are parts.
+    """A context in which :func:`gathered_whole` returns the whole arrays of divided variables.
 
     All replicas enter it together; inside it one of them may write a file alone.
     """
@@ -80,7 +81,7 @@ def gathered_wholes(variables: Iterable[Any]) -> Iterator[None]:
 
 
 def gathered_whole(variable: object) -> Array | None:
-    """The whole array of a part, in a block of :func:`gathered_wholes`; else None."""
+    """The whole array of a divided variable in a context of :func:`gathered_wholes`; else None."""
     return _gathered.get().get(id(variable))
 
 

@@ -21,7 +21,7 @@ import dualflow as df
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.distribute.strategy import get_strategy
-from dualflow.eager.replicas import WholeValue, divide
+from dualflow.eager.replicas import WholeValue, declare_part
 from dualflow.ops.collectives.exchanges import block_sums_over, blocks_joined_over, own_part, part_size
 from keras_dualflow.replicas import PART_UPDATES, PartUpdates
 from keras_dualflow.src.core.conversion import cast
@@ -83,7 +83,7 @@ def add_part(add: Callable[..., Any], optimizer: Any, variable: Any, name: Any, 
             array: Array = own_part(whole, group).numpy()
         return array
 
-    divide(slot._value, WholeValue(shape, gather, own))
+    declare_part(slot._value, WholeValue(shape, gather, own))
     return slot
 
 
