@@ -97,14 +97,22 @@ def dispatched(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Callable[[], Any] | None:
     """What computes a call of a function of ops in its place; None if no target is registered for it."""
-    for target in TARGETS.get(function, ()):
-        call = target.bound(args, kwargs)
-        if call is not None:
-            return lambda: target.function(*call.args, **call.kwargs)
+    call = _call_of_target(function, args, kwargs)
+    if call is not None:
+        return call
     if function in PER_ELEMENT:
         return _handled(function, UNARY, 1, args, kwargs)
     if function in COMPARING_ASSERTIONS:
         return _handled(function, ASSERTIONS, 2, args, kwargs)
+    return None
+
+
+def _call_of_target(key: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], Any] | None:
+    """The call of the first target of a function, or of an op, that takes these arguments; None without."""
+    for target in TARGETS.get(key, ()):
+        call = target.bound(args, kwargs)
+        if call is not None:
+            return lambda: target.function(*call.args, **call.kwargs)
     return None
 
 
@@ -154,10 +162,9 @@ def by_rule(
 
 def elementwise_rule(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> Callable[[], Any] | None:
     """What computes an elementwise op of composites; None if nothing is registered for their types."""
-    for target in TARGETS.get(op, ()):
-        call = target.bound(inputs, {})
-        if call is not None:
-            return lambda: target.function(*call.args, **call.kwargs)
+    call = _call_of_target(op, inputs, {})
+    if call is not None:
+        return call
     handler = handler_of({1: UNARY, 2: BINARY}.get(len(inputs), ()), inputs)
     if handler is None:
         return None
