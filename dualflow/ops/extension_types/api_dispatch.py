@@ -67,10 +67,12 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[str | int, An
 
     @entry
     def register(function: F) -> F:
-        for signature in signatures or (_annotations_of(function),):
-            annotations = _by_name(signature, parameters, function)
-            keeps_name = "name" in inspect.signature(function).parameters
-            TARGETS.setdefault(key, []).append(DispatchTarget(function, annotations, parameters, keeps_name))
+        keeps_name = "name" in inspect.signature(function).parameters
+        targets = [
+            DispatchTarget(function, _by_name(signature, parameters, function), parameters, keeps_name)
+            for signature in signatures or (_annotations_of(function),)
+        ]
+        TARGETS.setdefault(key, []).extend(targets)
         ACTIVE.append(function)
         return function
 

@@ -141,6 +141,15 @@ def test_the_first_target_that_matches_computes_a_call() -> None:
         df.reduce_sum(X)
 
 
+def test_a_decorator_that_raises_an_error_registers_nothing() -> None:
+    decorate = REGISTER.dispatch_for_api(df.reduce_max, {"input_tensor": Masked}, {"other": Masked})
+    with pytest.raises(df.errors.InvalidArgumentError, match="'other'"):
+        decorate(lambda input_tensor, axis=None, keepdims=False: "the target")
+    REGISTER.dispatch_for_unary_elementwise_apis(Masked)(of_one)  # from here on, targets are looked for
+    with pytest.raises(TypeError, match="where a tensor is required"):
+        df.reduce_max(X)
+
+
 def test_ragged_tensors_are_dispatched_too() -> None:
     @REGISTER.dispatch_for_api(df.nn.softmax)
     def softmax(logits: df.RaggedTensor, axis=None):
