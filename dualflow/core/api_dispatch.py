@@ -149,15 +149,26 @@ def by_rule(
     if target is not None:
         return target()
     if not isinstance(error, CompositeError):
-        lacking = getattr(error, "obj", None)
-        if isinstance(lacking, AbstractComposite) and error.name not in vars(type(lacking)):  # type: ignore[attr-defined]  # an AttributeError
-            return lacking.__as_tensor__()
+        if _is_lacked_by_a_composite(error):
+            return error.obj.__as_tensor__()  # type: ignore[attr-defined]  # an AttributeError
         raise error
     rules = RULES.get(function, {})
     for composite in type(error.composite).__mro__:
         if composite in rules:
             return rules[composite](*args, **kwargs)
     raise error
+
+
+def _is_lacked_by_a_composite(error: Exception) -> bool:
+    """Whether an error is about an attribute that the class of a composite, and its bases, don't define.
+
+    Python sets ``obj`` too in an error that a property of the class itself has raised.
+    """
+    value = getattr(error, "obj", None)
+    return isinstance(value, AbstractComposite) and not any(
+        error.name in vars(kind)  # type: ignore[attr-defined]  # an AttributeError
+        for kind in type(value).__mro__
+    )
 
 
 def elementwise_rule(op: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> Callable[[], Any] | None:

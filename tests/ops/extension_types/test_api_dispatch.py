@@ -150,6 +150,22 @@ def test_a_decorator_that_raises_an_error_registers_nothing() -> None:
         df.reduce_max(X)
 
 
+@pytest.mark.parametrize("is_inherited", [False, True])
+def test_the_error_of_a_property_of_the_program_is_raised_as_it_is(is_inherited) -> None:
+    class Measured(df.experimental.ExtensionType):
+        values: df.Tensor
+
+        @property
+        def shape(self):
+            raise AttributeError("no shape yet")
+
+    class Inheriting(Measured):
+        pass
+
+    with pytest.raises(AttributeError, match="no shape yet"):
+        df.reduce_max((Inheriting if is_inherited else Measured)([1.0]))
+
+
 def test_ragged_tensors_are_dispatched_too() -> None:
     @REGISTER.dispatch_for_api(df.nn.softmax)
     def softmax(logits: df.RaggedTensor, axis=None):
