@@ -40,8 +40,8 @@ def duration(seconds: float) -> str:
     """
     for unit, name in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 1e-6:.3g} us"
+            return f"{_rounded(seconds / unit)} {name}"
+    return f"{_rounded(seconds / 1e-6)} us"
 
 
 def amount(number: float) -> str:
@@ -52,7 +52,7 @@ def amount(number: float) -> str:
     """
     for unit, name in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if number >= unit:
-            return f"{number / unit:.3g} {name}"
+            return f"{_rounded(number / unit)} {name}"
     return f"{number:,.0f}"
 
 
@@ -64,5 +64,10 @@ def size(nbytes: int) -> str:
     """
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if nbytes >= unit:
-            return f"{nbytes / unit:.3g} {name}"
+            return f"{_rounded(nbytes / unit)} {name}"
     return f"{nbytes} B"
+
+
+def _rounded(number: float) -> str:
+    """A number with three digits, or with all before the point if there are more."""
+    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.core.errors import DTypeError, FailedPreconditionError
-from dualflow.core.report_text import duration, size
+from dualflow.core.report_text import amount, duration, size
 from dualflow.core.tree import LEAF, flatten
 from dualflow.function.decorator import function
 from dualflow.function.inspect import measure
@@ -641,3 +641,17 @@ def test_sizes_keep_three_digits(nbytes: int) -> None:
     number, unit = size(nbytes).split()
     factor = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
     assert float(number) * factor == pytest.approx(nbytes, rel=6e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (duration(0.9999), "1000 ms"),
+        (duration(5000.0), "5000 s"),
+        (size(1_024_000), "1000 KiB"),
+        (size(3 << 40), "3072 GiB"),
+        (amount(999_950), "1000 thousand"),
+    ],
+)
+def test_no_figure_has_an_exponent(text, expected) -> None:
+    assert text == expected
