@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from dualflow.core.composite_tensor import CompositeTensor
 from dualflow.core.dispatch import TENSORS, AbstractComposite
 from dualflow.core.errors import MissingAttributeError
-from dualflow.core.shape import Shape
+from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.type_spec import TypeSpec
@@ -125,15 +125,15 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
 
     def _batched(self, size: int | None) -> Any:
         """The skeleton of a batch: its shapes have one more axis."""
-        return self._with_shapes(lambda shape: Shape([size, *shape]))
+        return self._with_shapes(Shape([size]).concatenate)
 
     def _unbatched(self) -> Any:
         """The skeleton of an element of a batch."""
-        return self._with_shapes(lambda shape: Shape(shape[1:]))
+        return self._with_shapes(lambda shape: shape if shape is UNKNOWN_RANK else Shape(shape[1:]))
 
     def _with_shapes(self, function: Callable[[Shape], Shape]) -> Any:
         fields = vars(self).items()
-        return self._of_fields({n: function(x) if isinstance(x, Shape) else x for n, x in fields})
+        return self._of_fields({name: _replaced(part, function, Shape) for name, part in fields})
 
     @property
     def _can_be_batched(self) -> bool:
@@ -178,14 +178,17 @@ def _component_spec(x: Any) -> Any:
     return x._type_spec if isinstance(x, CompositeTensor) else TensorSpec.of(x.shape, x.dtype)
 
 
-def _replaced(part: Any, function: Callable[[Any], Any]) -> Any:
-    """A part of a field with the results of ``function`` in place of its components, from left to right."""
-    if isinstance(part, _COMPONENTS):
+def _replaced(part: Any, function: Callable[[Any], Any], kinds: Any = _COMPONENTS) -> Any:
+    """A part of a field with the results of ``function`` in place of the instances of ``kinds`` in it.
+
+    These are by default its components. They are replaced from left to right.
+    """
+    if isinstance(part, kinds):
         return function(part)
     if type(part) is tuple:
-        return tuple([_replaced(x, function) for x in part])
+        return tuple([_replaced(x, function, kinds) for x in part])
     if isinstance(part, ImmutableMapping):
-        return ImmutableMapping([(key, _replaced(x, function)) for key, x in part.items()])
+        return ImmutableMapping([(key, _replaced(x, function, kinds)) for key, x in part.items()])
     return part
 
 

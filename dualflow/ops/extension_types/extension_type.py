@@ -132,8 +132,8 @@ def _immutable(value: Any, name: str) -> MissingAttributeError:
 class BatchableExtensionType(ExtensionType):
     """An extension type whose batches are instances too: of tensors with one more axis.
 
-    Datasets batch and unbatch its instances, and ``map_fn`` takes them. A field that is a TensorShape gets
-    and loses the first axis with the tensors.
+    Datasets batch and unbatch its instances, and ``map_fn`` takes them. A TensorShape in a field gets and
+    loses the first axis with the tensors.
 
     Args:
         args, kwargs: the fields.

@@ -322,6 +322,21 @@ def test_datasets_slice_batch_and_unbatch_it() -> None:
     assert next(iter(mapped)).work.numpy().tolist() == [10.0, 20.0]
 
 
+def test_each_shape_in_a_field_gets_and_loses_the_axis_of_a_batch() -> None:
+    class Cropped(df.experimental.BatchableExtensionType):
+        pixels: df.Tensor
+        sizes: tuple[df.TensorShape, ...]
+        by_name: Mapping[str, df.TensorShape]
+        any_size: df.TensorShape
+
+    stacked = Cropped(df.ones([3, 2]), [[3, 4], [3]], {"whole": [3, 5]}, None)
+    dataset = df.data.Dataset.from_tensor_slices(stacked)
+    for x in dataset:
+        assert (x.sizes, x.by_name["whole"], x.any_size.rank) == (((4,), ()), (5,), None)
+    (batch,) = dataset.batch(3, drop_remainder=True)
+    assert (batch.sizes, batch.by_name["whole"], batch.any_size.rank) == (((3, 4), (3,)), (3, 5), None)
+
+
 def test_a_dataset_of_one_value_needs_no_batches() -> None:
     dataset = df.data.Dataset.from_tensors(Node(3, [Node(4)]))
     assert next(iter(dataset)).children[0].value.numpy() == 4
