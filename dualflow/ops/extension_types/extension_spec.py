@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -78,26 +79,18 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         Args:
             value: an instance of the extension type.
         """
-        return cls._of_fields({name: _spec_of(part) for name, part in vars(value).items()})
+        return from_fields(cls, {name: _spec_of(part) for name, part in vars(value).items()})
 
     def _complete(self) -> None:
         convert_fields(self, fields_of(self.value_type, of_spec=True))
         freeze(self)
-
-    @classmethod
-    def _of_fields(cls, fields: Mapping[str, Any]) -> Any:
-        """The spec of these fields, without the constructor."""
-        spec: Any = object.__new__(cls)
-        vars(spec).update(fields)
-        freeze(spec)
-        return spec
 
     def _serialize(self) -> Any:
         return tuple([(field.name, vars(self)[field.name]) for field in fields_of(self.value_type)])
 
     @classmethod
     def _deserialize(cls, serialization: Any) -> Any:
-        return cls._of_fields(dict(serialization))
+        return from_fields(cls, dict(serialization))
 
     @property
     def _component_specs(self) -> Any:
@@ -113,10 +106,10 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         return from_fields(self.value_type, self._filled(components))
 
     def _with_component_specs(self, specs: Any) -> Any:
-        return self._of_fields(self._filled(specs))
+        return from_fields(type(self), self._filled(specs))
 
     def _skeleton(self) -> Any:
-        return self._of_fields({name: _replaced(part, lambda _: _HOLE) for name, part in vars(self).items()})
+        return from_fields(type(self), self._filled(itertools.repeat(_HOLE)))
 
     def _filled(self, components: Any) -> dict[str, Any]:
         """The fields with these components."""
@@ -133,7 +126,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
 
     def _with_shapes(self, function: Callable[[Shape], Shape]) -> Any:
         fields = vars(self).items()
-        return self._of_fields({name: _replaced(part, function, Shape) for name, part in fields})
+        return from_fields(type(self), {name: _replaced(part, function, Shape) for name, part in fields})
 
     @property
     def _can_be_batched(self) -> bool:
@@ -150,7 +143,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         super().__setattr__(name, value)
 
     def __reduce__(self) -> Any:
-        return _restored_spec, (self.value_type, dict(vars(self)))
+        return from_fields, (type(self), dict(vars(self)))
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={part!r}" for name, part in vars(self).items())
@@ -158,15 +151,11 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
 
 
 def from_fields(kind: Any, fields: Mapping[str, Any]) -> Any:
-    """The instance of an extension type with these fields, without its constructor and its checks."""
+    """The instance of an extension type, or of its spec, with these fields, without constructor and checks."""
     instance: Any = object.__new__(kind)
     vars(instance).update(fields)
     freeze(instance)
     return instance
-
-
-def _restored_spec(value_type: Any, fields: Mapping[str, Any]) -> Any:
-    return value_type.Spec._of_fields(fields)
 
 
 def _spec_of(part: Any) -> Any:
