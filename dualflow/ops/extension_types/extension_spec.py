@@ -18,10 +18,9 @@ from dualflow.core.type_spec import TypeSpec
 from dualflow.ops.extension_types.fields import (
     construct,
     convert_fields,
-    fields_of,
+    declaration_of,
     freeze,
     is_frozen,
-    signature,
 )
 from dualflow.ops.extension_types.immutable_mapping import ImmutableMapping
 
@@ -40,8 +39,7 @@ class CompletingMeta(ABCMeta):
         if constructor.__module__ != __package__ and not constructor.__module__.startswith(f"{__package__}."):
             parameters = list(inspect.signature(constructor).parameters.values())
             return inspect.Signature(parameters[1:])
-        kind = getattr(cls, "value_type", cls)
-        return signature(kind, fields_of(kind))
+        return declaration_of(getattr(cls, "value_type", cls)).signature
 
     @entry
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -82,11 +80,13 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
         return from_fields(cls, {name: _spec_of(part) for name, part in vars(value).items()})
 
     def _complete(self) -> None:
-        convert_fields(self, fields_of(self.value_type, of_spec=True))
+        convert_fields(self, declaration_of(self.value_type).spec_fields)
         freeze(self)
 
     def _serialize(self) -> Any:
-        return tuple([(field.name, vars(self)[field.name]) for field in fields_of(self.value_type)])
+        return tuple(
+            [(field.name, vars(self)[field.name]) for field in declaration_of(self.value_type).fields]
+        )
 
     @classmethod
     def _deserialize(cls, serialization: Any) -> Any:
@@ -134,7 +134,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
 
     @entry
     def __setattr__(self, name: str, value: Any) -> None:
-        if is_frozen(self) or not any(field.name == name for field in fields_of(self.value_type)):
+        if is_frozen(self) or not any(field.name == name for field in declaration_of(self.value_type).fields):
             raise MissingAttributeError(
                 f"{type(self).__qualname__} is immutable, and has no attributes other than the fields; "
                 f"create another one instead of assigning {name!r}.",
@@ -151,7 +151,7 @@ class ExtensionTypeSpec(TypeSpec, metaclass=CompletingMeta):
 
 
 def from_fields(kind: Any, fields: Mapping[str, Any]) -> Any:
-    """The instance of an extension type, or of its spec, with these fields, without constructor and checks."""
+    """The instance of an extension type, or of its ``Spec``, with these fields: no constructor, no checks."""
     instance: Any = object.__new__(kind)
     vars(instance).update(fields)
     freeze(instance)

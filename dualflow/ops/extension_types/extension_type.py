@@ -13,8 +13,8 @@ from dualflow.ops.extension_types.extension_spec import CompletingMeta, Extensio
 from dualflow.ops.extension_types.fields import (
     construct,
     convert_fields,
+    declaration_of,
     declare,
-    fields_of,
     freeze,
     is_frozen,
 )
@@ -71,7 +71,7 @@ class ExtensionType(CompositeTensor, metaclass=CompletingMeta):
         declare(cls)
 
     def _complete(self) -> None:
-        convert_fields(self, fields_of(type(self)))
+        convert_fields(self, declaration_of(type(self)).fields)
         self.__validate__()
         freeze(self)
 
@@ -99,7 +99,7 @@ class ExtensionType(CompositeTensor, metaclass=CompletingMeta):
     def __setattr__(self, name: str, value: Any) -> None:
         if is_frozen(self):
             raise _immutable(self, name)
-        if not any(field.name == name for field in fields_of(type(self))):
+        if not any(field.name == name for field in declaration_of(type(self)).fields):
             raise MissingAttributeError(
                 f"{type(self).__name__} has no field {name!r}; declare it with its type in the class.",
                 name=name,

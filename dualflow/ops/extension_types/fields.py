@@ -13,16 +13,34 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.ops.extension_types.field_types import ExtensionField, check_annotation
 
-_FIELDS: Final = "_tf_extension_type_fields"
+_DECLARATION: Final = "_tf_extension_type_declaration"
 _FOLDER: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+"""The folder of dualflow, whose frames are not the block that defines a class."""
+_ROOT: Final = "_tf_extension_type_root"
+"""The attribute of ExtensionType, whose module imports this one, that its subclasses inherit."""
 _SCOPE: Final = "_tf_extension_type_scope"
 """The names of the block that defines a class, until its annotations are resolved."""
 _FROZEN: Final = "_tf_extension_type_frozen"
 _RESERVED: Final = ("Spec", "_type_spec")
 _classes: Final[WeakValueDictionary[str, type]] = WeakValueDictionary()
 """The extension types by name, for annotations that name one which is defined later or in a function."""
+
+
+class Declaration(NamedTuple):
+    """What an extension type declares.
+
+    Attributes:
+        fields: the fields of its instances, those of its bases first.
+        spec_fields: the same fields of its specs.
+        signature: the parameters of its constructor and of that of its specs: a field each.
+    """
+
+    fields: tuple[ExtensionField, ...]
+    spec_fields: tuple[ExtensionField, ...]
+    signature: inspect.Signature
 
 
 def declare(kind: Any) -> None:
@@ -45,35 +63,33 @@ def declare(kind: Any) -> None:
         frame = frame.f_back
     type.__setattr__(kind, _SCOPE, {**frame.f_globals, **frame.f_locals})
     with contextlib.suppress(NameError):  # an annotation names a class that is defined later
-        fields_of(kind)
+        declaration_of(kind)
         type.__delattr__(kind, _SCOPE)
 
 
-def fields_of(kind: Any, of_spec: bool = False) -> Sequence[ExtensionField]:
-    """The fields of an extension type, those of its bases first.
+def declaration_of(kind: Any) -> Declaration:
+    """The declaration of an extension type, which is computed once.
 
     Raises:
         NameError: an annotation names something that is not defined.
     """
-    cached = vars(kind).get(_FIELDS)
-    if cached is None:
-        cached = _fields(kind)
-        type.__setattr__(kind, _FIELDS, cached)
-    return cached[of_spec]
+    declaration: Declaration | None = vars(kind).get(_DECLARATION)
+    if declaration is None:
+        declaration = _declaration(kind)
+        type.__setattr__(kind, _DECLARATION, declaration)
+    return declaration
 
 
-def _fields(kind: Any) -> tuple[tuple[ExtensionField, ...], tuple[ExtensionField, ...]]:
-    """The fields for values, and those for specs."""
+def _declaration(kind: Any) -> Declaration:
     annotations: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        if hasattr(base, "_tf_extension_type_root") and "_tf_extension_type_root" not in vars(base):
+        if hasattr(base, _ROOT) and _ROOT not in vars(base):  # a subclass of ExtensionType
             annotations.update(_resolved(base))
     for name, annotation in annotations.items():
         check_annotation(annotation, name, kind.__name__)
     fields = [ExtensionField(name, annotation, kind.__name__) for name, annotation in annotations.items()]
     of_spec = [ExtensionField(name, x, f"{kind.__name__}.Spec", True) for name, x in annotations.items()]
-    _check_defaults(kind, fields)
-    return tuple(fields), tuple(of_spec)
+    return Declaration(tuple(fields), tuple(of_spec), _signature(kind, list(annotations)))
 
 
 def _resolved(kind: Any) -> dict[str, Any]:
@@ -84,28 +100,22 @@ def _resolved(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(own, names, {**vars(kind).get(_SCOPE, {}), kind.__name__: kind})
 
 
-def _check_defaults(kind: Any, fields: Sequence[ExtensionField]) -> None:
+def _signature(kind: Any, names: Sequence[str]) -> inspect.Signature:
+    """The parameters of the constructor: a field each.
+
+    Raises:
+        InvalidArgumentError: a field without a default follows one with a default.
+    """
+    parameter = inspect.Parameter
+    parameters = [
+        parameter(name, parameter.POSITIONAL_OR_KEYWORD, default=_default(kind, name)) for name in names
+    ]
     try:
-        signature(kind, fields)
+        return inspect.Signature(parameters)
     except ValueError as error:
         raise InvalidArgumentError(
             f"{kind.__name__}: {error}; put fields with defaults after those without."
         ) from None
-
-
-def signature(kind: Any, fields: Sequence[ExtensionField]) -> inspect.Signature:
-    """The parameters of the constructor: a field each.
-
-    Raises:
-        ValueError: a field without a default follows one with a default.
-    """
-    parameter = inspect.Parameter
-    return inspect.Signature(
-        [
-            parameter(field.name, parameter.POSITIONAL_OR_KEYWORD, default=_default(kind, field.name))
-            for field in fields
-        ]
-    )
 
 
 def _default(kind: Any, name: str) -> Any:
@@ -123,7 +133,7 @@ def construct(instance: Any, kind: Any, args: Sequence[Any], kwargs: Mapping[str
         DTypeError: the arguments are not the fields.
     """
     try:
-        bound = signature(kind, fields_of(kind)).bind(*args, **kwargs)
+        bound = declaration_of(kind).signature.bind(*args, **kwargs)
     except TypeError as error:
         raise DTypeError(f"{type(instance).__qualname__}: {error}; pass each field.") from None
     bound.apply_defaults()
