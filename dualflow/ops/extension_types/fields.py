@@ -84,12 +84,18 @@ def _declaration(kind: Any) -> Declaration:
     annotations: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if hasattr(base, _ROOT) and _ROOT not in vars(base):  # a subclass of ExtensionType
-            annotations.update(_resolved(base))
+            annotations.update(_resolved(base) if base is kind else _own_types(base))
     for name, annotation in annotations.items():
         check_annotation(annotation, name, kind.__name__)
     fields = [ExtensionField(name, annotation, kind.__name__) for name, annotation in annotations.items()]
     of_spec = [ExtensionField(name, x, f"{kind.__name__}.Spec", True) for name, x in annotations.items()]
     return Declaration(tuple(fields), tuple(of_spec), _signature(kind, list(annotations)))
+
+
+def _own_types(kind: Any) -> dict[str, Any]:
+    """The types of the fields that a class declares itself, as it has resolved them."""
+    own = inspect.get_annotations(kind)
+    return {x.name: x.annotation for x in declaration_of(kind).fields if x.name in own}
 
 
 def _resolved(kind: Any) -> dict[str, Any]:

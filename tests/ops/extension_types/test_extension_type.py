@@ -6,7 +6,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Mapping
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import pytest
@@ -373,3 +373,41 @@ def test_a_name_in_an_annotation_is_that_of_its_block_rather_than_of_a_later_typ
     assert Path(first).first is first
     with pytest.raises(TypeError, match="first"):
         Path(other("a"))
+
+
+def test_a_subclass_has_the_types_that_its_base_has_resolved() -> None:
+    def base_class() -> Any:
+        Number = df.Tensor  # the annotation names it
+
+        class Base(df.experimental.ExtensionType):
+            x: Number
+
+        return Base
+
+    base: Any = base_class()
+
+    class Sub(base):
+        y: int
+
+    assert Sub(1.0, 2).x.numpy() == 1.0
+
+
+def test_the_type_of_a_field_is_that_of_the_first_class_in_the_order_of_the_bases() -> None:
+    class Base(df.experimental.ExtensionType):
+        x: int
+
+    class Left(Base):
+        y: int
+
+    class Right(Base):
+        x: str  # type: ignore[assignment]  # another type
+
+    class Both(Left, Right):
+        pass
+
+    assert Both("a", 1).x == "a"
+
+
+@pytest.mark.parametrize("name", ["ExtensionType", "BatchableExtensionType", "ExtensionTypeSpec"])
+def test_the_constructor_of_a_base_of_extension_types_takes_nothing(name) -> None:
+    assert not inspect.signature(getattr(df.experimental, name)).parameters
