@@ -82,7 +82,7 @@ ACTIVE: Final[list[Callable[..., Any]]] = []
 FUNCTIONS: Final[dict[str, Any]] = {}
 """The function of each elementwise op, by the name of the op."""
 PER_ELEMENT: Final[set[Callable[..., Any]]] = set()
-"""Functions that compute each element from one of the first argument, and are not the function of an op."""
+"""Functions, such as ``cast``, that compute each element from one of the first argument; none is an op's."""
 COMPARING_ASSERTIONS: Final[set[Callable[..., Any]]] = set()
 """The assertions about the elements of two arguments."""
 

@@ -31,4 +31,4 @@ class ImmutableMapping(Mapping[Any, Any]):
         return key in self._items
 
     def __repr__(self) -> str:
-        return f"ImmutableDict({self._items!r})"
+        return f"ImmutableDict({self._items!r})"  # TensorFlow's name for it

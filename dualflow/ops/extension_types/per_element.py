@@ -1,7 +1,8 @@
-"""Functions that compute each element from one of the first argument, and are not the function of an op.
+"""Elementwise functions that are not the public function of an op, such as ``cast`` and ``lower``.
 
-A handler of elementwise functions of one argument computes them of extension types; of ragged tensors, they
-are the functions of the innermost values.
+They compute each element of the result from one of the first argument. A handler of elementwise functions of
+one argument computes them of extension types; of ragged tensors, they are the functions of the innermost
+values.
 """
 
 from __future__ import annotations

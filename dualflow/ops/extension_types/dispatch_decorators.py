@@ -1,4 +1,4 @@
-"""``dispatch_for_api`` and its like: what functions of tensors compute of extension types."""
+"""``dispatch_for_api`` and its like, which register what functions of tensors compute of extension types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @entry
 def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[str | int, Any]) -> Callable[[F], F]:
-    """A decorator: the function computes calls of ``api`` whose arguments have the types that it names.
+    """A decorator that registers a function for calls of ``api`` with arguments of the types that it names.
 
     Among these types must be an extension type or another composite. Arguments without a type may be
     anything. The first function that was registered for the types of a call computes it.
@@ -81,7 +81,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[str | int, An
 
 @entry
 def dispatch_for_unary_elementwise_apis(x_type: object) -> Callable[[F], F]:
-    """A decorator: the function computes all elementwise functions of one argument of a type.
+    """A decorator that registers a handler of all elementwise functions of one argument, for a type.
 
     It is called as ``handler(function, x)``, where ``function`` takes a tensor.
 
@@ -110,7 +110,7 @@ def dispatch_for_unary_elementwise_apis(x_type: object) -> Callable[[F], F]:
 
 @entry
 def dispatch_for_binary_elementwise_apis(x_type: object, y_type: object) -> Callable[[F], F]:
-    """A decorator: the function computes all elementwise functions of two arguments of some types.
+    """A decorator that registers a handler of all elementwise functions of two arguments, for two types.
 
     It is called as ``handler(function, x, y)``, where ``function`` takes two tensors.
 
@@ -139,7 +139,7 @@ def dispatch_for_binary_elementwise_apis(x_type: object, y_type: object) -> Call
 
 @entry
 def dispatch_for_binary_elementwise_assert_apis(x_type: object, y_type: object) -> Callable[[F], F]:
-    """A decorator: the function computes assertions such as ``df.debugging.assert_equal`` for some types.
+    """A decorator that registers a handler of assertions, such as ``debugging.assert_equal``, for two types.
 
     It is called as ``handler(assertion, x, y)``, where ``assertion`` takes two tensors.
 
