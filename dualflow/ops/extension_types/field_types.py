@@ -117,7 +117,7 @@ def _converted_to_class(value: Any, kind: type, field: ExtensionField) -> Any:
     if issubclass(kind, DType):
         return _called(as_dtype, value, kind, field)
     if issubclass(kind, AbstractComposite) and field.of_spec:
-        if isinstance(value, TypeSpec) and issubclass(value.value_type, kind):
+        if _is_spec_of(value, kind):
             return value
         raise field.error(value, kind, "a spec holds the spec of a field that holds tensors")
     if not isinstance(value, kind):
@@ -125,7 +125,7 @@ def _converted_to_class(value: Any, kind: type, field: ExtensionField) -> Any:
     return value
 
 
-def _called(function: Any, value: Any, kind: type, field: ExtensionField) -> Any:
+def _called(function: Any, value: Any, kind: Any, field: ExtensionField) -> Any:
     """``function(value)``; its error names the field."""
     try:
         return function(value)
@@ -135,18 +135,13 @@ def _called(function: Any, value: Any, kind: type, field: ExtensionField) -> Any
 
 def _tensor(value: Any, spec: TensorSpec | None, field: ExtensionField) -> Any:
     """A tensor of a spec, or the spec of a tensor."""
-    expected = AbstractTensor if spec is None else spec
-    if field.of_spec:
-        if not isinstance(value, TensorSpec):
-            raise field.error(value, TensorSpec if spec is None else spec)
+    if field.of_spec and not isinstance(value, TensorSpec):
+        raise field.error(value, TensorSpec if spec is None else spec)
+    if isinstance(value, TensorSpec):  # also of a value, if it describes an argument or a result by specs
         converted: Any = value
-    elif isinstance(value, TensorSpec):  # of an argument or a result that is described by specs
-        converted = value
     else:
-        try:
-            converted = convert_to_tensor(value, None if spec is None else spec.dtype)
-        except DualflowError as error:
-            raise field.error(value, expected, error.message) from None
+        expected, dtype = (AbstractTensor, None) if spec is None else (spec, spec.dtype)
+        converted = _called(lambda x: convert_to_tensor(x, dtype), value, expected, field)
     if spec is not None and not (
         converted.dtype is spec.dtype and spec.shape.is_compatible_with(converted.shape)
     ):
@@ -181,14 +176,16 @@ def _is_of(value: Any, choice: Any, of_spec: bool) -> bool:
     if not isinstance(choice, type | None):
         return False
     kind = type(None) if choice is None else choice
-    if of_spec and issubclass(kind, (*TENSORS, AbstractComposite)):
-        is_tensor = issubclass(kind, TENSORS)
-        return (
-            isinstance(value, TensorSpec)
-            if is_tensor
-            else (isinstance(value, TypeSpec) and issubclass(value.value_type, kind))
-        )
+    if of_spec and issubclass(kind, TENSORS):
+        return isinstance(value, TensorSpec)
+    if of_spec and issubclass(kind, AbstractComposite):
+        return _is_spec_of(value, kind)
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
+def _is_spec_of(value: Any, kind: type) -> bool:
+    """Whether a value is the spec of composites of a class."""
+    return isinstance(value, TypeSpec) and issubclass(value.value_type, kind)
 
 
 def _converted_tuple(
