@@ -54,8 +54,8 @@ class ExtensionField:
         """The error for a value that is not of the expected type."""
         return DTypeError(
             f"{self.owner}: the field {self.name!r} of type {_shown(expected)} can't hold {value!r}"
-            f"{': ' + reason if reason else ''}. Pass a value of this type, or annotate the field with "
-            "another."
+            f"{': ' + reason.removesuffix('.') if reason else ''}. Pass a value of this type, or annotate "
+            "the field with another."
         )
 
 
@@ -111,7 +111,7 @@ def _converted(value: Any, annotation: Any, field: ExtensionField) -> Any:
 
 def _converted_to_class(value: Any, kind: type, field: ExtensionField) -> Any:
     if issubclass(kind, AbstractTensor | AbstractVariable):
-        return _tensor(value, None, field)
+        return _tensor(value, kind, field)
     if issubclass(kind, Shape):
         return _called(as_shape, value, kind, field)
     if issubclass(kind, DType):
@@ -133,15 +133,16 @@ def _called(function: Any, value: Any, kind: Any, field: ExtensionField) -> Any:
         raise field.error(value, kind, error.message) from None
 
 
-def _tensor(value: Any, spec: TensorSpec | None, field: ExtensionField) -> Any:
-    """A tensor of a spec, or the spec of a tensor."""
+def _tensor(value: Any, kind: TensorSpec | type, field: ExtensionField) -> Any:
+    """A tensor of a spec or of a class, or the spec of a tensor."""
+    spec = kind if isinstance(kind, TensorSpec) else None
     if field.of_spec and not isinstance(value, TensorSpec):
         raise field.error(value, TensorSpec if spec is None else spec)
     if isinstance(value, TensorSpec):  # also of a value, if it describes an argument or a result by specs
         converted: Any = value
     else:
-        expected, dtype = (AbstractTensor, None) if spec is None else (spec, spec.dtype)
-        converted = _called(lambda x: convert_to_tensor(x, dtype), value, expected, field)
+        dtype = None if spec is None else spec.dtype
+        converted = _called(lambda x: convert_to_tensor(x, dtype), value, kind, field)
     if spec is not None and not (
         converted.dtype is spec.dtype and spec.shape.is_compatible_with(converted.shape)
     ):

@@ -88,7 +88,7 @@ CASES = {
         "assign it",
     ),
     "an undeclared field": (lambda: Wordy(1.0), MissingAttributeError, "no field 'z'", "declare it"),
-    "a tensor": (lambda: Point(object()), DTypeError, "the field 'x' of type AbstractTensor", "annotate"),
+    "a tensor": (lambda: Point(object()), DTypeError, "the field 'x' of type Tensor can't", "annotate"),
     "a class": (lambda: Point(1.0, name=3), DTypeError, "'name' of type str can't hold 3"),
     "a tensor's spec": (lambda: Point(1.0, place=[1.0]), DTypeError, "the field 'place'"),
     "a literal": (lambda: Point(1.0, side="top"), DTypeError, "'side'.*can't hold 'top'"),

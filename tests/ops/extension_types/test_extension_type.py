@@ -110,6 +110,11 @@ def test_a_value_of_another_type_is_an_error(fields) -> None:
         everything(**fields)
 
 
+def test_the_reason_of_a_conversion_ends_with_one_full_stop() -> None:
+    with pytest.raises(TypeError, match=r"object at 0x\w+>\. Pass"):
+        Node(object())
+
+
 def test_a_union_takes_a_value_of_one_of_its_types_as_it_is() -> None:
     assert everything(either=4).either == 4
     assert everything(either=df.constant(4)).either.numpy() == 4
