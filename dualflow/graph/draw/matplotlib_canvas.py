@@ -9,18 +9,11 @@ from types import ModuleType
 from typing import Any, Final
 
 from dualflow.graph.draw.diagram import Box
-from dualflow.graph.draw.layout import FONT, SMALL, Picture, Segment
-from dualflow.graph.draw.painter import ARROW, HEADING, Rectangle, TextRole, page_size, paint_page
+from dualflow.graph.draw.layout import Picture, Segment
+from dualflow.graph.draw.painter import ARROW, FONT_SIZES, Rectangle, TextRole, page_size, paint_page
 from dualflow.graph.draw.styles import LIGHT, Style, style_of
 
 _PANEL: Final = Style(LIGHT.paper, "", edge=LIGHT.frame)
-_SIZES: Final[dict[TextRole, float]] = {
-    "heading": HEADING,
-    "title": FONT,
-    "detail": SMALL,
-    "label": SMALL,
-    "head": SMALL,
-}
 
 
 def rendered(picture: Picture, title: str, kind: str, dpi: float) -> memoryview:
@@ -88,7 +81,7 @@ class _MatplotlibCanvas:
         if role == "label":
             options["bbox"] = {"facecolor": LIGHT.paper, "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
         options |= {"ha": "left" if role in ("heading", "head") else "center", "va": "center"}
-        options |= {"fontfamily": "DejaVu Sans Mono", "fontsize": _SIZES[role], "parse_math": False}
+        options |= {"fontfamily": "DejaVu Sans Mono", "fontsize": FONT_SIZES[role], "parse_math": False}
         self._axes.text(x, y, text, zorder=self._order(), **options)
 
     def _rectangle(self, place: Rectangle, style: Style) -> None:

@@ -12,13 +12,20 @@ from dualflow.graph.draw.layout import FONT, LINE, PAD, SMALL, Picture, PlacedBo
 
 ARROW: Final = 4.0
 """The length of arrowheads in points."""
-HEADING: Final = FONT + 2
-"""The font size of the heading."""
 MARGIN: Final = 12.0
 _HEADING_HEIGHT: Final = 20.0
 
 TextRole = OneOf["heading", "title", "detail", "label", "head"]
 """The role of a text: of the picture, a box, a line in a box, a wire, a panel."""
+
+FONT_SIZES: Final[dict[TextRole, float]] = {
+    "heading": FONT + 2,
+    "title": FONT,
+    "detail": SMALL,
+    "label": SMALL,
+    "head": SMALL,
+}
+"""The font size of each role in points."""
 
 
 class Rectangle(NamedTuple):
@@ -56,7 +63,7 @@ class Canvas(Protocol):
 
 def page_size(picture: Picture, title: str) -> tuple[float, float]:
     """The width and height of a picture with its heading and margins, in points."""
-    width = max(picture.width, text_width(f"graph {title}", HEADING)) + 2 * MARGIN
+    width = max(picture.width, text_width(f"graph {title}", FONT_SIZES["heading"])) + 2 * MARGIN
     return width, picture.height + 2 * MARGIN + _HEADING_HEIGHT
 
 

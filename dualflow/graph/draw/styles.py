@@ -10,6 +10,7 @@ from typing import Final
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.draw.diagram import Box, Kind
+from dualflow.graph.draw.painter import FONT_SIZES
 
 
 class Colours(NamedTuple):
@@ -91,10 +92,9 @@ def style_sheet() -> str:
     rules = [
         'text{font-family:"DejaVu Sans Mono",ui-monospace,monospace}',
         "text{text-anchor:middle;dominant-baseline:central}",
-        ".title{font-size:8px;font-weight:700}",
-        ".heading{font-size:10px;font-weight:700;text-anchor:start}",
-        ".detail,.label,.head{font-size:6.5px}",
-        ".head{text-anchor:start}",
+        *(f".{role}{{font-size:{size:g}px}}" for role, size in FONT_SIZES.items()),
+        ".title,.heading{font-weight:700}",
+        ".heading,.head{text-anchor:start}",
         ".label{paint-order:stroke;stroke-width:2px}",
         ".wire{fill:none;stroke-width:0.8}",
         *_colour_rules(LIGHT, {name: style.fill for name, style in styles.items()}),
