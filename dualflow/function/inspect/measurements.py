@@ -69,7 +69,7 @@ class DeviceMeasurements:
 
     Attributes:
         device: the device, such as "/GPU:0".
-        description: its kernels and transfers of a call, and the name of the hardware.
+        description: the numbers of kernels and transfers of a call, and the name of the hardware.
         seconds: the time of one call, with its transfers: the best of several rounds after warm-up.
         compile_seconds: the time to plan, emit and compile the program for the device.
         peak_bytes: the memory of the device that a call takes, by the plan; None if sizes depend on data.
