@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 from dualflow.core import dispatch
@@ -20,7 +21,7 @@ from dualflow.function.inspect.measurements import Costs, DeviceMeasurements, Fu
 from dualflow.function.inspect.pass_graphs import graph_before_passes, graphs_of_passes
 from dualflow.function.inspect.timeline import timelines
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
-from dualflow.graph.ir import Node
+from dualflow.graph.ir import Node, Origin
 from dualflow.graph.origin import line_label, origins_of
 from dualflow.graph.passes import optimise
 
@@ -103,6 +104,7 @@ class _ComparisonRun:
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
             devices=devices,
+            definition=_definition(self.call.traced.python_function),
             timelines=timelines(self.call, self.compiled, eager_seconds, kernels),
             pass_graphs=graphs_of_passes(self.compiled, kernels),
             listing=self.compiled.text,
@@ -147,6 +149,11 @@ def _fused(kernel: KernelReport, listed: Mapping[Node, str]) -> Fused:
     name = next((listed[node] for node in nodes if node in listed), kernel.name)
     lines = dict.fromkeys(map(line_label, sorted(origins_of(nodes))))
     return Fused(name, tuple(node.op.name for node in nodes), tuple(lines))
+
+
+def _definition(python_function: Callable[..., Any]) -> Origin | None:
+    code: CodeType | None = getattr(python_function, "__code__", None)
+    return None if code is None else Origin(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 def _short(name: str | None) -> str:

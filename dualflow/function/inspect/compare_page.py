@@ -64,7 +64,7 @@ def page(comparisons: Sequence[Measurements]) -> str:
             "peak": limits.peak,
         },
         "comparisons": [_comparison(c) for c in comparisons],
-        "sizes": [_sizes(group) for group in _of_several_sizes(comparisons)],
+        "sizes": [_sizes(comparisons, indices) for indices in _of_several_sizes(comparisons)],
     }
     pieces = {
         "TITLE": escaped(", ".join(dict.fromkeys(c.name for c in comparisons))),
@@ -103,22 +103,23 @@ def _comparison(c: Measurements) -> dict[str, Any]:
     }
 
 
-def _of_several_sizes(comparisons: Sequence[Measurements]) -> Iterator[list[Measurements]]:
-    """The comparisons of each function that was measured at several sizes, the smallest first.
+def _of_several_sizes(comparisons: Sequence[Measurements]) -> Iterator[list[int]]:
+    """The indices of the comparisons of each function that was measured at several sizes, the smallest first.
 
     Arguments without elements are none of the sizes, whose axis is logarithmic.
     """
-    by_function: dict[str, list[Measurements]] = defaultdict(list)
-    for c in comparisons:
+    by_function: dict[tuple[str, Origin | None], list[int]] = defaultdict(list)
+    for i, c in enumerate(comparisons):
         if c.argument_bytes:
-            by_function[c.name].append(c)
-    for group in by_function.values():
-        if len({c.argument_bytes for c in group}) > 1:
-            yield sorted(group, key=lambda c: c.argument_bytes)
+            by_function[c.name, c.definition].append(i)
+    for indices in by_function.values():
+        if len({comparisons[i].argument_bytes for i in indices}) > 1:
+            yield sorted(indices, key=lambda i: comparisons[i].argument_bytes)
 
 
-def _sizes(group: Sequence[Measurements]) -> dict[str, Any]:
+def _sizes(comparisons: Sequence[Measurements], indices: Sequence[int]) -> dict[str, Any]:
     """The times of a function at several sizes, and the sizes from which the graph and each device pay."""
+    group = [comparisons[i] for i in indices]
     ways = {"eager": [c.eager_seconds for c in group], "compiled": [c.graph_seconds for c in group]}
     for name in dict.fromkeys(device.device for device in group[0].devices):
         seconds = [next((d.seconds for d in c.devices if d.device == name), None) for c in group]
@@ -130,7 +131,7 @@ def _sizes(group: Sequence[Measurements]) -> dict[str, Any]:
         way: pays_from(list(map(SizeTimes, sizes, ways[other], ways[way])))
         for way, other in faster_than.items()
     }
-    return {"name": group[0].name, "bytes": sizes, "seconds": ways, "pays": pays}
+    return {"comparisons": indices, "bytes": sizes, "seconds": ways, "pays": pays}
 
 
 def _step(step: TimelineStep, numbers: dict[tuple[str, int], int]) -> list[Any]:

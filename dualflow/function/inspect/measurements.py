@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from dualflow.function.inspect.pass_graphs import PassGraph
     from dualflow.function.inspect.timeline import Timelines, TimelineStep
     from dualflow.graph.analysis import Workload
+    from dualflow.graph.ir import Origin
 
-_PAGE_ONLY = ("timelines", "pass_graphs", "listing", "timeline")
+_PAGE_ONLY = ("definition", "timelines", "pass_graphs", "listing", "timeline")
 """Fields for the page only, which plain data leaves out."""
 
 
@@ -113,6 +114,8 @@ class Measurements:
         difference: between the results, and between the variables after the call.
         updated: the names of the variables that a call assigns.
         devices: the measurements on other devices.
+        definition: the line that defines the function; None for a callable that is none. Not in
+            :meth:`as_dict`.
         timelines: the steps of a call, and their memory; not in :meth:`as_dict`.
         pass_graphs: the graphs between the passes; not in :meth:`as_dict`.
         listing: the compiled program as Python source; not in :meth:`as_dict`.
@@ -139,6 +142,7 @@ class Measurements:
     difference: Difference
     updated: tuple[str, ...]
     devices: tuple[DeviceMeasurements, ...]
+    definition: Origin | None
     timelines: Timelines
     pass_graphs: tuple[PassGraph, ...]
     listing: str

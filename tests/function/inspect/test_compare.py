@@ -352,6 +352,7 @@ def example(**changes: Any) -> Comparison:
         difference=Difference(1e-6, 2e-7),
         updated=("weight",),
         devices=(),
+        definition=None,
         timelines=Timelines((), (), (), ()),
         pass_graphs=(),
         listing="",

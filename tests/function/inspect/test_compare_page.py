@@ -253,6 +253,18 @@ def test_a_function_at_several_sizes_has_their_times_and_where_compiling_pays(re
     assert data_of(report.page())["sizes"] == []
 
 
+def test_functions_of_one_name_are_not_one_function_at_several_sizes() -> None:
+    exponential = lambda x: df.exp(x)  # noqa: E731
+    sine = lambda x: df.sin(x)  # noqa: E731
+    first, other, larger = [
+        comparison_of(f, df.ones([n])) for f, n in ((exponential, 8), (sine, 16), (exponential, 32))
+    ]
+    assert first.name == other.name
+    assert data_of(first.page(other))["sizes"] == []
+    (sizes,) = data_of(first.page(other, larger))["sizes"]
+    assert (sizes["bytes"], sizes["comparisons"]) == ([32, 128], [0, 2])
+
+
 def test_arguments_without_elements_are_no_size_of_the_chart(report: Comparison) -> None:
     empty, small, large = [
         replace(report, argument_bytes=n, graph_seconds=s, eager_seconds=2e-3)
@@ -325,3 +337,18 @@ def test_the_page_has_the_numbers_of_the_steps_that_it_leaves_out(
     browser.open(tmp_path / "report.html")
     omitted = max(0, len(report.timelines.graph) - 3) + len(steps) - 3
     assert f"leaves out 1 eager op and {omitted} steps at the end." in " ".join(texts(browser, ".wide .hint"))
+
+
+def test_the_comparisons_of_a_function_at_several_sizes_have_the_chart(
+    report: Comparison, browser: Page, tmp_path: Path
+) -> None:
+    other = comparison_of(lambda x: df.exp(x) * 2.0, df.ones([32]), name="other")
+    larger = comparison_of(loss, df.ones([32, 8]), df.ones([8, 4]))
+    report.save(tmp_path / "report.html", other, larger)
+    browser.open(tmp_path / "report.html")
+    charts = []
+    for i in range(3):
+        browser.value(f"document.querySelectorAll('#choices button')[{i}].click()")
+        charts.append(len(texts(browser, ".card.sizes h2")))
+    assert charts == [1, 0, 1]
+    assert browser.errors == []

@@ -116,7 +116,7 @@ function powers(from, to) {
 // The comparison that is shown
 
 class View {
-  constructor(comparison) {
+  constructor(comparison, index) {
     this.data = comparison;
     this.selected = new Set();
     this.root = element("div");
@@ -124,7 +124,7 @@ class View {
       element("p", { class: "signature" }, `${comparison.name}(${comparison.arguments})`),
       figures(comparison),
       element("div", { class: "cards" },
-        timeline(this), sizes(comparison.name), calls(comparison), memory(comparison), costs(comparison), breakEven(comparison),
+        timeline(this), sizes(index), calls(comparison), memory(comparison), costs(comparison), breakEven(comparison),
         roofline(this), graphs(this), kernels(this), numbers(comparison)),
     );
     this.root.addEventListener("click", (event) => {
@@ -374,8 +374,8 @@ function calls(c) {
 const deviceColour = (i) => `var(--device${i % 2})`;
 
 /** The time of a function over the size of its arguments, one line for each way of running it. */
-function sizes(name) {
-  const group = DATA.sizes.find((candidate) => candidate.name === name);
+function sizes(index) {
+  const group = DATA.sizes.find((candidate) => candidate.comparisons.includes(index));
   if (!group) return "";
   const colours = ["var(--eager)", "var(--graph)", ...Object.keys(group.seconds).slice(2).map((_, i) => deviceColour(i))];
   const series = Object.entries(group.seconds).map(([way, seconds], i) => [way, seconds, colours[i], i > 1 ? "6 3" : ""]);
@@ -603,7 +603,7 @@ const { device } = DATA;
 document.getElementById("device").textContent = `CPU: ${device.name}, ${counted(device.threads, "thread")}; measured: ${rate(device.bandwidth, "B/s")} of memory, ${rate(device.peak, "op/s")} in matrix products`;
 document.getElementById("footer").textContent = "Written by dualflow. The page loads nothing.";
 
-const views = DATA.comparisons.map((comparison) => new View(comparison));
+const views = DATA.comparisons.map((comparison, index) => new View(comparison, index));
 function show(index) {
   content.replaceChildren(views[index].root);
   [...choices.children].forEach((choice, i) => choice.setAttribute("aria-pressed", i === index));
