@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 
-from dualflow.core import dispatch, tree
-from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, DifferentiableComposite
+from dualflow.core import dispatch
+from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 from dualflow.eager import recording
+from dualflow.eager.differentiable_parts import (
+    differentiable_parts,
+    flatten_differentiable,
+    only_differentiable,
+)
 from dualflow.eager.engine import adapt_to_dtype
 from dualflow.eager.jacobians import gradient_columns
 from dualflow.eager.recording import Tape
@@ -108,7 +112,7 @@ class GradientTape:
         >>> float(tape.gradient(y, x))
         4.0
         """
-        for x in _flatten_differentiable(tensor)[0]:
+        for x in flatten_differentiable(tensor)[0]:
             if not isinstance(x, TENSORS):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
@@ -275,11 +279,11 @@ class GradientTape:
                 "differentiated, but received None."
             )
         tape = self._use()
-        targets, _ = _flatten_differentiable(target)
+        targets, _ = flatten_differentiable(target)
         for t in targets:
             _check_target(t)
         weights = _weights(targets, output_gradients)
-        flat, rebuild = _flatten_differentiable(sources)
+        flat, rebuild = flatten_differentiable(sources)
         gradients = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
         return rebuild(_connected(gradients, flat, unconnected))
 
@@ -311,6 +315,7 @@ class GradientTape:
             FailedPreconditionError: the tape has been used, and is not persistent.
             InvalidArgumentError: ``unconnected_gradients`` has another value, or a size of ``target`` is
                 dynamic.
+            DTypeError: ``target`` consists of several tensors.
 
         >>> import dualflow as df
         >>> x = df.Variable([1.0, 2.0])
@@ -320,9 +325,9 @@ class GradientTape:
         [[2.0, 0.0], [0.0, 4.0]]
         """
         unconnected = unconnected_choice(unconnected_gradients)
-        tape, target = self._use(), _differentiable(target)
+        tape, target = self._use(), only_differentiable(target)
         _check_target(target)
-        flat, rebuild = _flatten_differentiable(sources)
+        flat, rebuild = flatten_differentiable(sources)
         columns = gradient_columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
         jacobians = [
             None if column is None else reshape(column, (*target.shape, *source.shape))
@@ -361,6 +366,7 @@ class GradientTape:
         Raises:
             InvalidArgumentError: the first sizes differ, or a tensor has no axes.
             FailedPreconditionError: the tape has been used, and is not persistent.
+            DTypeError: the target or the source consists of several tensors.
 
         >>> import dualflow as df
         >>> x = df.Variable([[1.0], [2.0]])
@@ -370,7 +376,7 @@ class GradientTape:
         [[[2.0]], [[4.0]]]
         """
         unconnected_choice(unconnected_gradients)
-        target, source = _differentiable(target), _differentiable(source)
+        target, source = only_differentiable(target), only_differentiable(source)
         if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
             raise InvalidArgumentError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to "
@@ -443,39 +449,8 @@ def _one(target: Any) -> Any:
 
 def _flat_weights(output_gradients: Any) -> list[Any]:
     if isinstance(output_gradients, list | tuple):
-        return [_differentiable(x) for x in output_gradients]
-    return _flatten_differentiable(output_gradients)[0]
-
-
-def _flatten_differentiable(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """The differentiable tensors of a structure, and a function that builds the structure of gradients."""
-    if isinstance(trees, TENSORS):
-        return [trees], list.pop
-    if type(trees) is list and not [x for x in trees if not isinstance(x, TENSORS)]:
-        return trees, list
-    leaves, structure = tree.flatten(trees, _is_composite)
-    if not [x for x in leaves if isinstance(x, DifferentiableComposite)]:
-        return leaves, partial(tree.unflatten, structure)
-    parts = [x.differentiable_parts() if _is_composite(x) else [x] for x in leaves]
-
-    def rebuild(gradients: list[Any]) -> Any:
-        remaining = iter(gradients)
-        of_parts = [[next(remaining) for _ in of_leaf] for of_leaf in parts]
-        pairs = zip(leaves, of_parts, strict=True)
-        rebuilt = [x.with_gradients(g) if _is_composite(x) else g[0] for x, g in pairs]
-        return tree.unflatten(structure, rebuilt)
-
-    return [part for of_leaf in parts for part in of_leaf], rebuild
-
-
-def _differentiable(value: Any) -> Tensor:
-    """The differentiable tensor of a target or a source that has one."""
-    tensor: Tensor = value.innermost if _is_composite(value) else value
-    return tensor
-
-
-def _is_composite(value: Any) -> bool:
-    return isinstance(value, DifferentiableComposite)
+        return [part for x in output_gradients for part in differentiable_parts(x)]
+    return flatten_differentiable(output_gradients)[0]
 
 
 _NO_WEIGHT: Final = "output_gradients of shape {0} do not broadcast to their target's shape {1}."

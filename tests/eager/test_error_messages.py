@@ -376,6 +376,12 @@ CASES = {
         "static shape",
         "static shapes",
     ),
+    "a jacobian of several tensors": (
+        lambda: jacobian(lambda x: df.linalg.LinearOperatorBlockDiag([df.linalg.LinearOperatorDiag(x)] * 2)),
+        DTypeError,
+        "of one tensor by another, and <LinearOperatorBlockDiag .* consists of 2",
+        "pass one of them",
+    ),
     "rows that are not alike": (
         batch_jacobian,
         InvalidArgumentError,

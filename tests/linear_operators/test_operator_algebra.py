@@ -219,6 +219,33 @@ def test_the_gradient_of_an_operator_is_an_operator() -> None:
     assert tape.gradient(value, operator) is None
 
 
+def test_an_operator_is_a_target_and_the_cotangent_of_one() -> None:
+    x, y = df.Variable([2.0, 3.0]), df.Variable([5.0, 7.0])
+    weights = L.LinearOperatorComposition(
+        [L.LinearOperatorDiag([1.0, 2.0]), L.LinearOperatorDiag([3.0, 4.0])]
+    )
+
+    def gradients(wrapped: bool) -> Any:
+        with df.GradientTape() as tape:
+            factors = [L.LinearOperatorDiag(x * x), L.LinearOperatorDiag(x * y)]
+            operator = L.LinearOperatorComposition(factors)
+        if wrapped:
+            return tape.gradient([operator], [x, y], output_gradients=[weights])
+        return tape.gradient(operator, [x, y], output_gradients=weights)
+
+    for wrapped in (False, True):
+        by_x, by_y = gradients(wrapped)
+        assert by_x.numpy().tolist() == [2 * 2 * 1 + 5 * 3, 2 * 3 * 2 + 7 * 4]
+        assert by_y.numpy().tolist() == [2 * 3, 3 * 4]
+
+
+def test_the_jacobian_of_an_operator_of_one_tensor_is_that_of_the_tensor() -> None:
+    x = df.Variable([2.0, 3.0])
+    with df.GradientTape() as tape:
+        operator = L.LinearOperatorDiag(x * x)
+    assert tape.jacobian(operator, x).numpy().tolist() == [[4.0, 0.0], [0.0, 6.0]]
+
+
 def test_functions_take_capture_and_return_operators_with_one_trace() -> None:
     captured = L.LinearOperatorDiag([10.0, 20.0])
     traces = []
