@@ -33,7 +33,7 @@ from dualflow.schedule.kernel_statements import (
     Store,
 )
 from dualflow.schedule.kernel_writer import Accumulator, KernelWriter, carried_dtypes, combine
-from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.lower import stage_steps
 from dualflow.sizes.symbolic_sizes import typical
 
@@ -42,7 +42,10 @@ class ColumnWriter(KernelWriter):
     """Writes the kernel of a nest of one stage that reduces over columns."""
 
     def write_columns(self, chunking: ColumnChunks) -> KernelLaunch:
-        """The kernel: each chunk of the first reduction loop computes partial results of all columns."""
+        """The kernel: each chunk of the first reduction loop computes partial results of all columns.
+
+        Rows of many columns are read in memory order; work-items reduce a column each, with the same bits.
+        """
         nest, self.blocks = self.nest, {}  # a chunk is short
         self._buffers_used()
         reductions, size = self._reductions(0), self.arguments.parameter("chunk", chunking.iterations)
@@ -50,8 +53,12 @@ class ColumnWriter(KernelWriter):
         first = nest.num_parallel
         edges = Edge(first, BlockLevel.CHUNK, False), Edge(first, BlockLevel.CHUNK, True)
         before = tuple(self._steps_at(0))
-        if chunking.inner == first and typical(chunking.width) < nest.costs.min_wide_columns:
-            iteration = self._each_column(0, lambda: self._column(chunking, edges, single_pass=True))
+        single_pass = chunking.inner == first and typical(chunking.width) < nest.costs.min_wide_columns
+        if single_pass or self.by_work_items:
+            if not single_pass:
+                self.blocks = self._blocks_of_rows(chunking)
+            whole = chunking._replace(inner=first)
+            iteration = self._each_column(0, lambda: self._column(whole, edges, single_pass=True))
         else:
             inits = self._each_column(0, lambda: self._init_partials())
             if chunking.inner == first:
@@ -64,6 +71,13 @@ class ColumnWriter(KernelWriter):
         chunks = Chunks(first, size, self._extent(first), iteration)
         join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, chunking)
         return self._launch_of((*before, chunks), chunking.number, dtypes, join, chunking.width)
+
+    def _blocks_of_rows(self, chunking: ColumnChunks) -> dict[LoopId, tuple[int, ...]]:
+        """The blocks of rows whose sums are added to those of a column, where several rows run together."""
+        first = self.nest.num_parallel
+        if chunking.inner == first:
+            return {first: (self.nest.costs.rows_at_once,)}
+        return {chunking.inner - 1: (1,)}
 
     def _rows_of_columns(
         self, loop: int, ends: tuple[Bound, Bound], chunking: ColumnChunks

@@ -73,10 +73,11 @@ class KernelWriter:
 
     Attributes:
         env: the register or scalar of each value, and of each loaded access, in the current loop body.
+        by_work_items: whether each iteration of the parallel loops runs in a work-item of a device.
     """
 
-    def __init__(self, nest: Nest, lanes: int) -> None:
-        self.nest, self.lanes = nest, lanes
+    def __init__(self, nest: Nest, lanes: int, by_work_items: bool = False) -> None:
+        self.nest, self.lanes, self.by_work_items = nest, lanes, by_work_items
         self.arguments = LaunchArguments()
         self.env: dict[object, Operand] = {}
         self.registers = 0
@@ -135,7 +136,9 @@ class KernelWriter:
     @property
     def _by_vectors(self) -> bool:
         """Whether scratch memory is allocated for each vector of a parallel lane loop."""
-        return bool(self.nest.scratch_values) and not self.nest.has_scratch_per_iteration
+        if self.by_work_items or self.nest.has_scratch_per_iteration:
+            return False
+        return bool(self.nest.scratch_values)
 
     def _vectors(self, loop: int) -> tuple[KernelStatement, ...]:
         """Write the parallel loop over vectors of lanes, each iteration a block of one vector."""

@@ -13,7 +13,7 @@ from dualflow.schedule.short_rows import ShortRowWriter, has_short_rows
 from dualflow.schedule.tiles import TileWriter, tiling
 
 
-def kernel_launch(nest: Nest, lanes: int, rows: int = 0, *, tiled: bool = True) -> KernelLaunch:
+def kernel_launch(nest: Nest, lanes: int, rows: int = 0, *, by_work_items: bool = False) -> KernelLaunch:
     """The kernel of ``nest``, with its arguments.
 
     Args:
@@ -21,17 +21,20 @@ def kernel_launch(nest: Nest, lanes: int, rows: int = 0, *, tiled: bool = True) 
         lanes: the number of iterations of a lane loop that run at once, which blocks of long sums depend on.
         rows: the number of short rows (of at most ``lanes`` elements) that run side by side; 0 for a loop
             along each row, which renderers without vectors need.
-        tiled: whether reads across rows copy tiles to local memory, which a work-item can't do alone.
+        by_work_items: whether iterations run in the work-items of a device, so that none copies tiles or
+            computes several columns at once.
     """
     scan = scan_of(nest)
     if scan is not None:
         return ScanWriter(nest, lanes, scan).write_scan()
     columns = column_chunks(nest)
     if columns is not None:
-        return ColumnWriter(nest, lanes).write_columns(columns)
+        return ColumnWriter(nest, lanes, by_work_items).write_columns(columns)
     if nest.is_full_reduction:
         return FullReductionWriter(nest, lanes).write_chunks()
-    tiles = tiling(nest) if tiled else None
+    tiles = None if by_work_items else tiling(nest)
     if rows and tiles is None and has_short_rows(nest, lanes):
         return ShortRowWriter(nest, lanes, rows).write()
-    return KernelWriter(nest, lanes).write() if tiles is None else TileWriter(nest, lanes).write_tiles(tiles)
+    if tiles is not None:
+        return TileWriter(nest, lanes).write_tiles(tiles)
+    return KernelWriter(nest, lanes, by_work_items).write()

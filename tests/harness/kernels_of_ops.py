@@ -72,6 +72,22 @@ def fail_to_scatter() -> None:
         raise AssertionError(f"position {position} of 3 was accepted")
 
 
+def reduce_by_groups() -> int:
+    """Run reductions of long rows and of all elements; returns the number of their kernels."""
+
+    def normalised(x: Any) -> Any:
+        return df.nn.softmax(x), df.argmax(x, 1), df.reduce_sum(x, 1), df.reduce_sum(x * x)
+
+    function = df.function(normalised, backend="opencl", autograph=False)
+    for shape in ((3, 40), (1, 8300), (2, 20_000)):
+        x = df.random.stateless_normal(shape, [1, 2])
+        softmax, *_ = function(x)
+        assert abs(df.reduce_sum(softmax) - shape[0]).numpy() < 1e-4
+    variable = df.Variable(df.random.stateless_normal([2, 8300], [3, 4]))
+    df.function(lambda: variable.assign(df.nn.softmax(variable)), backend="opencl")()
+    return len(function.concrete_functions)
+
+
 if __name__ == "__main__":
     fail_to_scatter()
-    print(sum(map(run, plain_cases())))
+    print(reduce_by_groups() + sum(map(run, plain_cases())))

@@ -6,9 +6,8 @@ array with an element for each lane, as in the machine code of the default backe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from dualflow.backends.c.kernel_names import (
     accumulators,
@@ -154,7 +153,7 @@ class CKernelWriter:
 
     def _statements(self, statements: Sequence[KernelStatement]) -> None:
         for statement in statements:
-            _WRITERS[type(statement)](self, statement)
+            getattr(self, _WRITERS[type(statement)])(statement)  # by name: dialects override methods
 
     def _for(self, loop: ks.For) -> None:
         if loop.kind is LoopKind.GUARDED:
@@ -244,11 +243,15 @@ class CKernelWriter:
             self._statements(lanes.body)
 
     def _chunks(self, chunks: ks.Chunks) -> None:
-        suffix, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block("for (int64_t chunk = lo; chunk < hi; chunk++)"):
-            self.lines.add(f"const int64_t begin{suffix} = chunk * {size};")
-            self._write_end(suffix, size, self._bound(chunks.extent))
-            self._statements(chunks.body)
+            self._chunk(chunks)
+
+    def _chunk(self, chunks: ks.Chunks) -> None:
+        """Write the bounds and the body of the chunk with the number ``chunk``."""
+        suffix, size = block_suffix(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
+        self.lines.add(f"const int64_t begin{suffix} = chunk * {size};")
+        self._write_end(suffix, size, self._bound(chunks.extent))
+        self._statements(chunks.body)
 
     # Values
 
@@ -438,25 +441,25 @@ class CKernelWriter:
         return f"x{access.buffer}[{index_text(access, self._bound, self._name)}]"
 
 
-_WRITERS: dict[type, Callable[[CKernelWriter, Any], None]] = {
-    ks.For: CKernelWriter._for,
-    ks.Blocks: CKernelWriter._blocks,
-    ks.StripMinedLoop: CKernelWriter._strips,
-    ks.Lanes: CKernelWriter._lane_loop,
-    ks.Chunks: CKernelWriter._chunks,
-    ks.Compute: CKernelWriter._compute,
-    ks.Choose: CKernelWriter._choose,
-    ks.Repeat: CKernelWriter._repeat,
-    ks.Load: CKernelWriter._load,
-    ks.Store: CKernelWriter._store,
-    ks.BoundsCheck: CKernelWriter._bounds,
-    ks.MaskedLoad: CKernelWriter._masked_load,
-    ks.TransposedTile: CKernelWriter._transposed_tile,
-    ks.ReduceInit: CKernelWriter._reduce_init,
-    ks.ReduceUpdate: CKernelWriter._reduce_update,
-    ks.ReduceCombine: CKernelWriter._reduce_combine,
-    ks.ReduceHorizontal: CKernelWriter._reduce_horizontal,
-    ks.ReduceFinalize: CKernelWriter._reduce_finalize,
-    ks.ScratchBuffer: CKernelWriter._scratch,
-    ks.StackScratch: CKernelWriter._stack_scratch,
+_WRITERS: dict[type, str] = {
+    ks.For: "_for",
+    ks.Blocks: "_blocks",
+    ks.StripMinedLoop: "_strips",
+    ks.Lanes: "_lane_loop",
+    ks.Chunks: "_chunks",
+    ks.Compute: "_compute",
+    ks.Choose: "_choose",
+    ks.Repeat: "_repeat",
+    ks.Load: "_load",
+    ks.Store: "_store",
+    ks.BoundsCheck: "_bounds",
+    ks.MaskedLoad: "_masked_load",
+    ks.TransposedTile: "_transposed_tile",
+    ks.ReduceInit: "_reduce_init",
+    ks.ReduceUpdate: "_reduce_update",
+    ks.ReduceCombine: "_reduce_combine",
+    ks.ReduceHorizontal: "_reduce_horizontal",
+    ks.ReduceFinalize: "_reduce_finalize",
+    ks.ScratchBuffer: "_scratch",
+    ks.StackScratch: "_stack_scratch",
 }

@@ -12,8 +12,9 @@ directly become the grid, one work-item for each iteration of all of them togeth
 
 If each work-item has scratch memory, there are fewer of them, and each takes several iterations.
 
-A reduction runs in one work-item, in the order of the default backend: so its bits are the same in each run,
-and on each device with the same functions.
+A short reduction runs in one work-item, a long one in a group
+(:mod:`dualflow.backends.opencl.group_kernels`), in the order of the default backend: so its bits are the same
+in each run, and on each device with the same functions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.schedule import kernel_statements as ks
 from dualflow.schedule.kernel import Kernel
-from dualflow.schedule.kernel_statements import End, KernelStatement, LaunchParameter
+from dualflow.schedule.kernel_statements import KernelStatement, LaunchParameter
 
 KERNEL = "df_kernel"
 """The name of each kernel in its program."""
@@ -47,6 +48,7 @@ class OpenCLKernel:
         grid: the launch parameters whose product with the launch's total is the number of iterations.
         stored: the numbers of the buffers that it writes.
         checks: the message and node of each check, by number, from 1 on.
+        group: the work-items of the group that computes each iteration together; 0 for one work-item alone.
     """
 
     text: str
@@ -54,39 +56,39 @@ class OpenCLKernel:
     grid: tuple[LaunchParameter, ...]
     stored: frozenset[int]
     checks: tuple[tuple[str, Node], ...]
+    group: int
 
 
-def source(kernel: Kernel, lanes: int, num_parallel: int) -> OpenCLKernel:
-    """``kernel`` as OpenCL C.
+class OpenCLWriter(CKernelWriter):
+    """Writes one kernel as OpenCL C.
 
     Args:
         kernel: the kernel.
         lanes: the number of lanes of its lane loop, if that is a reduction loop.
         num_parallel: the number of parallel loops of its nest; their ids are smaller than it.
-    """
-    return _OpenCLWriter(kernel, lanes, num_parallel).program()
-
-
-class _OpenCLWriter(CKernelWriter):
-    """Writes one kernel.
 
     Attributes:
         grid: the loops that the grid runs, outermost first.
+        num_parallel: as the argument.
+        group: the work-items of the group that computes each iteration; 0 for one work-item alone.
     """
 
     support: OpenCLSupport
+    group = 0
 
     def __init__(self, kernel: Kernel, lanes: int, num_parallel: int) -> None:
         super().__init__(kernel, lanes, OpenCLSupport())
         self.lines.depth = 2
+        self.num_parallel = num_parallel
         self.grid = grid_loops(kernel, num_parallel)
 
     def program(self) -> OpenCLKernel:
         """The program of the kernel."""
         kernel = self.kernel
-        self._statements(kernel.body)
+        self._write_body()
         scratch = tuple([s for s in kernel.body if isinstance(s, ks.ScratchBuffer)])
-        inner = tuple([loop.end for loop in self.grid[1:] if isinstance(loop.end, LaunchParameter)])
+        ends = [loop.end for loop in self.grid[1:] if isinstance(loop, ks.For)]
+        inner = tuple([end for end in ends if isinstance(end, LaunchParameter)])
         lines = without_unused([*self._indices(inner), *self.lines.text])
         if self.checks:
             lines = ["        int failed = 0;", *lines]
@@ -95,17 +97,35 @@ class _OpenCLWriter(CKernelWriter):
             [
                 PREAMBLE,
                 *self.support.pieces(),
-                f"__kernel void {KERNEL}({', '.join(self._declared(scratch))})",
+                f"__kernel {self._attributes()}void {KERNEL}({', '.join(self._declared(scratch))})",
                 "{",
                 *self._pointers(scratch),
-                *(_SEVERAL_ITERATIONS if scratch else _ONE_ITERATION),
+                *self._iterations(),
                 *lines,
                 "    }",
                 "}",
                 "",
             ]
         )
-        return OpenCLKernel(text, scratch, inner, frozenset(self.stored), tuple(self.checks))
+        stored, checks = frozenset(self.stored), tuple(self.checks)
+        return OpenCLKernel(text, scratch, inner, stored, checks, self.group)
+
+    def _write_body(self) -> None:
+        self._statements(self.kernel.body)
+
+    def _attributes(self) -> str:
+        """The attributes of the kernel."""
+        return ""
+
+    def _iterations(self) -> tuple[str, ...]:
+        """The lines before the body, which run it for the iterations of a work-item."""
+        has_scratch = any(isinstance(s, ks.ScratchBuffer) for s in self.kernel.body)
+        return _SEVERAL_ITERATIONS if has_scratch else _ONE_ITERATION
+
+    @property
+    def _owner(self) -> str:
+        """The number of the owner of a part of scratch memory."""
+        return "get_global_id(0)"
 
     def _declared(self, scratch: Sequence[ks.ScratchBuffer]) -> list[str]:
         """The declarations of the parameters, in the order of :attr:`Launch.arguments`."""
@@ -127,7 +147,7 @@ class _OpenCLWriter(CKernelWriter):
             lines.append(f"    {pointer}x{i} = ({pointer})b{i} + at{i};")
         for own in scratch:
             pointer = f"__global {buffer_type(own.dtype)} *"
-            length = " * ".join(["(long)get_global_id(0)", *(f"n{p.number}" for p in own.length)])
+            length = " * ".join([f"(long){self._owner}", *(f"n{p.number}" for p in own.length)])
             lines.append(f"    {pointer}x{own.buffer} = ({pointer})b{own.buffer} + {length};")
         return lines
 
@@ -148,21 +168,34 @@ class _OpenCLWriter(CKernelWriter):
             if isinstance(statement, ks.For) and number is not None:
                 self.lines.add(f"const int64_t i{statement.loop} = {f'grid{number}' if number else 'lo'};")
                 self._statements(statement.body)
+            elif isinstance(statement, ks.Chunks) and number is not None:
+                self.lines.add("const int64_t chunk = lo;")
+                self._chunk(statement)
             else:
                 super()._statements((statement,))
 
 
-def grid_loops(kernel: Kernel, num_parallel: int) -> list[ks.For]:
-    """The loops of ``kernel`` that the grid runs: the outermost one, and parallel loops directly inside."""
-    loops: list[ks.For] = []
-    body: Sequence[KernelStatement] = kernel.body
-    while True:
-        loop = next((s for s in body if isinstance(s, ks.For)), None)
-        if loop is None or type(loop.loop) is not int or loop.loop >= num_parallel:
-            return loops
-        if loops and (len(body) > 1 or not isinstance(loop.end, LaunchParameter)):
-            return loops
-        if not loops and loop.begin is not End.LOW:
-            return loops
-        loops.append(loop)
-        body = loop.body
+def grid_loops(kernel: Kernel, num_parallel: int) -> list[ks.For | ks.Chunks]:
+    """The loops of ``kernel`` that the grid runs: the outermost one, and parallel loops directly inside.
+
+    The outermost one may run over chunks of a reduction.
+    """
+    outermost = kernel.outermost
+    if not isinstance(outermost, ks.For | ks.Chunks):
+        return []
+    if isinstance(outermost, ks.For) and not is_parallel(outermost, num_parallel):
+        return []
+    loops: list[ks.For | ks.Chunks] = [outermost]
+    while len(loops[-1].body) == 1:
+        (inner,) = loops[-1].body
+        if not isinstance(inner, ks.For) or not is_parallel(inner, num_parallel):
+            break
+        if not isinstance(inner.end, LaunchParameter):
+            break
+        loops.append(inner)
+    return loops
+
+
+def is_parallel(loop: ks.For, num_parallel: int) -> bool:
+    """Whether ``loop`` is one of the parallel loops of the nest."""
+    return type(loop.loop) is int and loop.loop < num_parallel

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from dualflow.backends.opencl import routines
 from dualflow.backends.opencl.capabilities import VECTOR_BITS, host_reason
-from dualflow.backends.opencl.kernel_source import OpenCLKernel, source
+from dualflow.backends.opencl.group_kernels import source
+from dualflow.backends.opencl.kernel_source import OpenCLKernel
 from dualflow.backends.opencl.steps import (
     LOCAL_SIZE,
     BufferArgument,
@@ -65,7 +66,7 @@ from dualflow.schedule.program_statements import (
     walk_program,
 )
 from dualflow.schedule.select_kernel import kernel_launch
-from dualflow.sizes.symbolic_sizes import UndecidedSize
+from dualflow.sizes.symbolic_sizes import UndecidedSize, typical
 
 
 class Placement(NamedTuple):
@@ -228,7 +229,7 @@ class DeviceProgram:
             return [self._host(statement)]
         nest = lower(*statement, self.plan.costs, self.plan.caches)
         lanes = lanes_of(nest, VECTOR_BITS)
-        launch = kernel_launch(nest, lanes, tiled=False)
+        launch = kernel_launch(nest, lanes, by_work_items=True)
         self._nests.append((launch, nest))
         partials = []
         for dtype in launch.partials:
@@ -236,19 +237,19 @@ class DeviceProgram:
             self._partials += 1
         region = (0, launch.total * launch.partial_size - 1)
         nodes = tuple([step.node for step in nest.steps])
-        launches = [self._kernel(statement, launch, lanes, nest.num_parallel, partials, region, nodes)]
+        elements = typical(math.prod(loop.extent for loop in nest.loops if loop.reduced))
+        kernel = source(launch.kernel, lanes, nest.num_parallel, elements)
+        launches = [self._kernel(statement, launch, kernel, partials, region, nodes)]
         if launch.join is not None:
-            launches.append(
-                self._kernel(statement, launch.join, lanes, nest.num_parallel, partials, region, ())
-            )
+            join = source(launch.join.kernel, lanes, nest.num_parallel, typical(launch.total))
+            launches.append(self._kernel(statement, launch.join, join, partials, region, ()))
         return [step for step in launches if step is not None]
 
     def _kernel(
         self,
         statement: LaunchNest,
         launch: KernelLaunch,
-        lanes: int,
-        num_parallel: int,
+        kernel: OpenCLKernel,
         partials: Sequence[PartialResults],
         region: IndexRange,
         nodes: tuple[Node, ...],
@@ -256,7 +257,6 @@ class DeviceProgram:
         """The launch of one kernel; None if it has no iterations."""
         if type(launch.total) is int and not launch.total:
             return None
-        kernel = source(launch.kernel, lanes, num_parallel)
         undecided = self.bounds.launched(statement, launch, access_bounds(launch.kernel), region)
         self.range_checks += [(span, statement.node) for span in undecided]
         own = len(launch.buffers)
@@ -267,9 +267,10 @@ class DeviceProgram:
             KernelProgram(kernel.text, kernel.checks),
             self._arguments(launch, kernel, partials),
             launch.total * math.prod(launch.parameters[p.number] for p in kernel.grid),
-            LOCAL_SIZE,
+            kernel.group or LOCAL_SIZE,
             frozenset(b.buffer for b in launch.buffers),
             frozenset(stored),
+            by_groups=kernel.group > 0,
         )
 
     def _arguments(
@@ -310,7 +311,7 @@ class DeviceProgram:
         kernel = KernelProgram(routines.product(dtype, len(batch)))
         reads, writes = frozenset([x.buffer, y.buffer]), frozenset([out.buffer])
         group = routines.PRODUCT_GROUP
-        launch = Launch(node, (node,), kernel, arguments, tiles * group, group, reads, writes, True)
+        launch = Launch(node, (node,), kernel, arguments, tiles, group, reads, writes, True, True)
         return [*steps, launch]
 
     def _scatter(self, scatter: ScatterRows) -> list[Step]:

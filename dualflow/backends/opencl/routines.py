@@ -43,7 +43,7 @@ void {KERNEL}(__global uchar *b0, const long at0, __global uchar *b1, const long
     const int across = get_local_id(0) % 16, down = get_local_id(0) / 16;
     const long tiles_across = (columns + {PRODUCT_TILE - 1}) / {PRODUCT_TILE};
     const long tiles_down = (rows + {PRODUCT_TILE - 1}) / {PRODUCT_TILE};
-    for (long tile = get_group_id(0); tile < items / {PRODUCT_GROUP}; tile += get_num_groups(0)) {{
+    for (long tile = get_group_id(0); tile < items; tile += get_num_groups(0)) {{
         const long first_column = tile % tiles_across * {PRODUCT_TILE};
         const long first_row = tile / tiles_across % tiles_down * {PRODUCT_TILE};
         long index = tile / tiles_across / tiles_down;

@@ -212,13 +212,14 @@ class DeviceCall:
         items, group = self._size(launch.items), launch.group
         if items <= 0:
             return
-        groups = -(-items // group)
+        owners = 1 if launch.by_groups else group
+        groups = -(-items // owners)
         scratch = sum(self._size(a.nbytes) for a in launch.arguments if isinstance(a, ScratchMemory))
         if scratch:
-            groups = min(groups, max(SCRATCH_BYTES // (scratch * group), 1))
+            groups = min(groups, max(SCRATCH_BYTES // (scratch * owners), 1))
         arguments: list[Any] = []
         for argument in launch.arguments:
-            arguments += self._argument(argument, groups * group, launch.node)
+            arguments += self._argument(argument, groups * owners, launch.node)
         arguments.append(np.int64(items))
         if launch.kernel.checks:
             arguments += [self._status_word(), np.int32(self._checks)]
@@ -228,7 +229,8 @@ class DeviceCall:
         self._device.enqueue(kernel, groups * group, group, arguments)
         self._release_temporary()
 
-    def _argument(self, argument: KernelArgument, work_items: int, node: Node) -> list[Any]:
+    def _argument(self, argument: KernelArgument, owners: int, node: Node) -> list[Any]:
+        """An argument for a kernel whose scratch memory has ``owners``: work-items or groups."""
         match argument:
             case BufferArgument():
                 buffer, offset = self._address(argument.buffer)
@@ -239,7 +241,7 @@ class DeviceCall:
                     self._partials[argument.number] = self._allocate(nbytes, node)
                 return [self._partials[argument.number], np.int64(0)]
             case ScratchMemory():
-                self._temporary.append(self._allocate(self._size(argument.nbytes) * work_items, node))
+                self._temporary.append(self._allocate(self._size(argument.nbytes) * owners, node))
                 return [self._temporary[-1]]
             case ScalarArgument():
                 return [argument.value]

@@ -47,7 +47,7 @@ class PartialResults(NamedTuple):
 
 
 class ScratchMemory(NamedTuple):
-    """Scratch memory of ``nbytes`` for each work-item."""
+    """Scratch memory of ``nbytes`` for each work-item, or for each group that computes an iteration."""
 
     nbytes: int
 
@@ -88,6 +88,7 @@ class Launch(NamedTuple):
         items: the number of iterations of the grid.
         group: the work-items of a group.
         reads, writes: the buffers that it accesses.
+        by_groups: whether a group computes each iteration; otherwise a work-item does.
         is_product: whether it is a matrix product.
     """
 
@@ -99,6 +100,7 @@ class Launch(NamedTuple):
     group: int
     reads: frozenset[int]
     writes: frozenset[int]
+    by_groups: bool = False
     is_product: bool = False
 
 
