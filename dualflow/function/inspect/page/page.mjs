@@ -437,8 +437,8 @@ function legend(entries) {
 
 function costs(c) {
   const rows = Object.entries(PHASES).map(([key, name], i) => [name, c.costs[key], `var(--phase${i})`]);
-  const sources = { compiled: "This process compiled the code.", disk: "The code was on disk.", process: "Another function of the process had the same code.", none: "There is no machine code." };
-  return card("costs", "Cost before the first result", `Once per function and signature; "compile" is 0 when the code is on disk. ${sources[c.costs.source]}`,
+  const sources = { compiled: "This process compiled the code.", disk: "The code was on disk, so this process did not compile; the bar is what compiling it took.", process: "Another function of the process had the same code.", none: "There is no machine code." };
+  return card("costs", "Cost before the first result", `Once per function and signature. ${sources[c.costs.source]}`,
     bars(rows, time, "Cost of each phase"));
 }
 
