@@ -61,6 +61,12 @@ class Cost:
 
 def rows(quick: bool) -> Iterator[Row]:
     """Every row; ``quick`` selects tiny sizes, for tests of the benchmark."""
+    yield from whole_rows(quick)
+    yield from (Row(*row) for row in branch_rows(np.random.default_rng(0), quick))
+
+
+def whole_rows(quick: bool) -> Iterator[Row]:
+    """The rows whose calls run one after another."""
     rng = np.random.default_rng(0)
 
     def normal(*shape: int) -> Array:
@@ -80,7 +86,6 @@ def rows(quick: bool) -> Iterator[Row]:
     widths = (784, 512, 512, 10)
     weights = [normal(a, b) * np.float32(0.05) for a, b in itertools.pairwise(widths)]
     yield Row("gradient, MLP 784-512-512-10", (normal(128, 784), *weights), gradient)
-    yield from (Row(*row) for row in branch_rows(rng, quick))
 
 
 def gelu(m: Any, x: Any) -> Any:
@@ -132,6 +137,7 @@ def tensorflows(tf: Any) -> SimpleNamespace:
         tensor=tf.constant,
         compiled=tf.function,
         ready=lambda x: x,
+        array=np.asarray,
     )
 
 
@@ -177,11 +183,19 @@ def of_jax() -> SimpleNamespace:
         tensor=jnp.asarray,
         compiled=jax.jit,
         ready=jax.block_until_ready,
+        array=np.asarray,
     )
 
 
 def of_torch() -> SimpleNamespace:
     import torch
+
+    on_gpu = torch.cuda.is_available()
+
+    def ready(results: Any) -> Any:
+        if on_gpu:
+            torch.cuda.synchronize()
+        return results
 
     def convolve(x: Any, k: Any) -> Any:
         channels_first = x.permute(0, 3, 1, 2), k.permute(3, 2, 0, 1)
@@ -205,9 +219,10 @@ def of_torch() -> SimpleNamespace:
         matmul=torch.matmul,
         convolve=convolve,
         gradient=slopes,
-        tensor=torch.from_numpy,
+        tensor=lambda x: torch.from_numpy(x).to("cuda" if on_gpu else "cpu"),
         compiled=lambda call: call,
-        ready=lambda x: x,
+        ready=ready,
+        array=lambda x: x.cpu().numpy(),
     )
 
 
@@ -242,7 +257,7 @@ def measure(library: str, name: str, quick: bool) -> Cost:
     peak = resident("VmHWM")
     memory = None if before is None or peak is None else max(0.0, peak - before)
     leaves = results if isinstance(results, list | tuple) else [results]
-    total = float(sum(np.abs(np.asarray(leaf)).sum(dtype=np.float64) for leaf in leaves))
+    total = float(sum(np.abs(m.array(leaf)).sum(dtype=np.float64) for leaf in leaves))
     del results, leaves
     return Cost(fastest(lambda: call_ready(m, call, inputs), quick), memory, total)
 
@@ -275,15 +290,16 @@ def resident(which: str, *, begin: bool = False) -> float | None:
     return None
 
 
-def in_process(library: str, name: str, quick: bool) -> Cost:
-    """The cost of a row in one library, in a new process."""
+def in_process(library: str, name: str, quick: bool, *, gpu: bool = False) -> Cost:
+    """The cost of a row in one library, in a new process; with ``gpu``, on a GPU if there is one."""
     command = [sys.executable, "-m", "benchmarks.peers", library, name, *["quick"] * quick]
     with tempfile.TemporaryDirectory() as cache:  # so that each library compiles
         env = os.environ | {
-            "CUDA_VISIBLE_DEVICES": "-1",
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "DUALFLOW_CACHE_DIR": cache,
         }
+        if not gpu:
+            env["CUDA_VISIBLE_DEVICES"] = "-1"
         if library == "one thread":
             env["DUALFLOW_NUM_THREADS"] = "1"
         ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
